@@ -1,0 +1,42 @@
+"""`python -m cuota_demo --port 8001`: serve the shop. Its settings are SHOP_* in the environment."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+
+import uvicorn
+
+from .app import make_app
+from .settings import Settings, SettingsError
+
+
+def main() -> int:
+    """Serve until SIGTERM or Ctrl-C, which let running requests finish."""
+    parser = argparse.ArgumentParser(prog="cuota_demo", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
+    parser.add_argument("--port", type=int, default=8001, help="port to listen on (default %(default)s)")
+    arguments = parser.parse_args()
+    try:
+        settings = Settings.from_environment(os.environ)
+    except SettingsError as error:
+        print(f"cuota_demo: {error}", file=sys.stderr)
+        return 2
+    # uvicorn raises the signal that ended it once more when it is done: leave with 0 then.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    uvicorn.run(
+        make_app(settings),
+        host=arguments.host,
+        port=arguments.port,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=5,
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""The shop as one Starlette application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from . import backoffice, storefront
+from .payments import Payments
+from .settings import Settings
+from .store import Store
+from .web import HERE, Headers, Shop, make_templates, page
+
+_PROBLEMS = {
+    400: ("That did not come through", "Go back, reload the page, and try again."),
+    403: ("This page was open for too long", "For your safety, go back, reload the page, and try again."),
+    404: ("We cannot find that page", "The address may be mistyped, or it belongs to another browser."),
+    405: ("That does not work here", "Start again from the shop, please."),
+    413: ("That was too much", "The form was larger than the shop takes."),
+    500: ("Something broke on our side", "Your basket is kept. Please try again in a minute."),
+}
+
+
+def make_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = None) -> Starlette:
+    """Build the shop. `transport` lets a test stand in for the network."""
+    shop = Shop(settings, Store(settings.data), Payments(settings, transport))
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        yield
+        await shop.payments.close()
+        shop.store.close()
+
+    app = Starlette(
+        routes=[
+            *storefront.routes,
+            *backoffice.routes,
+            Route("/health", _health),
+            Mount("/static", StaticFiles(directory=HERE / "static")),
+        ],
+        middleware=[Middleware(Headers, settings=settings)],
+        exception_handlers={HTTPException: _problem, 500: _problem},
+        lifespan=lifespan,
+    )
+    app.state.shop = shop
+    app.state.templates = make_templates(settings)
+    return app
+
+
+async def _health(_request: Request) -> Response:
+    return PlainTextResponse("ok\n")
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    """Answer anything that went wrong with a page that says what to do."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    title, text = _PROBLEMS.get(status, _PROBLEMS[500])
+    response = page(request, "problem.html", status=status, title=title, text=text)
+    if isinstance(error, HTTPException) and error.headers:
+        response.headers.update(error.headers)
+    return response

@@ -1,0 +1,121 @@
+"""The pages of the shop's staff: the orders, and capture, void and refund. A real shop asks for a login here."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from . import words
+from .checkout import refresh
+from .money import from_form, show
+from .payments import PaymentError
+from .records import changes
+from .store import Operation, Order
+from .web import Shop, form, go, page, shop_of
+
+DONE = {"capture": "captured", "void": "voided", "refund": "refunded"}
+
+
+async def list_orders(request: Request) -> Response:
+    """List the latest orders; those not decided yet are asked for first."""
+    shop = shop_of(request)
+    waiting = [order for order in shop.store.orders() if order.status == "Created"][:10]
+    answers = await asyncio.gather(*(refresh(shop, order) for order in waiting), return_exceptions=True)
+    stale = any(isinstance(answer, PaymentError) for answer in answers)
+    return page(request, "orders.html", orders=shop.store.orders(), stale=stale)
+
+
+async def show_order(request: Request) -> Response:
+    """Show one order as the provider's record says it is now."""
+    return await _order_page(request, _order(request))
+
+
+async def move(request: Request) -> Response:
+    """Capture, void or refund: write the reference down, call, and record what came of it."""
+    fields = await form(request)
+    shop, order, kind = shop_of(request), _order(request), request.path_params["kind"]
+    here = f"/orders/{order.number}"
+    if order.provider_order_id is None or kind not in DONE:
+        raise HTTPException(404)
+    try:
+        reference, amount = str(uuid.UUID(fields.get("reference", ""))), from_form(fields.get("amount", ""))
+    except ValueError:
+        return go(request, here, "bad", "Write the amount as dollars and cents, like 12.50.")
+    if fields.get("preview"):
+        return await _preview(request, order, Operation(reference, order.number, kind, amount))
+    operation = shop.store.write_down(Operation(reference, order.number, kind, amount))
+    if (operation.number, operation.kind) != (order.number, kind):
+        raise HTTPException(400)
+    try:
+        text = await _carry_out(shop, order.provider_order_id, operation)
+    except PaymentError as error:
+        return go(request, here, "bad", words.move_failed(error, kind))
+    return go(request, here, "good", text)
+
+
+async def _carry_out(shop: Shop, order_id: str, operation: Operation) -> str:
+    """Ask the provider, unless this reference is known to be done; say what was done."""
+    what = f"{show(operation.amount)} {DONE[operation.kind]}"
+    if operation.state == "done":
+        return f"{what}. This was done before and is not done twice."
+    calls = {"capture": shop.payments.capture, "void": shop.payments.void, "refund": shop.payments.refund}
+    try:
+        await calls[operation.kind](order_id, operation.amount, operation.reference)
+    except PaymentError as error:
+        if not error.undecided:  # a refused key is free again; an undecided one must be kept
+            shop.store.finish(operation.reference, "refused")
+        raise
+    shop.store.finish(operation.reference, "done")
+    return f"{what}."
+
+
+async def _preview(request: Request, order: Order, wanted: Operation) -> Response:
+    """Show what an operation would change, with its form filled in as it was."""
+    payments = shop_of(request).payments
+    try:
+        answer = await payments.preview(
+            wanted.kind, order.provider_order_id or "", wanted.amount, wanted.reference
+        )
+    except PaymentError as error:
+        text = words.UNREACHABLE if error.undecided else words.move_failed(error, wanted.kind)
+        return go(request, f"/orders/{order.number}", "bad", text)
+    return await _order_page(request, order, preview=wanted, changes=changes(answer))
+
+
+async def _order_page(request: Request, order: Order, **preview: Any) -> Response:
+    shop = shop_of(request)
+    try:
+        payment, unreachable = await refresh(shop, order), False
+    except PaymentError:
+        payment, unreachable = None, True
+    context = {
+        "order": shop.store.order(order.number),
+        "payment": payment,
+        "unreachable": unreachable,
+        "pending": shop.store.pending(order.number),
+        "references": {kind: str(uuid.uuid4()) for kind in DONE},
+        "done": DONE,
+        "preview": None,
+        "changes": [],
+    }
+    return page(request, "order.html", status=503 if unreachable else 200, **(context | preview))
+
+
+def _order(request: Request) -> Order:
+    order = shop_of(request).store.order(request.path_params["number"])
+    if order is None:
+        raise HTTPException(404)
+    return order
+
+
+routes = [
+    Route("/orders", list_orders),
+    Route("/orders/{number:int}", show_order),
+    Route("/orders/{number:int}/{kind}", move, methods=["POST"]),
+]

@@ -1,0 +1,68 @@
+"""What the shop must be told: one frozen object, read once from SHOP_* in the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+
+class SettingsError(Exception):
+    """A setting is missing or unusable; the text names it and says what it should be."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The shop's settings. Addresses are kept without a trailing slash."""
+
+    api_url: str
+    auth_url: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    audience: str
+    public_url: str
+    data: Path
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> Self:
+        """Read the environment, or raise SettingsError."""
+        api_url = _address(environ, "SHOP_API_URL", None)
+        return cls(
+            api_url=api_url,
+            auth_url=_address(environ, "SHOP_AUTH_URL", api_url),
+            client_id=_text(environ, "SHOP_CLIENT_ID"),
+            client_secret=_text(environ, "SHOP_CLIENT_SECRET"),
+            audience=_text(environ, "SHOP_AUDIENCE"),
+            public_url=_address(environ, "SHOP_PUBLIC_URL", "http://127.0.0.1:8001"),
+            data=Path(environ.get("SHOP_DATA") or ".data/shop"),
+        )
+
+    @property
+    def api_origin(self) -> str:
+        """Scheme, host and port of the provider, as a content security policy names them."""
+        parts = urlsplit(self.api_url)
+        return f"{parts.scheme}://{parts.netloc}"
+
+    @property
+    def https(self) -> bool:
+        """Whether the shop's own cookies may be limited to https."""
+        return self.public_url.startswith("https://")
+
+
+def _text(environ: Mapping[str, str], name: str) -> str:
+    value = environ.get(name, "").strip()
+    if not value:
+        raise SettingsError(f"{name} is missing: set it to the value that the payment provider issued.")
+    return value
+
+
+def _address(environ: Mapping[str, str], name: str, default: str | None) -> str:
+    value = environ.get(name, "").strip() or default
+    if value is None:
+        raise SettingsError(f"{name} is missing: set it to an address like http://127.0.0.1:8000.")
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+        raise SettingsError(f"{name} is {value!r}: it should be an http or https address.")
+    return value.rstrip("/")

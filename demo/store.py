@@ -1,0 +1,195 @@
+"""The shop's own memory: visitors, baskets, orders, and each money operation before it is asked for.
+
+SQLite answers in microseconds, so it is called right where it is needed, on the one thread.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from .catalog import Basket, Line, basket_of
+
+FINAL = {"Approved", "Declined", "Abandoned"}
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS visitors (session TEXT PRIMARY KEY, csrf TEXT NOT NULL, notice TEXT);
+CREATE TABLE IF NOT EXISTS baskets (
+    session TEXT NOT NULL, sku TEXT NOT NULL, quantity INTEGER NOT NULL, PRIMARY KEY (session, sku));
+CREATE TABLE IF NOT EXISTS orders (
+    number INTEGER PRIMARY KEY, session TEXT NOT NULL, checkout_key TEXT NOT NULL UNIQUE,
+    lines TEXT NOT NULL, shipping INTEGER NOT NULL, amount INTEGER NOT NULL, created TEXT NOT NULL,
+    status TEXT NOT NULL DEFAULT 'New', provider_order_id TEXT, redirect_url TEXT);
+CREATE TABLE IF NOT EXISTS operations (
+    reference TEXT PRIMARY KEY, number INTEGER NOT NULL, kind TEXT NOT NULL, amount INTEGER NOT NULL,
+    state TEXT NOT NULL DEFAULT 'pending', created TEXT NOT NULL);
+"""
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """A browser: its cookie, and the token that its forms must carry."""
+
+    session: str
+    csrf: str
+
+
+@dataclass(frozen=True)
+class Order:
+    """The shop's order. Status is New until the provider knows it, then as the provider says."""
+
+    number: int
+    session: str
+    checkout_key: str
+    lines: tuple[Line, ...]
+    shipping: int
+    amount: int
+    created: str
+    status: str
+    provider_order_id: str | None
+    redirect_url: str | None
+
+    @property
+    def name(self) -> str:
+        """The number as people and the provider see it."""
+        return f"AO-{self.number}"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A capture, void or refund: pending until its answer is known, then done or refused."""
+
+    reference: str
+    number: int
+    kind: str
+    amount: int
+    state: str = "pending"
+    created: str = ""
+
+
+class Store:
+    """One SQLite file. Every method is one short transaction."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._db = sqlite3.connect(folder / "shop.sqlite3", isolation_level=None)
+        self._db.row_factory = sqlite3.Row
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def visitor(self, session: str) -> Visitor:
+        """Find the visitor of a cookie; an unknown cookie gets a new visitor with a new one."""
+        row = self._db.execute("SELECT session, csrf FROM visitors WHERE session = ?", (session,)).fetchone()
+        if row is not None:
+            return Visitor(**row)
+        new = Visitor(secrets.token_urlsafe(24), secrets.token_urlsafe(24))
+        self._db.execute("INSERT INTO visitors (session, csrf) VALUES (?, ?)", (new.session, new.csrf))
+        return new
+
+    def leave_notice(self, session: str, tone: str, text: str) -> None:
+        """Keep a line, `good` or `bad`, for the visitor's next page."""
+        notice = json.dumps({"tone": tone, "text": text})
+        self._db.execute("UPDATE visitors SET notice = ? WHERE session = ?", (notice, session))
+
+    def take_notice(self, session: str) -> dict[str, str] | None:
+        """Take the line that was left; it is shown once."""
+        row = self._db.execute("SELECT notice FROM visitors WHERE session = ?", (session,)).fetchone()
+        if row is None or row["notice"] is None:
+            return None
+        self._db.execute("UPDATE visitors SET notice = NULL WHERE session = ?", (session,))
+        notice: dict[str, str] = json.loads(row["notice"])
+        return notice
+
+    def basket(self, session: str) -> Basket:
+        """Read the visitor's basket at today's prices."""
+        rows = self._db.execute("SELECT sku, quantity FROM baskets WHERE session = ?", (session,))
+        return basket_of({row["sku"]: row["quantity"] for row in rows})
+
+    def put(self, session: str, sku: str, quantity: int) -> None:
+        """Set how many of a product are in the basket."""
+        self._db.execute("INSERT OR REPLACE INTO baskets VALUES (?, ?, ?)", (session, sku, quantity))
+
+    def clear_basket(self, session: str) -> None:
+        """Empty the basket, once it is paid."""
+        self._db.execute("DELETE FROM baskets WHERE session = ?", (session,))
+
+    def place(self, session: str, checkout_key: str, basket: Basket) -> Order:
+        """Write the order down before the provider is asked. The same key again finds the same order."""
+        lines = json.dumps([asdict(line) for line in basket.lines])
+        self._db.execute(
+            "INSERT INTO orders (number, session, checkout_key, lines, shipping, amount, created)"
+            " VALUES ((SELECT coalesce(max(number), 1000) + 1 FROM orders), ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (checkout_key) DO NOTHING",
+            (session, checkout_key, lines, basket.shipping, basket.amount, _now()),
+        )
+        return _order(
+            self._db.execute("SELECT * FROM orders WHERE checkout_key = ?", (checkout_key,)).fetchone()
+        )
+
+    def created(self, number: int, provider_order_id: str, redirect_url: str) -> None:
+        """Remember what the provider calls the order; every later call needs it."""
+        self._db.execute(
+            "UPDATE orders SET status = 'Created', provider_order_id = ?, redirect_url = ?"
+            " WHERE number = ? AND status = 'New'",
+            (provider_order_id, redirect_url, number),
+        )
+
+    def settle(self, number: int, status: str) -> bool:
+        """Store the status that the provider told; True the first time that it is final."""
+        changed = self._db.execute(
+            "UPDATE orders SET status = ? WHERE number = ? AND status <> ?", (status, number, status)
+        )
+        return changed.rowcount == 1 and status in FINAL
+
+    def order(self, number: int) -> Order | None:
+        """Find one order."""
+        if number > 999_999_999:  # SQLite takes no integer past 64 bits
+            return None
+        row = self._db.execute("SELECT * FROM orders WHERE number = ?", (number,)).fetchone()
+        return None if row is None else _order(row)
+
+    def orders(self) -> list[Order]:
+        """List the latest orders, newest first."""
+        return [_order(row) for row in self._db.execute("SELECT * FROM orders ORDER BY number DESC LIMIT 50")]
+
+    def write_down(self, wanted: Operation) -> Operation:
+        """Record an operation before it is asked for, and return what stands under its reference.
+
+        A refused one may be corrected and asked again; one that is pending or done stays as it is.
+        """
+        self._db.execute(
+            "INSERT INTO operations (reference, number, kind, amount, created) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT (reference) DO UPDATE SET amount = excluded.amount, state = 'pending'"
+            " WHERE state = 'refused' AND number = excluded.number AND kind = excluded.kind",
+            (wanted.reference, wanted.number, wanted.kind, wanted.amount, _now()),
+        )
+        found = self._db.execute("SELECT * FROM operations WHERE reference = ?", (wanted.reference,))
+        return Operation(**found.fetchone())
+
+    def finish(self, reference: str, state: str) -> None:
+        """Record that an operation was `done` or `refused`. What is done stays done."""
+        self._db.execute(
+            "UPDATE operations SET state = ? WHERE reference = ? AND state <> 'done'", (state, reference)
+        )
+
+    def pending(self, number: int) -> list[Operation]:
+        """List the operations of an order whose answer never came."""
+        found = self._db.execute(
+            "SELECT * FROM operations WHERE number = ? AND state = 'pending' ORDER BY created", (number,)
+        )
+        return [Operation(**row) for row in found]
+
+
+def _order(row: sqlite3.Row) -> Order:
+    return Order(**{**row, "lines": tuple(Line(**line) for line in json.loads(row["lines"]))})
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,49 @@
+"""What the shop says when something did not work, by the provider's code."""
+
+from __future__ import annotations
+
+from .money import from_json, show
+from .payments import PaymentError
+
+UNREACHABLE = "The payment provider cannot be reached; your basket is kept. Please try again in a minute."
+
+_CHECKOUT = {
+    "amount_out_of_range": "Pay in four is not offered for this amount. Please change your basket.",
+    "rate_limited": "Many people are checking out right now; your basket is kept. Please try again in a minute.",
+}
+_MOVE = {
+    "order_not_completed": "The consumer has not paid this order, so nothing can be moved yet.",
+    "authorization_expired": "The authorization has expired: its uncaptured rest was voided.",
+    "duplicate_reference": "This reference was used before for a different amount. Reload the page and try again.",
+    "invalid_amount": "Write an amount above zero with at most two decimals.",
+    "order_not_found": "The payment provider does not know this order.",
+}
+_LIMIT = {
+    "capture_exceeds_authorized": ("capturable", "captured"),
+    "void_exceeds_uncaptured": ("voidable", "voided"),
+    "refund_exceeds_captured": ("refundable", "refunded"),
+}
+
+
+def checkout_failed(error: PaymentError) -> str:
+    """Tell a buyer why the checkout did not open."""
+    if error.code in _CHECKOUT:
+        return _CHECKOUT[error.code]
+    if error.undecided:
+        return UNREACHABLE
+    return f"Pay in four could not be started; your basket is kept. ({error.code})"
+
+
+def move_failed(error: PaymentError, kind: str) -> str:
+    """Tell the staff why a capture, void or refund was not done."""
+    if error.undecided:
+        return (
+            f"The payment provider did not answer, so it is not known whether the {kind} was made. "
+            "It is listed below: asking again is safe."
+        )
+    if error.code in _LIMIT:
+        name, done = _LIMIT[error.code]
+        return (
+            f"That is more than is left: at most {show(from_json(error.balances.get(name)))} can be {done}."
+        )
+    return _MOVE.get(error.code, f"{error.message} ({error.code})")

@@ -1,0 +1,1 @@
+"""Cuota: a complete installment-payment provider."""

@@ -1,0 +1,1 @@
+"""What Cuota knows about installment payments: values in, values out, standard library only."""

@@ -1,0 +1,81 @@
+"""The payment agreement: the words and numbers that the consumer accepts, and their hash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from cuota.core import money
+from cuota.core.consumer import Profile
+from cuota.core.finance import terms
+from cuota.core.installment import Installment
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Paragraphs of plain text; the hash is SHA-256 over them, and comes back with the consent."""
+
+    paragraphs: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All of it, as stored."""
+        return "\n\n".join(self.paragraphs)
+
+    @property
+    def hash(self) -> str:
+        """Hexadecimal SHA-256 of the text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def day(value: date, *, year: bool = False) -> str:
+    """`Sat 5 Dec`, with the year in documents."""
+    return f"{value:%a} {value.day} {value:%b}" + (f" {value.year}" if year else "")
+
+
+def agreement(
+    provider: str,
+    merchant: str,
+    who: Profile,
+    plan: Sequence[Installment],
+    currency: str,
+    authorization_days: int,
+) -> Agreement:
+    """Write the agreement for one plan."""
+    total = sum(item.total for item in plan)
+    dates = "; ".join(
+        f"{money.shown(item.total, currency)} on {day(item.due_on, year=True)}" for item in plan
+    )
+    payments = (
+        f"You pay {money.shown(total, currency)} in {len(plan)} payments: {dates}. "
+        "The first is charged when you accept."
+    )
+    box = terms(plan)
+    cost = (
+        f"The finance charge is {money.shown(box.finance_charge, currency)}, the annual percentage rate {box.apr}%, "
+        f"the amount financed after today's payment {money.shown(box.amount_financed, currency)}, and the total of payments "
+        f"{money.shown(box.total_of_payments, currency)}. There is no other cost and no late fee."
+        if box.finance_charge
+        else "There is no interest, no fee and no late fee."
+    )
+    charging = (
+        "You allow us to charge the card you give for each payment on its date. If a charge fails we tell you, "
+        "and you may give another card. You may pay early at any time without cost."
+    )
+    changes = (
+        f"If {merchant} cancels part of your order or refunds you, your last payments become smaller first; what is "
+        f"left over goes back to the card that paid. What {merchant} has not claimed within {authorization_days} "
+        "days is cancelled the same way."
+    )
+    return Agreement(
+        (
+            f"This agreement is between {who.name} (you) and {provider} (we). It pays for your order at {merchant}.",
+            payments,
+            cost,
+            charging,
+            changes,
+            "Keep a copy of this agreement. What you accept here does not change afterwards.",
+        )
+    )

@@ -1,0 +1,77 @@
+"""A card as a consumer types it. It passes through to the card rail and is never stored, logged or shown."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import date
+
+_BRANDS = (
+    ("visa", re.compile(r"4"), (13, 16, 19)),
+    ("mastercard", re.compile(r"5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720"), (16,)),
+    ("amex", re.compile(r"3[47]"), (15,)),
+    ("discover", re.compile(r"6011|64[4-9]|65"), (16,)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CardEntry:
+    """Number, expiry and security code. `repr` shows none of them."""
+
+    number: str = field(repr=False)
+    expiry_month: int = field(repr=False)
+    expiry_year: int = field(repr=False)
+    cvc: str = field(repr=False)
+    brand: str
+
+    @property
+    def last4(self) -> str:
+        """The four digits that may be kept."""
+        return self.number[-4:]
+
+
+class BadCard(Exception):  # noqa: N818 - named as the fact it is
+    """What was typed cannot be a card; `errors` says it by field, in words for the consumer."""
+
+    def __init__(self, errors: dict[str, str]) -> None:
+        super().__init__("not a card")
+        self.errors = errors
+
+
+def passes_luhn(number: str) -> bool:
+    """The check digit that catches a mistyped number."""
+    digits = [int(char) for char in reversed(number)]
+    doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
+    return (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+def read_card(number: str, expiry: str, cvc: str, today: date) -> CardEntry:
+    """Read the three fields as typed; raise BadCard with every field that is wrong."""
+    errors = {}
+    digits = re.sub(r"[\s-]", "", number)
+    brand = _brand(digits)
+    if not re.fullmatch(r"[0-9]{12,19}", digits, re.ASCII) or brand is None or not passes_luhn(digits):
+        errors["card_number"] = "Check the card number: a digit seems to be wrong or missing."
+    month, year = _expiry(expiry)
+    if not month:
+        errors["card_expiry"] = "Enter the expiry date as month and year, such as 09/28."
+    elif (year, month) < (today.year, today.month):
+        errors["card_expiry"] = "This card has expired. Use another card."
+    length = 4 if brand == "amex" else 3
+    if not re.fullmatch(rf"[0-9]{{{length}}}", cvc.strip(), re.ASCII):
+        errors["card_cvc"] = f"Enter the {length} digits of the security code."
+    if errors or brand is None:
+        raise BadCard(errors)
+    return CardEntry(digits, month, year, cvc.strip(), brand)
+
+
+def _brand(digits: str) -> str | None:
+    for name, prefix, lengths in _BRANDS:
+        if prefix.match(digits) and len(digits) in lengths:
+            return name
+    return None
+
+
+def _expiry(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"\s*(0?[1-9]|1[0-2])\s*[/ -]?\s*(?:20)?([0-9]{2})\s*", text, re.ASCII)
+    return (int(found[1]), 2000 + int(found[2])) if found else (0, 0)

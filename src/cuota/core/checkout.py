@@ -1,0 +1,115 @@
+"""How an order ends: charged and approved, declined, left, or lapsed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cuota.core import posting
+from cuota.core.decision import Decision
+from cuota.core.event import Event
+from cuota.core.installment import Installment
+from cuota.core.movement import Kind, Movement
+from cuota.core.order import Final, Order, Status, edge
+from cuota.core.outcome import Charge, JobState, Outcome, Plan, Settled
+
+CARD_TRIES = 3
+
+
+class Charging(Exception):  # noqa: N818 - a fact, turned into a page by the checkout
+    """A card is being charged for this order right now; its answer decides."""
+
+
+class Lapsed(Exception):  # noqa: N818 - the same
+    """The order's time is over."""
+
+
+def require_open(order: Order, now: datetime) -> None:
+    """The consumer may go on. Raises Final, Charging or Lapsed."""
+    if order.status is not Status.CREATED:
+        raise Final(order.status)
+    if order.charging is not None:
+        raise Charging
+    if now >= order.expires_at:
+        raise Lapsed
+
+
+def begin(order: Order, plan: Plan, charge: Charge, decision: Decision, now: datetime) -> Outcome:
+    """The consumer agreed and risk said yes: write down the charge before the card rail is called."""
+    require_open(order, now)
+    charging = replace(order, charging=charge.charge_id, charging_since=now)
+    return Outcome(order=charging, plan=plan, charge=charge, decision=decision, at=now)
+
+
+def approve(
+    order: Order,
+    installments: Sequence[Installment],
+    charge: Settled,
+    movement_id: UUID,
+    now: datetime,
+    authorization_days: int,
+) -> Outcome:
+    """The card paid the first installment: the plan starts, and an auto capture happens in the same breath.
+
+    `installments` is the agreed schedule with the first one paid by this charge.
+    """
+    move = edge(order.status, "approve")
+    first = installments[0]
+    assert order.charging == charge.job_id == first.charge_id
+    transfers = posting.authorization(order.order_id, order.amount, order.fee)
+    transfers += posting.installment_paid(charge.job_id, first.total)
+    events = [Event(move.event, order.amount, "AuthorizeOrder")]
+    movement = None
+    done = replace(order, status=move.after, charging=None, charging_since=None)
+    if order.auto_capture:
+        movement = Movement(Kind.CAPTURE, movement_id, f"auto-capture-{movement_id}", order.amount, now)
+        transfers += posting.capture(movement_id, order.amount)
+        events.append(Event("capture.completed", order.amount, "CaptureOrder", movement.reference))
+        done = replace(done, captured=order.amount)
+    else:
+        done = replace(done, authorization_expires_at=now + timedelta(days=authorization_days))
+    return Outcome(
+        order=done,
+        movement=movement,
+        installments=tuple(installments),
+        transfers=tuple(transfers),
+        events=tuple(events),
+        charge_settled=charge,
+        at=now,
+    )
+
+
+def card_failed(order: Order, charge: Settled, now: datetime) -> Outcome:
+    """The card said no: the consumer may try another, three tries in all, then the order is Declined."""
+    assert charge.state is JobState.FAILED
+    failures = order.card_failures + 1
+    again = replace(order, card_failures=failures, charging=None, charging_since=None)
+    if failures < CARD_TRIES:
+        return Outcome(order=again, charge_settled=charge, at=now)
+    move = edge(order.status, "decline")
+    event = Event(
+        move.event, order.amount, "AuthorizeOrder", success=False, message="The consumer's cards failed."
+    )
+    return Outcome(order=replace(again, status=move.after), events=(event,), charge_settled=charge, at=now)
+
+
+def decline(order: Order, decision: Decision, now: datetime) -> Outcome:
+    """Risk said no."""
+    require_open(order, now)
+    move = edge(order.status, "decline")
+    event = Event(
+        move.event, order.amount, "AuthorizeOrder", success=False, message="The order was not approved."
+    )
+    return Outcome(order=replace(order, status=move.after), events=(event,), decision=decision, at=now)
+
+
+def abandon(order: Order, now: datetime, *, left: bool) -> Outcome:
+    """The consumer left, or time ran out. Raises Final, or Charging while a card is being charged."""
+    move = edge(order.status, "leave" if left else "lapse")
+    if order.charging is not None:
+        raise Charging
+    message = "The consumer left the checkout." if left else "The order was not completed in time."
+    event = Event(move.event, order.amount, success=False, message=message)
+    return Outcome(order=replace(order, status=move.after), events=(event,), at=now)

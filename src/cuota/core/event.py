@@ -1,0 +1,17 @@
+"""Events: what happened to an order, numbered from 1 without gaps, written with the money."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event. `amount` in cents; `operation` as webhooks name it, or None; `reference` the movement's own."""
+
+    type: str
+    amount: int
+    operation: str | None = None
+    reference: str | None = None
+    success: bool = True
+    message: str | None = None

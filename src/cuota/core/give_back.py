@@ -1,0 +1,31 @@
+"""What a void and a refund share: the fee that goes with them, and the money that returns to cards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from cuota.core import money
+from cuota.core.installment import Cut, Installment
+from cuota.core.order import Order
+from cuota.core.outcome import CardRefund
+
+
+def fee_due(order: Order, amount: int) -> int:
+    """The part of the plan's fee that goes back with `amount`: pro rata of all given back so far, less returned.
+
+    Counted from the running total, so that many small refunds add up to exactly one large one, and a full
+    give-back returns the whole fee.
+    """
+    given_back = order.voided + order.refunded + amount
+    return money.share(order.fee, given_back, order.amount) - order.fee_returned
+
+
+def card_refunds(done: Cut, new_id: Callable[[], UUID]) -> tuple[CardRefund, ...]:
+    """One card refund a charge, principal and fee together."""
+    return tuple(CardRefund(new_id(), charge_id, amount) for charge_id, amount in done.by_charge.items())
+
+
+def changed(before: Sequence[Installment], after: Sequence[Installment]) -> tuple[Installment, ...]:
+    """Only the installments that differ are written."""
+    return tuple(new for old, new in zip(before, after, strict=True) if old != new)

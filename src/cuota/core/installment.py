@@ -1,0 +1,103 @@
+"""Installments: when each is due, what it costs, and how a void or refund takes from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from uuid import UUID
+
+from cuota.core import money
+
+COUNT = 4
+DAYS_BETWEEN = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Installment:
+    """One payment of a plan. `amount` and `fee` are what stands now, in cents, net of what was cut or returned.
+
+    `returned` is what went, or is going, back to the card. `charge_id` is set once a card has paid.
+    """
+
+    number: int
+    due_on: date
+    amount: int
+    fee: int
+    charge_id: UUID | None = None
+    returned: int = 0
+
+    @property
+    def paid(self) -> bool:
+        """Whether a card has paid it; what went back later does not unpay it."""
+        return self.charge_id is not None
+
+    @property
+    def total(self) -> int:
+        """What the consumer pays on the day: the part of the order and the part of the fee."""
+        return self.amount + self.fee
+
+    @property
+    def state(self) -> str:
+        """`paid`, `scheduled`, or `cancelled` when nothing is left of it."""
+        if self.paid:
+            return "paid"
+        return "scheduled" if self.total else "cancelled"
+
+
+def schedule(amount: int, fee: int, first_day: date) -> list[Installment]:
+    """Four installments from the day of authorization, 14 days apart; the same function for page, widget and ledger."""
+    days = [first_day + timedelta(days=DAYS_BETWEEN * index) for index in range(COUNT)]
+    parts = zip(days, money.split(amount, COUNT), money.split(fee, COUNT), strict=True)
+    return [Installment(index + 1, day, part, cost) for index, (day, part, cost) in enumerate(parts)]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What taking an amount off a plan did, in cents: the new plan, and where the money came from.
+
+    `unpaid` is no longer owed; `to_card` goes back, `by_charge` says to which charge how much. Fees apart.
+    """
+
+    plan: tuple[Installment, ...]
+    unpaid: int
+    to_card: int
+    fee_unpaid: int
+    fee_to_card: int
+    by_charge: dict[UUID, int]
+
+
+def cut(plan: Sequence[Installment], amount: int, fee: int) -> Cut:
+    """Take `amount` and `fee` off: unpaid installments from the last backwards, then paid ones, latest first."""
+    parts = {item.number: item for item in plan}
+    latest_first = sorted(plan, key=lambda item: -item.number)
+    unpaid = fee_unpaid = to_card = fee_to_card = 0
+    by_charge: dict[UUID, int] = {}
+    for item in (item for item in latest_first if not item.paid):
+        less, less_fee = min(item.amount, amount - unpaid), min(item.fee, fee - fee_unpaid)
+        unpaid += less
+        fee_unpaid += less_fee
+        parts[item.number] = replace(item, amount=item.amount - less, fee=item.fee - less_fee)
+    for item in (item for item in latest_first if item.paid):
+        less, less_fee = (
+            min(item.amount, amount - unpaid - to_card),
+            min(item.fee, fee - fee_unpaid - fee_to_card),
+        )
+        if not less + less_fee:
+            continue
+        to_card += less
+        fee_to_card += less_fee
+        assert item.charge_id is not None
+        by_charge[item.charge_id] = by_charge.get(item.charge_id, 0) + less + less_fee
+        returned = item.returned + less + less_fee
+        parts[item.number] = replace(
+            item, amount=item.amount - less, fee=item.fee - less_fee, returned=returned
+        )
+    assert unpaid + to_card == amount, "a plan always holds what its order still owes"
+    assert fee_unpaid + fee_to_card == fee
+    return Cut(tuple(parts[n] for n in sorted(parts)), unpaid, to_card, fee_unpaid, fee_to_card, by_charge)
+
+
+def total(plan: Sequence[Installment]) -> int:
+    """The law: always the original amount less voided less refunded, fees apart."""
+    return sum(item.amount for item in plan)

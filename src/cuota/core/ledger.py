@@ -1,0 +1,43 @@
+"""Double entry: a transfer names a debit account, a credit account and a positive amount, so it balances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+
+class Account(StrEnum):
+    """The chart of accounts. The first five are kept per order."""
+
+    CONSUMER_RECEIVABLE = "consumer_receivable"
+    AUTHORIZED_UNCAPTURED = "authorized_uncaptured"
+    MERCHANT_PAYABLE = "merchant_payable"
+    CARD_CLEARING = "card_clearing"
+    CONSUMER_REFUND_DUE = "consumer_refund_due"
+    MERCHANT_FEES = "merchant_fees"
+    PLAN_FEES = "plan_fees"
+    LATE_FEES = "late_fees"
+    LOSSES = "losses"
+    BANK_CLEARING = "bank_clearing"
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One row of the ledger. `posting` names the recipe, `cause` the movement, charge or card refund behind it."""
+
+    posting: str
+    cause: UUID
+    debit: Account
+    credit: Account
+    amount: int
+
+    def __post_init__(self) -> None:
+        assert self.amount > 0
+        assert self.debit is not self.credit
+
+
+def balance(transfers: list[Transfer], account: Account) -> int:
+    """Debits less credits of one account, in cents."""
+    debits = sum(t.amount for t in transfers if t.debit is account)
+    return debits - sum(t.amount for t in transfers if t.credit is account)

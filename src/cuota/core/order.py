@@ -1,0 +1,150 @@
+"""An order: its states, its totals, and what they allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+# A charge without an answer for this long is looked up at the rail: longer than any rail call may take.
+LOOK_UP_AFTER = timedelta(seconds=15)
+
+
+class Status(StrEnum):
+    """`orderStatus`. There is never a fifth."""
+
+    CREATED = "Created"
+    APPROVED = "Approved"
+    DECLINED = "Declined"
+    ABANDONED = "Abandoned"
+
+
+class PaymentState(StrEnum):
+    """`paymentState`: where the money of an approved order stands."""
+
+    NONE = "NONE"
+    AUTHORIZED = "AUTHORIZED"
+    PARTIALLY_CAPTURED = "PARTIALLY_CAPTURED"
+    CAPTURED = "CAPTURED"
+    VOIDED = "VOIDED"
+    EXPIRED = "EXPIRED"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One allowed move between states and the event that it writes. No move leaves a final state."""
+
+    before: Status
+    move: str
+    after: Status
+    event: str
+    meaning: str
+
+
+EDGES = (
+    Edge(
+        Status.CREATED, "approve", Status.APPROVED, "order.approved", "first installment charged, plan agreed"
+    ),
+    Edge(Status.CREATED, "decline", Status.DECLINED, "order.declined", "risk said no, or three cards failed"),
+    Edge(
+        Status.CREATED,
+        "leave",
+        Status.ABANDONED,
+        "order.abandoned",
+        "the consumer left by the cancel control",
+    ),
+    Edge(Status.CREATED, "lapse", Status.ABANDONED, "order.abandoned", "nobody finished it in time"),
+)
+_BY_MOVE = {(edge.before, edge.move): edge for edge in EDGES}
+
+
+class Final(Exception):  # noqa: N818 - a fact, turned into a page by the checkout
+    """The order already is Approved, Declined or Abandoned; each is final."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(f"the order is {status} and stays so")
+        self.status = status
+
+
+def edge(before: Status, move: str) -> Edge:
+    """Look up a move; raise Final where the state has none."""
+    found = _BY_MOVE.get((before, move))
+    if found is None:
+        raise Final(before)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The part of an order that money moves. Amounts in cents; `amount` is the initial one.
+
+    `version` rises with every save; `transfers` and `events` count the rows written so far, so that
+    ledger and event numbers have no gaps. `fee` is what the consumer pays for the plan. `charging` is the
+    charge that a card rail has been asked for and has not answered: until it has, nothing else happens.
+    """
+
+    merchant_id: UUID
+    order_id: UUID
+    version: int
+    status: Status
+    currency: str
+    amount: int
+    fee: int
+    auto_capture: bool
+    created_at: datetime
+    expires_at: datetime
+    captured: int = 0
+    voided: int = 0
+    refunded: int = 0
+    fee_returned: int = 0
+    authorization_expires_at: datetime | None = None
+    lapsed: bool = False
+    card_failures: int = 0
+    charging: UUID | None = None
+    charging_since: datetime | None = None
+    transfers: int = 0
+    events: int = 0
+
+    @property
+    def capturable(self) -> int:
+        """Cents that a capture or a void may still take."""
+        return self.amount - self.voided - self.captured if self.status is Status.APPROVED else 0
+
+    @property
+    def refundable(self) -> int:
+        """Cents that a refund may still take: captured, never the order amount."""
+        return self.captured - self.refunded
+
+    @property
+    def payment_state(self) -> PaymentState:
+        """Derived from the totals, so that it can never disagree with them."""
+        if self.status is not Status.APPROVED:
+            return PaymentState.NONE
+        if self.captured == 0 and self.voided == self.amount:
+            return PaymentState.EXPIRED if self.lapsed else PaymentState.VOIDED
+        if self.captured == 0:
+            return PaymentState.AUTHORIZED
+        return PaymentState.PARTIALLY_CAPTURED if self.capturable else PaymentState.CAPTURED
+
+    @property
+    def due_at(self) -> datetime | None:
+        """When something happens to this order by itself: a charge is looked up, it lapses, its authorization ends."""
+        if self.charging_since is not None:
+            return self.charging_since + LOOK_UP_AFTER
+        if self.status is Status.CREATED:
+            return self.expires_at
+        return self.authorization_expires_at if self.capturable else None
+
+
+def balances(order: Order) -> dict[str, int]:
+    """What a 422 of a money call and a dry run show, in cents, by their JSON names."""
+    return {
+        "orderAmount": order.amount - order.voided,
+        "captured": order.captured,
+        "voided": order.voided,
+        "refunded": order.refunded,
+        "capturable": order.capturable,
+        "voidable": order.capturable,
+        "refundable": order.refundable,
+    }

@@ -1,0 +1,83 @@
+"""An outcome holds everything that one decision changes; `db/outcomes.save` writes it in one statement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import StrEnum
+from uuid import UUID
+
+from cuota.core.decision import Decision
+from cuota.core.event import Event
+from cuota.core.installment import Installment
+from cuota.core.ledger import Transfer
+from cuota.core.movement import Movement
+from cuota.core.order import Order
+
+
+class JobState(StrEnum):
+    """Where a call to a card stands: a charge, or money going back."""
+
+    PENDING = "pending"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class CardRefund:
+    """Money that goes back to a card; the rail is asked later, outside the transaction. Cents."""
+
+    card_refund_id: UUID
+    charge_id: UUID
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A card asked to pay an installment, written down before the rail is called. `charge_id` is the rail's key."""
+
+    charge_id: UUID
+    installment: int
+    amount: int
+    card_token: str
+    card_brand: str
+    card_last4: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The card rail's answer to a charge or a card refund, recorded with what follows from it."""
+
+    job_id: UUID
+    state: JobState
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the consumer agreed to: fixed, with the hash of the words and numbers that were shown."""
+
+    consumer_id: UUID
+    time_zone: str
+    first_day: date
+    agreement: str
+    agreement_hash: str
+    agreed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One decision. `order` is the new row; its `version` is still the one that was read."""
+
+    order: Order
+    events: tuple[Event, ...] = ()
+    movement: Movement | None = None
+    transfers: tuple[Transfer, ...] = ()
+    installments: tuple[Installment, ...] = ()
+    card_refunds: tuple[CardRefund, ...] = ()
+    plan: Plan | None = None
+    charge: Charge | None = None
+    charge_settled: Settled | None = None
+    card_refund_settled: Settled | None = None
+    decision: Decision | None = None
+    at: datetime = field(kw_only=True)

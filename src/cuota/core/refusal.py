@@ -1,0 +1,69 @@
+"""A refusal is a fact with a stable code. `web/problem` alone turns it into HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Code(StrEnum):
+    """Every way the service says no, as merchants branch on it."""
+
+    MALFORMED_REQUEST = "malformed_request"
+    VALIDATION_FAILED = "validation_failed"
+    AMOUNT_OUT_OF_RANGE = "amount_out_of_range"
+    BAD_HEADER = "bad_header"
+    UNAUTHORIZED = "unauthorized"
+    INVALID_SIGNATURE = "invalid_signature"
+    ORIGIN_NOT_REGISTERED = "origin_not_registered"
+    NOT_FOUND = "not_found"
+    ORDER_NOT_FOUND = "order_not_found"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    BODY_TOO_LARGE = "body_too_large"
+    UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
+    IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
+    IDEMPOTENCY_IN_PROGRESS = "idempotency_in_progress"
+    REFUND_EXCEEDS_CAPTURED = "refund_exceeds_captured"
+    CAPTURE_EXCEEDS_AUTHORIZED = "capture_exceeds_authorized"
+    VOID_EXCEEDS_UNCAPTURED = "void_exceeds_uncaptured"
+    DUPLICATE_REFERENCE = "duplicate_reference"
+    MISSING_REFERENCE = "missing_reference"
+    INVALID_AMOUNT = "invalid_amount"
+    ORDER_NOT_COMPLETED = "order_not_completed"
+    AUTHORIZATION_EXPIRED = "authorization_expired"
+    RATE_LIMITED = "rate_limited"
+    UNAVAILABLE = "unavailable"
+    INTERNAL_ERROR = "internal_error"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One thing wrong with one field: `field` is its dotted path, `code` is stable, `message` says what to do."""
+
+    field: str
+    code: str
+    message: str
+
+
+class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an accident
+    """Raised where the rule is known; carries what the caller needs to put it right.
+
+    `facts` are additive members of the error body (`balances`, `original`), plain JSON values.
+    `retry_after` is in whole seconds.
+    """
+
+    def __init__(
+        self,
+        code: Code,
+        message: str,
+        *,
+        errors: tuple[FieldError, ...] = (),
+        facts: dict[str, object] | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.errors = errors
+        self.facts = facts or {}
+        self.retry_after = retry_after

@@ -1,0 +1,68 @@
+"""Void: what was authorized and not captured is given up, by the merchant or by the end of the authorization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from cuota.core import money, posting
+from cuota.core.event import Event
+from cuota.core.give_back import card_refunds, changed, fee_due
+from cuota.core.installment import Installment, cut
+from cuota.core.movement import Asked, Kind, Movement, refuse, require_authorization, require_completed
+from cuota.core.order import Order
+from cuota.core.outcome import Outcome
+from cuota.core.refusal import Code
+
+
+def void(
+    order: Order,
+    plan: Sequence[Installment],
+    asked: Asked,
+    movement_id: UUID,
+    now: datetime,
+    new_id: Callable[[], UUID],
+) -> Outcome:
+    """Decide a merchant's void: lowers the order amount and the plan. Raises Refused."""
+    require_completed(order, Kind.VOID)
+    require_authorization(order, now)
+    if asked.amount > order.capturable:
+        message = f"Only {money.text_of(order.capturable)} of this order is uncaptured and can be voided."
+        raise refuse(Code.VOID_EXCEEDS_UNCAPTURED, message, order)
+    movement = Movement(Kind.VOID, movement_id, asked.reference, asked.amount, now)
+    event = Event("void.completed", asked.amount, "VoidOrder", asked.reference)
+    return _give_up(order, plan, movement, new_id, event)
+
+
+def lapse(
+    order: Order, plan: Sequence[Installment], movement_id: UUID, now: datetime, new_id: Callable[[], UUID]
+) -> Outcome | None:
+    """Decide the end of an authorization: void the uncaptured rest. None where nothing is left or it still holds."""
+    if not order.capturable or order.authorization_expires_at is None or now < order.authorization_expires_at:
+        return None
+    # The key cannot collide with a merchant's: theirs are at most 100 characters, and this one never repeats.
+    movement = Movement(Kind.VOID, movement_id, f"authorization-expiry-{movement_id}", order.capturable, now)
+    event = Event("authorization.expired", order.capturable, "VoidOrder", movement.reference)
+    return _give_up(replace(order, lapsed=True), plan, movement, new_id, event)
+
+
+def _give_up(
+    order: Order, plan: Sequence[Installment], movement: Movement, new_id: Callable[[], UUID], event: Event
+) -> Outcome:
+    fee = fee_due(order, movement.amount)
+    done = cut(plan, movement.amount, fee)
+    cause = movement.movement_id
+    return Outcome(
+        order=replace(order, voided=order.voided + movement.amount, fee_returned=order.fee_returned + fee),
+        movement=movement,
+        installments=changed(plan, done.plan),
+        transfers=(
+            *posting.void(cause, done.unpaid, done.to_card, expiry=order.lapsed),
+            *posting.fee_returned(cause, done.fee_unpaid, done.fee_to_card),
+        ),
+        card_refunds=card_refunds(done, new_id),
+        events=(event,),
+        at=movement.at,
+    )

@@ -1,0 +1,1 @@
+"""PostgreSQL, and only PostgreSQL: plain SQL, every statement naming its merchant."""

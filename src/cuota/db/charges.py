@@ -1,0 +1,70 @@
+"""Charges that a rail has been asked for, and money on its way back to cards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from uuid import UUID
+
+from cuota.core.outcome import Charge
+from cuota.db.orders import Session
+
+_PENDING = """SELECT c.charge_id, c.installment, c.amount, c.card_token, c.card_brand, c.card_last4, p.first_day
+    FROM charges c JOIN plans p USING (merchant_id, order_id)
+    WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.state = 'pending'"""
+_MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM card_refunds WHERE try_at <= $1"
+# Claimed by moving try_at on: the predicate stands in the UPDATE too, since SKIP LOCKED alone leases some rows twice.
+_CLAIM = """
+UPDATE card_refunds r SET try_at = $3 FROM (
+    SELECT order_id, card_refund_id FROM card_refunds WHERE merchant_id = $1 AND try_at <= $2
+    ORDER BY try_at LIMIT $4 FOR UPDATE SKIP LOCKED
+) due WHERE r.merchant_id = $1 AND r.order_id = due.order_id AND r.card_refund_id = due.card_refund_id
+    AND r.try_at <= $2
+RETURNING r.merchant_id, r.order_id, r.card_refund_id, r.charge_id, r.amount, r.tries
+"""
+_AGAIN = """UPDATE card_refunds SET try_at = $4, tries = least(tries + 1, 1000), reason = $5
+    WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending'"""
+
+# While one worker asks the rail nobody else does; if it dies, another takes over after this.
+LEASE = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCharge:
+    """A charge without an answer yet, and the first day of the plan that was agreed."""
+
+    charge: Charge
+    first_day: date
+
+
+@dataclass(frozen=True, slots=True)
+class DueRefund:
+    """A claimed card refund. Cents."""
+
+    merchant_id: UUID
+    order_id: UUID
+    card_refund_id: UUID
+    charge_id: UUID
+    amount: int
+    tries: int
+
+
+async def pending(session: Session, merchant_id: UUID, order_id: UUID) -> PendingCharge | None:
+    """The charge that an order waits for."""
+    row = await session.fetchrow(_PENDING, merchant_id, order_id)
+    return None if row is None else PendingCharge(Charge(*row[:6]), row["first_day"])
+
+
+async def claim_refunds(session: Session, now: datetime, limit: int) -> list[DueRefund]:
+    """Claim card refunds that are due, at most `limit` a merchant."""
+    merchants = await session.fetch(_MERCHANTS_DUE, now)
+    return [
+        DueRefund(*row)
+        for merchant in merchants
+        for row in await session.fetch(_CLAIM, merchant["merchant_id"], now, now + LEASE, limit)
+    ]
+
+
+async def try_again(session: Session, due: DueRefund, at: datetime, reason: str) -> None:
+    """The rail could not be asked: once more at `at`."""
+    await session.fetchrow(_AGAIN, due.merchant_id, due.order_id, due.card_refund_id, at, reason)

@@ -1,0 +1,110 @@
+"""Checkout sessions: one browser in one checkout, and what it has told us so far."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from uuid import UUID
+
+from cuota.core.consumer import Address, Profile
+from cuota.db.orders import Session
+
+_COLUMNS = """session_hash, phone, code_hash, code_ends_at, code_tries, codes_sent, verified_at, consumer_id, profile,
+    created_at"""
+_KEY = "merchant_id = $1 AND order_id = $2 AND session_hash = $3"
+_OPEN = """INSERT INTO checkout_sessions (merchant_id, order_id, session_hash, created_at) VALUES ($1, $2, $3, $4)
+    ON CONFLICT DO NOTHING"""
+_READ = f"SELECT {_COLUMNS} FROM checkout_sessions WHERE {_KEY}"
+_CODE_SENT = f"""UPDATE checkout_sessions SET phone = $4, code_hash = $5, code_ends_at = $6, code_tries = 0,
+    codes_sent = codes_sent + 1, verified_at = NULL, consumer_id = NULL, profile = NULL WHERE {_KEY}"""
+_TRY = f"""UPDATE checkout_sessions SET code_tries = code_tries + 1
+    WHERE {_KEY} AND code_hash IS NOT NULL RETURNING code_tries, code_hash, code_ends_at"""
+_VERIFIED = f"""UPDATE checkout_sessions SET verified_at = $4, consumer_id = $5, code_hash = NULL, session_hash = $7
+    WHERE {_KEY} AND code_hash = $6 RETURNING 1"""
+_PROFILE = f"UPDATE checkout_sessions SET profile = $4::json WHERE {_KEY}"
+_COUNT = """INSERT INTO codes_sent (phone_hash, hour, sent) VALUES ($1, date_trunc('hour', $2::timestamptz), 1)
+    ON CONFLICT (phone_hash, hour) DO UPDATE SET sent = codes_sent.sent + 1 RETURNING sent"""
+_FORGET = "DELETE FROM checkout_sessions WHERE created_at < $1::timestamptz - interval '30 days'"
+_FORGET_COUNTS = "DELETE FROM codes_sent WHERE hour < $1::timestamptz - interval '2 hours'"
+
+Key = tuple[UUID, UUID, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckoutSession:
+    """What one browser has done. `verified_at` is set once its one-time code was right."""
+
+    session_hash: bytes
+    phone: str | None
+    code_hash: bytes | None
+    code_ends_at: datetime | None
+    code_tries: int
+    codes_sent: int
+    verified_at: datetime | None
+    consumer_id: UUID | None
+    profile: Profile | None
+    created_at: datetime
+
+
+def profile_of(text: str | None) -> Profile | None:
+    """A profile from its stored JSON."""
+    if text is None:
+        return None
+    value = json.loads(text)
+    return Profile(value["given_names"], value["surname"], value["email"], Address(**value["address"]))
+
+
+def profile_text(profile: Profile) -> str:
+    """A profile as stored JSON."""
+    return json.dumps(asdict(profile))
+
+
+async def open_session(session: Session, key: Key, now: datetime) -> None:
+    """A new browser."""
+    await session.fetchrow(_OPEN, *key, now)
+
+
+async def read(session: Session, key: Key) -> CheckoutSession | None:
+    """The browser's session, or None for a forged or forgotten one."""
+    row = await session.fetchrow(_READ, *key)
+    if row is None:
+        return None
+    values = dict(row)
+    return CheckoutSession(**{**values, "profile": profile_of(values["profile"])})
+
+
+async def code_sent(session: Session, key: Key, phone: str, code_hash: bytes, ends_at: datetime) -> None:
+    """A code went to this number; whatever was verified before no longer is."""
+    await session.fetchrow(_CODE_SENT, *key, phone, code_hash, ends_at)
+
+
+async def count_code(session: Session, phone_hash: bytes, now: datetime) -> int:
+    """Count a code for a number, from whatever browser; answers how many this hour."""
+    row = await session.fetchrow(_COUNT, phone_hash, now)
+    assert row is not None
+    return int(row["sent"])
+
+
+async def try_code(session: Session, key: Key) -> tuple[int, bytes, datetime] | None:
+    """Count a try before it is judged: (tries so far, the code's hash, its end). None where no code waits."""
+    row = await session.fetchrow(_TRY, *key)
+    return None if row is None else (row["code_tries"], row["code_hash"], row["code_ends_at"])
+
+
+async def verified(
+    session: Session, key: Key, now: datetime, consumer_id: UUID, code_hash: bytes, new_hash: bytes
+) -> bool:
+    """The code was right; it is used up, and the session goes on under a new secret. False: used up before."""
+    return await session.fetchrow(_VERIFIED, *key, now, consumer_id, code_hash, new_hash) is not None
+
+
+async def save_profile(session: Session, key: Key, profile: Profile) -> None:
+    """What the consumer typed as their details."""
+    await session.fetchrow(_PROFILE, *key, profile_text(profile))
+
+
+async def forget(session: Session, now: datetime) -> None:
+    """Drop what nobody comes back to."""
+    await session.fetchrow(_FORGET, now)
+    await session.fetchrow(_FORGET_COUNTS, now)

@@ -1,0 +1,67 @@
+"""Migrations: plain SQL files, forward only, one transaction each, under one advisory lock."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from cuota.db.pool import Connection, UnsafeDatabase, require_durable
+
+# Any constant that nothing else uses: every migrating process of one database waits for the same lock.
+LOCK = 0x43756F7461
+_TABLE = """
+CREATE TABLE IF NOT EXISTS migrations (
+    name       text PRIMARY KEY,
+    applied_at timestamptz NOT NULL DEFAULT now()
+)
+"""
+
+
+def files() -> list[tuple[str, str]]:
+    """Every migration of this release, name and SQL, in order."""
+    folder = resources.files("cuota.db.migrations")
+    found = [item for item in folder.iterdir() if item.name.endswith(".sql")]
+    return [
+        (item.name.removesuffix(".sql"), item.read_text())
+        for item in sorted(found, key=lambda item: item.name)
+    ]
+
+
+async def migrate(connection: Connection, environment: str) -> list[str]:
+    """Bring the database up to this release; answers the names that were applied. Raises UnsafeDatabase."""
+    await require_durable(connection)
+    await connection.execute("SELECT pg_advisory_lock($1)", LOCK)
+    try:
+        await connection.execute("SET lock_timeout = '2s'")
+        await connection.execute("SET client_min_messages = warning")
+        await connection.execute(_TABLE)
+        done = {row["name"] for row in await connection.fetch("SELECT name FROM migrations")}
+        ours = files()
+        unknown = done - {name for name, _ in ours}
+        if unknown:
+            newest = max(unknown)
+            raise UnsafeDatabase(
+                f"The database is newer than this program (it has {newest}). Start the newer release."
+            )
+        applied = []
+        for name, sql in ours:
+            if name not in done:
+                async with connection.transaction():
+                    await connection.execute(sql)
+                    await connection.execute("INSERT INTO migrations (name) VALUES ($1)", name)
+                applied.append(name)
+        await _claim(connection, environment)
+        return applied
+    finally:
+        await connection.execute("SELECT pg_advisory_unlock($1)", LOCK)
+
+
+async def _claim(connection: Connection, environment: str) -> None:
+    """A database belongs to one environment for good: sandbox and production share nothing."""
+    await connection.execute(
+        "INSERT INTO installation (environment) VALUES ($1) ON CONFLICT DO NOTHING", environment
+    )
+    owner = await connection.fetchval("SELECT environment FROM installation")
+    if owner != environment:
+        raise UnsafeDatabase(
+            f"This database belongs to {owner}; CUOTA_ENVIRONMENT is {environment}. Give it its own."
+        )

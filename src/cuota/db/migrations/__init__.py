@@ -1,0 +1,1 @@
+"""SQL files, applied in order of their names."""

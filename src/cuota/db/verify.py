@@ -1,0 +1,82 @@
+"""`cuota verify`: rederive every order's amounts, plan and balances from the ledger, and name each row that disagrees.
+
+One statement an order's facts, a batch of orders at a time; the comparison is a plain function of what was read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from cuota.db.pool import Pool
+from cuota.db.verify_rules import disagreements_of
+
+BATCH = 500
+_MERCHANTS = "SELECT merchant_id FROM merchants UNION SELECT DISTINCT merchant_id FROM transfers"
+_ORDERS = """
+SELECT o.*,
+    ARRAY(SELECT ROW(t.number, t.posting, t.cause, t.debit, t.credit, t.amount, t.currency) FROM transfers t
+        WHERE t.merchant_id = o.merchant_id AND t.order_id = o.order_id ORDER BY t.number) AS ledger,
+    ARRAY(SELECT ROW(m.kind, m.reference, m.movement_id, m.amount) FROM movements m
+        WHERE m.merchant_id = o.merchant_id AND m.order_id = o.order_id) AS moved,
+    ARRAY(SELECT ROW(i.number, i.due_on, i.amount, i.fee, i.charge_id, i.returned) FROM installments i
+        WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id ORDER BY i.number) AS plan,
+    ARRAY(SELECT ROW(c.charge_id, c.installment, c.amount, c.state) FROM charges c
+        WHERE c.merchant_id = o.merchant_id AND c.order_id = o.order_id) AS charged,
+    ARRAY(SELECT ROW(r.card_refund_id, r.charge_id, r.amount, r.state) FROM card_refunds r
+        WHERE r.merchant_id = o.merchant_id AND r.order_id = o.order_id) AS returning,
+    ARRAY(SELECT e.sequence FROM events e
+        WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id ORDER BY e.sequence) AS sequences,
+    (SELECT p.first_day FROM plans p WHERE p.merchant_id = o.merchant_id AND p.order_id = o.order_id) AS first_day
+FROM orders o WHERE o.merchant_id = $1 AND o.order_id > $2 ORDER BY o.order_id LIMIT $3
+"""
+_STRAY = """
+SELECT t.order_id, t.number FROM transfers t WHERE t.merchant_id = $1
+    AND NOT EXISTS (SELECT FROM orders o WHERE o.merchant_id = $1 AND o.order_id = t.order_id)
+"""
+_FIRST = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """One row that does not agree with the ledger, or with the rows beside it; `problem` gives both numbers."""
+
+    merchant_id: UUID
+    order_id: UUID
+    row: str
+    problem: str
+
+
+@dataclass(slots=True)
+class Report:
+    """What was looked at, and what disagreed."""
+
+    orders: int = 0
+    transfers: int = 0
+    disagreements: list[Disagreement] = field(default_factory=list)
+
+
+async def verify(pool: Pool) -> Report:
+    """Look at every order of every merchant."""
+    report = Report()
+    for merchant in await pool.fetch(_MERCHANTS):
+        await _verify_merchant(pool, merchant["merchant_id"], report)
+    return report
+
+
+async def _verify_merchant(pool: Pool, merchant_id: UUID, report: Report) -> None:
+    after = _FIRST
+    while rows := await pool.fetch(_ORDERS, merchant_id, after, BATCH):
+        for row in rows:
+            facts: dict[str, Any] = dict(row)
+            report.orders += 1
+            report.transfers += len(facts["ledger"])
+            for place, problem in disagreements_of(facts):
+                report.disagreements.append(Disagreement(merchant_id, facts["order_id"], place, problem))
+        after = rows[-1]["order_id"]
+    for row in await pool.fetch(_STRAY, merchant_id):
+        stray = Disagreement(
+            merchant_id, row["order_id"], f"transfers {row['number']}", "belongs to no order"
+        )
+        report.disagreements.append(stray)

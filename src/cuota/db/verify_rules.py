@@ -1,0 +1,147 @@
+"""What must agree about one order. Each rule yields the row that is off, with both numbers in cents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from cuota.core.installment import schedule
+from cuota.core.ledger import Account, Transfer, balance
+
+Found = Iterator[tuple[str, str]]
+POSTING_OF = {"capture": ("capture",), "void": ("void", "expiry"), "refund": ("refund",)}
+
+
+def disagreements_of(facts: dict[str, Any]) -> Found:
+    """Every disagreement of one order's rows, as (row, problem)."""
+    ledger = [Transfer(posting, cause, Account(debit), Account(credit), amount)
+              for _, posting, cause, debit, credit, amount, _ in facts["ledger"]]  # fmt: skip
+    yield from _numbers(facts)
+    yield from _totals(facts, ledger)
+    yield from _causes(facts, ledger)
+    yield from _balances(facts, ledger)
+    yield from _plan(facts)
+
+
+def _numbers(facts: dict[str, Any]) -> Found:
+    """Ledger and events are numbered without gaps, as far as the order says."""
+    numbers = [row[0] for row in facts["ledger"]]
+    if numbers != list(range(1, facts["transfers"] + 1)):
+        yield "transfers", f"numbered {numbers}, the order counts {facts['transfers']}"
+    if facts["sequences"] != list(range(1, facts["events"] + 1)):
+        yield "events", f"numbered {facts['sequences']}, the order counts {facts['events']}"
+    for row in facts["ledger"]:
+        if row[6] != facts["currency"]:
+            yield f"transfers {row[0]}", f"in {row[6]}, the order is in {facts['currency']}"
+
+
+def _totals(facts: dict[str, Any], ledger: list[Transfer]) -> Found:
+    """The order's totals are the sums of its ledger."""
+    sums = Counter[str]()
+    for transfer in ledger:
+        if transfer.posting == "authorization" and transfer.credit is Account.PLAN_FEES:
+            sums["fee"] += transfer.amount
+        else:
+            sums[transfer.posting] += transfer.amount
+    approved = facts["status"] == "Approved"
+    derived = {
+        "amount": sums["authorization"] if approved else facts["amount"],
+        "fee": sums["fee"] if approved else facts["fee"],
+        "captured": sums["capture"],
+        "voided": sums["void"] + sums["expiry"],
+        "refunded": sums["refund"],
+        "fee_returned": sums["fee_returned"],
+    }
+    for name, expected in derived.items():
+        if facts[name] != expected:
+            yield f"orders.{name}", f"is {facts[name]}, the ledger says {expected}"
+    if not approved and ledger:
+        yield "transfers", f"the order is {facts['status']}, yet money moved"
+
+
+def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Found:
+    """Each movement, charge and card refund has exactly its own amount in the ledger, and nothing else is there."""
+    posted = Counter[tuple[Any, str]]()
+    for transfer in ledger:
+        posted[transfer.cause, transfer.posting] += transfer.amount
+    expected = Counter[tuple[Any, str]]()
+    for kind, reference, movement_id, amount in facts["moved"]:
+        name = next((p for p in POSTING_OF[kind] if (movement_id, p) in posted), kind)
+        expected[movement_id, name] += amount
+        if posted[movement_id, name] != amount:
+            yield f"movements {kind} {reference}", f"is {amount}, the ledger says {posted[movement_id, name]}"
+    for charge_id, number, amount, state in facts["charged"]:
+        paid = amount if state == "succeeded" else 0
+        expected[charge_id, "installment_paid"] += paid
+        if posted[charge_id, "installment_paid"] != paid:
+            yield (
+                f"charges {number}",
+                f"{state} {amount}, the ledger says {posted[charge_id, 'installment_paid']}",
+            )
+    for refund_id, _, amount, state in facts["returning"]:
+        gone = amount if state == "succeeded" else 0
+        expected[refund_id, "card_refund"] += gone
+        if posted[refund_id, "card_refund"] != gone:
+            yield (
+                f"card_refunds {refund_id}",
+                f"{state} {amount}, the ledger says {posted[refund_id, 'card_refund']}",
+            )
+    known = {cause for cause, _ in expected}
+    for cause, name in posted:
+        if cause not in known and name not in {"authorization", "payout"}:
+            yield f"transfers {name}", f"{posted[cause, name]} of a cause that is not there ({cause})"
+
+
+def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Found:
+    """What the accounts hold is what the order and the plan say."""
+    if facts["status"] != "Approved":
+        return
+    unpaid = sum(amount + fee for _, _, amount, fee, charge, _ in facts["plan"] if charge is None)
+    waiting = sum(amount for _, _, amount, state in facts["returning"] if state != "succeeded")
+    derived = {
+        Account.CONSUMER_RECEIVABLE: unpaid,
+        Account.AUTHORIZED_UNCAPTURED: -(facts["amount"] - facts["captured"] - facts["voided"]),
+        Account.CONSUMER_REFUND_DUE: -waiting,
+    }
+    for account, expected in derived.items():
+        held = balance(ledger, account)
+        if held != expected:
+            yield f"balance {account}", f"is {held}, order and plan say {expected}"
+
+
+def _plan(facts: dict[str, Any]) -> Found:
+    """The law, the dates as agreed, and each installment beside the charge that paid it."""
+    if facts["status"] != "Approved":
+        if facts["plan"]:
+            yield "installments", f"the order is {facts['status']}, yet it has a plan"
+        return
+    owed = facts["amount"] - facts["voided"] - facts["refunded"]
+    planned = sum(row[2] for row in facts["plan"])
+    if planned != owed:
+        yield "installments", f"sum to {planned}, the order owes {owed}"
+    charged = {charge_id: amount for charge_id, _, amount, _ in facts["charged"]}
+    returning = Counter[Any]()
+    for _, charge_id, amount, _ in facts["returning"]:
+        returning[charge_id] += amount
+    agreed = schedule(facts["amount"], facts["fee"], facts["first_day"]) if facts["first_day"] else []
+    for (number, due_on, amount, fee, charge_id, returned), first in zip(facts["plan"], agreed, strict=False):
+        if due_on != first.due_on:
+            yield f"installments {number}", f"is due on {due_on}, agreed was {first.due_on}"
+        if amount > first.amount or fee > first.fee:
+            yield (
+                f"installments {number}",
+                f"is {amount} and {fee} in fees, agreed was {first.amount} and {first.fee}",
+            )
+        if charge_id is not None and charged.get(charge_id) != amount + fee + returned:
+            yield (
+                f"installments {number}",
+                f"holds {amount + fee + returned}, its charge was {charged.get(charge_id)}",
+            )
+        if returned != (returning[charge_id] if charge_id else 0):
+            yield (
+                f"installments {number}",
+                f"returned {returned}, its card refunds say {returning[charge_id]}",
+            )
+    if len(facts["plan"]) != len(agreed):
+        yield "installments", f"there are {len(facts['plan'])}, agreed were {len(agreed)}"

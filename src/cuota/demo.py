@@ -1,0 +1,134 @@
+"""`cuota demo`: the service, a demo merchant, and its shop on a second origin."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+
+from cuota import config, runtime
+from cuota.flows.manage_merchants import BadMerchant, Terms, create_merchant, find_merchant, rotate_secret
+from cuota.serve import CannotServe, serve
+
+NAME = "Alder & Oak"
+SHOP_READY_SECONDS = 15.0
+
+
+async def _credentials(settings: config.Settings) -> dict[str, str]:
+    """The demo merchant's credentials: made once, kept beside the data, since secrets are shown only once."""
+    path = settings.data_dir / "demo-merchant.json"
+    with runtime.database(settings) as where:
+        async with runtime.opened(settings, where, pool_size=2) as context:
+            try:
+                merchant = await find_merchant(context, NAME)
+            except BadMerchant:
+                terms = Terms(name=NAME, maximum=100_000, defer_funds_capture=True)
+                new = await create_merchant(context, terms)
+                kept = {"merchantId": str(new.merchant.merchant_id), "clientId": new.client_id}
+                return _keep(
+                    path, {**kept, "clientSecret": new.client_secret, "signingSecret": new.signing_secret}
+                )
+            if path.exists():
+                kept = json.loads(path.read_text())
+                if kept.get("merchantId") == str(merchant.merchant_id):
+                    return dict(kept)
+            from datetime import timedelta  # noqa: PLC0415
+
+            (client_id, secret), *_ = await rotate_secret(context, NAME, timedelta(hours=24))
+            known = {"merchantId": str(merchant.merchant_id), "clientId": client_id, "clientSecret": secret}
+            return _keep(path, known)
+
+
+def _keep(path: Path, kept: dict[str, str]) -> dict[str, str]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    path.write_text(json.dumps(kept, indent=2) + "\n")
+    return kept
+
+
+def demo(host: str, port: int, shop_port: int, workers: int) -> int:
+    """Run both until Ctrl-C."""
+    shop: list[subprocess.Popen[bytes]] = []
+
+    def when_ready(settings: config.Settings) -> None:
+        if not settings.sandbox:
+            raise CannotServe("The demo runs in the sandbox only. Unset CUOTA_ENVIRONMENT.")
+        kept = asyncio.run(_credentials(settings))
+        shop_url = f"http://{host}:{shop_port}"
+        environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("CUOTA_")},
+            "SHOP_API_URL": settings.public_url,
+            "SHOP_AUTH_URL": settings.auth_url,
+            "SHOP_CLIENT_ID": kept["clientId"],
+            "SHOP_CLIENT_SECRET": kept["clientSecret"],
+            "SHOP_AUDIENCE": settings.audience,
+            "SHOP_PUBLIC_URL": shop_url,
+            "SHOP_DATA": str(settings.data_dir / "demo-shop"),
+        }
+        command = [sys.executable, "-m", "cuota_demo", "--host", host, "--port", str(shop_port)]
+        shop.append(subprocess.Popen(command, env=environment))  # noqa: S603
+        _wait_for_shop(shop[0], shop_url)
+        print(_welcome(settings, kept, shop_url), flush=True)
+
+    try:
+        return serve(host, port, workers, when_ready=when_ready)
+    finally:
+        for process in shop:
+            process.terminate()
+            process.wait()
+
+
+def _wait_for_shop(process: subprocess.Popen[bytes], shop_url: str) -> None:
+    until = time.monotonic() + SHOP_READY_SECONDS
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            raise CannotServe("The demo shop could not start; its reason stands above.")
+        try:
+            httpx.get(f"{shop_url}/health", timeout=1, trust_env=False)
+        except httpx.HTTPError:
+            time.sleep(0.05)
+            continue
+        return
+    raise CannotServe("The demo shop did not become ready.")
+
+
+def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str) -> str:
+    url = settings.public_url
+    token_body = {
+        "client_id": kept["clientId"],
+        "client_secret": kept["clientSecret"],
+        "audience": settings.audience,
+        "grant_type": "client_credentials",
+    }
+    return f"""
+  Cuota is running: a sandbox, no real money moves.
+
+  The shop         {shop_url}     buy something, pay in four
+  Its back office  {shop_url}/orders     capture, void, refund
+  The API          {url}     described at {url}/docs
+
+  Merchant         {NAME}, id {kept["merchantId"]}
+  client_id        {kept["clientId"]}
+  client_secret    {kept["clientSecret"]}
+  audience         {settings.audience}
+
+  One-time code    123456
+  Cards            4242 4242 4242 4242  pays
+                   4000 0000 0000 0002  is declined
+                   4000 0000 0000 9995  has no funds
+                   4000 0000 0000 0341  pays the first installment, fails later ones
+                   4000 0000 0000 2685  pays and is later disputed
+  Surnames         Declinetest is declined by risk, Approvetest is approved whatever the amount
+
+  First thing to try, in another terminal: a token.
+    curl -s {settings.auth_url}/oauth/token -H 'Content-Type: application/json' \\
+      -d '{json.dumps(token_body)}'
+
+  Ctrl-C stops it; the data stays in {settings.data_dir}.
+"""

@@ -1,0 +1,120 @@
+"""One browser in one checkout: opening it, and reading where it stands."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from cuota.core.agreement import Agreement, agreement
+from cuota.core.consumer import Consumer, Profile, zone_of
+from cuota.core.installment import Installment, schedule
+from cuota.core.merchant import Merchant
+from cuota.core.order import Order
+from cuota.db import checkouts, consumers, documents, merchants, orders
+from cuota.db.checkouts import CheckoutSession, Key
+from cuota.db.documents import Document
+from cuota.flows.context import Context
+from cuota.flows.days import local_day
+
+SESSION_LIFE = timedelta(hours=24)
+
+
+class Problem(Exception):  # noqa: N818 - a fact for the consumer
+    """Something the consumer can put right: texts by field, or a notice for the whole page."""
+
+    def __init__(self, errors: dict[str, str] | None = None, notice: str | None = None) -> None:
+        super().__init__(notice or "fields")
+        self.errors = errors or {}
+        self.notice = notice
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """Everything a page shows or a step decides on, as read at its start."""
+
+    merchant: Merchant
+    order: Order
+    token: UUID
+    document: Document
+    plan: tuple[Installment, ...]
+    session: CheckoutSession
+    key: Key
+
+    @property
+    def verified(self) -> bool:
+        """Whether this browser proved its number: before that nothing personal is shown."""
+        return self.session.verified_at is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the consumer is asked to agree to."""
+
+    zone: str
+    plan: list[Installment]
+    agreement: Agreement
+
+
+async def open_checkout(context: Context, merchant_id: UUID, token: UUID) -> tuple[UUID, str] | None:
+    """A new browser follows the link: (order id, a new session secret). None for an unknown link."""
+    order_id = await orders.find_by_token(context.pool, merchant_id, token)
+    if order_id is None:
+        return None
+    secret = secrets.token_urlsafe(32)
+    await checkouts.open_session(
+        context.pool, session_key(context, merchant_id, order_id, secret), context.now()
+    )
+    return order_id, secret
+
+
+def session_key(context: Context, merchant_id: UUID, order_id: UUID, secret: str) -> Key:
+    """The row's key: the secret itself is only in the browser."""
+    return merchant_id, order_id, context.vault.hash("checkout-session", secret)
+
+
+async def load(context: Context, merchant_id: UUID, order_id: UUID, secret: str) -> Checkout | None:
+    """Read the checkout of this browser; None for a forged, forgotten or foreign session."""
+    key = session_key(context, merchant_id, order_id, secret)
+    session = await checkouts.read(context.pool, key)
+    record = await orders.read_record(context.pool, merchant_id, order_id) if session else None
+    merchant = await merchants.read(context.pool, merchant_id) if record else None
+    if session is None or record is None or merchant is None:
+        return None
+    if context.now() > session.created_at + SESSION_LIFE:
+        return None
+    found = await orders.read_with_plan(context.pool, merchant_id, order_id)
+    assert found is not None
+    document = documents.decode(record.document)
+    return Checkout(merchant, found.order, record.token, document, found.plan, session, key)
+
+
+def preview_plan(context: Context, checkout: Checkout) -> list[Installment]:
+    """The plan as it would be today, before anybody has agreed to it."""
+    profile = checkout.session.profile
+    zone = zone_of(profile.address.state if profile else checkout.document.address.get("state"))
+    return schedule(checkout.order.amount, checkout.order.fee, local_day(context.now(), zone))
+
+
+def propose(context: Context, checkout: Checkout, profile: Profile) -> Terms:
+    """The terms for this consumer today."""
+    zone = zone_of(profile.address.state)
+    plan = schedule(checkout.order.amount, checkout.order.fee, local_day(context.now(), zone))
+    settings = context.settings
+    text = agreement(
+        settings.brand_name,
+        checkout.merchant.name,
+        profile,
+        plan,
+        checkout.order.currency,
+        settings.authorization_days,
+    )
+    return Terms(zone, plan, text)
+
+
+async def known_consumer(context: Context, checkout: Checkout) -> Consumer | None:
+    """Who this browser proved to be, if they were here before."""
+    if not checkout.verified or checkout.session.consumer_id is None:
+        return None
+    return await consumers.read(context.pool, checkout.session.consumer_id)

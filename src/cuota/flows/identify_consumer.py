@@ -1,0 +1,82 @@
+"""The consumer proves a phone number with a one-time code, and says who they are."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from datetime import timedelta
+
+from cuota.core.checkout import require_open
+from cuota.core.consumer import Profile, is_us_number, typed_number
+from cuota.db import checkouts, consumers
+from cuota.flows.checkout import Checkout, Problem, session_key
+from cuota.flows.context import Context, utc_now
+
+CODE_LIFE = timedelta(minutes=10)
+CODE_TRIES = 5
+CODES_A_SESSION = 6
+CODES_AN_HOUR = 12
+
+_NOT_A_NUMBER = "Enter a US mobile number of ten digits, area code first."
+_TOO_MANY = (
+    "Too many codes were asked for. Wait an hour, or go back to the shop and choose another way to pay."
+)
+
+
+async def send_code(context: Context, checkout: Checkout, typed: str) -> None:
+    """Text a code to the number; raises Problem. Codes and their limits stay on the real clock."""
+    require_open(checkout.order, context.now())
+    phone = typed_number(typed)
+    if not is_us_number(phone):
+        raise Problem({"phone": _NOT_A_NUMBER})
+    if checkout.session.codes_sent >= CODES_A_SESSION:
+        raise Problem({"phone": _TOO_MANY})
+    now = utc_now()
+    phone_hash = context.vault.hash("phone", phone)
+    if (
+        await checkouts.count_code(context.pool, phone_hash, now) > CODES_AN_HOUR
+        and not context.settings.sandbox
+    ):
+        raise Problem({"phone": _TOO_MANY})
+    code = context.rails.message.new_code()
+    code_hash = context.vault.hash("code", f"{phone}:{code}")
+    await checkouts.code_sent(context.pool, checkout.key, phone, code_hash, now + CODE_LIFE)
+    await context.rails.message.send_code(phone, code, context.settings.brand_name)
+
+
+async def check_code(context: Context, checkout: Checkout, typed: str) -> str:
+    """Compare in constant time, at most five tries a code, counted before they are judged; raises Problem.
+
+    Answers the session's new secret: one that somebody planted in this browser before is worthless from here on.
+    """
+    require_open(checkout.order, context.now())
+    code = "".join(typed.split())
+    phone = checkout.session.phone
+    tried = await checkouts.try_code(context.pool, checkout.key)
+    if phone is None or tried is None:
+        raise Problem(notice="Ask for a new code first.")
+    tries, code_hash, ends_at = tried
+    now = utc_now()
+    if tries > CODE_TRIES:
+        raise Problem({"code": "Too many wrong codes. Send a new one."})
+    if now >= ends_at:
+        raise Problem({"code": "This code is too old. Send a new one."})
+    if not hmac.compare_digest(context.vault.hash("code", f"{phone}:{code}"), code_hash):
+        raise Problem({"code": "That code is not right. Check the message, or send a new one."})
+    consumer_id = context.vault.consumer_id(phone)
+    secret = secrets.token_urlsafe(32)
+    merchant_id, order_id, _ = checkout.key
+    new_hash = session_key(context, merchant_id, order_id, secret)[2]
+    if not await checkouts.verified(context.pool, checkout.key, now, consumer_id, code_hash, new_hash):
+        raise Problem(notice="Ask for a new code first.")
+    return secret
+
+
+async def give_details(context: Context, checkout: Checkout, profile: Profile) -> None:
+    """Keep what the consumer said about themselves, for this checkout and the next visit."""
+    require_open(checkout.order, context.now())
+    session = checkout.session
+    if session.consumer_id is None or session.phone is None:
+        raise Problem(notice="Confirm your phone number first.")
+    await checkouts.save_profile(context.pool, checkout.key, profile)
+    await consumers.save(context.pool, session.consumer_id, session.phone, profile, context.now())

@@ -1,0 +1,148 @@
+"""What an operator does with merchants: create, change, rotate secrets, revoke."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from uuid import UUID
+
+import asyncpg
+
+from cuota.core import money
+from cuota.core.merchant import Merchant, Profile
+from cuota.db import credentials, merchants
+from cuota.flows.context import Context, new_token, utc_now
+
+OLD_SECRET_LIVES = timedelta(hours=24)
+LARGEST = 100_000_000_000
+
+
+class BadMerchant(Exception):  # noqa: N818 - named as the fact it is
+    """What the operator asked for cannot be; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What an operator may choose. Amounts in cents; None leaves a value as it is."""
+
+    name: str | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+    defer_funds_capture: bool | None = None
+    profile: Profile | None = None
+    origins: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewCredentials:
+    """Everything that a merchant's developer needs; the secrets are shown this once."""
+
+    merchant: Merchant
+    client_id: str
+    client_secret: str
+    audience: str
+    signing_secret: str
+    webhook_secret: str
+
+
+def _with(merchant: Merchant, terms: Terms) -> Merchant:
+    changes = {
+        name: value
+        for name in ("name", "minimum", "maximum", "defer_funds_capture", "profile", "origins")
+        if (value := getattr(terms, name)) is not None
+    }
+    changed = replace(merchant, **changes)
+    if not 1 <= len(changed.name.strip()) <= 100 or not changed.name.isprintable():
+        raise BadMerchant("The name must have 1 to 100 printable characters.")
+    if not 0 < changed.minimum <= changed.maximum <= LARGEST:
+        low, high = money.text_of(changed.minimum), money.text_of(changed.maximum)
+        limit = money.text_of(LARGEST)
+        raise BadMerchant(
+            f"The minimum ({low}) must be positive and at most the maximum ({high}, at most {limit})."
+        )
+    return changed
+
+
+async def create_merchant(context: Context, terms: Terms) -> NewCredentials:
+    """Add a merchant with one credential; raises BadMerchant."""
+    base = Merchant(
+        merchant_id=new_token(),
+        name="",
+        minimum=100,
+        maximum=200_000,
+        defer_funds_capture=False,
+        profile=Profile.STRICT,
+        currency="USD",
+        origins=(),
+    )
+    merchant = _with(base, terms)
+    bound = str(merchant.merchant_id)
+    new = NewCredentials(
+        merchant=merchant,
+        client_id=f"client_{secrets.token_hex(12)}",
+        client_secret=f"secret_{secrets.token_urlsafe(32)}",
+        audience=context.settings.audience,
+        signing_secret=f"signing_{secrets.token_urlsafe(32)}",
+        webhook_secret=f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}",
+    )
+    try:
+        await merchants.insert(
+            context.pool,
+            merchant,
+            signing_secret=context.vault.encrypt(new.signing_secret, f"signing-secret:{bound}"),
+            webhook_secret=context.vault.encrypt(new.webhook_secret, f"webhook-secret:{bound}"),
+            client_id=new.client_id,
+            secret_hash=context.vault.hash("client-secret", new.client_secret),
+            now=utc_now(),
+        )
+    except asyncpg.UniqueViolationError:
+        raise BadMerchant(
+            f"There already is a merchant named {merchant.name}. Choose another name."
+        ) from None
+    return new
+
+
+async def find_merchant(context: Context, name_or_id: str) -> Merchant:
+    """By name or id; raises BadMerchant."""
+    try:
+        found = await merchants.read(context.pool, UUID(name_or_id))
+    except ValueError:
+        found = await merchants.read_by_name(context.pool, name_or_id)
+    if found is None:
+        raise BadMerchant(f"There is no merchant {name_or_id}. `cuota merchant list` shows them all.")
+    return found
+
+
+async def update_merchant(context: Context, name_or_id: str, terms: Terms) -> Merchant:
+    """Change terms; they hold for orders created from now on."""
+    merchant = _with(await find_merchant(context, name_or_id), terms)
+    try:
+        await merchants.update(context.pool, merchant)
+    except asyncpg.UniqueViolationError:
+        raise BadMerchant(
+            f"There already is a merchant named {merchant.name}. Choose another name."
+        ) from None
+    return merchant
+
+
+async def rotate_secret(context: Context, name_or_id: str, old_lives: timedelta) -> list[tuple[str, str]]:
+    """A new client secret for each live credential, as (client id, secret); the old one lives for `old_lives`."""
+    merchant = await find_merchant(context, name_or_id)
+    rotated = []
+    for credential in await credentials.read_of_merchant(context.pool, merchant.merchant_id):
+        if credential.revoked_at is None:
+            secret = f"secret_{secrets.token_urlsafe(32)}"
+            secret_hash = context.vault.hash("client-secret", secret)
+            await credentials.rotate(context.pool, credential.client_id, secret_hash, utc_now() + old_lives)
+            rotated.append((credential.client_id, secret))
+    if not rotated:
+        raise BadMerchant(f"{merchant.name} has no live credential: it was revoked.")
+    return rotated
+
+
+async def revoke_merchant(context: Context, name_or_id: str) -> int:
+    """Revoke every credential: tokens stop working within seconds. Answers how many were live."""
+    merchant = await find_merchant(context, name_or_id)
+    return await credentials.revoke(context.pool, merchant.merchant_id, utc_now())

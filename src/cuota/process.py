@@ -1,0 +1,110 @@
+"""One worker process: the web application and the background work on one event loop.
+
+Started by `cuota serve` with the listening socket; it ends cleanly on SIGTERM, and when its parent is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+
+import uvicorn
+import uvloop
+
+from cuota import config, runtime
+from cuota.web.app import make_app
+from cuota.web.edge import Edge, JsonLines
+from cuota.work.loop import work
+
+# While stopping: so long new connections are still taken and answered, each closed after its answer, and so long
+# the ones that were taken may still send their request. Together with the slowest request well under 10 seconds.
+TAKE_SECONDS = 1.0
+LINGER_SECONDS = 0.5
+SLOWEST_SECONDS = 6
+PARENT_CHECK_SECONDS = 1.0
+
+
+class DrainingServer(uvicorn.Server):
+    """uvicorn closes idle connections at once when it stops, and a request may just be on its way on one.
+
+    This one says `Connection: close` with every answer first, then stops taking connections, then closes.
+    """
+
+    def __init__(self, settings: uvicorn.Config, edge: Edge) -> None:
+        super().__init__(settings)
+        self._edge = edge
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Drain, then stop."""
+        self._edge.drain()
+        await asyncio.sleep(TAKE_SECONDS)
+        for server in self.servers:
+            server.close()
+        for listener in sockets or []:
+            listener.close()
+        await asyncio.sleep(LINGER_SECONDS)
+        await super().shutdown(sockets=[])
+
+
+def set_up_logging(level: str) -> None:
+    """JSON lines on standard error; ours and uvicorn's warnings."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("cuota").setLevel(level.upper())
+
+
+async def _serve(settings: config.Settings, listener: socket.socket, *, background: bool) -> None:
+    with runtime.database(settings) as where:
+        async with runtime.opened(settings, where) as context:
+            edge = make_app(context)
+            server = DrainingServer(
+                uvicorn.Config(
+                    edge,
+                    http="httptools",
+                    ws="none",
+                    lifespan="off",
+                    access_log=False,
+                    log_config=None,
+                    server_header=False,
+                    backlog=2048,
+                    timeout_keep_alive=30,
+                    timeout_graceful_shutdown=SLOWEST_SECONDS,
+                ),
+                edge,
+            )
+            stop = asyncio.Event()
+            parent = asyncio.create_task(_watch_parent(server))
+            worker = asyncio.create_task(work(context, stop)) if background else None
+            await server.serve(sockets=[listener])
+            stop.set()
+            parent.cancel()
+            if worker is not None:
+                await worker
+
+
+async def _watch_parent(server: uvicorn.Server) -> None:
+    parent = os.getppid()
+    while os.getppid() == parent:  # noqa: ASYNC110 - a process's end sets no event here
+        await asyncio.sleep(PARENT_CHECK_SECONDS)
+    server.should_exit = True
+
+
+def main() -> int:
+    """`python -m cuota.process FD`: settings come from the environment, as the parent read them."""
+    listener = socket.socket(fileno=int(sys.argv[1]))
+    settings = config.load(listen=sys.argv[2])
+    set_up_logging(settings.log_level)
+    # Ctrl-C in a terminal reaches the whole group; the parent decides, and sends SIGTERM.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(settings, listener, background=True))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

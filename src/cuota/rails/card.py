@@ -1,0 +1,136 @@
+"""The card rail: charges cards and sends money back to them. The sandbox's is a small card network of its own."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+from uuid import UUID
+
+from cuota.core.card import CardEntry
+
+
+class RailUnavailable(Exception):  # noqa: N818 - a fact: the outcome is unknown
+    """The rail did not answer. Whether it acted is unknown: look it up by its key, never repeat blindly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A card as we may keep it: the rail's token, brand and last four digits."""
+
+    token: str
+    brand: str
+    last4: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The rail's word. `reason` is a code when it said no: card_declined, insufficient_funds, ..."""
+
+    approved: bool
+    reason: str | None = None
+
+
+class Books(Protocol):
+    """A database that a rail may keep books of its own in: the service's pool."""
+
+    async def fetchrow(self, sql: str, *values: object) -> Mapping[str, Any] | None:
+        """One row or None."""
+        ...
+
+    async def execute(self, sql: str, *values: object) -> str:
+        """Run one statement."""
+        ...
+
+
+class CardRail(Protocol):
+    """What CUOTA_CARD_RAIL names. Amounts in cents. Every call may raise RailUnavailable.
+
+    A class is made with Books (of which it need not make use). `key` is an idempotency key: the same
+    key again answers the same and acts once.
+    """
+
+    async def tokenize(self, card: CardEntry) -> Card:
+        """Put the card into the rail's own vault."""
+        ...
+
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+        """Take money."""
+        ...
+
+    async def find_charge(self, key: UUID) -> Answer | None:
+        """What became of a charge; None where the rail never got it."""
+        ...
+
+    async def refund(self, key: UUID, charge: UUID, amount: int) -> Answer:
+        """Give money of a charge back."""
+        ...
+
+
+_BEHAVIOURS = {
+    "4000000000000002": "declined",
+    "4000000000009995": "no_funds",
+    "4000000000000341": "pays_once",
+    "4000000000002685": "disputed",
+}
+_REASONS = json.dumps(
+    {"declined": "card_declined", "no_funds": "insufficient_funds", "pays_once": "card_declined"}
+)
+
+_CARD = "INSERT INTO card_simulator.cards (token, brand, last4, behaviour) VALUES ($1, $2, $3, $4)"
+_CHARGE = """
+INSERT INTO card_simulator.charges (key, token, amount, approved, reason)
+SELECT $1, token, $3, answer.approved, CASE WHEN answer.approved THEN NULL ELSE $4::jsonb ->> behaviour END
+FROM card_simulator.cards, LATERAL (SELECT CASE behaviour
+    WHEN 'pays' THEN true WHEN 'disputed' THEN true
+    WHEN 'pays_once' THEN NOT EXISTS (SELECT FROM card_simulator.charges c WHERE c.token = cards.token AND c.approved)
+    ELSE false END AS approved) answer
+WHERE token = $2 ON CONFLICT (key) DO NOTHING
+"""
+_FIND = "SELECT approved, reason FROM card_simulator.charges WHERE key = $1"
+_REFUND = """
+WITH taken AS (
+    INSERT INTO card_simulator.refunds (key, charge, amount)
+    SELECT $1, key, $3 FROM card_simulator.charges WHERE key = $2 AND approved AND amount - refunded >= $3
+    ON CONFLICT (key) DO NOTHING RETURNING charge, amount
+), counted AS (
+    UPDATE card_simulator.charges c SET refunded = refunded + t.amount FROM taken t WHERE c.key = t.charge RETURNING 1
+)
+SELECT EXISTS (SELECT FROM taken) OR EXISTS (SELECT FROM card_simulator.refunds WHERE key = $1) AS approved
+"""
+
+
+class SandboxCardRail:
+    """A simulated card network. Its books are its own and commit apart from ours, as a real one's do.
+
+    Behaviour goes by the number, as the sandbox's test table says; any other valid number pays.
+    """
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+
+    async def tokenize(self, card: CardEntry) -> Card:
+        """Keep what is needed to behave, never the number."""
+        token = f"card_{secrets.token_urlsafe(18)}"
+        behaviour = _BEHAVIOURS.get(card.number, "pays")
+        await self._books.execute(_CARD, token, card.brand, card.last4, behaviour)
+        return Card(token, card.brand, card.last4)
+
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+        """Answer as the card behaves; once a key."""
+        assert currency == "USD"
+        await self._books.execute(_CHARGE, key, token, amount, _REASONS)
+        answer = await self.find_charge(key)
+        return answer or Answer(False, "card_unknown")
+
+    async def find_charge(self, key: UUID) -> Answer | None:
+        """Look into the simulator's books."""
+        row = await self._books.fetchrow(_FIND, key)
+        return None if row is None else Answer(row["approved"], row["reason"])
+
+    async def refund(self, key: UUID, charge: UUID, amount: int) -> Answer:
+        """Give back, never more than was charged; once a key."""
+        row = await self._books.fetchrow(_REFUND, key, charge, amount)
+        return Answer(True) if row and row["approved"] else Answer(False, "exceeds_charge")

@@ -1,0 +1,70 @@
+"""Opening what a process needs: the database, migrated and ours; the rails; the secrets."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import asyncpg
+
+from cuota.config import Settings
+from cuota.db.embedded import open_embedded
+from cuota.db.migrate import migrate
+from cuota.db.pool import GONE, UnsafeDatabase, open_pool
+from cuota.db.vault import Vault
+from cuota.flows.context import Context
+from cuota.flows.keys import ensure_key
+from cuota.rails.load import load
+
+WAIT_FOR_DATABASE = 30.0
+
+
+@contextlib.contextmanager
+def database(settings: Settings) -> Iterator[dict[str, Any]]:
+    """What asyncpg.connect takes; the embedded PostgreSQL runs as long as anybody is inside."""
+    if settings.database_url is not None:
+        yield {"dsn": settings.database_url}
+        return
+    with open_embedded(settings.data_dir) as embedded:
+        yield dict(embedded.dsn_kwargs)
+
+
+async def migrated(settings: Settings, where: dict[str, Any]) -> list[str]:
+    """Bring the database up to date, waiting for it to be there; answers the names that were applied."""
+    connection = await _connect(where)
+    try:
+        return await migrate(connection, settings.environment)
+    finally:
+        await connection.close()
+
+
+async def _connect(where: dict[str, Any]) -> asyncpg.Connection:
+    until = time.monotonic() + WAIT_FOR_DATABASE
+    while True:
+        try:
+            return await asyncpg.connect(**where, timeout=5)
+        except (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError) as problem:
+            raise UnsafeDatabase(f"CUOTA_DATABASE_URL: {problem}.") from None
+        except (*GONE, TimeoutError) as problem:
+            if time.monotonic() > until:
+                raise UnsafeDatabase(
+                    f"The database cannot be reached: {problem}. See CUOTA_DATABASE_URL."
+                ) from None
+            time.sleep(0.2)  # noqa: ASYNC251 - nothing else runs at start
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    settings: Settings, where: dict[str, Any], *, pool_size: int | None = None
+) -> AsyncIterator[Context]:
+    """A context on a migrated database; closes its pool at the end."""
+    pool = await open_pool(where, pool_size or settings.pool_size)
+    try:
+        rails = load(settings.card_rail, settings.message_rail, pool)
+        context = Context(settings, pool, rails, Vault(settings.secret_key))
+        await ensure_key(context)
+        yield context
+    finally:
+        await pool.close()

@@ -1,0 +1,164 @@
+"""`cuota serve`: opens the port, brings the database up to date, and keeps the worker processes running."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import FrameType
+
+import httpx
+
+from cuota import config, runtime
+from cuota.db.embedded import EmbeddedFailed, open_embedded
+
+READY_SECONDS = 30.0
+STOP_SECONDS = 9.5
+CHECK_SECONDS = 0.5
+
+
+class CannotServe(Exception):  # noqa: N818 - the fact that ends the command
+    """The service cannot start, or cannot go on; the text says what to do."""
+
+
+@dataclass
+class Serving:
+    """A running service: its workers by process, and whether it was told to stop."""
+
+    settings: config.Settings
+    listener: socket.socket
+    listen: str
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    stopping: bool = False
+
+    def start_worker(self) -> None:
+        """Start one more worker on the shared socket."""
+        command = [sys.executable, "-m", "cuota.process", str(self.listener.fileno()), self.listen]
+        self.workers.append(subprocess.Popen(command, pass_fds=[self.listener.fileno()]))  # noqa: S603
+
+    def stop(self) -> None:
+        """SIGTERM to every worker, then wait; what is still there after that is killed."""
+        self.stopping = True
+        self.listener.close()
+        for worker in self.workers:
+            worker.terminate()
+        until = time.monotonic() + STOP_SECONDS
+        for worker in self.workers:
+            try:
+                worker.wait(max(0.1, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                worker.kill()
+                worker.wait()
+
+
+class _Stop(Exception):  # noqa: N818 - a signal, not an error
+    pass
+
+
+def _on_signal(_number: int, _frame: FrameType | None) -> None:
+    raise _Stop
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """The listening socket; raises CannotServe naming what stands in the way."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(2048)
+    except OSError as problem:
+        listener.close()
+        raise CannotServe(
+            f"Cannot listen on {host} port {port}: {problem.strerror}. Choose another --port."
+        ) from None
+    listener.set_inheritable(True)
+    return listener
+
+
+def serve(
+    host: str, port: int, workers: int, *, when_ready: Callable[[config.Settings], None] | None = None
+) -> int:
+    """Run until SIGTERM or Ctrl-C. `when_ready` is called once, with the service answering."""
+    started = time.monotonic()
+    listener = bind(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    listen = f"http://{shown}:{listener.getsockname()[1]}"
+    settings = config.load(listen=listen)
+    signal.signal(signal.SIGTERM, _on_signal)
+    signal.signal(signal.SIGINT, _on_signal)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(_metrics_folder())
+            where = stack.enter_context(runtime.database(settings))
+            asyncio.run(runtime.migrated(settings, where))
+            serving = Serving(settings, listener, listen)
+            stack.callback(serving.stop)
+            for _ in range(workers):
+                serving.start_worker()
+            _wait_ready(serving, listen)
+            ready = {
+                "ready": True,
+                "url": settings.public_url,
+                "listen": listen,
+                "environment": settings.environment,
+            }
+            print(
+                json.dumps({**ready, "workers": workers, "seconds": round(time.monotonic() - started, 2)}),
+                flush=True,
+            )
+            if when_ready is not None:
+                when_ready(settings)
+            _keep_running(serving)
+        except _Stop:
+            # A second Ctrl-C while stopping changes nothing: stopping is bounded anyway.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    return 0
+
+
+@contextlib.contextmanager
+def _metrics_folder() -> Iterator[None]:
+    """Where the workers keep their counters, so that any of them can answer for all."""
+    folder = tempfile.mkdtemp(prefix="cuota-metrics-")
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+    try:
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait_ready(serving: Serving, listen: str) -> None:
+    until = time.monotonic() + READY_SECONDS
+    while time.monotonic() < until:
+        for worker in serving.workers:
+            if worker.poll() is not None:
+                raise CannotServe("A worker process could not start; its reason stands above.")
+        with contextlib.suppress(httpx.HTTPError):
+            if httpx.get(f"{listen}/health/ready", timeout=1, trust_env=False).status_code == httpx.codes.OK:
+                return
+        time.sleep(0.05)
+    raise CannotServe(f"The service did not become ready within {READY_SECONDS:.0f} seconds.")
+
+
+def _keep_running(serving: Serving) -> None:
+    """Replace a worker that died, and bring the embedded database back should its supervisor have been killed."""
+    while True:
+        time.sleep(CHECK_SECONDS)
+        for worker in list(serving.workers):
+            if worker.poll() is not None:
+                serving.workers.remove(worker)
+                serving.start_worker()
+        if serving.settings.database_url is None:
+            with contextlib.suppress(EmbeddedFailed):
+                open_embedded(serving.settings.data_dir).close()

@@ -1,0 +1,1 @@
+"""HTTP: the merchant API, the hosted pages."""

@@ -1,0 +1,61 @@
+r"""Redirect and callback addresses: checked as raw text against an ASCII grammar, and rebuilt.
+
+A library's parser is too kind here: `https://evil.example\@good.example/` is one host to Python and another to
+browsers, and Python drops line breaks before it parses.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlencode
+
+LONGEST = 2048
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_PART = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?|{}\[\]]|%[0-9A-Fa-f]{2})*"
+_GRAMMAR = re.compile(
+    rf"(?P<scheme>https?)://(?P<host>{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{{1,5}}))?"
+    rf"(?P<path>/[^?#]*)?(?:\?(?P<query>[^#]*))?(?:#(?P<fragment>.*))?",
+    re.IGNORECASE | re.ASCII,
+)
+_REST = re.compile(_PART, re.ASCII)
+
+
+class BadAddress(ValueError):  # noqa: N818 - named as the fact it is
+    """Not an address that a browser may be sent to; the text says why."""
+
+
+def read_address(text: str, *, https_only: bool) -> str:
+    """Check an absolute http(s) address and rebuild it with scheme and host in lower case."""
+    if len(text) > LONGEST:
+        raise BadAddress(f"must have at most {LONGEST} characters")
+    found = _GRAMMAR.fullmatch(text)
+    rest = (found["path"], found["query"], found["fragment"]) if found else ()
+    if found is None or not all(_REST.fullmatch(part or "") for part in rest):
+        raise BadAddress(
+            "must be an absolute http or https address without user name, such as https://shop.example/ok"
+        )
+    scheme, port = found["scheme"].lower(), found["port"]
+    if https_only and scheme != "https":
+        raise BadAddress("must be an https address in production")
+    if port is not None and not 1 <= int(port) <= 65535:
+        raise BadAddress("must have a port from 1 to 65535")
+    address = (
+        f"{scheme}://{found['host'].lower()}" + (f":{int(port)}" if port else "") + (found["path"] or "/")
+    )
+    if found["query"] is not None:
+        address += f"?{found['query']}"
+    return address + (f"#{found['fragment']}" if found["fragment"] is not None else "")
+
+
+def origin_of(address: str) -> str:
+    """Scheme, host and port of an address that was read by `read_address`."""
+    found = _GRAMMAR.fullmatch(address)
+    assert found is not None
+    return f"{found['scheme']}://{found['host']}" + (f":{found['port']}" if found["port"] else "")
+
+
+def with_query(address: str, **parameters: str) -> str:
+    """Append to whatever query the address already has, before its fragment."""
+    whole, hash_sign, fragment = address.partition("#")
+    join = "" if whole.endswith(("?", "&")) else "&" if "?" in whole else "?"
+    return f"{whole}{join}{urlencode(parameters)}{hash_sign}{fragment}"

@@ -1,0 +1,1 @@
+"""The merchant REST API: one resource a file."""

@@ -1,0 +1,14 @@
+"""`GET /configuration`."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.web.api import answers
+from cuota.web.service import merchant_of
+
+
+async def configuration(request: Request) -> Response:
+    """The merchant's own terms."""
+    return Response(answers.configuration(await merchant_of(request)), media_type="application/json")

@@ -1,0 +1,115 @@
+"""What the page at `/docs` shows of an operation: parameters, body, a curl line, and every answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from cuota.web.api.docs_fields import Row, Shape, deref, shapes
+
+
+def operations(contract: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    """Method, path and operation, in the order of the document."""
+    return [
+        (method.upper(), path, operation)
+        for path, item in contract["paths"].items()
+        for method, operation in item.items()
+    ]
+
+
+def chapters(contract: dict[str, Any]) -> list[dict[str, Any]]:
+    """One chapter for each tag, with its operations."""
+    views = [_operation(contract, *operation) for operation in operations(contract)]
+    return [
+        {
+            **tag,
+            "id": tag["name"].lower(),
+            "operations": [view for view in views if view["tag"] == tag["name"]],
+        }
+        for tag in contract["tags"]
+    ]
+
+
+def _operation(contract: dict[str, Any], method: str, path: str, operation: dict[str, Any]) -> dict[str, Any]:
+    parameters = [deref(contract, item) for item in operation.get("parameters", [])]
+    content = operation.get("requestBody", {}).get("content", {})
+    bodies = [{"media": media, "examples": _examples(contract, part)} for media, part in content.items()]
+    fields = (
+        shapes(contract, next(iter(content.values()))["schema"], "", request=True)[0].rows if content else []
+    )
+    return {
+        "id": operation["operationId"],
+        "tag": operation["tags"][0],
+        "method": method,
+        "path": path,
+        "summary": operation["summary"],
+        "description": operation["description"],
+        "bearer": "security" not in operation,
+        "parameters": [row for item in parameters for row in _parameter_rows(contract, item)],
+        "body": fields,
+        "bodies": bodies,
+        "curl": _curl(contract, method, path, operation, parameters, bodies),
+        "answers": [
+            _answer(contract, status, deref(contract, part))
+            for status, part in operation["responses"].items()
+        ],
+    }
+
+
+def _parameter_rows(contract: dict[str, Any], parameter: dict[str, Any]) -> list[Row]:
+    """A parameter reads like the one field of an object; its place stands before its type."""
+    schema = {
+        "type": "object",
+        "required": [parameter["name"]] if parameter["required"] else [],
+        "properties": {parameter["name"]: {**parameter["schema"], "description": parameter["description"]}},
+    }
+    rows = shapes(contract, schema, "", request=True)[0].rows
+    return [replace(row, type=f"{parameter['in']}, {row.type}") for row in rows]
+
+
+def _answer(contract: dict[str, Any], status: str, answer: dict[str, Any]) -> dict[str, Any]:
+    ((media, part),) = answer["content"].items()
+    parts: list[Shape] = shapes(contract, part["schema"], "What comes back") if status == "200" else []
+    return {
+        "status": status,
+        "description": answer["description"],
+        "media": media,
+        "shapes": [shape for shape in parts if shape.rows],
+        "examples": _examples(contract, part),
+        "headers": [name for name in answer["headers"] if name != "X-Request-Id"],
+    }
+
+
+def _examples(contract: dict[str, Any], part: dict[str, Any]) -> list[dict[str, str]]:
+    found = {name: deref(contract, example) for name, example in part["examples"].items()}
+    return [
+        {"name": name, "summary": item["summary"], "text": _pretty(item["value"])}
+        for name, item in found.items()
+    ]
+
+
+def _pretty(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _curl(
+    contract: dict[str, Any],
+    method: str,
+    path: str,
+    operation: dict[str, Any],
+    parameters: list[dict[str, Any]],
+    bodies: list[dict[str, Any]],
+) -> str:
+    needed = {p["name"]: next(iter(p["examples"].values()))["value"] for p in parameters if p["required"]}
+    query = "&".join(
+        f"{p['name']}={needed[p['name']]}" for p in parameters if p["in"] == "query" and p["required"]
+    )
+    url = contract["servers"][0]["url"] + path.format_map(needed) + (f"?{query}" if query else "")
+    lines = [f"curl {'' if method == 'GET' else f'-X {method} '}'{url}'"]
+    if "security" not in operation:
+        lines.append('-H "Authorization: Bearer $ACCESS_TOKEN"')
+    if bodies:
+        lines.append(f"-H 'Content-Type: {bodies[0]['media']}'")
+        lines.append(f"-d '{bodies[0]['examples'][0]['text']}'")
+    return " \\\n  ".join(lines)

@@ -1,0 +1,31 @@
+"""`GET /health/live` and `/health/ready`."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.refusal import Code, Refused
+from cuota.db.documents import encode
+from cuota.db.pool import GONE
+from cuota.web.service import service_of
+
+_OK = encode({"status": "ok"})
+NO_STORE = {"Cache-Control": "no-store"}
+
+
+async def live(request: Request) -> Response:
+    """The process answers."""
+    del request
+    return Response(_OK, headers=NO_STORE, media_type="application/json")
+
+
+async def ready(request: Request) -> Response:
+    """It takes work: the database answers, and it is not stopping."""
+    if request.app.state.draining:
+        raise Refused(Code.UNAVAILABLE, "The service is stopping.", retry_after=5)
+    try:
+        await service_of(request).context.pool.fetchrow("SELECT 1")
+    except GONE:
+        raise Refused(Code.UNAVAILABLE, "The database does not answer.", retry_after=2) from None
+    return Response(_OK, headers=NO_STORE, media_type="application/json")

@@ -1,0 +1,113 @@
+"""What `capture`, `void` and `refund` share: the body, the dry run, the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.movement import Asked, Kind, Movement, shown_balances
+from cuota.core.refusal import Code, FieldError, Refused
+from cuota.db import orders
+from cuota.db.documents import encode
+from cuota.db.outcomes import Answer
+from cuota.flows.context import Context
+from cuota.flows.move_money import Preview, Remember
+from cuota.flows.settle import order_not_found
+from cuota.web import idempotent
+from cuota.web.api import answers
+from cuota.web.api.order import guid
+from cuota.web.body import parse_object, read_bytes, require_json
+from cuota.web.fields import WrongField, cents, text
+from cuota.web.service import merchant_of, service_of
+
+Apply = Callable[[Context, UUID, UUID, Asked, Remember | None], Awaitable[Movement]]
+Look = Callable[[Context, UUID, UUID, Asked], Awaitable[Preview]]
+
+_reference = text(1, 100)
+_amount = cents(low=1)
+
+
+async def answer(request: Request, kind: Kind, apply: Apply, look: Look) -> Response:
+    """Read, apply or preview, and answer."""
+    merchant = await merchant_of(request)
+    require_json(request)
+    body = await read_bytes(request)
+    order_id = guid(request.path_params["order_id"])
+    dry_run = _flag(request.query_params.get("dryRun"))
+    context = service_of(request).context
+
+    async def run(keep: idempotent.Keep | None) -> bytes:
+        try:
+            asked = read_asked(parse_object(body), kind)
+        except Refused as refused:
+            raise await _with_balances(context, merchant.merchant_id, order_id, refused) from None
+        if dry_run:
+            return answers.preview(await look(context, merchant.merchant_id, order_id, asked))
+
+        def remember(moved: Movement) -> Answer:
+            assert keep is not None
+            return keep(encode(answers.movement(moved)))
+
+        moved = await apply(context, merchant.merchant_id, order_id, asked, remember if keep else None)
+        return encode(answers.movement(moved))
+
+    return await idempotent.answer(request, merchant.merchant_id, body, run)
+
+
+async def _with_balances(context: Context, merchant_id: UUID, order_id: UUID, refused: Refused) -> Refused:
+    """A 422 of a money call shows the order's balances, also when the body was at fault."""
+    if refused.code not in {Code.MISSING_REFERENCE, Code.INVALID_AMOUNT}:
+        return refused
+    found = await orders.read_with_plan(context.pool, merchant_id, order_id)
+    if found is None:
+        return order_not_found()
+    refused.facts["balances"] = shown_balances(found.order)
+    return refused
+
+
+def read_asked(body: dict[str, Any], kind: Kind) -> Asked:
+    """The merchant's key and amount; raises Refused (422), the key first."""
+    reference = _key(body, kind)
+    try:
+        amount = _amount(body.get("amount"))
+    except WrongField as wrong:
+        absent = body.get("amount") is None
+        message = "is required" if absent else str(wrong)
+        error = FieldError("amount", "required" if absent else wrong.code, message)
+        raise Refused(Code.INVALID_AMOUNT, f"amount {message}.", errors=(error,)) from None
+    return Asked(kind, reference, amount)
+
+
+def _key(body: dict[str, Any], kind: Kind) -> str:
+    names = (
+        ("merchantRefundReference", "merchantReference") if kind is Kind.REFUND else ("merchantReference",)
+    )
+    given = {name: body[name] for name in names if body.get(name) is not None}
+    if not given:
+        raise _bad_key(names[-1], "required", "is required: a reference of your own, unique for this order")
+    try:
+        keys = {_reference(str(value) if type(value) is int else value) for value in given.values()}
+    except WrongField as wrong:
+        raise _bad_key(next(iter(given)), wrong.code, str(wrong)) from None
+    if len(keys) > 1:
+        message = "and merchantReference differ: send one of them, or both with the same value"
+        raise _bad_key("merchantRefundReference", "invalid", message)
+    key: str = keys.pop()
+    return key
+
+
+def _bad_key(name: str, code: str, message: str) -> Refused:
+    return Refused(Code.MISSING_REFERENCE, f"{name} {message}.", errors=(FieldError(name, code, message),))
+
+
+def _flag(text: str | None) -> bool:
+    if text is None or text in {"false", "0", ""}:
+        return False
+    if text in {"true", "1"}:
+        return True
+    error = FieldError("dryRun", "invalid", "must be true or false")
+    raise Refused(Code.VALIDATION_FAILED, "dryRun must be true or false.", errors=(error,))

@@ -1,0 +1,170 @@
+"""The body of `POST /order`: read by the rules of the merchant's profile, all failures together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuota.core.consumer import is_email, is_name, is_us_number
+from cuota.core.merchant import Merchant, Profile
+from cuota.core.money import decimal_from
+from cuota.flows.create_order import OrderRequest
+from cuota.web.addresses import BadAddress, read_address
+from cuota.web.api import lenient
+from cuota.web.fields import Check, Reader, WrongField, as_object, cents, number, text, wrong_type
+
+MOST_ITEMS = 1000
+MOST_METADATA = 50
+
+PHONE = text(
+    0, 50, also=is_us_number, must="must be a US number of exactly 10 digits, starting with its area code"
+)
+NAME = text(2, 50, also=is_name, must="must hold letters, spaces and dashes only")
+EMAIL = text(0, 250, also=is_email, must="must be an e-mail address")
+DESCRIPTION = text(0, 256 * 1024, lines=True)
+CONSUMER: dict[str, Check] = {"phoneNumber": PHONE, "givenNames": NAME, "surname": NAME, "email": EMAIL}
+ADDRESS: dict[str, tuple[Check, bool]] = {
+    "addressLine1": (text(3, 50), True),
+    "addressLine2": (text(0, 50), False),
+    "city": (text(3, 50), True),
+    "state": (text(2, 2), True),
+    "postcode": (text(5, 5), True),
+}
+
+
+def _price(value: Any) -> Any:
+    return number(value)
+
+
+ITEM: dict[str, Check] = {
+    "description": DESCRIPTION,
+    "name": text(0, 1000),
+    "sku": text(0, 100),
+    "quantity": number,
+    "price": _price,
+}
+
+
+def read_order_body(body: dict[str, Any], merchant: Merchant, *, https_only: bool) -> OrderRequest:
+    """Read it; raises Refused with every failure."""
+    reader = Reader(lenient=merchant.profile is Profile.LENIENT)
+    if reader.lenient:
+        body = lenient.normalised(body)
+    amount = reader.read(body, "amount", cents(low=1), required=True)
+    tax = reader.read(body, "taxAmount", cents())
+    shipping = reader.read(body, "shippingAmount", cents())
+    fee = reader.read(body, "merchantFeeForPaymentPlan", cents())
+    if amount is not None:
+        if (tax or 0) + (shipping or 0) > amount:
+            wrong = WrongField(
+                "out_of_range", "and shippingAmount are included in amount: together they exceed it"
+            )
+            reader.fail("taxAmount", wrong)
+        if (fee or 0) > amount:
+            reader.fail("merchantFeeForPaymentPlan", WrongField("out_of_range", "must not exceed amount"))
+    reference = reader.read(body, "merchantReference", _reference, required=True)
+    document = {
+        "consumer": _consumer(reader, body),
+        "billing": _address(reader, body, "billing"),
+        "shipping": _address(reader, body, "shipping"),
+        "description": reader.read(body, "description", DESCRIPTION),
+        "items": _items(reader, body),
+        "merchant": _merchant(reader, body, https_only=https_only),
+        "merchantReference": reference,
+        "taxAmount": None if tax is None else decimal_from(tax),
+        "shippingAmount": None if shipping is None else decimal_from(shipping),
+        "merchantFeeForPaymentPlan": None if fee is None else decimal_from(fee),
+        "metadata": reader.read(body, "metadata", _metadata) or {},
+        "promotions": None,
+    }
+    warnings = reader.finish()
+    assert amount is not None
+    return OrderRequest(amount, fee or 0, reference, document, warnings)
+
+
+def _reference(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    checked: str = text(0, 100)(value)
+    return checked
+
+
+def _consumer(reader: Reader, body: dict[str, Any]) -> dict[str, Any] | None:
+    value = reader.read(body, "consumer", as_object, prefill=True)
+    if value is None:
+        return None
+    return {
+        name: reader.read(value, f"consumer.{name}", check, prefill=True) for name, check in CONSUMER.items()
+    }
+
+
+def _address(reader: Reader, body: dict[str, Any], name: str) -> dict[str, Any] | None:
+    value = reader.read(body, name, as_object, prefill=True)
+    if value is None:
+        return None
+    return {
+        part: reader.read(value, f"{name}.{part}", check, required=required, prefill=True)
+        for part, (check, required) in ADDRESS.items()
+    }
+
+
+def _items(reader: Reader, body: dict[str, Any]) -> list[dict[str, Any]] | None:
+    values = reader.read(body, "items", _as_items, prefill=True)
+    if values is None:
+        return None
+    items = []
+    for index, value in enumerate(values):
+        if not isinstance(value, dict):
+            reader.fail(f"items[{index}]", wrong_type("an object"), prefill=True)
+            continue
+        items.append(
+            {
+                name: reader.read(value, f"items[{index}].{name}", check, prefill=True)
+                for name, check in ITEM.items()
+            }
+        )
+    return items
+
+
+def _as_items(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise wrong_type("an array of objects")
+    if len(value) > MOST_ITEMS:
+        raise WrongField("too_long", f"must have at most {MOST_ITEMS} items")
+    return value
+
+
+def _merchant(reader: Reader, body: dict[str, Any], *, https_only: bool) -> dict[str, Any] | None:
+    value = reader.read(body, "merchant", as_object, required=True)
+    if value is None:
+        return None
+
+    def address(found: Any) -> str:
+        if not isinstance(found, str):
+            raise wrong_type("a string")
+        try:
+            return read_address(found, https_only=https_only)
+        except BadAddress as bad:
+            raise WrongField("invalid", str(bad)) from None
+
+    callback = None
+    if value.get("statusCallbackUrl") != "":
+        callback = reader.read(value, "merchant.statusCallbackUrl", address)
+    return {
+        "redirectConfirmUrl": reader.read(value, "merchant.redirectConfirmUrl", address, required=True),
+        "redirectCancelUrl": reader.read(value, "merchant.redirectCancelUrl", address, required=True),
+        "statusCallbackUrl": callback,
+    }
+
+
+def _metadata(value: Any) -> dict[str, str]:
+    entries = as_object(value)
+    if len(entries) > MOST_METADATA:
+        raise WrongField("too_long", f"must have at most {MOST_METADATA} keys")
+    check = text(0, 500, lines=True)
+    for key, entry in entries.items():
+        try:
+            text(1, 500)(key)
+            check(entry)
+        except WrongField as wrong:
+            raise WrongField(wrong.code, f"key {key[:40]!r} {wrong}") from None
+    return entries

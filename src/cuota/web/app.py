@@ -1,0 +1,84 @@
+"""The application: every route in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from cuota.core.refusal import Refused
+from cuota.flows.authenticate import Callers
+from cuota.flows.context import Context
+from cuota.flows.keys import Keys
+from cuota.web import edge
+from cuota.web.api import health, token
+from cuota.web.api.capture import capture
+from cuota.web.api.configuration import configuration
+from cuota.web.api.docs import docs_page, openapi_json
+from cuota.web.api.order import order_collection, order_item
+from cuota.web.api.refund import refund
+from cuota.web.api.void import void
+from cuota.web.metrics import metrics
+from cuota.web.pages import assets, entry, steps
+from cuota.web.service import Service
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
+    ("POST", "/oauth/token", token.token),
+    ("GET", "/configuration", configuration),
+    ("GET POST", "/order", order_collection),
+    ("GET", "/order/{order_id}", order_item),
+    ("POST", "/order/{order_id}/capture", capture),
+    ("POST", "/order/{order_id}/void", void),
+    ("POST", "/order/{order_id}/refund", refund),
+    ("GET", "/.well-known/jwks.json", token.jwks),
+    ("GET", "/.well-known/oauth-authorization-server", token.metadata),
+    ("GET", "/health/live", health.live),
+    ("GET", "/health/ready", health.ready),
+    ("GET", "/metrics", metrics),
+    ("GET", "/openapi.json", openapi_json),
+    ("GET", "/docs", docs_page),
+    ("GET", "/static/{name}", assets.static),
+    ("GET", "/checkout/{merchant_id}", entry.enter),
+    ("GET", "/checkout/{merchant_id}/{order_id}", steps.show),
+    ("POST", "/checkout/{merchant_id}/{order_id}/phone", steps.phone),
+    ("POST", "/checkout/{merchant_id}/{order_id}/code", steps.code),
+    ("POST", "/checkout/{merchant_id}/{order_id}/resend", steps.resend),
+    ("POST", "/checkout/{merchant_id}/{order_id}/details", steps.details),
+    ("POST", "/checkout/{merchant_id}/{order_id}/pay", steps.pay),
+    ("POST", "/checkout/{merchant_id}/{order_id}/leave", steps.leave),
+)
+
+
+def _named(path: str, endpoint: Endpoint) -> Endpoint:
+    async def run(request: Request) -> Response:
+        request.scope["route_name"] = path
+        return await endpoint(request)
+
+    return run
+
+
+def make_app(context: Context) -> edge.Edge:
+    """Make the application of one process. The caller opens and closes what the context holds."""
+    routes = [
+        Route(path, _named(path, endpoint), methods=methods.split()) for methods, path, endpoint in ROUTES
+    ]
+    app = Starlette(
+        routes=routes,
+        exception_handlers={
+            Refused: edge.on_refused,
+            HTTPException: edge.on_http_error,
+            Exception: edge.on_accident,
+        },
+    )
+    app.router.redirect_slashes = False
+    keys = Keys(context)
+    app.state.service = Service(context, keys, Callers(context, keys))
+    app.state.settings = context.settings
+    app.state.draining = False
+    return edge.Edge(app)

@@ -1,0 +1,141 @@
+"""Reading the fields of a body: every failure is collected, none ends the reading.
+
+In the lenient profile a broken *prefill* field is dropped and named in the warnings instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from cuota.core import money
+from cuota.core.refusal import Code, FieldError, Refused
+
+
+class WrongField(ValueError):  # noqa: N818 - named as the fact it is
+    """One field's failure: a stable code, and what it must be."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def wrong_type(what: str) -> WrongField:
+    """The JSON type is another one."""
+    return WrongField("wrong_type", f"must be {what}")
+
+
+Check = Callable[[Any], Any]
+
+
+@dataclass(slots=True)
+class Reader:
+    """Collects failures by dotted path. `lenient` is the merchant's profile."""
+
+    lenient: bool
+    errors: list[FieldError] = field(default_factory=list)
+    warnings: list[FieldError] = field(default_factory=list)
+
+    def read(
+        self,
+        source: dict[str, Any],
+        path: str,
+        check: Check,
+        *,
+        required: bool = False,
+        prefill: bool = False,
+    ) -> Any:
+        """The checked value of one field, or None where it is absent, null or broken."""
+        value = source.get(path.rpartition(".")[2])
+        if value is None:
+            if required:
+                self.fail(path, WrongField("required", "is required"), prefill=prefill)
+            return None
+        try:
+            return check(value)
+        except WrongField as wrong:
+            self.fail(path, wrong, prefill=prefill)
+            return None
+
+    def fail(self, path: str, wrong: WrongField, *, prefill: bool = False) -> None:
+        """Note a failure: an error, or for lenient prefill a warning."""
+        kind = self.warnings if prefill and self.lenient else self.errors
+        kind.append(FieldError(path, wrong.code, str(wrong)))
+
+    def finish(self) -> list[dict[str, str]]:
+        """Raise Refused with every failure, or answer the warnings."""
+        if self.errors:
+            types = any(error.code == "wrong_type" for error in self.errors)
+            code = Code.MALFORMED_REQUEST if types else Code.VALIDATION_FAILED
+            listed = "; ".join(f"{error.field} {error.message}" for error in self.errors[:5])
+            more = f"; and {len(self.errors) - 5} more" if len(self.errors) > 5 else ""
+            raise Refused(code, f"{listed}{more}.", errors=tuple(self.errors))
+        return [{"field": w.field, "code": w.code, "message": w.message} for w in self.warnings]
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """A JSON object."""
+    if not isinstance(value, dict):
+        raise wrong_type("an object")
+    return value
+
+
+def text(
+    low: int, high: int, *, lines: bool = False, also: Callable[[str], bool] | None = None, must: str = ""
+) -> Check:
+    """A string of `low` to `high` characters without control characters; `also` is a further rule, told by `must`."""
+
+    def check(value: Any) -> str:
+        if not isinstance(value, str):
+            raise wrong_type("a string")
+        refuse_controls(value, lines=lines)
+        if len(value) < low:
+            raise WrongField("too_short", f"must have at least {low} characters")
+        if len(value) > high:
+            raise WrongField("too_long", f"must have at most {high} characters")
+        if also is not None and not also(value):
+            raise WrongField("invalid", must)
+        return value
+
+    return check
+
+
+def refuse_controls(value: str, *, lines: bool = False) -> None:
+    """Line breaks and tabs only where `lines`; other control characters never."""
+    if value.isprintable():
+        return
+    allowed = "\n\r\t" if lines else ""
+    if any((char < " " or "\x7f" <= char <= "\x9f") and char not in allowed for char in value):
+        raise WrongField("control_character", "must not hold control characters")
+
+
+def cents(*, low: int | None = 0) -> Check:
+    """An amount as integer cents, at least `low`."""
+
+    def check(value: Any) -> int:
+        if isinstance(value, bool | dict | list):
+            raise wrong_type("a number, or a string holding a plain decimal such as 123.45")
+        try:
+            amount = money.cents_of(value)
+        except money.BadAmount as problem:
+            raise WrongField("invalid", str(problem)) from None
+        if low is not None and amount < low:
+            raise WrongField("out_of_range", "must be greater than 0" if low == 1 else "must not be negative")
+        return amount
+
+    return check
+
+
+def number(value: Any) -> Decimal | int:
+    """Any JSON number of at most 18 digits, kept exactly."""
+    if isinstance(value, bool | dict | list):
+        raise wrong_type("a number")
+    try:
+        amount = money.decimal_of(value)
+    except money.BadAmount:
+        raise WrongField("invalid", "must be a number") from None
+    if len(amount.as_tuple().digits) > money.MAX_DIGITS or abs(amount.adjusted()) > money.MAX_DIGITS:
+        raise WrongField("invalid", "must have at most 18 digits")
+    return value if isinstance(value, int | Decimal) else amount

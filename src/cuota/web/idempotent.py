@@ -1,0 +1,83 @@
+"""The Idempotency-Key header: the same key and body within 24 hours answers what was answered."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.refusal import Code, Refused
+from cuota.db import idempotency
+from cuota.db.outcomes import Answer
+from cuota.flows.context import utc_now
+from cuota.web.problem import MEDIA_TYPE, body_of, status_of
+from cuota.web.service import Service, service_of
+
+LONGEST_KEY = 255
+# Answers that say nothing about the request itself are not kept: the same key may ask again.
+NOT_KEPT = {Code.UNAVAILABLE, Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.IDEMPOTENCY_IN_PROGRESS}
+
+Keep = Callable[[bytes], Answer]
+Run = Callable[[Keep | None], Awaitable[bytes]]
+
+
+def _key_of(request: Request) -> str | None:
+    values = request.headers.getlist("idempotency-key")
+    if not values:
+        return None
+    key = values[0].strip()
+    # The draft standard writes the key as a quoted string; an unquoted token is the same key.
+    if len(key) >= 2 and key[0] == key[-1] == '"':
+        key = key[1:-1]
+    if len(values) > 1 or not key or len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable():
+        message = f"Send one Idempotency-Key of 1 to {LONGEST_KEY} printable ASCII characters."
+        raise Refused(Code.BAD_HEADER, message)
+    return key
+
+
+async def answer(request: Request, merchant_id: UUID, body: bytes, run: Run) -> Response:
+    """Run once a key and answer. `run` is given what to keep with the money, or None without a key."""
+    key = _key_of(request)
+    if key is None:
+        return Response(await run(None), media_type="application/json")
+    service = service_of(request)
+    pool, now, lease = service.context.pool, utc_now(), service.context.new_id()
+    target = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
+    asked = hashlib.sha256(target + body).digest()
+    if not await idempotency.claim(pool, merchant_id, key, asked, lease, now):
+        return await _earlier(service, merchant_id, key, asked)
+    try:
+        content = await run(lambda answered: Answer(key, lease, 200, answered))
+    except Refused as refused:
+        if refused.code in NOT_KEPT:
+            await idempotency.release(pool, merchant_id, key, lease)
+        else:
+            problem = _problem(request, service, refused)
+            await idempotency.finish(pool, merchant_id, key, lease, status_of(refused), problem)
+        raise
+    except BaseException:
+        await idempotency.release(pool, merchant_id, key, lease)
+        raise
+    # One that saved nothing (a dry run) is kept now; the others were kept with what they saved.
+    await idempotency.finish(pool, merchant_id, key, lease, 200, content)
+    return Response(content, media_type="application/json")
+
+
+def _problem(request: Request, service: Service, refused: Refused) -> bytes:
+    public_url, request_id = service.settings.public_url, request.scope["request_id"]
+    return body_of(refused, public_url=public_url, path=request.url.path, request_id=request_id)
+
+
+async def _earlier(service: Service, merchant_id: UUID, key: str, asked: bytes) -> Response:
+    kept = await idempotency.read(service.context.pool, merchant_id, key, asked)
+    if kept is not None and not kept.same_request:
+        message = "This Idempotency-Key was used for a different request. Use a new key for a new request."
+        raise Refused(Code.IDEMPOTENCY_KEY_REUSED, message)
+    if kept is None or kept.status is None or kept.body is None:
+        message = "The first request with this Idempotency-Key still runs. Ask again shortly."
+        raise Refused(Code.IDEMPOTENCY_IN_PROGRESS, message, retry_after=1)
+    media_type = "application/json" if kept.status < 400 else MEDIA_TYPE
+    return Response(kept.body, kept.status, {"Idempotency-Replayed": "true"}, media_type=media_type)

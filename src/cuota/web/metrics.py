@@ -1,0 +1,36 @@
+"""Prometheus metrics. Over all worker processes, where the parent has set up a folder for them."""
+
+from __future__ import annotations
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+    multiprocess,
+    values,
+)
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.web.service import service_of
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+REQUESTS = Counter("cuota_requests", "Requests answered", ["route", "method", "status"])
+LATENCY = Histogram("cuota_request_seconds", "Time from request head to answer", ["route"], buckets=_SECONDS)
+ORDERS = Counter("cuota_orders", "Orders that came to a status in this service's life", ["status"])
+POOL = Gauge("cuota_pool_sessions", "Database sessions", ["state"], multiprocess_mode="livesum")
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+async def metrics(request: Request) -> Response:
+    """`GET /metrics`."""
+    size, idle = service_of(request).context.pool.sizes()
+    POOL.labels("open").set(size)
+    POOL.labels("idle").set(idle)
+    if values.ValueClass.__name__ == "MutexValue":
+        return Response(generate_latest(), headers={"Content-Type": CONTENT_TYPE})
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE})

@@ -1,0 +1,56 @@
+"""Stylesheets, scripts and the operator's logo, read once a process."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.refusal import Code, Refused
+from cuota.web.service import service_of
+
+BRAND_CSS = "brand.css"
+LOGO = "logo"
+_FOLDER = Path(__file__).resolve().parent / "static"
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+}
+
+
+@lru_cache(maxsize=32)
+def _read(path: Path) -> tuple[bytes, str, str] | None:
+    """Bytes, media type and entity tag."""
+    if not path.is_file() or path.suffix not in _TYPES:
+        return None
+    content = path.read_bytes()
+    return content, _TYPES[path.suffix], f'"{hashlib.sha256(content).hexdigest()[:20]}"'
+
+
+async def static(request: Request) -> Response:
+    """`GET /static/{name}`: only what is there, by its plain name."""
+    name = request.path_params["name"]
+    settings = service_of(request).settings
+    if name == BRAND_CSS:
+        content = f":root{{--brand:{settings.brand_accent}}}".encode()
+        found: tuple[bytes, str, str] | None = (content, _TYPES[".css"], f'"{settings.brand_accent[1:]}"')
+    elif name == LOGO:
+        found = _read(Path(settings.brand_logo)) if settings.brand_logo else None
+    else:
+        found = _read(_FOLDER / name) if Path(name).name == name else None
+    if found is None:
+        raise Refused(Code.NOT_FOUND, "There is no such file.")
+    content, kind, tag = found
+    headers = {
+        "Cache-Control": "public, max-age=300",
+        "ETag": tag,
+        "Content-Security-Policy": "default-src 'none'",
+    }
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers={**headers, "Content-Type": kind})

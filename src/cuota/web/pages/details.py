@@ -1,0 +1,50 @@
+"""Reading the details form: words that help beside each field."""
+
+from __future__ import annotations
+
+import re
+
+from cuota.core.consumer import STATES, Address, Profile, is_email, is_name
+from cuota.flows.checkout import Problem
+
+
+def read_details(form: dict[str, str]) -> Profile:
+    """A profile from the form; raises Problem with every field that is wrong."""
+    errors: dict[str, str] = {}
+    zip_code = re.fullmatch(r"([0-9]{5})(-?[0-9]{4})?", form.get("postcode", ""), re.ASCII)
+    address = Address(
+        line1=_text(form, "address_line1", 3, "Enter the street and number of your billing address.", errors),
+        line2=_text(form, "address_line2", 0, "Use at most 50 characters.", errors),
+        city=_text(form, "city", 2, "Enter the city of your billing address.", errors),
+        state=form.get("state", ""),
+        postcode=zip_code[1] if zip_code else "",
+    )
+    if address.state not in STATES:
+        errors["state"] = "Choose the state of your billing address."
+    if not zip_code:
+        errors["postcode"] = "Enter the five digits of your ZIP code."
+    profile = Profile(
+        given_names=_name(form, "given_names", "Enter your given names: letters, spaces and dashes.", errors),
+        surname=_name(form, "surname", "Enter your surname: letters, spaces and dashes.", errors),
+        email=form.get("email", ""),
+        address=address,
+    )
+    if not is_email(profile.email):
+        errors["email"] = "Enter an e-mail address such as name@example.com."
+    if errors:
+        raise Problem(errors)
+    return profile
+
+
+def _text(form: dict[str, str], name: str, low: int, wrong: str, errors: dict[str, str]) -> str:
+    value = form.get(name, "")
+    if not low <= len(value) <= 50 or not value.isprintable():
+        errors[name] = wrong
+    return value
+
+
+def _name(form: dict[str, str], name: str, wrong: str, errors: dict[str, str]) -> str:
+    value = form.get(name, "")
+    if not 2 <= len(value) <= 50 or not is_name(value):
+        errors[name] = wrong
+    return value

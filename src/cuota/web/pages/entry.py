@@ -1,0 +1,56 @@
+"""`GET /checkout/{merchant_id}?token=`: the link that the merchant sends its consumer to."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.order import Order, Status
+from cuota.core.refusal import Refused
+from cuota.db import orders
+from cuota.flows.checkout import load, open_checkout
+from cuota.web.api.order import guid
+from cuota.web.pages.render import problem
+from cuota.web.pages.session import base_path, secret_of, see_other, set_secret, unknown
+from cuota.web.service import service_of
+
+
+async def enter(request: Request) -> Response:
+    """Open a session and take the token out of the address. Looking (HEAD) opens nothing."""
+    context = service_of(request).context
+    try:
+        merchant_id = guid(request.path_params["merchant_id"])
+        token = guid(request.query_params.get("token", ""))
+    except Refused:
+        return unknown(request)
+    order_id = await orders.find_by_token(context.pool, merchant_id, token)
+    found = await orders.read_with_plan(context.pool, merchant_id, order_id) if order_id else None
+    if found is None:
+        return unknown(request)
+    request.scope["merchant_id"] = merchant_id
+    if request.method == "HEAD":
+        return Response(headers={"Cache-Control": "no-store"}, media_type="text/html")
+    return await _open(request, found.order, token)
+
+
+async def _open(request: Request, order: Order, token: UUID) -> Response:
+    context = service_of(request).context
+    address = base_path(order.merchant_id, order.order_id)
+    secret = secret_of(request, order.order_id)
+    if secret and await load(context, order.merchant_id, order.order_id, secret):
+        # A second tab, or the back button: the same browser goes on where it was.
+        return see_other(address)
+    if order.status is not Status.CREATED:
+        text = "It was completed or ended before. Look at your order in the shop."
+        return problem(request, 410, "This payment is finished", text)
+    if order.charging is None and context.now() >= order.expires_at:
+        text = "It was not completed in time, and nothing was charged. Go back to the shop to start again."
+        return problem(request, 410, "This payment link has expired", text)
+    opened = await open_checkout(context, order.merchant_id, token)
+    if opened is None:
+        return unknown(request)
+    response = see_other(address)
+    set_secret(request, response, order.order_id, opened[1])
+    return response

@@ -1,0 +1,72 @@
+"""Rendering pages: Jinja2 with autoescape, and the headers that keep a page to itself."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import jinja2
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from cuota.web.pages.assets import BRAND_CSS, LOGO
+from cuota.web.service import service_of
+
+DEFAULT_ACCENT = "#0B6E63"
+Page = dict[str, object]
+
+
+@lru_cache(maxsize=1)
+def _templates() -> jinja2.Environment:
+    folder = Path(__file__).resolve().parent / "templates"
+    loader = jinja2.FileSystemLoader(folder)
+    return jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, auto_reload=False
+    )
+
+
+def brand(request: Request) -> Page:
+    """The operator's name, logo and colour."""
+    settings = service_of(request).settings
+    return {
+        "name": settings.brand_name,
+        "logo": f"/static/{LOGO}" if settings.brand_logo else None,
+        "stylesheet": f"/static/{BRAND_CSS}" if settings.brand_accent != DEFAULT_ACCENT else None,
+    }
+
+
+def page(
+    request: Request, template: str, context: Page, *, status: int = 200, form_origins: tuple[str, ...] = ()
+) -> Response:
+    """Render; a form may lead to this service and to `form_origins` only."""
+    html = _templates().get_template(template).render(brand=brand(request), **context)
+    targets = " ".join(("'self'", *form_origins))
+    policy = (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
+        f"form-action {targets}; base-uri 'none'; frame-ancestors 'none'"
+    )
+    headers = {
+        "Content-Security-Policy": policy,
+        "Cache-Control": "no-store",
+        "Referrer-Policy": "no-referrer",
+        "X-Frame-Options": "DENY",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    }
+    return HTMLResponse(html, status, headers)
+
+
+def problem(
+    request: Request, status: int, headline: str, text: str, *, back: tuple[str, str] | None = None
+) -> Response:
+    """A page that says what is wrong and what can be done; `back` is an address and its label."""
+    context: Page = {
+        "page": {"title": headline, "lead": None, "step": None, "steps": 4},
+        "merchant": None,
+        "sandbox": service_of(request).settings.sandbox,
+        "headline": headline,
+        "text": text,
+        "return_url": back[0] if back else None,
+        "return_label": back[1] if back else None,
+    }
+    return page(request, "problem.html", context, status=status)

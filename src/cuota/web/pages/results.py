@@ -1,0 +1,62 @@
+"""The ends of a checkout: approved, declined, abandoned, or still waiting for the bank."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core import money
+from cuota.core.agreement import day
+from cuota.core.checkout import CARD_TRIES
+from cuota.core.order import Status
+from cuota.flows.checkout import Checkout
+from cuota.web.pages.render import page
+from cuota.web.pages.view import common, plan_of, way_back
+
+
+def result(request: Request, checkout: Checkout, secret: str) -> Response:
+    """What became of it, and the way back to the shop. What may be shown depends on who proved to be here."""
+    order, shop = checkout.order, checkout.merchant.name
+    approved = order.status is Status.APPROVED
+    headline, text = _words(checkout)
+    context = {
+        **common(request, checkout, secret, title=headline, lead=None),
+        "outcome": order.status.lower(),
+        "headline": headline,
+        "text": text,
+        "return_url": way_back(checkout, success=approved),
+        "return_label": f"Back to {shop}" if approved else f"Return to {shop}",
+    }
+    if approved and checkout.verified:
+        context["plan"] = plan_of(checkout.plan, order.currency, finance=False)
+    return page(request, "result.html", context)
+
+
+def _words(checkout: Checkout) -> tuple[str, list[str]]:
+    order = checkout.order
+    if order.status is Status.APPROVED:
+        first, *later = checkout.plan
+        due = next((item for item in later if item.total), None)
+        paid = f"You paid {money.shown(first.total + first.returned, order.currency)} today."
+        following = (
+            f" Your next payment is {money.shown(due.total, order.currency)} on {day(due.due_on)}."
+            if due
+            else ""
+        )
+        return "Your payment is complete", [f"{paid}{following}", f"{checkout.merchant.name} has your order."]
+    if order.status is Status.DECLINED:
+        if order.card_failures >= CARD_TRIES:
+            text = "Your cards were declined by their banks, so nothing was paid."
+        else:
+            text = "We could not approve this purchase. Nothing was charged."
+        return "This payment was not approved", [text, "You can choose another way to pay in the shop."]
+    return "This payment was ended", ["Nothing was charged.", "Your basket is still in the shop."]
+
+
+def working(request: Request, checkout: Checkout, secret: str) -> Response:
+    """A card is being charged right now; the page looks again by itself, also without script."""
+    lead = "Your bank is asked now. Please do not pay a second time."
+    context = common(request, checkout, secret, title="Your payment is on its way", lead=lead)
+    response = page(request, "working.html", context)
+    response.headers["Refresh"] = "3"
+    return response

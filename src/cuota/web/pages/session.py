@@ -1,0 +1,113 @@
+"""The browser's side of a checkout session: a cookie, and a word in every form that only this browser's pages know."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Any
+from urllib.parse import parse_qs
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from cuota.core.refusal import Refused
+from cuota.flows.checkout import Checkout, load
+from cuota.flows.settle import order_not_found
+from cuota.web.api.order import guid
+from cuota.web.body import media_type, read_bytes
+from cuota.web.pages.render import problem
+from cuota.web.service import service_of
+
+HOURS = 24
+
+
+class Stop(Exception):  # noqa: N818 - an answer that ends the step early
+    """Carries the page to answer instead."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__()
+        self.response = response
+
+
+def base_path(merchant_id: UUID, order_id: UUID) -> str:
+    """Where the pages of a checkout live. Neither id opens anything without the session."""
+    return f"/checkout/{merchant_id}/{order_id}"
+
+
+def _cookie_name(request: Request, order_id: UUID) -> str:
+    # The prefix binds the cookie to this very host; browsers allow it on https only.
+    return f"{'__Host-' if service_of(request).settings.secure else ''}checkout-{order_id}"
+
+
+def secret_of(request: Request, order_id: UUID) -> str | None:
+    """The session secret that this browser holds for an order."""
+    return request.cookies.get(_cookie_name(request, order_id))
+
+
+def set_secret(request: Request, response: Response, order_id: UUID, secret: str) -> None:
+    """Hand the browser its session secret."""
+    secure = service_of(request).settings.secure
+    name = _cookie_name(request, order_id)
+    response.set_cookie(
+        name, secret, max_age=HOURS * 3600, path="/", secure=secure, httponly=True, samesite="lax"
+    )
+
+
+def csrf_of(request: Request, secret: str) -> str:
+    """The word for this session's forms."""
+    return service_of(request).context.vault.hash("csrf", secret).hex()
+
+
+def see_other(address: str) -> Response:
+    """Post-redirect-get."""
+    return RedirectResponse(address, 303, {"Cache-Control": "no-store"})
+
+
+def ids_of(request: Request) -> tuple[UUID, UUID]:
+    """Merchant and order of the path; raises Stop with the page for an unknown link."""
+    try:
+        return guid(request.path_params["merchant_id"]), guid(request.path_params["order_id"])
+    except Refused:
+        raise Stop(unknown(request)) from None
+
+
+def unknown(request: Request) -> Response:
+    """A link that leads nowhere: truncated, forged, or of another environment."""
+    text = "Perhaps it was cut off when it was copied. No payment was made."
+    return problem(request, 404, "This payment link is not valid", text)
+
+
+async def checkout_of(request: Request) -> tuple[Checkout, str]:
+    """The checkout of this browser and its secret; raises Stop with a page that tells nothing of the order."""
+    merchant_id, order_id = ids_of(request)
+    secret = secret_of(request, order_id)
+    context = service_of(request).context
+    found = await load(context, merchant_id, order_id, secret) if secret else None
+    if found is None or secret is None:
+        text = "This page belongs to another browser, or was open for too long. Open the payment again from the shop."
+        raise Stop(problem(request, 404, "Start again from the shop", text))
+    request.scope["merchant_id"] = merchant_id
+    return found, secret
+
+
+async def form_of(request: Request, secret: str) -> dict[str, str]:
+    """The fields of a form that this browser's own page sent; raises Stop for any other."""
+    kind, _ = media_type(request)
+    body = await read_bytes(request)
+    fields: dict[str, Any] = {}
+    if kind == "application/x-www-form-urlencoded":
+        try:
+            fields = parse_qs(
+                body.decode("ascii"), keep_blank_values=True, max_num_fields=50, errors="strict"
+            )
+        except ValueError:
+            fields = {}
+    values = {name: texts[-1].strip() for name, texts in fields.items() if "\0" not in texts[-1]}
+    foreign = request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}
+    if foreign or not hmac.compare_digest(values.get("csrf", "").encode(), csrf_of(request, secret).encode()):
+        text = "This form did not come from your own checkout page. Nothing was changed. Open the page again."
+        raise Stop(problem(request, 403, "This form cannot be used", text))
+    return values
+
+
+__all__ = ["Stop", "base_path", "checkout_of", "form_of", "order_not_found", "see_other", "set_secret"]

@@ -1,0 +1,88 @@
+// @ts-check
+// Makes the checkout nicer; every page works without it. It never submits, moves the focus or follows a link by itself.
+
+/** @param {string} text @returns {string} */
+const digitsOf = (text) => text.replace(/\D/g, "");
+
+/** Groups of four; American Express 4-6-5. @param {string} text @returns {string} */
+function asCard(text) {
+  const digits = digitsOf(text).slice(0, 19);
+  const cuts = /^3[47]/.test(digits) ? [4, 10] : [4, 8, 12, 16];
+  return [...digits].map((digit, at) => (cuts.includes(at) ? ` ${digit}` : digit)).join("");
+}
+
+/** MM / YY, from whatever a person types or a browser fills in: 127, 1/27, 0127, 01/2027, 2027-01. @param {string} text @returns {string} */
+function asExpiry(text) {
+  let [month, year] = text.trim().split(/\D+/);
+  if (!month) return "";
+  if (month.length === 4 && year) [month, year] = [year, month];
+  if (year === undefined) {
+    const length = month > "1" && month[0] > "1" ? 1 : 2;
+    year = month.slice(length) || undefined;
+    month = month.slice(0, length);
+  }
+  if (year !== undefined || month > "1") month = month.slice(0, 2).padStart(2, "0");
+  if (year === undefined) return month;
+  if (/^20\d\d/.test(year)) year = year.slice(2, 4);
+  return `${month} / ${/^20\d?$/.test(year) ? year : year.slice(0, 2)}`;
+}
+
+/** Writes the formatted text; the cursor stays behind the same digit. @param {Event} event */
+function format(event) {
+  const field = event.target;
+  if (!(field instanceof HTMLInputElement) || !field.dataset.format) return;
+  const edit = event instanceof InputEvent ? event : null;
+  if (edit?.isComposing) return;
+  const cursor = field.selectionStart ?? field.value.length;
+  const atEnd = cursor === field.value.length;
+  const card = field.dataset.format === "card";
+  // An expiry date is short: what is corrected inside it stays as typed until the field is left.
+  if (!card && edit && (!atEnd || edit.inputType.startsWith("delete"))) return;
+  const text = card ? asCard(field.value) : asExpiry(field.value);
+  if (text === field.value) return;
+  let left = digitsOf(field.value.slice(0, cursor)).length;
+  field.value = text;
+  if (document.activeElement !== field) return;
+  let place = atEnd ? text.length : 0;
+  while (!atEnd && left > 0 && place < text.length) if (/\d/.test(text[place++])) left--;
+  if (edit?.inputType === "deleteContentForward" && text[place] === " ") place++; // a space cannot be deleted: step over it
+  field.setSelectionRange(place, place);
+}
+
+/** @type {Map<HTMLElement, string>} What each busy control said before. */
+const busy = new Map();
+
+/** @param {string} text */
+function say(text) {
+  const status = document.getElementById("busy");
+  if (status) status.textContent = text;
+}
+
+/** @param {Element | null} control */
+function makeBusy(control) {
+  if (!(control instanceof HTMLElement) || !control.dataset.busy) return;
+  busy.set(control, control.textContent ?? "");
+  control.textContent = control.dataset.busy;
+  if (control instanceof HTMLButtonElement) control.disabled = true;
+  say(control.dataset.busy);
+}
+
+/** The page is shown again, or no answer came: everything can be pressed as before. */
+function makeReady() {
+  for (const [control, text] of busy) {
+    control.textContent = text;
+    if (control instanceof HTMLButtonElement) control.disabled = false;
+  }
+  busy.clear();
+  say("");
+}
+
+document.addEventListener("input", format);
+document.addEventListener("change", format);
+document.addEventListener("submit", (event) => {
+  if (busy.size) return event.preventDefault(); // one press, one request
+  const form = /** @type {HTMLFormElement} */ (event.target);
+  makeBusy(event.submitter ?? form.querySelector("button"));
+  setTimeout(makeReady, 30_000);
+});
+addEventListener("pageshow", (event) => event.persisted && makeReady());

@@ -1,0 +1,144 @@
+"""The steps of the checkout: each a form that works without script, post-redirect-get."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.card import BadCard, read_card
+from cuota.core.checkout import Charging, Lapsed
+from cuota.core.order import Final, Status
+from cuota.flows.checkout import Checkout, Problem
+from cuota.flows.context import utc_now
+from cuota.flows.identify_consumer import check_code, give_details, send_code
+from cuota.flows.leave_checkout import leave_checkout
+from cuota.flows.submit_checkout import submit_checkout
+from cuota.web.pages import screens
+from cuota.web.pages.details import read_details
+from cuota.web.pages.session import Stop, base_path, checkout_of, form_of, see_other, set_secret
+from cuota.web.pages.view import way_back
+from cuota.web.service import service_of
+
+Step = Callable[[Request, Checkout, str, dict[str, str]], Awaitable[Response]]
+
+
+def _address(checkout: Checkout, said: str = "") -> str:
+    address = base_path(checkout.order.merchant_id, checkout.order.order_id)
+    return f"{address}?said={said}" if said else address
+
+
+async def show(request: Request) -> Response:
+    """Where this checkout stands, or an earlier step by `?step=`."""
+    try:
+        checkout, secret = await checkout_of(request)
+    except Stop as stop:
+        return stop.response
+    wanted = request.query_params.get("step")
+    return await screens.screen(request, checkout, secret, wanted, said=request.query_params.get("said"))
+
+
+def _step(needs: str) -> Callable[[Step], Callable[[Request], Awaitable[Response]]]:
+    """A posted step: this browser's own form, and not before the steps that it `needs`."""
+
+    def wrap(step: Step) -> Callable[[Request], Awaitable[Response]]:
+        @wraps(step)
+        async def run(request: Request) -> Response:
+            try:
+                checkout, secret = await checkout_of(request)
+                form = await form_of(request, secret)
+                if not screens.reached(checkout, needs):
+                    notice = "This step comes later."
+                    return await screens.screen(request, checkout, secret, status=409, notice=notice)
+                return await step(request, checkout, secret, form)
+            except Stop as stop:
+                return stop.response
+            except (Final, Charging, Lapsed):
+                # It went another way meanwhile, in another tab or by the clock: show where it stands.
+                return see_other(_address(checkout))
+
+        return run
+
+    return wrap
+
+
+@_step("phone")
+async def phone(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
+    """A code to this number."""
+    try:
+        await send_code(service_of(request).context, checkout, form.get("phone", ""))
+    except Problem as wrong:
+        return await screens.screen(request, checkout, secret, "phone", problem=wrong, values=form)
+    return see_other(_address(checkout))
+
+
+@_step("code")
+async def resend(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
+    """Another code to the same number."""
+    del form
+    try:
+        await send_code(service_of(request).context, checkout, checkout.session.phone or "")
+    except Problem as wrong:
+        shown = Problem(notice=next(iter(wrong.errors.values()), wrong.notice))
+        return await screens.screen(request, checkout, secret, "code", problem=shown)
+    return see_other(_address(checkout, "resent"))
+
+
+@_step("code")
+async def code(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
+    """The code that came."""
+    if checkout.verified:
+        return see_other(_address(checkout))
+    try:
+        new_secret = await check_code(service_of(request).context, checkout, form.get("code", ""))
+    except Problem as wrong:
+        return await screens.screen(request, checkout, secret, "code", problem=wrong)
+    response = see_other(_address(checkout))
+    set_secret(request, response, checkout.order.order_id, new_secret)
+    return response
+
+
+@_step("details")
+async def details(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
+    """Who pays."""
+    try:
+        profile = read_details(form)
+        await give_details(service_of(request).context, checkout, profile)
+    except Problem as wrong:
+        return await screens.screen(request, checkout, secret, "details", problem=wrong, values=form)
+    return see_other(_address(checkout))
+
+
+@_step("pay")
+async def pay(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
+    """The button. The card is read, handed to the rail and forgotten."""
+    errors: dict[str, str] = {}
+    card = None
+    try:
+        today = utc_now().date()
+        card = read_card(
+            form.get("card_number", ""), form.get("card_expiry", ""), form.get("card_cvc", ""), today
+        )
+    except BadCard as bad:
+        errors = bad.errors
+    if form.get("agree") != "yes":
+        errors["agree"] = "Read the agreement and accept it to go on."
+    if errors or card is None:
+        return await screens.screen(request, checkout, secret, "pay", problem=Problem(errors))
+    context = service_of(request).context
+    try:
+        order = await submit_checkout(context, checkout, card, form.get("agreement_hash", ""))
+    except Problem as wrong:
+        return await screens.screen(request, checkout, secret, "pay", problem=wrong)
+    return see_other(_address(checkout, "declined" if order.status is Status.CREATED else ""))
+
+
+@_step("phone")
+async def leave(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
+    """The quiet way back: the order is Abandoned, and the browser is at the shop again."""
+    del secret, form
+    order = checkout.order
+    await leave_checkout(service_of(request).context, order.merchant_id, order.order_id)
+    return see_other(way_back(checkout, success=False))

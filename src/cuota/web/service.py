@@ -1,0 +1,42 @@
+"""What every request handler is handed: the context, the callers, and the call at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from cuota.config import Settings
+from cuota.core.merchant import Merchant
+from cuota.flows.authenticate import Callers
+from cuota.flows.context import Context
+from cuota.flows.keys import Keys
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Made once a process. `draining` is asked by the readiness probe."""
+
+    context: Context
+    keys: Keys
+    callers: Callers
+
+    @property
+    def settings(self) -> Settings:
+        """The settings."""
+        return self.context.settings
+
+
+def service_of(request: Request) -> Service:
+    """The process's service."""
+    service = request.app.state.service
+    assert isinstance(service, Service)
+    return service
+
+
+async def merchant_of(request: Request) -> Merchant:
+    """Who calls; raises Refused(unauthorized)."""
+    merchant = await service_of(request).callers.merchant(request.headers.get("authorization"))
+    # The access log names the merchant, never the token.
+    request.scope["merchant_id"] = merchant.merchant_id
+    return merchant

@@ -1,0 +1,44 @@
+"""Orders for which something is due: a charge to look up, a consumer who never came back, an authorization's end."""
+
+from __future__ import annotations
+
+import logging
+from uuid import UUID
+
+from cuota.core.order import Status
+from cuota.core.refusal import Refused
+from cuota.db import orders
+from cuota.flows.context import Context
+from cuota.flows.expire_authorizations import expire_authorization
+from cuota.flows.leave_checkout import lapse_order
+from cuota.flows.submit_checkout import finish_charge
+
+BATCH = 100
+log = logging.getLogger("cuota.work")
+
+
+async def settle_due_orders(context: Context) -> int:
+    """Settle what is due now; answers how many were settled."""
+    settled = 0
+    for merchant_id, order_id in await orders.due(context.pool, context.now(), BATCH):
+        try:
+            await _settle_one(context, merchant_id, order_id)
+            settled += 1
+        except Refused as busy:
+            log.warning("order waits", extra={"facts": {"orderId": str(order_id), "code": busy.code}})
+        except Exception:
+            # One order that cannot be settled holds up no other.
+            log.exception("order failed", extra={"facts": {"orderId": str(order_id)}})
+    return settled
+
+
+async def _settle_one(context: Context, merchant_id: UUID, order_id: UUID) -> None:
+    found = await orders.read_with_plan(context.pool, merchant_id, order_id)
+    if found is None:
+        return
+    if found.order.charging is not None:
+        await finish_charge(context, merchant_id, order_id)
+    elif found.order.status is Status.CREATED:
+        await lapse_order(context, merchant_id, order_id)
+    else:
+        await expire_authorization(context, merchant_id, order_id)

@@ -1,0 +1,125 @@
+"""The shop's pages, asked without a browser."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import AsyncIterator, Callable
+
+import httpx
+import pytest
+from cuota_demo.app import make_app
+from cuota_demo.settings import Settings
+from cuota_demo.store import Store
+from shop_network import MOVED, RECORD, Answer, Network
+
+
+class Browser:
+    """A visitor of the shop, without a browser: keeps the cookie, sends the form's token."""
+
+    def __init__(self, settings: Settings, network: Network) -> None:
+        app = make_app(settings, httpx.MockTransport(network))
+        self.app = app
+        self.store: Store = app.state.shop.store
+        self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=settings.public_url)
+
+    async def post(self, url: str, **fields: str) -> httpx.Response:
+        page = await self.http.get("/")
+        csrf = page.text.split('name="csrf" value="')[1].split('"')[0]
+        return await self.http.post(url, data={"csrf": csrf, **fields})
+
+    async def close(self) -> None:
+        await self.http.aclose()
+        await self.app.state.shop.payments.close()
+        self.store.close()
+
+    async def order(self) -> httpx.Response:
+        await self.post("/basket", sku="kettle")
+        return await self.post("/checkout", key=str(uuid.uuid4()), amount="8995")
+
+
+Visit = Callable[[Network], Browser]
+
+
+@pytest.fixture
+async def visit(settings: Settings) -> AsyncIterator[Visit]:
+    browsers: list[Browser] = []
+
+    def open_shop(network: Network) -> Browser:
+        browsers.append(Browser(settings, network))
+        return browsers[-1]
+
+    yield open_shop
+    for browser in browsers:
+        await browser.close()
+
+
+def provider(request: httpx.Request) -> httpx.Response:
+    if request.method == "POST" and request.url.path == "/order":
+        return httpx.Response(200, json={"orderId": "o-1", "redirectUrl": "https://pay.test/c?token=t"})
+    return httpx.Response(200, json={**RECORD, "orderStatus": "Declined"})
+
+
+async def test_the_checkout_leads_to_the_provider_and_the_return_is_read_from_it(visit: Visit) -> None:
+    network = Network(provider)
+    browser = visit(network)
+    sent = await browser.order()
+    assert (sent.status_code, sent.headers["Location"]) == (303, "https://pay.test/c?token=t")
+    body = json.loads(network.calls[-1].content)
+    assert (body["amount"], body["items"][0]["price"], body["merchantReference"]) == (
+        "89.95",
+        "89.95",
+        "AO-1001",
+    )
+    page = await browser.http.get("/confirm?order=1001&orderId=another&token=x&status=Approved")
+    assert network.calls[-1].url.path == "/order/o-1"
+    assert "did not go through" in page.text
+    assert "form-action 'self' https://pay.test;" in page.headers["Content-Security-Policy"]
+
+
+async def test_a_stranger_with_a_guessed_number_sees_nothing(visit: Visit) -> None:
+    browser = visit(Network(provider))
+    await browser.order()
+    browser.http.cookies.clear()
+    assert (await browser.http.get("/confirm?order=1001&orderId=guess")).status_code == 404
+    assert (await browser.http.get("/confirm?order=1001&orderId=o-1")).status_code == 200
+
+
+async def test_a_provider_that_is_down_costs_no_basket(visit: Visit) -> None:
+    browser = visit(Network(httpx.ConnectError("down")))
+    assert (await browser.order()).headers["Location"] == "/basket"
+    page = await browser.http.get("/basket")
+    assert "The payment provider cannot be reached; your basket is kept." in page.text
+    assert "Gooseneck Kettle" in page.text
+
+
+async def test_a_form_without_its_token_is_refused(visit: Visit) -> None:
+    browser = visit(Network(provider))
+    await browser.http.get("/")
+    assert (await browser.http.post("/basket", data={"sku": "cup", "csrf": "guess"})).status_code == 403
+
+
+async def test_a_second_click_on_capture_asks_with_the_same_reference_and_once_it_is_done_not_at_all(
+    visit: Visit,
+) -> None:
+    lost: list[Answer] = [httpx.ReadTimeout("late")] * 3
+    done = httpx.Response(200, json=MOVED)
+    network = Network(provider)
+    browser = visit(network)
+    await browser.order()
+    network.answers, network.calls = [*lost, done], []
+    form = {"reference": str(uuid.uuid4()), "amount": "12.50"}
+    await browser.post("/orders/1001/capture", **form)
+    assert [each.state for each in browser.store.pending(1001)] == ["pending"]
+    await browser.post("/orders/1001/capture", **form)
+    await browser.post("/orders/1001/capture", **form)
+    assert len(network.calls) == 4
+    assert len(set(network.bodies())) == 1
+    assert browser.store.pending(1001) == []
+
+
+@pytest.mark.parametrize("number", ["7", "99999999999999999999999"])
+async def test_an_order_that_is_not_there_is_a_page_that_says_so(visit: Visit, number: str) -> None:
+    page = await visit(Network(provider)).http.get(f"/orders/{number}")
+    assert page.status_code == 404
+    assert "We cannot find that page" in page.text
