@@ -1,0 +1,125 @@
+"""What the tests share: one real PostgreSQL, a service on loopback with a clock that can be moved, and its contract."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import asyncpg
+import pytest
+import uvicorn
+from makers import Clock, Merchant, Running, make_merchant
+
+from cuota import config, runtime
+from cuota.db.embedded import Embedded, open_embedded
+from cuota.flows.context import Context
+from cuota.web.app import make_app
+
+for name in [name for name in os.environ if name.startswith("CUOTA_")]:
+    del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def folder() -> Iterator[Path]:
+    """A folder that the unprivileged user of the embedded PostgreSQL may reach; pytest's own are 0700."""
+    path = Path(tempfile.mkdtemp(prefix="cuota-test-"))
+    path.chmod(0o711)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def embedded(folder: Path) -> Iterator[Embedded]:
+    """The PostgreSQL of this run."""
+    with open_embedded(folder / "data") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def settings(folder: Path) -> config.Settings:
+    """The sandbox's settings, on this run's data folder; the service listens on the port named in public_url."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    return config.load({"CUOTA_DATA_DIR": str(folder / "data")}, listen=f"http://127.0.0.1:{port}")
+
+
+@pytest.fixture(scope="session")
+async def template(embedded: Embedded, settings: config.Settings) -> str:
+    """A migrated, empty database to copy from."""
+    await runtime.migrated(settings, dict(embedded.dsn_kwargs))
+    await _copy(embedded, "cuota", "cuota_template")
+    return "cuota_template"
+
+
+async def _copy(embedded: Embedded, source: str, name: str) -> None:
+    owner = await asyncpg.connect(**{**embedded.dsn_kwargs, "database": "postgres"})
+    try:
+        await owner.execute(f"CREATE DATABASE {name} TEMPLATE {source} STRATEGY file_copy")
+    finally:
+        await owner.close()
+
+
+@pytest.fixture
+async def own_database(embedded: Embedded, template: str) -> AsyncIterator[dict[str, object]]:
+    """A migrated database of this test's own, to spoil; what asyncpg.connect takes (as its owner)."""
+    name = f"own_{secrets.token_hex(4)}"
+    await _copy(embedded, template, name)
+    where = {**embedded.dsn_kwargs, "database": name}
+    yield where
+    owner = await asyncpg.connect(**{**embedded.dsn_kwargs, "database": "postgres"})
+    await owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    await owner.close()
+
+
+@asynccontextmanager
+async def running(settings: config.Settings, where: dict[str, object]) -> AsyncIterator[Running]:
+    """The whole application on loopback, in this process, on the port of its public_url, with a movable clock."""
+    clock = Clock()
+    async with runtime.opened(settings, where, pool_size=16) as context:
+        moved = Context(settings, context.pool, context.rails, context.vault, now=clock.now)
+        app = make_app(moved)
+        port = int(settings.public_url.rpartition(":")[2])
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app, host="127.0.0.1", port=port, http="httptools", ws="none", lifespan="off", log_config=None,
+                access_log=False, server_header=False, timeout_graceful_shutdown=3,
+            )  # fmt: skip
+        )
+        task = asyncio.create_task(server._serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        try:
+            yield Running(settings, moved, clock, app)
+        finally:
+            server.should_exit = True
+            await task
+
+
+@pytest.fixture(scope="session")
+async def service(settings: config.Settings, embedded: Embedded, template: str) -> AsyncIterator[Running]:
+    """The service that most tests share; each makes a merchant of its own."""
+    del template
+    async with running(settings, dict(embedded.dsn_kwargs)) as started:
+        yield started
+
+
+@pytest.fixture
+async def merchant(service: Running) -> AsyncIterator[Merchant]:
+    """A merchant that captures by calls of its own (deferFundsCapture true), 1.00 to 2000.00."""
+    async with make_merchant(service, defer_funds_capture=True) as made:
+        yield made
+
+
+@pytest.fixture
+async def auto_merchant(service: Running) -> AsyncIterator[Merchant]:
+    """A merchant whose orders are captured at once."""
+    async with make_merchant(service, defer_funds_capture=False) as made:
+        yield made
