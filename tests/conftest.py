@@ -15,12 +15,13 @@ from pathlib import Path
 import asyncpg
 import pytest
 import uvicorn
-from makers import Clock, Merchant, Running, make_merchant
 
 from cuota import config, runtime
 from cuota.db.embedded import Embedded, open_embedded
 from cuota.flows.context import Context
 from cuota.web.app import make_app
+from cuota.web.metrics import count
+from makers import Clock, Merchant, Running, make_merchant
 
 for name in [name for name in os.environ if name.startswith("CUOTA_")]:
     del os.environ[name]
@@ -84,17 +85,25 @@ async def running(settings: config.Settings, where: dict[str, object]) -> AsyncI
     """The whole application on loopback, in this process, on the port of its public_url, with a movable clock."""
     clock = Clock()
     async with runtime.opened(settings, where, pool_size=16) as context:
-        moved = Context(settings, context.pool, context.rails, context.vault, now=clock.now)
+        moved = Context(settings, context.pool, context.rails, context.vault, now=clock.now, happened=count)
         app = make_app(moved)
         port = int(settings.public_url.rpartition(":")[2])
         server = uvicorn.Server(
             uvicorn.Config(
-                app, host="127.0.0.1", port=port, http="httptools", ws="none", lifespan="off", log_config=None,
-                access_log=False, server_header=False, timeout_graceful_shutdown=3,
-            )  # fmt: skip
+                app,
+                host="127.0.0.1",
+                port=port,
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=3,
+            )
         )
         task = asyncio.create_task(server._serve())
-        while not server.started:
+        while not server.started:  # noqa: ASYNC110 - uvicorn says so by a flag only
             await asyncio.sleep(0.01)
         try:
             yield Running(settings, moved, clock, app)

@@ -11,8 +11,8 @@ from typing import Any
 from uuid import UUID
 
 import httpx
-from contract import Contract
 
+from contract import Contract
 from cuota.config import Settings
 from cuota.core.card import read_card
 from cuota.core.consumer import Address, Profile

@@ -98,6 +98,19 @@ def _merchant_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
             )
 
 
+def _adder(under: Any) -> Callable[..., argparse.ArgumentParser]:
+    def add(name: str, command: Command, text: str, *, json: bool = True) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = under.add_parser(
+            name, help=text, description=f"{text}.", epilog=EXIT_CODES
+        )
+        parser.set_defaults(command=command)
+        if json:
+            parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+        return parser
+
+    return add
+
+
 def _parser() -> argparse.ArgumentParser:
     listed = "\n".join(f"  {setting.name:26} {setting.meaning}" for setting in SETTINGS)
     whole = argparse.ArgumentParser(
@@ -108,22 +121,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     groups = whole.add_subparsers(metavar="COMMAND", required=True)
 
-    def adder(under: Any) -> Callable[..., argparse.ArgumentParser]:
-        def add(name: str, command: Command, text: str, *, json: bool = True) -> argparse.ArgumentParser:
-            parser: argparse.ArgumentParser = under.add_parser(
-                name, help=text, description=f"{text}.", epilog=EXIT_CODES
-            )
-            parser.set_defaults(command=command)
-            if json:
-                parser.add_argument("--json", action="store_true", help="print JSON for scripts")
-            return parser
-
-        return add
-
     def group(name: str, text: str) -> Callable[..., argparse.ArgumentParser]:
-        return adder(groups.add_parser(name, help=text, description=f"{text}.").add_subparsers(required=True))
+        return _adder(
+            groups.add_parser(name, help=text, description=f"{text}.").add_subparsers(required=True)
+        )
 
-    add = adder(groups)
+    add = _adder(groups)
     _listen(
         add("serve", _serve, "API, token issuer, pages and background work of one environment", json=False)
     )

@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import sys
+from dataclasses import replace
 
 import uvicorn
 import uvloop
@@ -18,6 +19,7 @@ import uvloop
 from cuota import config, runtime
 from cuota.web.app import make_app
 from cuota.web.edge import Edge, JsonLines
+from cuota.web.metrics import count
 from cuota.work.loop import work
 
 # While stopping: so long new connections are still taken and answered, each closed after its answer, and so long
@@ -60,7 +62,8 @@ def set_up_logging(level: str) -> None:
 
 async def _serve(settings: config.Settings, listener: socket.socket, *, background: bool) -> None:
     with runtime.database(settings) as where:
-        async with runtime.opened(settings, where) as context:
+        async with runtime.opened(settings, where) as opened:
+            context = replace(opened, happened=count)
             edge = make_app(context)
             server = DrainingServer(
                 uvicorn.Config(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cuota_demo.settings import Settings
 from shop_network import ENVIRONMENT
+
+from cuota_demo.settings import Settings
 
 
 @pytest.fixture(autouse=True)

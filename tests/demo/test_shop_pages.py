@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Callable
 
 import httpx
 import pytest
+from shop_network import MOVED, RECORD, Answer, Network
+
 from cuota_demo.app import make_app
 from cuota_demo.settings import Settings
 from cuota_demo.store import Store
-from shop_network import MOVED, RECORD, Answer, Network
 
 
 class Browser:

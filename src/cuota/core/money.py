@@ -37,18 +37,15 @@ def cents_of(value: object) -> int:
         raise BadAmount("must have at most 18 digits, of which at most 2 decimal places")
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
-    whole = int("".join(map(str, digits)))
-    shift = exponent + MAX_DECIMALS
-    if shift >= 0:
-        cents = whole * int(10**shift)
-    else:
-        cents, rest = divmod(whole, 10**-shift)
-        if rest:
-            raise BadAmount("must have at most 2 decimal places")
-    # 123.4 and 123.40 count the same; trailing zeros are not digits that were meant.
-    significant = len(str(cents)) if cents % 100 else len(str(cents)) - MAX_DECIMALS
-    if significant > MAX_DIGITS:
+    # Trailing zeros are not digits that were meant, however many (int() reads no more than 4,300).
+    written = "".join(map(str, digits))
+    meant = written.rstrip("0")
+    shift = exponent + len(written) - len(meant) + MAX_DECIMALS
+    if shift < 0:
+        raise BadAmount("must have at most 2 decimal places")
+    if len(meant) > MAX_DIGITS:
         raise BadAmount("must have at most 18 digits in total")
+    cents = int(meant) * int(10**shift)
     return -cents if sign else cents
 
 

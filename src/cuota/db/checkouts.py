@@ -8,14 +8,25 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.consumer import Address, Profile
-from cuota.db.orders import Session
+from cuota.core.installment import Installment
+from cuota.core.merchant import Merchant
+from cuota.core.merchant import Profile as BodyProfile
+from cuota.core.order import Order
+from cuota.db.orders import MONEY, PLAN, Session, order_of, plan_of
 
-_COLUMNS = """session_hash, phone, code_hash, code_ends_at, code_tries, codes_sent, verified_at, consumer_id, profile,
-    created_at"""
 _KEY = "merchant_id = $1 AND order_id = $2 AND session_hash = $3"
 _OPEN = """INSERT INTO checkout_sessions (merchant_id, order_id, session_hash, created_at) VALUES ($1, $2, $3, $4)
     ON CONFLICT DO NOTHING"""
-_READ = f"SELECT {_COLUMNS} FROM checkout_sessions WHERE {_KEY}"
+_READ = f"""
+SELECT {MONEY}, o.token, d.document, {PLAN},
+    ROW(s.session_hash, s.phone, s.code_hash, s.code_ends_at, s.code_tries, s.codes_sent, s.verified_at,
+        s.consumer_id, s.profile::text, s.created_at) AS session,
+    ROW(m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins)
+        AS merchant
+FROM checkout_sessions s JOIN orders o USING (merchant_id, order_id)
+    JOIN order_details d USING (merchant_id, order_id) JOIN merchants m USING (merchant_id)
+WHERE s.merchant_id = $1 AND s.order_id = $2 AND s.session_hash = $3
+"""
 _CODE_SENT = f"""UPDATE checkout_sessions SET phone = $4, code_hash = $5, code_ends_at = $6, code_tries = 0,
     codes_sent = codes_sent + 1, verified_at = NULL, consumer_id = NULL, profile = NULL WHERE {_KEY}"""
 _TRY = f"""UPDATE checkout_sessions SET code_tries = code_tries + 1
@@ -47,6 +58,18 @@ class CheckoutSession:
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A session with its order, the order's unchanging document (JSON text), plan and merchant."""
+
+    session: CheckoutSession
+    merchant: Merchant
+    order: Order
+    token: UUID
+    document: str
+    plan: tuple[Installment, ...]
+
+
 def profile_of(text: str | None) -> Profile | None:
     """A profile from its stored JSON."""
     if text is None:
@@ -65,13 +88,23 @@ async def open_session(session: Session, key: Key, now: datetime) -> None:
     await session.fetchrow(_OPEN, *key, now)
 
 
-async def read(session: Session, key: Key) -> CheckoutSession | None:
-    """The browser's session, or None for a forged or forgotten one."""
+async def read(session: Session, key: Key) -> Opened | None:
+    """Everything about this browser's checkout, in one round trip; None for a forged or forgotten session."""
     row = await session.fetchrow(_READ, *key)
     if row is None:
         return None
-    values = dict(row)
-    return CheckoutSession(**{**values, "profile": profile_of(values["profile"])})
+    *kept, profile, created_at = row["session"]
+    merchant_id, name, minimum, maximum, deferred, body_profile, currency, origins = row["merchant"]
+    return Opened(
+        session=CheckoutSession(*kept, profile_of(profile), created_at),
+        merchant=Merchant(
+            merchant_id, name, minimum, maximum, deferred, BodyProfile(body_profile), currency, tuple(origins)
+        ),
+        order=order_of(row),
+        token=row["token"],
+        document=row["document"],
+        plan=plan_of(row["plan"]),
+    )
 
 
 async def code_sent(session: Session, key: Key, phone: str, code_hash: bytes, ends_at: datetime) -> None:

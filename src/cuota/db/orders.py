@@ -13,21 +13,21 @@ from cuota.core.movement import Kind, Movement
 from cuota.core.order import Order, Status
 from cuota.db.pool import Row
 
-_MONEY = """o.merchant_id, o.order_id, o.version, o.status, o.currency, o.amount, o.fee, o.auto_capture,
+MONEY = """o.merchant_id, o.order_id, o.version, o.status, o.currency, o.amount, o.fee, o.auto_capture,
     o.created_at, o.expires_at, o.captured, o.voided, o.refunded, o.fee_returned, o.authorization_expires_at,
     o.lapsed, o.card_failures, o.charging, o.charging_since, o.transfers, o.events"""
-_PLAN = """ARRAY(SELECT ROW(i.number, i.due_on, i.amount, i.fee, i.charge_id, i.returned) FROM installments i
+PLAN = """ARRAY(SELECT ROW(i.number, i.due_on, i.amount, i.fee, i.charge_id, i.returned) FROM installments i
     WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id ORDER BY i.number) AS plan"""
 _EARLIER = """FROM orders o LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = $2
     AND m.kind = $3 AND m.reference = $4 WHERE o.merchant_id = $1 AND o.order_id = $2"""
 _FOUND = "m.movement_id, m.amount AS moved, m.created_at AS moved_at"
 
-FOR_CAPTURE = f"SELECT {_MONEY}, {_FOUND} {_EARLIER}"
-FOR_MOVEMENT = f"SELECT {_MONEY}, {_FOUND}, {_PLAN} {_EARLIER}"
-WITH_PLAN = f"SELECT {_MONEY}, {_PLAN} FROM orders o WHERE o.merchant_id = $1 AND o.order_id = $2"
+FOR_CAPTURE = f"SELECT {MONEY}, {_FOUND} {_EARLIER}"
+FOR_MOVEMENT = f"SELECT {MONEY}, {_FOUND}, {PLAN} {_EARLIER}"
+WITH_PLAN = f"SELECT {MONEY}, {PLAN} FROM orders o WHERE o.merchant_id = $1 AND o.order_id = $2"
 LOCK = "SELECT 1 FROM orders WHERE merchant_id = $1 AND order_id = $2 FOR UPDATE"
 _RECORD = f"""
-SELECT {_MONEY}, o.token, d.document,
+SELECT {MONEY}, o.token, d.document,
     ARRAY(SELECT ROW(m.kind, m.reference, m.movement_id, m.amount, m.created_at) FROM movements m
         WHERE m.merchant_id = o.merchant_id AND m.order_id = o.order_id
         ORDER BY m.created_at, m.movement_id) AS movements
@@ -76,7 +76,7 @@ class Record:
 
 
 def order_of(row: Row) -> Order:
-    """An Order from a row that has the columns of _MONEY first."""
+    """An Order from a row that has the columns of MONEY first."""
     return Order(
         merchant_id=row["merchant_id"],
         order_id=row["order_id"],
@@ -102,7 +102,8 @@ def order_of(row: Row) -> Order:
     )
 
 
-def _plan_of(rows: Sequence[Sequence[object]]) -> tuple[Installment, ...]:
+def plan_of(rows: Sequence[Sequence[object]]) -> tuple[Installment, ...]:
+    """Installments from the rows of PLAN."""
     return tuple(Installment(*row) for row in rows)  # type: ignore[arg-type]
 
 
@@ -117,13 +118,13 @@ async def read(
     earlier = None
     if row["movement_id"] is not None:
         earlier = Movement(kind, row["movement_id"], reference, row["moved"], row["moved_at"])
-    return Found(order_of(row), earlier, _plan_of(row["plan"]) if with_plan else ())
+    return Found(order_of(row), earlier, plan_of(row["plan"]) if with_plan else ())
 
 
 async def read_with_plan(session: Session, merchant_id: UUID, order_id: UUID) -> Found | None:
     """The order and its plan, in one round trip."""
     row = await session.fetchrow(WITH_PLAN, merchant_id, order_id)
-    return None if row is None else Found(order_of(row), None, _plan_of(row["plan"]))
+    return None if row is None else Found(order_of(row), None, plan_of(row["plan"]))
 
 
 async def read_record(session: Session, merchant_id: UUID, name: UUID) -> Record | None:

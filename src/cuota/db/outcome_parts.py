@@ -6,14 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from uuid import UUID
 
 from cuota.core.event import Event
 from cuota.core.order import Order
 from cuota.core.outcome import JobState, Outcome
-
-CREATED = partial(Event, "order.created")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from uuid import UUID
 
 import asyncpg
 
+from cuota.core.event import Event
 from cuota.core.order import Order
 from cuota.core.outcome import Outcome
 from cuota.db import outcome_parts as parts
@@ -33,12 +34,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """A new order with what never changes about it: token, merchantReference, and its JSON document."""
+    """A new order with its first event and what never changes about it: token, merchantReference, JSON document."""
 
     order: Order
     token: UUID
     reference: str
     document: str
+    event: Event
 
 
 _OPTIONAL: tuple[tuple[str, Callable[[Outcome], Part]], ...] = (
@@ -72,7 +74,7 @@ async def create(session: Session, new: NewOrder, answer: Answer | None = None) 
         parts.created(new.order, new.token, leased=answer is not None),
     ]
     shape.append(parts.details(new.reference, new.document))
-    shape.append(parts.events((parts.CREATED(new.order.amount),), 0, new.order.created_at))
+    shape.append(parts.events((new.event,), 0, new.order.created_at))
     return await _run(session, shape)
 
 

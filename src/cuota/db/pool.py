@@ -21,10 +21,24 @@ SESSION = {
     "timezone": "UTC",
     "application_name": "cuota",
 }
-# What a session may lose by a crash of the server under it, in the words of asyncpg.
-LOST = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError, OSError)
-LOST_TOO = (asyncpg.AdminShutdownError, asyncpg.CrashShutdownError)
-GONE = LOST + LOST_TOO
+# What a session may lose by a crash or restart of the server under it, in the words of asyncpg.
+LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    ConnectionError,
+)
+GONE = (*LOST, OSError)
+# What a session refuses by its own limits, or a server that is no longer the primary: nothing was applied.
+BUSY = (
+    asyncpg.LockNotAvailableError,
+    asyncpg.QueryCanceledError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.ReadOnlySQLTransactionError,
+)
 
 
 class UnsafeDatabase(Exception):  # noqa: N818 - the fact that stops the start

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from cuota.core.installment import schedule
+from cuota.core.installment import Installment, schedule
 from cuota.core.ledger import Account, Transfer, balance
 
 Found = Iterator[tuple[str, str]]
@@ -120,28 +120,28 @@ def _plan(facts: dict[str, Any]) -> Found:
     planned = sum(row[2] for row in facts["plan"])
     if planned != owed:
         yield "installments", f"sum to {planned}, the order owes {owed}"
+    agreed = schedule(facts["amount"], facts["fee"], facts["first_day"]) if facts["first_day"] else []
+    if len(facts["plan"]) != len(agreed):
+        yield "installments", f"there are {len(facts['plan'])}, agreed were {len(agreed)}"
     charged = {charge_id: amount for charge_id, _, amount, _ in facts["charged"]}
     returning = Counter[Any]()
     for _, charge_id, amount, _ in facts["returning"]:
         returning[charge_id] += amount
-    agreed = schedule(facts["amount"], facts["fee"], facts["first_day"]) if facts["first_day"] else []
-    for (number, due_on, amount, fee, charge_id, returned), first in zip(facts["plan"], agreed, strict=False):
-        if due_on != first.due_on:
-            yield f"installments {number}", f"is due on {due_on}, agreed was {first.due_on}"
-        if amount > first.amount or fee > first.fee:
-            yield (
-                f"installments {number}",
-                f"is {amount} and {fee} in fees, agreed was {first.amount} and {first.fee}",
-            )
-        if charge_id is not None and charged.get(charge_id) != amount + fee + returned:
-            yield (
-                f"installments {number}",
-                f"holds {amount + fee + returned}, its charge was {charged.get(charge_id)}",
-            )
-        if returned != (returning[charge_id] if charge_id else 0):
-            yield (
-                f"installments {number}",
-                f"returned {returned}, its card refunds say {returning[charge_id]}",
-            )
-    if len(facts["plan"]) != len(agreed):
-        yield "installments", f"there are {len(facts['plan'])}, agreed were {len(agreed)}"
+    for row, first in zip(facts["plan"], agreed, strict=False):
+        for problem in _installment(Installment(*row), first, charged, returning):
+            yield f"installments {first.number}", problem
+
+
+def _installment(
+    item: Installment, first: Installment, charged: dict[Any, int], returning: Counter[Any]
+) -> Iterator[str]:
+    if item.due_on != first.due_on:
+        yield f"is due on {item.due_on}, agreed was {first.due_on}"
+    if item.amount > first.amount or item.fee > first.fee:
+        yield f"is {item.amount} and {item.fee} in fees, agreed was {first.amount} and {first.fee}"
+    held = item.total + item.returned
+    if item.paid and charged.get(item.charge_id) != held:
+        yield f"holds {held}, its charge was {charged.get(item.charge_id)}"
+    gone = returning[item.charge_id] if item.paid else 0
+    if item.returned != gone:
+        yield f"returned {item.returned}, its card refunds say {gone}"

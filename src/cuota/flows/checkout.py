@@ -12,7 +12,7 @@ from cuota.core.consumer import Consumer, Profile, zone_of
 from cuota.core.installment import Installment, schedule
 from cuota.core.merchant import Merchant
 from cuota.core.order import Order
-from cuota.db import checkouts, consumers, documents, merchants, orders
+from cuota.db import checkouts, consumers, documents, orders
 from cuota.db.checkouts import CheckoutSession, Key
 from cuota.db.documents import Document
 from cuota.flows.context import Context
@@ -77,17 +77,11 @@ def session_key(context: Context, merchant_id: UUID, order_id: UUID, secret: str
 async def load(context: Context, merchant_id: UUID, order_id: UUID, secret: str) -> Checkout | None:
     """Read the checkout of this browser; None for a forged, forgotten or foreign session."""
     key = session_key(context, merchant_id, order_id, secret)
-    session = await checkouts.read(context.pool, key)
-    record = await orders.read_record(context.pool, merchant_id, order_id) if session else None
-    merchant = await merchants.read(context.pool, merchant_id) if record else None
-    if session is None or record is None or merchant is None:
+    found = await checkouts.read(context.pool, key)
+    if found is None or context.now() > found.session.created_at + SESSION_LIFE:
         return None
-    if context.now() > session.created_at + SESSION_LIFE:
-        return None
-    found = await orders.read_with_plan(context.pool, merchant_id, order_id)
-    assert found is not None
-    document = documents.decode(record.document)
-    return Checkout(merchant, found.order, record.token, document, found.plan, session, key)
+    document = documents.decode(found.document)
+    return Checkout(found.merchant, found.order, found.token, document, found.plan, found.session, key)
 
 
 def preview_plan(context: Context, checkout: Checkout) -> list[Installment]:

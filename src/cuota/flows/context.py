@@ -13,6 +13,7 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 
 from cuota.config import Settings
+from cuota.core.event import Event
 from cuota.db.pool import Pool
 from cuota.db.vault import Vault
 from cuota.rails.load import Rails
@@ -39,9 +40,16 @@ def new_token() -> UUID:
     return UUID(bytes=secrets.token_bytes(16), version=4)
 
 
+def _unnoticed(event: Event) -> None:
+    del event
+
+
 @dataclass(frozen=True)
 class Context:
-    """Handed in, so that a test or the sandbox's clock can move time, ids and rails."""
+    """Handed in, so that a test or the sandbox's clock can move time, ids and rails.
+
+    `happened` is told of every event once it is durable: the metrics count them.
+    """
 
     settings: Settings
     pool: Pool
@@ -49,6 +57,7 @@ class Context:
     vault: Vault
     now: Callable[[], datetime] = utc_now
     new_id: Callable[[], UUID] = new_id
+    happened: Callable[[Event], None] = _unnoticed
     locks: WeakValueDictionary[UUID, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def lock(self, order_id: UUID) -> asyncio.Lock:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from cuota.core.event import Event
 from cuota.core.merchant import Merchant, require_in_range
 from cuota.core.order import Order, Status
 from cuota.core.refusal import Code, Refused
@@ -63,7 +64,8 @@ async def create_order(
     address = f"{context.settings.public_url}/checkout/{merchant.merchant_id}?token={token}"
     created = Created(order.order_id, token, address, order.expires_at, request.warnings)
     document = {**request.document, "warnings": request.warnings}
-    new = NewOrder(order, token, request.reference, documents.encode(document).decode())
+    event = Event("order.created", order.amount)
+    new = NewOrder(order, token, request.reference, documents.encode(document).decode(), event)
     try:
         saved = await outcomes.create(context.pool, new, remember(created) if remember else None)
     except GONE:
@@ -72,4 +74,5 @@ async def create_order(
         raise Refused(
             Code.IDEMPOTENCY_IN_PROGRESS, "Another request with this Idempotency-Key runs.", retry_after=1
         )
+    context.happened(event)
     return created

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from uuid import UUID
 
 import asyncpg
@@ -38,62 +39,79 @@ def order_not_found() -> Refused:
 async def settle(
     context: Context, merchant_id: UUID, order_id: UUID, read: Read, decide: Decide, keep: Keep | None = None
 ) -> Outcome:
-    """Apply one decision exactly once. `decide` raises what it refuses; that ends it.
-
-    Twice without a lock, since most orders are busy with one thing at a time; then under the row's lock, so that
-    a busy order starves nobody.
-    """
-    outcome = await _attempt(context.pool, read, decide, keep)
-    if outcome is not None:
-        return outcome
-    async with context.lock(order_id):
-        outcome = await _attempt(context.pool, read, decide, keep)
-        if outcome is not None:
-            return outcome
-        return await _locked(context, merchant_id, order_id, read, decide, keep)
-
-
-async def _attempt(session: Session, read: Read, decide: Decide, keep: Keep | None) -> Outcome | None:
+    """Apply one decision exactly once. `decide` raises what it refuses; that ends it."""
+    run = _Run(context, merchant_id, order_id, read, decide, keep)
+    lost = False
     for _ in range(READ_AGAIN):
-        found = await read(session)
-        if found is None:
-            raise order_not_found()
-        outcome = decide(found)
         try:
-            saved = await outcomes.save(session, outcome, keep(outcome) if keep else None)
+            outcome = await _ladder(run)
         except GONE:
-            await _reachable(read, session)
-            continue
-        return outcome if saved else None
+            # Whether it was applied is unknown now, until a read tells.
+            lost = True
+            await _reachable(run)
+        except Refused as refused:
+            raise (unavailable(UNKNOWN) if lost and refused.code is Code.UNAVAILABLE else refused) from None
+        else:
+            for event in outcome.events:
+                context.happened(event)
+            return outcome
     raise unavailable(UNKNOWN)
 
 
-async def _reachable(read: Read, session: Session) -> None:
-    """Wait for the database to come back; the caller is told the truth if it does not."""
-    for _ in range(READ_AGAIN):
-        await asyncio.sleep(PAUSE_SECONDS)
-        try:
-            await read(session)
-        except (Refused, *GONE):
-            continue
-        return
-    raise unavailable(UNKNOWN, retry_after=5)
+@dataclass(frozen=True, slots=True)
+class _Run:
+    context: Context
+    merchant_id: UUID
+    order_id: UUID
+    read: Read
+    decide: Decide
+    keep: Keep | None
 
 
-async def _locked(
-    context: Context, merchant_id: UUID, order_id: UUID, read: Read, decide: Decide, keep: Keep | None
-) -> Outcome:
+async def _ladder(run: _Run) -> Outcome:
+    """Twice without a lock, since most orders are busy with one thing at a time; then under the row's lock.
+
+    So a busy order starves nobody.
+    """
+    outcome = await _attempt(run, run.context.pool)
+    if outcome is None:
+        async with run.context.lock(run.order_id):
+            outcome = await _attempt(run, run.context.pool) or await _locked(run)
+    return outcome
+
+
+async def _attempt(run: _Run, session: Session) -> Outcome | None:
+    """None where the order changed between the read and the save."""
+    found = await run.read(session)
+    if found is None:
+        raise order_not_found()
+    outcome = run.decide(found)
+    saved = await outcomes.save(session, outcome, run.keep(outcome) if run.keep else None)
+    return outcome if saved else None
+
+
+async def _locked(run: _Run) -> Outcome:
     try:
-        async with context.pool.session() as connection, connection.transaction():
-            await connection.fetchrow(orders.LOCK, merchant_id, order_id)
-            outcome = await _attempt(connection, read, decide, keep)
+        async with run.context.pool.session() as connection, connection.transaction():
+            await connection.fetchrow(orders.LOCK, run.merchant_id, run.order_id)
+            outcome = await _attempt(run, connection)
     except asyncpg.LockNotAvailableError:
         raise unavailable("This order is busy; nothing was applied. Try again shortly.") from None
-    except GONE:
-        raise unavailable(UNKNOWN) from None
     if outcome is None:
         # Under the lock only a lost Idempotency-Key lease leaves an outcome unsaved.
         raise Refused(
             Code.IDEMPOTENCY_IN_PROGRESS, "Another request with this Idempotency-Key runs.", retry_after=1
         )
     return outcome
+
+
+async def _reachable(run: _Run) -> None:
+    """Wait for the database to come back; the caller is told the truth if it does not."""
+    for _ in range(READ_AGAIN):
+        await asyncio.sleep(PAUSE_SECONDS)
+        try:
+            await run.read(run.context.pool)
+        except (Refused, *GONE):
+            continue
+        return
+    raise unavailable(UNKNOWN, retry_after=5)

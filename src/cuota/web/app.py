@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from cuota.core.refusal import Refused
+from cuota.db.pool import BUSY, LOST
 from cuota.flows.authenticate import Callers
 from cuota.flows.context import Context
 from cuota.flows.keys import Keys
@@ -52,6 +53,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("POST", "/checkout/{merchant_id}/{order_id}/details", steps.details),
     ("POST", "/checkout/{merchant_id}/{order_id}/pay", steps.pay),
     ("POST", "/checkout/{merchant_id}/{order_id}/leave", steps.leave),
+    ("GET", "/checkout/{merchant_id}/{order_id}/{step}", steps.elsewhere),
 )
 
 
@@ -72,6 +74,7 @@ def make_app(context: Context) -> edge.Edge:
         routes=routes,
         exception_handlers={
             Refused: edge.on_refused,
+            **dict.fromkeys((*LOST, *BUSY), edge.on_database),
             HTTPException: edge.on_http_error,
             Exception: edge.on_accident,
         },

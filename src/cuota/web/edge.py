@@ -16,7 +16,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from cuota.core.refusal import Code, Refused
 from cuota.web.metrics import LATENCY, REQUESTS
-from cuota.web.problem import response_of
+from cuota.web.pages.render import trouble
+from cuota.web.problem import headers_of, response_of, status_of
 from cuota.web.service import service_of
 
 log = logging.getLogger("cuota.request")
@@ -88,6 +89,8 @@ def _note(scope: Scope, status: int, started: float, request_id: str) -> None:
 
 
 def _answer(request: Request, refused: Refused) -> Response:
+    if request.url.path.startswith("/checkout/"):
+        return trouble(request, status_of(refused), headers_of(refused))
     public_url = service_of(request).settings.public_url
     return response_of(
         refused, public_url=public_url, path=request.url.path, request_id=request.scope["request_id"]
@@ -111,6 +114,16 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     return _answer(
         request, Refused(Code.NOT_FOUND, "There is nothing at this path. The API is described at /docs.")
     )
+
+
+async def on_database(request: Request, error: Exception) -> Response:
+    """The database went away or was too busy, outside a money call (those find out and say more)."""
+    log.warning(
+        "database",
+        extra={"facts": {"requestId": request.scope["request_id"], "problem": type(error).__name__}},
+    )
+    message = "The database did not answer in time. Repeat the request shortly; the same reference is never applied twice."
+    return _answer(request, Refused(Code.UNAVAILABLE, message, retry_after=1))
 
 
 async def on_accident(request: Request, error: Exception) -> Response:

@@ -14,14 +14,24 @@ from prometheus_client import (
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.event import Event
 from cuota.web.service import service_of
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 REQUESTS = Counter("cuota_requests", "Requests answered", ["route", "method", "status"])
 LATENCY = Histogram("cuota_request_seconds", "Time from request head to answer", ["route"], buckets=_SECONDS)
-ORDERS = Counter("cuota_orders", "Orders that came to a status in this service's life", ["status"])
+ORDERS = Counter("cuota_orders", "Orders that came to a status since the service started", ["status"])
+EVENTS = Counter("cuota_events", "Events since the service started", ["type"])
 POOL = Gauge("cuota_pool_sessions", "Database sessions", ["state"], multiprocess_mode="livesum")
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def count(event: Event) -> None:
+    """Note an event that is durable. `order.approved` is also an order that came to Approved."""
+    EVENTS.labels(event.type).inc()
+    noun, _, verb = event.type.partition(".")
+    if noun == "order":
+        ORDERS.labels(verb.capitalize()).inc()
 
 
 async def metrics(request: Request) -> Response:

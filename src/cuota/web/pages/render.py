@@ -56,6 +56,24 @@ def page(
     return HTMLResponse(html, status, headers)
 
 
+_TROUBLE = {
+    404: ("There is no such page", "Open the payment again from the shop. Nothing was changed."),
+    413: ("This form is too large", "It could not be read, and nothing was changed. Go back and try again."),
+}
+_OURS = (
+    "We cannot answer right now",
+    "Please look again in a moment. Your order is kept, and nothing is charged twice.",
+)
+
+
+def trouble(request: Request, status: int, headers: dict[str, str]) -> Response:
+    """A refusal where a person is looking: a page in place of the API's error body."""
+    known = _TROUBLE[404] if status in {404, 405} else _TROUBLE.get(status, _OURS)
+    response = problem(request, status, *known)
+    response.headers.update(headers)
+    return response
+
+
 def problem(
     request: Request, status: int, headline: str, text: str, *, back: tuple[str, str] | None = None
 ) -> Response:

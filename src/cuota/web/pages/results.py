@@ -11,6 +11,7 @@ from cuota.core.checkout import CARD_TRIES
 from cuota.core.order import Status
 from cuota.flows.checkout import Checkout
 from cuota.web.pages.render import page
+from cuota.web.pages.session import base_path
 from cuota.web.pages.view import common, plan_of, way_back
 
 
@@ -58,5 +59,6 @@ def working(request: Request, checkout: Checkout, secret: str) -> Response:
     lead = "Your bank is asked now. Please do not pay a second time."
     context = common(request, checkout, secret, title="Your payment is on its way", lead=lead)
     response = page(request, "working.html", context)
-    response.headers["Refresh"] = "3"
+    # To the page's own address: this may be the answer to a form, which is not to be asked for again.
+    response.headers["Refresh"] = f"3; url={base_path(checkout.order.merchant_id, checkout.order.order_id)}"
     return response

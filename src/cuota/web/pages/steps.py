@@ -18,10 +18,20 @@ from cuota.flows.leave_checkout import leave_checkout
 from cuota.flows.submit_checkout import submit_checkout
 from cuota.web.pages import screens
 from cuota.web.pages.details import read_details
-from cuota.web.pages.session import Stop, base_path, checkout_of, form_of, see_other, set_secret
+from cuota.web.pages.session import (
+    Stop,
+    base_path,
+    checkout_of,
+    form_of,
+    ids_of,
+    see_other,
+    set_secret,
+    unknown,
+)
 from cuota.web.pages.view import way_back
 from cuota.web.service import service_of
 
+POSTED = ("phone", "code", "resend", "details", "pay", "leave")
 Step = Callable[[Request, Checkout, str, dict[str, str]], Awaitable[Response]]
 
 
@@ -38,6 +48,17 @@ async def show(request: Request) -> Response:
         return stop.response
     wanted = request.query_params.get("step")
     return await screens.screen(request, checkout, secret, wanted, said=request.query_params.get("said"))
+
+
+async def elsewhere(request: Request) -> Response:
+    """GET where a step is posted to: a reload, a bookmark, a prefetch. It changes nothing, and leads to the page."""
+    try:
+        merchant_id, order_id = ids_of(request)
+    except Stop as stop:
+        return stop.response
+    if request.path_params["step"] not in POSTED:
+        return unknown(request)
+    return see_other(base_path(merchant_id, order_id))
 
 
 def _step(needs: str) -> Callable[[Step], Callable[[Request], Awaitable[Response]]]:

@@ -1,0 +1,70 @@
+# `make` lists what there is. Every target sets up what it needs, into .venv, from the locked files.
+.DEFAULT_GOAL := help
+.PHONY: help run test check fix bench screenshots lock browser clean
+SHELL := /bin/bash
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(PYTHON) -m pip --python .venv/bin/python --disable-pip-version-check
+COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-header --no-annotate \
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 22
+
+run: .venv/run ## start the sandbox with a demo merchant and its shop; Ctrl-C ends it
+	@$(BIN)/cuota demo $(ARGS)
+
+test: .venv/dev browser ## every test, against a real PostgreSQL and a real browser
+	$(BIN)/pytest $(ARGS)
+
+check: .venv/dev ## lint, formatting, types, imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+fix: .venv/dev ## mend what the linter and the formatter can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/dev ## measure, beside the limits of this machine; writes bench/RESULTS.md
+	$(BIN)/python -m bench $(ARGS)
+
+screenshots: .venv/dev browser ## pictures of every page and state, into .data/screenshots
+	$(BIN)/python tests/pages/screenshots.py .data/screenshots
+
+lock: .venv/dev ## compile the lock files anew from pyproject.toml
+	$(COMPILE) --extra build --output-file requirements.lock pyproject.toml
+	$(COMPILE) --extra build --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
+
+clean: ## remove what the targets have installed; the data stays
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis build src/*.egg-info
+
+# A Debian without python3-venv has no ensurepip; the machine's own pip then fills the environment.
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Cuota needs Python 3.11 or later; $(PYTHON) is older. Set PYTHON=python3.11."; exit 1; }
+	@$(PYTHON) -m venv --without-pip .venv
+
+.venv/run: .venv/bin/python requirements.lock pyproject.toml
+	@echo "Setting up .venv (once)..."
+	@$(PIP) install --quiet --require-hashes -r requirements.lock
+	@$(PIP) install --quiet --no-deps --no-build-isolation -e . 2>&1 | grep -v -e '^ ' -e '^$$' || true
+	@$(BIN)/cuota --help >/dev/null
+	@touch $@
+
+.venv/dev: .venv/bin/python requirements-dev.lock pyproject.toml
+	@echo "Setting up .venv with what the tests need (once)..."
+	@$(PIP) install --quiet --require-hashes -r requirements-dev.lock
+	@$(PIP) install --quiet --no-deps --no-build-isolation -e . 2>&1 | grep -v -e '^ ' -e '^$$' || true
+	@$(BIN)/cuota --help >/dev/null
+	@touch $@ .venv/run
+
+# The tests drive the system's Chromium; where it is missing and we may, it is installed.
+browser:
+	@if [ -n "$$CHROMIUM" ] || command -v chromium >/dev/null; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ]; then S=; elif sudo -n true 2>/dev/null; then S="sudo -n"; else \
+		echo "The tests need Chromium: apt-get install chromium, or set CHROMIUM to its path."; exit 1; fi; \
+	echo "Installing Chromium (once)..."; export DEBIAN_FRONTEND=noninteractive; \
+	$$S apt-get -qq update && $$S apt-get -qq install -y --no-install-recommends chromium fonts-liberation >/dev/null

@@ -1,0 +1,76 @@
+"""Builders of plain values for the tests of core: an order, a plan, a request, ids that count up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from cuota.core.installment import Installment, schedule
+from cuota.core.ledger import Account, Transfer, balance
+from cuota.core.movement import Asked, Kind
+from cuota.core.order import Order, Status
+from cuota.core.outcome import Outcome
+
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+TODAY = date(2026, 11, 21)
+MERCHANT = UUID(int=1)
+ORDER = UUID(int=2)
+MOVEMENT = UUID(int=3)
+
+
+def ids(first: int = 1000) -> Callable[[], UUID]:
+    """A source of ids that counts up, so that a test knows them."""
+    counter = iter(range(first, first + 1_000_000))
+    return lambda: UUID(int=next(counter))
+
+
+def charge_id(number: int) -> UUID:
+    """The charge that paid the installment of this number."""
+    return UUID(int=100 + number)
+
+
+def created(amount: int = 10_000, fee: int = 0, **more: Any) -> Order:
+    """An order whose consumer is still in the checkout; it expires in an hour."""
+    values: dict[str, Any] = {
+        "merchant_id": MERCHANT, "order_id": ORDER, "version": 1, "status": Status.CREATED, "currency": "USD",
+        "amount": amount, "fee": fee, "auto_capture": False, "created_at": NOW,
+        "expires_at": NOW + timedelta(hours=1), "events": 1,
+    }  # fmt: skip
+    return Order(**{**values, **more})
+
+
+def approved(amount: int = 10_000, fee: int = 0, **more: Any) -> Order:
+    """An order whose authorization holds for 13 days from NOW."""
+    held = {"status": Status.APPROVED, "authorization_expires_at": NOW + timedelta(days=13)}
+    return created(amount, fee, **{**held, **more})
+
+
+def plan(amount: int = 10_000, fee: int = 0, paid: Iterable[int] = (1,)) -> list[Installment]:
+    """The agreed schedule with some installments paid, each by a charge of its own."""
+    done = set(paid)
+    agreed = schedule(amount, fee, TODAY)
+    return [replace(item, charge_id=charge_id(item.number)) if item.number in done else item for item in agreed]
+
+
+def asked(kind: Kind, amount: int, reference: str = "ref-1") -> Asked:
+    """A request of the merchant."""
+    return Asked(kind, reference, amount)
+
+
+def after(before: Sequence[Installment], outcome: Outcome) -> list[Installment]:
+    """The plan once an outcome is saved: only what differs is in the outcome."""
+    return list({item.number: item for item in (*before, *outcome.installments)}.values())
+
+
+def to_cards(outcome: Outcome) -> dict[UUID, int]:
+    """What goes back to which charge, in cents."""
+    return {item.charge_id: item.amount for item in outcome.card_refunds}
+
+
+def held(transfers: Iterable[Transfer]) -> dict[Account, int]:
+    """Every account that holds something: debits less credits."""
+    rows = list(transfers)
+    return {account: cents for account in Account if (cents := balance(rows, account))}

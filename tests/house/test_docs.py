@@ -1,0 +1,68 @@
+"""What the docs list is what the code has. A failure says which line to paste where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from cuota.config import SETTINGS
+from cuota.core.ledger import Account
+from cuota.core.order import EDGES, PaymentState
+from cuota.core.refusal import Code
+from cuota.web.app import ROUTES
+from cuota.web.problem import STATUS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _doc(name: str) -> str:
+    return (ROOT / "docs" / name).read_text()
+
+
+def _contract() -> dict:
+    return yaml.safe_load((ROOT / "src/cuota/web/openapi.yaml").read_text())
+
+
+def test_every_setting_stands_in_the_table_of_running() -> None:
+    for setting in SETTINGS:
+        row = f"| `{setting.name}` | {setting.meaning} | {setting.default} |"
+        assert row in _doc("running.md"), f"docs/running.md lacks this row:\n{row}"
+
+
+def test_every_move_of_an_order_stands_in_the_vocabulary() -> None:
+    for edge in EDGES:
+        row = f"| {edge.before} | {edge.move} | {edge.after} | {edge.event} | {edge.meaning} |"
+        assert row in _doc("vocabulary.md"), f"docs/vocabulary.md lacks this row:\n{row}"
+
+
+def test_every_payment_state_stands_in_the_vocabulary() -> None:
+    for state in PaymentState:
+        assert state in _doc("vocabulary.md")
+
+
+def test_every_account_stands_in_the_ledger_page() -> None:
+    for account in Account:
+        assert account in _doc("ledger.md")
+
+
+def test_every_refusal_has_one_status_and_the_contract_says_the_same() -> None:
+    codes = _contract()["components"]["schemas"]["ErrorCode"]["x-codes"]
+    assert set(STATUS) == set(Code)
+    assert {str(code) for code in Code} == set(codes)
+    for code, (status, title) in STATUS.items():
+        assert (codes[code]["status"], codes[code]["title"]) == (status, title), code
+
+
+def test_every_route_of_the_api_stands_in_the_contract() -> None:
+    paths = _contract()["paths"]
+    for methods, path, _ in ROUTES:
+        if not path.startswith(("/checkout", "/static", "/docs")):
+            documented = paths[path.replace("{order_id}", "{orderId}")]
+            assert {method.lower() for method in methods.split()} <= set(documented), path
+
+
+def test_every_page_of_the_decisions_is_in_their_list() -> None:
+    listed = _doc("decisions/README.md")
+    for page in (ROOT / "docs" / "decisions").glob("*.md"):
+        assert page.name == "README.md" or page.name in listed, f"docs/decisions/README.md lacks {page.name}"
