@@ -19,8 +19,8 @@ _OPEN = """INSERT INTO checkout_sessions (merchant_id, order_id, session_hash, c
     ON CONFLICT DO NOTHING"""
 _READ = f"""
 SELECT {MONEY}, o.token, d.document, {PLAN},
-    ROW(s.session_hash, s.phone, s.code_hash, s.code_ends_at, s.code_tries, s.codes_sent, s.verified_at,
-        s.consumer_id, s.profile::text, s.created_at) AS session,
+    s.session_hash, s.phone, s.code_hash, s.code_ends_at, s.code_tries, s.codes_sent, s.verified_at, s.consumer_id,
+    s.profile AS details, s.created_at AS opened_at,
     ROW(m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins)
         AS merchant
 FROM checkout_sessions s JOIN orders o USING (merchant_id, order_id)
@@ -93,10 +93,20 @@ async def read(session: Session, key: Key) -> Opened | None:
     row = await session.fetchrow(_READ, *key)
     if row is None:
         return None
-    *kept, profile, created_at = row["session"]
     merchant_id, name, minimum, maximum, deferred, body_profile, currency, origins = row["merchant"]
     return Opened(
-        session=CheckoutSession(*kept, profile_of(profile), created_at),
+        session=CheckoutSession(
+            session_hash=row["session_hash"],
+            phone=row["phone"],
+            code_hash=row["code_hash"],
+            code_ends_at=row["code_ends_at"],
+            code_tries=row["code_tries"],
+            codes_sent=row["codes_sent"],
+            verified_at=row["verified_at"],
+            consumer_id=row["consumer_id"],
+            profile=profile_of(row["details"]),
+            created_at=row["opened_at"],
+        ),
         merchant=Merchant(
             merchant_id, name, minimum, maximum, deferred, BodyProfile(body_profile), currency, tuple(origins)
         ),
