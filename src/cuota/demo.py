@@ -8,11 +8,13 @@ import os
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
 
 from cuota import config, runtime
+from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, TEST_CARDS
 from cuota.flows.manage_merchants import BadMerchant, Terms, create_merchant, find_merchant, rotate_secret
 from cuota.serve import CannotServe, serve
 
@@ -38,8 +40,6 @@ async def _credentials(settings: config.Settings) -> dict[str, str]:
                 kept = json.loads(path.read_text())
                 if kept.get("merchantId") == str(merchant.merchant_id):
                     return dict(kept)
-            from datetime import timedelta  # noqa: PLC0415
-
             (client_id, secret), *_ = await rotate_secret(context, NAME, timedelta(hours=24))
             known = {"merchantId": str(merchant.merchant_id), "clientId": client_id, "clientSecret": secret}
             return _keep(path, known)
@@ -54,6 +54,8 @@ def _keep(path: Path, kept: dict[str, str]) -> dict[str, str]:
 
 def demo(host: str, port: int, shop_port: int, workers: int) -> int:
     """Run both until Ctrl-C."""
+    # A person reads this terminal: a line a request would push what is printed here off the screen.
+    os.environ.setdefault("CUOTA_LOG_LEVEL", "warning")
     shop: list[subprocess.Popen[bytes]] = []
 
     def when_ready(settings: config.Settings) -> None:
@@ -106,6 +108,7 @@ def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str) -> 
         "audience": settings.audience,
         "grant_type": "client_credentials",
     }
+    cards = f"\n{' ' * 19}".join(f"{card.number}  {card.meaning}" for card in TEST_CARDS)
     return f"""
   Cuota is running: a sandbox, no real money moves.
 
@@ -118,13 +121,9 @@ def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str) -> 
   client_secret    {kept["clientSecret"]}
   audience         {settings.audience}
 
-  One-time code    123456
-  Cards            4242 4242 4242 4242  pays
-                   4000 0000 0000 0002  is declined
-                   4000 0000 0000 9995  has no funds
-                   4000 0000 0000 0341  pays the first installment, fails later ones
-                   4000 0000 0000 2685  pays and is later disputed
-  Surnames         Declinetest is declined by risk, Approvetest is approved whatever the amount
+  One-time code    {CODE}
+  Cards            {cards}
+  Surnames         {DECLINED_SURNAME} is declined by risk, {APPROVED_SURNAME} is approved whatever the amount
 
   First thing to try, in another terminal: a token.
     curl -s {settings.auth_url}/oauth/token -H 'Content-Type: application/json' \\

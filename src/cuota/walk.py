@@ -8,11 +8,13 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-SURNAMES = {"approved": "Approvetest", "declined": "Declinetest"}
+from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, TEST_CARDS
+
+SURNAMES = {"approved": APPROVED_SURNAME, "declined": DECLINED_SURNAME}
 ANSWERS = {
-    "phone": "2125550142", "code": "123456", "given_names": "Sam", "email": "sam@example.com",
+    "phone": "2125550142", "code": CODE, "given_names": "Sam", "email": "sam@example.com",
     "address_line1": "1 Main Street", "address_line2": "", "city": "Springfield", "state": "NY",
-    "postcode": "10001", "card_number": "4242 4242 4242 4242", "card_expiry": "12/39", "card_cvc": "123",
+    "postcode": "10001", "card_number": TEST_CARDS[0].number, "card_expiry": "12/39", "card_cvc": "123",
     "agree": "yes",
 }  # fmt: skip
 MOST_PAGES = 20

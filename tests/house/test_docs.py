@@ -10,6 +10,7 @@ from cuota.config import SETTINGS
 from cuota.core.ledger import Account
 from cuota.core.order import EDGES, PaymentState
 from cuota.core.refusal import Code
+from cuota.core.sandbox import TEST_CARDS
 from cuota.web.app import ROUTES
 from cuota.web.problem import STATUS
 
@@ -60,6 +61,13 @@ def test_every_route_of_the_api_stands_in_the_contract() -> None:
         if not path.startswith(("/checkout", "/static", "/docs")):
             documented = paths[path.replace("{order_id}", "{orderId}")]
             assert {method.lower() for method in methods.split()} <= set(documented), path
+
+
+def test_the_sandbox_s_test_table_stands_in_the_api_page_and_in_the_contract() -> None:
+    contract = str(_contract())
+    for card in TEST_CARDS:
+        assert f"| card {card.number} | {card.meaning} |" in _doc("api.md")
+        assert card.number in contract
 
 
 def test_every_page_of_the_decisions_is_in_their_list() -> None:

@@ -171,7 +171,9 @@ async def test_the_token_is_out_of_the_address_after_the_first_step(
         assert order["token"] not in answer.text + answer.headers.get("location", "")
 
 
-@pytest.mark.parametrize("path", ["/checkout/x", "/checkout/x/y", "/checkout/x/y/z", "/checkout/x/y/pay", "/checkout/x/y/z/q"])
+@pytest.mark.parametrize(
+    "path", ["/checkout/x", "/checkout/x/y", "/checkout/x/y/z", "/checkout/x/y/pay", "/checkout/x/y/z/q"]
+)
 async def test_an_address_that_leads_nowhere_answers_a_page_and_not_json(visitor: Visitor, path: str) -> None:
     page = await visitor.open(path)
     assert (page.status, page.answer.headers["content-type"]) == (404, "text/html; charset=utf-8")

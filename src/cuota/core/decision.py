@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cuota.core.sandbox import APPROVED_SURNAME, DECLINED_SURNAME
+
 POLICY_VERSION = "2026-11-sandbox-names"
 
 
@@ -31,8 +33,8 @@ def decide(facts: Facts) -> Decision:
     """Decide. Surnames of the sandbox's test table steer it there, and only there."""
     inputs: dict[str, object] = {"amount": facts.amount, "currency": facts.currency, "sandbox": facts.sandbox}
     surname = facts.surname.strip().casefold()
-    if facts.sandbox and surname == "declinetest":
+    if facts.sandbox and surname == DECLINED_SURNAME.casefold():
         return Decision(False, ("sandbox_decline_requested",), POLICY_VERSION, {**inputs, "surname": surname})
-    if facts.sandbox and surname == "approvetest":
+    if facts.sandbox and surname == APPROVED_SURNAME.casefold():
         return Decision(True, ("sandbox_approve_requested",), POLICY_VERSION, {**inputs, "surname": surname})
     return Decision(True, ("within_merchant_limits",), POLICY_VERSION, inputs)

@@ -28,7 +28,8 @@ FROM checkout_sessions s JOIN orders o USING (merchant_id, order_id)
 WHERE s.merchant_id = $1 AND s.order_id = $2 AND s.session_hash = $3
 """
 _CODE_SENT = f"""UPDATE checkout_sessions SET phone = $4, code_hash = $5, code_ends_at = $6, code_tries = 0,
-    codes_sent = codes_sent + 1, verified_at = NULL, consumer_id = NULL, profile = NULL WHERE {_KEY}"""
+    codes_sent = codes_sent + 1, verified_at = NULL, consumer_id = NULL, profile = NULL
+    WHERE {_KEY} AND codes_sent < $7 RETURNING 1"""
 _TRY = f"""UPDATE checkout_sessions SET code_tries = code_tries + 1
     WHERE {_KEY} AND code_hash IS NOT NULL RETURNING code_tries, code_hash, code_ends_at"""
 _VERIFIED = f"""UPDATE checkout_sessions SET verified_at = $4, consumer_id = $5, code_hash = NULL, session_hash = $7
@@ -117,9 +118,11 @@ async def read(session: Session, key: Key) -> Opened | None:
     )
 
 
-async def code_sent(session: Session, key: Key, phone: str, code_hash: bytes, ends_at: datetime) -> None:
-    """A code went to this number; whatever was verified before no longer is."""
-    await session.fetchrow(_CODE_SENT, *key, phone, code_hash, ends_at)
+async def code_sent(
+    session: Session, key: Key, phone: str, code_hash: bytes, ends_at: datetime, most: int
+) -> bool:
+    """A code goes to this number; whatever was verified before no longer is. False: `most` went out already."""
+    return await session.fetchrow(_CODE_SENT, *key, phone, code_hash, ends_at, most) is not None
 
 
 async def count_code(session: Session, phone_hash: bytes, now: datetime) -> int:

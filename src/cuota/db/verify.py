@@ -28,6 +28,10 @@ SELECT o.*,
         WHERE r.merchant_id = o.merchant_id AND r.order_id = o.order_id) AS returning,
     ARRAY(SELECT e.sequence FROM events e
         WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id ORDER BY e.sequence) AS sequences,
+    (SELECT e.amount FROM events e
+        WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id AND e.sequence = 1) AS created_amount,
+    (SELECT d.document ->> 'merchantFeeForPaymentPlan' FROM order_details d
+        WHERE d.merchant_id = o.merchant_id AND d.order_id = o.order_id) AS created_fee,
     (SELECT p.first_day FROM plans p WHERE p.merchant_id = o.merchant_id AND p.order_id = o.order_id) AS first_day
 FROM orders o WHERE o.merchant_id = $1 AND o.order_id > $2 ORDER BY o.order_id LIMIT $3
 """

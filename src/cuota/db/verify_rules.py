@@ -21,6 +21,7 @@ def disagreements_of(facts: dict[str, Any]) -> Found:
     yield from _totals(facts, ledger)
     yield from _causes(facts, ledger)
     yield from _balances(facts, ledger)
+    yield from _charges(facts)
     yield from _plan(facts)
 
 
@@ -56,6 +57,11 @@ def _totals(facts: dict[str, Any], ledger: list[Transfer]) -> Found:
     for name, expected in derived.items():
         if facts[name] != expected:
             yield f"orders.{name}", f"is {facts[name]}, the ledger says {expected}"
+    # An order that is not approved has no ledger: what it was created with says what it must be.
+    if facts["created_amount"] not in {None, facts["amount"]}:
+        yield "orders.amount", f"is {facts['amount']}, order.created said {facts['created_amount']}"
+    if money.cents_of(facts["created_fee"] or "0") != facts["fee"]:
+        yield "orders.fee", f"is {facts['fee']}, the order was created with {facts['created_fee']}"
     if not approved and ledger:
         yield "transfers", f"the order is {facts['status']}, yet money moved"
 
@@ -94,20 +100,41 @@ def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Found:
 
 
 def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Found:
-    """What the accounts hold is what the order and the plan say."""
+    """What the accounts hold is what the order, the plan and the cards say; every other account is empty."""
     if facts["status"] != "Approved":
         return
+    paid_out = sum(transfer.amount for transfer in ledger if transfer.posting == "payout")
+    paid = sum(amount for _, _, amount, state in facts["charged"] if state == "succeeded")
+    gone = sum(amount for _, _, amount, state in facts["returning"] if state == "succeeded")
     unpaid = sum(amount + fee for _, _, amount, fee, charge, _ in facts["plan"] if charge is None)
     waiting = sum(amount for _, _, amount, state in facts["returning"] if state != "succeeded")
     derived = {
         Account.CONSUMER_RECEIVABLE: unpaid,
         Account.AUTHORIZED_UNCAPTURED: -(facts["amount"] - facts["captured"] - facts["voided"]),
         Account.CONSUMER_REFUND_DUE: -waiting,
+        Account.MERCHANT_PAYABLE: paid_out - (facts["captured"] - facts["refunded"]),
+        Account.CARD_CLEARING: paid - gone,
+        Account.PLAN_FEES: -(facts["fee"] - facts["fee_returned"]),
+        Account.BANK_CLEARING: -paid_out,
     }
-    for account, expected in derived.items():
-        held = balance(ledger, account)
+    for account in Account:
+        held, expected = balance(ledger, account), derived.get(account, 0)
         if held != expected:
             yield f"balance {account}", f"is {held}, order and plan say {expected}"
+
+
+def _charges(facts: dict[str, Any]) -> Found:
+    """A card is asked for the first installment as agreed, whether it then pays or not."""
+    for _, number, amount, _ in facts["charged"]:
+        agreed = _agreed(facts)
+        if number == 1 and agreed and amount != agreed[0].total:
+            yield f"charges {number}", f"is {amount}, agreed was {agreed[0].total}"
+        if not agreed:
+            yield f"charges {number}", "belongs to no plan"
+
+
+def _agreed(facts: dict[str, Any]) -> list[Installment]:
+    return schedule(facts["amount"], facts["fee"], facts["first_day"]) if facts["first_day"] else []
 
 
 def _plan(facts: dict[str, Any]) -> Found:

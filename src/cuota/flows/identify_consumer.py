@@ -40,7 +40,10 @@ async def send_code(context: Context, checkout: Checkout, typed: str) -> None:
         raise Problem({"phone": _TOO_MANY})
     code = context.rails.message.new_code()
     code_hash = context.vault.hash("code", f"{phone}:{code}")
-    await checkouts.code_sent(context.pool, checkout.key, phone, code_hash, now + CODE_LIFE)
+    ends_at = now + CODE_LIFE
+    if not await checkouts.code_sent(context.pool, checkout.key, phone, code_hash, ends_at, CODES_A_SESSION):
+        # Many asked at once: the count and its limit are one statement.
+        raise Problem({"phone": _TOO_MANY})
     await context.rails.message.send_code(phone, code, context.settings.brand_name)
 
 

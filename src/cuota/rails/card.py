@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from cuota.core.card import CardEntry
+from cuota.core.sandbox import TEST_CARDS
 
 
 class RailUnavailable(Exception):  # noqa: N818 - a fact: the outcome is unknown
@@ -69,12 +70,7 @@ class CardRail(Protocol):
         ...
 
 
-_BEHAVIOURS = {
-    "4000000000000002": "declined",
-    "4000000000009995": "no_funds",
-    "4000000000000341": "pays_once",
-    "4000000000002685": "disputed",
-}
+_BEHAVIOURS = {card.number.replace(" ", ""): card.behaviour for card in TEST_CARDS}
 _REASONS = json.dumps(
     {"declined": "card_declined", "no_funds": "insufficient_funds", "pays_once": "card_declined"}
 )

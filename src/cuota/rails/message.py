@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from cuota.core.sandbox import CODE
+
 
 class MessageRail(Protocol):
     """What CUOTA_MESSAGE_RAIL names; a class without arguments."""
@@ -23,11 +25,11 @@ class MessageRail(Protocol):
 class SandboxMessageRail:
     """Sends nothing: the code is always 123456, as the sandbox's test table says, and the page shows it."""
 
-    shown_code: str | None = "123456"
+    shown_code: str | None = CODE
 
     def new_code(self) -> str:
         """The one code of the sandbox."""
-        return "123456"
+        return CODE
 
     async def send_code(self, phone: str, code: str, sender: str) -> None:
         """No message leaves a sandbox."""

@@ -9,10 +9,11 @@ from cuota.core import money
 from cuota.core.checkout import CARD_TRIES
 from cuota.core.consumer import STATES, Profile
 from cuota.core.order import Status
+from cuota.core.sandbox import TEST_CARDS
 from cuota.flows.checkout import Checkout, Problem, known_consumer, preview_plan, propose
 from cuota.web.pages.render import Page, page, problem
 from cuota.web.pages.results import result, working
-from cuota.web.pages.view import TEST_CARDS, cancel_origin, common, masked, payer_of, plan_of, way_back
+from cuota.web.pages.view import cancel_origin, common, masked, payer_of, plan_of, way_back
 from cuota.web.service import service_of
 
 ORDER = ("phone", "code", "details", "pay")
@@ -77,13 +78,15 @@ def _ended(request: Request, checkout: Checkout, secret: str) -> Response | None
 def _said(request: Request, checkout: Checkout, said: str | None, step: str) -> str | None:
     """What happened just before, in fixed words: the address carries only which."""
     order = checkout.order
-    if said == "declined" and order.card_failures and step == "pay":
+    if order.card_failures and step == "pay":
         seconds = (order.expires_at - service_of(request).context.now()).total_seconds()
         minutes = max(1, int(seconds // 60))
         tries = CARD_TRIES - order.card_failures
         last = "one more card" if tries == 1 else "another card"
         kept = f"{minutes} minute{'s' if minutes > 1 else ''}"
-        return f"This card was declined by its bank. Try {last}: your order is kept for {kept}."
+        # Not only right after the button: the bank's word may have come while the consumer waited or was elsewhere.
+        card = "This card" if said == "declined" else "Your last card"
+        return f"{card} was declined by its bank. Try {last}: your order is kept for {kept}."
     if said == "resent" and step == "code":
         return f"A new code is on its way to {masked(checkout.session.phone)}."
     return None
@@ -133,9 +136,15 @@ def _pay(request: Request, checkout: Checkout, secret: str, profile: Profile) ->
         "plan": plan_of(proposed.plan, checkout.order.currency),
         "payer": payer_of(profile),
         "agreement": {"text": list(proposed.agreement.paragraphs), "hash": proposed.agreement.hash},
-        "test_cards": TEST_CARDS if context.settings.card_rail == "sandbox" else (),
+        "test_cards": _test_cards(context.settings.card_rail),
         "pay_label": f"Pay {today} today",
     }
+
+
+def _test_cards(card_rail: str) -> list[tuple[str, str]]:
+    if card_rail != "sandbox":
+        return []
+    return [(card.number, card.meaning.capitalize()) for card in TEST_CARDS]
 
 
 async def _prefill(request: Request, checkout: Checkout) -> dict[str, str]:

@@ -18,13 +18,6 @@ from cuota.web.addresses import origin_of, with_query
 from cuota.web.pages.session import base_path, csrf_of
 from cuota.web.service import service_of
 
-TEST_CARDS = (
-    ("4242 4242 4242 4242", "Pays"),
-    ("4000 0000 0000 0002", "Is declined by its bank"),
-    ("4000 0000 0000 9995", "Has no funds"),
-    ("4000 0000 0000 0341", "Pays the first installment, fails later ones"),
-    ("4000 0000 0000 2685", "Pays and is later disputed"),
-)
 STEPS = 4
 
 

@@ -1,0 +1,125 @@
+"""The limit of the web: the service's own edge, framework and server, without authentication, flows and SQL.
+
+Each endpoint reads and validates what the service's reads and validates, and answers a constant: an answer of the
+service, so of the same size. Run as `python -m bench.bare SOCKET_FD FILE`; FILE holds the answers by work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import httpx
+import uvicorn
+import uvloop
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from cuota.core.merchant import Merchant, Profile
+from cuota.core.movement import Kind
+from cuota.web.api.movement import read_asked
+from cuota.web.api.order import guid
+from cuota.web.api.order_body import read_order_body
+from cuota.web.body import parse_object, read_bytes, require_json
+from cuota.web.edge import Edge
+
+MERCHANT = Merchant(UUID(int=7), "Bench", 100, 200_000, True, Profile.STRICT, "USD", ())
+
+
+def make_app(answers: dict[str, str]) -> Edge:
+    """The application."""
+    bodies = {work: text.encode() for work, text in answers.items()}
+
+    def answer(request: Request, work: str) -> Response:
+        request.scope["route_name"] = work
+        return Response(bodies[work], media_type="application/json")
+
+    async def create(request: Request) -> Response:
+        require_json(request)
+        read_order_body(parse_object(await read_bytes(request)), MERCHANT, https_only=False)
+        return answer(request, "create")
+
+    async def read(request: Request) -> Response:
+        guid(request.path_params["order_id"])
+        return answer(request, "read")
+
+    async def capture(request: Request) -> Response:
+        require_json(request)
+        body = await read_bytes(request)
+        guid(request.path_params["order_id"])
+        read_asked(parse_object(body), Kind.CAPTURE)
+        return answer(request, "capture")
+
+    routes = [
+        Route("/order", create, methods=["POST"]),
+        Route("/order/{order_id}", read, methods=["GET"]),
+        Route("/order/{order_id}/capture", capture, methods=["POST"]),
+    ]
+    app = Starlette(routes=routes)
+    app.router.redirect_slashes = False
+    app.state.draining = False
+    return Edge(app)
+
+
+def serve(listener: socket.socket, app: Edge) -> None:
+    """Serve until SIGTERM, with the settings of `cuota.process`."""
+    settings = uvicorn.Config(
+        app,
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        backlog=2048,
+        timeout_keep_alive=30,
+    )
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(uvicorn.Server(settings).serve(sockets=[listener]))
+
+
+@contextlib.contextmanager
+def running(answers: dict[str, str], workers: int) -> Iterator[int]:
+    """Start workers on one port; answers the port."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="cuota-bench-bare-"))
+        file = Path(folder, "answers.json")
+        file.write_text(json.dumps(answers))
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=2048))
+        port = listener.getsockname()[1]
+        # The service counts into files that its workers share: so does this.
+        environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": folder}
+        command = [sys.executable, "-m", "bench.bare", str(listener.fileno()), str(file)]
+        for _ in range(workers):
+            started = subprocess.Popen(command, pass_fds=[listener.fileno()], env=environment)
+            stack.callback(started.wait)
+            stack.callback(started.terminate)
+        _wait(f"http://127.0.0.1:{port}/order/{UUID(int=1)}")
+        time.sleep(0.5)  # the second worker's start
+        yield port
+
+
+def _wait(address: str) -> None:
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        with contextlib.suppress(httpx.HTTPError):
+            httpx.get(address, trust_env=False, timeout=5).raise_for_status()
+            return
+        time.sleep(0.05)
+    raise RuntimeError("The bare web stack did not start.")
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])), make_app(json.loads(Path(sys.argv[2]).read_text())))

@@ -1,0 +1,168 @@
+"""The load: a process of its own with a small HTTP/1.1 client, cheap enough not to be what is measured.
+
+Reads a Job as JSON from standard input and prints a Measured as JSON. Each client sends its next request when it
+has its answer (closed loop), on one connection. Anything but 200 ends the run: a refusal is no speed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import uvloop
+
+from bench import work
+
+# A run that is still going so long after its end has a service that does not answer.
+PATIENCE = 20.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to send. Numbers `first` to `first + count - 1` of the pool, each once; `cycle` begins again."""
+
+    work: str
+    port: int
+    token: str
+    clients: int
+    warm: float
+    seconds: float
+    first: int
+    count: int
+    cycle: bool
+
+
+@dataclass(frozen=True)
+class Measured:
+    """`rps`, `p50_ms`, `p99_ms` of the answers after the warm-up; `answers` is all of them, warm-up included."""
+
+    rps: float
+    p50_ms: float
+    p99_ms: float
+    answers: int
+    seconds: float
+
+
+class Load:
+    """What the clients of one run share."""
+
+    def __init__(self, job: Job) -> None:
+        numbers = range(job.first, job.first + job.count)
+        self.job = job
+        self.numbers: Iterator[int] = itertools.cycle(numbers) if job.cycle else iter(numbers)
+        self.head = work.head(job.token)
+        self.done = asyncio.get_running_loop().create_future()
+        self.begin = time.perf_counter() + job.warm
+        self.end = self.begin + job.seconds
+        self.last = self.begin
+        self.latencies: list[float] = []
+        self.answers = 0
+        self.open = job.clients
+
+    def next(self) -> bytes | None:
+        """The next request, or None at the end of the time or of the pool."""
+        if time.perf_counter() >= self.end:
+            return None
+        number = next(self.numbers, None)
+        return None if number is None else work.request(self.job.work, number, self.head)
+
+    def close(self, problem: str | None = None) -> None:
+        """One client has ended."""
+        self.open -= 1
+        if self.done.done():
+            return
+        if problem is not None:
+            self.done.set_exception(RuntimeError(problem))
+        elif self.open == 0:
+            self.done.set_result(None)
+
+
+class Client(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, load: Load) -> None:
+        self.load = load
+        self.received = b""
+        self.ended = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self.send()
+
+    def send(self) -> None:
+        request = self.load.next()
+        if request is None:
+            self.finish()
+            return
+        self.sent = time.perf_counter()
+        self.transport.write(request)
+
+    def finish(self, problem: str | None = None) -> None:
+        if not self.ended:
+            self.ended = True
+            self.load.close(problem)
+            self.transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        self.received = data = self.received + data if self.received else data
+        head = data.find(b"\r\n\r\n")
+        if head < 0:
+            return
+        at = data.find(b"content-length: ", 0, head)
+        if len(data) < head + 4 + int(data[at + 16 : data.find(b"\r", at)]):
+            return
+        now = time.perf_counter()
+        if not data.startswith(b"HTTP/1.1 200 "):
+            self.finish(f"{self.load.job.work} was answered {data.decode(errors='replace')[:1000]}")
+            return
+        self.received = b""
+        self.load.answers += 1
+        if self.load.begin <= now <= self.load.end:
+            self.load.last = now
+            self.load.latencies.append(now - self.sent)
+        self.send()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.finish(f"the service closed the connection: {exc}")
+
+
+async def _drive(job: Job) -> Measured:
+    loop = asyncio.get_running_loop()
+    load = Load(job)
+    for _ in range(job.clients):
+        await loop.create_connection(lambda: Client(load), "127.0.0.1", job.port)
+    async with asyncio.timeout(job.warm + job.seconds + PATIENCE):
+        await load.done
+    latencies = sorted(load.latencies)
+    assert latencies, "no answer came after the warm-up: the pool is too small, or the service too slow"
+    seconds = load.last - load.begin
+    return Measured(
+        rps=len(latencies) / seconds,
+        p50_ms=latencies[len(latencies) // 2] * 1000,
+        p99_ms=latencies[len(latencies) * 99 // 100] * 1000,
+        answers=load.answers,
+        seconds=seconds,
+    )
+
+
+def drive(job: Job) -> Measured:
+    """Run a job in a process of its own."""
+    command = [sys.executable, "-m", "bench.client"]
+    done = subprocess.run(
+        command, input=json.dumps(asdict(job)), capture_output=True, text=True, check=False, timeout=120
+    )
+    if done.returncode:
+        raise RuntimeError(f"The load process failed: {done.stderr.strip().splitlines()[-1]}")
+    return Measured(**json.loads(done.stdout))
+
+
+if __name__ == "__main__":
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        print(json.dumps(asdict(runner.run(_drive(Job(**json.load(sys.stdin)))))))

@@ -1,0 +1,65 @@
+"""The pool of approved orders: one goes through the hosted checkout, the others are its rows again under other ids.
+
+So every order holds what the service itself has written: order, document, plan, installments, charge, ledger,
+events, decision. `cuota verify` looks at all of them at the end of the run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+
+from bench.work import ORDER_JSON, order_id_sql
+from cuota.walk import walk
+
+_COLUMNS = """
+SELECT table_name, array_agg(column_name::text) AS columns, array_agg(data_type::text) AS types
+FROM information_schema.columns c WHERE table_schema = 'public'
+GROUP BY table_name HAVING array_agg(column_name::text) @> '{merchant_id,order_id}'
+"""
+
+
+def approved_order(url: str, token: str) -> UUID:
+    """Create an order and complete its checkout as a browser without script would."""
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    answer = httpx.post(f"{url}/order", content=ORDER_JSON, headers=headers, trust_env=False)
+    created = answer.raise_for_status().json()
+    walk(created["redirectUrl"], "approved")
+    return UUID(created["orderId"])
+
+
+async def fill(where: dict[str, Any], merchant_id: UUID, model: UUID, count: int) -> None:
+    """Copy the model `count` times, as orders 1 to `count` of the pool."""
+    owner = await asyncpg.connect(**where)
+    try:
+        tables = await owner.fetch(_COLUMNS)
+        async with owner.transaction():
+            # Triggers would check each row of what is a copy of checked rows: a third of the time.
+            await owner.execute("SET LOCAL session_replication_role = replica")
+            for table in tables:
+                await owner.execute(_copy(table), merchant_id, model, count)
+        # As autovacuum would have left it, and with no checkpoint due in the middle of a measurement.
+        await owner.execute("VACUUM ANALYZE")
+        await owner.execute("CHECKPOINT")
+    finally:
+        await owner.close()
+
+
+def _copy(table: asyncpg.Record) -> str:
+    names = list(table["columns"])
+    values = [_value(name, kind) for name, kind in zip(names, table["types"], strict=True)]
+    return f"""INSERT INTO {table["table_name"]} ({", ".join(names)}) SELECT {", ".join(values)}
+        FROM generate_series(1, $3::bigint) n, {table["table_name"]}
+        WHERE merchant_id = $1 AND order_id = $2"""
+
+
+def _value(name: str, kind: str) -> str:
+    if name == "order_id":
+        return order_id_sql("n")
+    if kind == "uuid" and name not in {"merchant_id", "consumer_id"}:
+        # The same old id becomes the same new one in every table, so references hold.
+        return f"md5({name}::text || n)::uuid"
+    return name

@@ -1,0 +1,117 @@
+"""The real service, as an operator starts it, and what it costs: CPU seconds and round trips to the database."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import psutil
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the service lives: its data folder, its port, and the environment that names both."""
+
+    data: Path
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """This process's, with no setting of somebody else's."""
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("CUOTA_")}
+        return {**inherited, **self.settings}
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {
+            "CUOTA_DATA_DIR": str(self.data),
+            "CUOTA_PUBLIC_URL": self.url,
+            "CUOTA_LOG_LEVEL": "warning",
+        }
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def cuota(place: Place, *arguments: str) -> str:
+    """Run one command; what it printed."""
+    command = [sys.executable, "-m", "cuota", *arguments]
+    return subprocess.run(command, env=place.environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+@contextlib.contextmanager
+def serving(place: Place, workers: int) -> Iterator[list[psutil.Process]]:
+    """`cuota serve`; answers its worker processes once it is ready."""
+    arguments = ["serve", "--port", str(place.port), "--workers", str(workers)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cuota", *arguments], env=place.environment, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        if '"ready": true' not in process.stdout.readline():
+            raise RuntimeError("cuota serve did not become ready; its reason stands above.")
+        children = psutil.Process(process.pid).children()
+        yield [child for child in children if "cuota.process" in child.cmdline()]
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def token(place: Place, merchant: dict[str, Any]) -> str:
+    """An access token; it outlives a restart of the service."""
+    body = {
+        "client_id": merchant["clientId"],
+        "client_secret": merchant["clientSecret"],
+        "audience": merchant["audience"],
+        "grant_type": "client_credentials",
+    }
+    answer = httpx.post(f"{place.url}/oauth/token", json=body, trust_env=False).raise_for_status()
+    return str(answer.json()["access_token"])
+
+
+def cpu_seconds(processes: list[psutil.Process]) -> float:
+    """User and system time of these processes, and of what they started and has ended."""
+    times = [process.cpu_times() for process in processes]
+    return sum(t.user + t.system + t.children_user + t.children_system for t in times)
+
+
+def postgres_cpu_seconds(place: Place) -> float:
+    """CPU time of the whole PostgreSQL: its sessions, and the writers behind them."""
+    postmaster = psutil.Process(int((place.data / "pg" / "postmaster.pid").read_text().splitlines()[0]))
+    total = cpu_seconds([postmaster])
+    for child in postmaster.children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            total += cpu_seconds([child])
+    return total
+
+
+async def commits(where: dict[str, Any]) -> int:
+    """Transactions committed so far. A statement outside a transaction is one of its own: a round trip.
+
+    PostgreSQL adds a session's count about a second late, when the session next does something.
+    """
+    connection = await asyncpg.connect(**where)
+    try:
+        sql = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
+        count: int = await connection.fetchval(sql)
+        return count
+    finally:
+        await connection.close()

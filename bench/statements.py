@@ -1,0 +1,145 @@
+"""The limit of the database: pgbench with the very statements that the service sends.
+
+They are recorded while the service's own flows run once, so that no copy of them can grow old. What differs from
+one request to the next becomes an expression of pgbench's counter, the rest a parameter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from bench.bare import MERCHANT
+from bench.work import CREATED_PREFIX, ORDER_JSON, order_id, order_id_sql
+from cuota import config, runtime
+from cuota.core.movement import Asked, Kind
+from cuota.db import orders
+from cuota.db.embedded import binaries
+from cuota.db.pool import SESSION
+from cuota.flows.capture_order import capture_order
+from cuota.flows.create_order import create_order
+from cuota.web.api.order_body import read_order_body
+from cuota.web.body import parse_object
+
+THREADS = 2
+
+
+@dataclass
+class Recorder:
+    """A pool, or a session of it, that remembers what it was asked."""
+
+    inner: Any
+    asked: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
+
+    async def fetchrow(self, sql: str, *values: Any) -> Any:
+        self.asked.append((sql, values))
+        return await self.inner.fetchrow(sql, *values)
+
+    async def fetch(self, sql: str, *values: Any) -> Any:
+        self.asked.append((sql, values))
+        return await self.inner.fetch(sql, *values)
+
+    @contextlib.asynccontextmanager
+    async def session(self) -> AsyncIterator[Recorder]:
+        async with self.inner.session() as connection:
+            yield Recorder(connection, self.asked)
+
+
+@dataclass(frozen=True)
+class Script:
+    """A pgbench script with its parameters, and how many statements it holds."""
+
+    text: str
+    parameters: dict[str, str]
+    statements: int
+
+
+async def record(settings: config.Settings, where: dict[str, Any], merchant_id: UUID) -> dict[str, Script]:
+    """One script for each work, and `save` for a capture without its read. Uses up order 1 of the pool."""
+    model = order_id(1)
+    async with runtime.opened(settings, where, pool_size=2) as opened:
+        pool = Recorder(opened.pool)
+        context = replace(opened, pool=pool)
+        merchant = replace(MERCHANT, merchant_id=merchant_id)
+        body = read_order_body(parse_object(ORDER_JSON), merchant, https_only=False)
+        created = await create_order(context, merchant, body)
+        create, pool.asked = pool.asked, []
+        await orders.read_record(pool, merchant_id, model)
+        read, pool.asked = pool.asked, []
+        moved = await capture_order(context, merchant_id, model, Asked(Kind.CAPTURE, "bench", 2500))
+    new = {created.order_id: order_id_sql(":n", CREATED_PREFIX), created.token: "md5(:n::text)::uuid"}
+    same = {model: order_id_sql(":n")}
+    changing = {moved.movement_id: "md5(:n::text)::uuid", "bench": "('pgbench-' || :n::bigint)"}
+    return {
+        "create": _script(create, new),
+        "read": _script(read, same),
+        "capture": _script(pool.asked, {**same, **changing}),
+        "save": _script(pool.asked[-1:], {**same, **changing}),
+    }
+
+
+def _script(asked: list[tuple[str, tuple[Any, ...]]], changing: dict[Any, str]) -> Script:
+    # Each client counts for itself; together they take every number from :first on once, in order.
+    lines = ["\\set n :first + :i * :clients + :client_id", "\\set i :i + 1"]
+    parameters: dict[str, str] = {}
+
+    def place(value: Any) -> str:
+        if value is None:
+            return "NULL"
+        if isinstance(value, list) and len(value) == 1 and _is_in(value[0], changing):
+            return f"ARRAY[{changing[value[0]]}]"
+        if _is_in(value, changing):
+            return changing[value]
+        name = f"p{len(parameters)}"
+        parameters[name] = _text(value)
+        return f":{name}"
+
+    for sql, values in asked:
+        filled = re.sub(r"\$(\d+)", lambda found, v=values: place(v[int(found[1]) - 1]), sql)
+        lines.append(" ".join(filled.split()) + ";")
+    return Script("\n".join(lines) + "\n", parameters, len(asked))
+
+
+def _is_in(value: Any, changing: dict[Any, str]) -> bool:
+    return not isinstance(value, list) and value in changing
+
+
+def _text(value: Any) -> str:
+    """A value as PostgreSQL reads it from text."""
+    if isinstance(value, list | tuple):
+        return "{" + ",".join("NULL" if item is None else _quoted(_text(item)) for item in value) + "}"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, date | datetime) else str(value)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def pgbench(script: Script, where: dict[str, Any], folder: Path, *, clients: int, first: int, count: int) -> float:
+    """Run a script `count` times over so many sessions, prepared; answers transactions a second."""
+    file = folder / "script.sql"
+    file.write_text(script.text)
+    given = {"first": str(first), "i": "0", "clients": str(clients), **script.parameters}
+    defines = [part for name, value in given.items() for part in ("-D", f"{name}={value}")]
+    options = " ".join(f"-c {name}={value}" for name, value in {**SESSION, "role": "cuota_app"}.items())
+    reach = ["-h", str(where["host"]), "-p", str(where["port"]), "-U", str(where["user"]), str(where["database"])]
+    threads = min(THREADS, clients)
+    done = subprocess.run(
+        [str(binaries() / "pgbench"), "-n", "-M", "prepared", "-f", str(file), "-c", str(clients),
+         "-j", str(threads), "-t", str(count // clients), *defines, *reach],
+        env={**os.environ, "PGOPTIONS": options}, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    found = re.search(r"^tps = ([0-9.]+)", done.stdout, re.MULTILINE)
+    if done.returncode or found is None:
+        raise RuntimeError(f"pgbench failed: {done.stderr.strip()[-600:]}")
+    return float(found[1])
