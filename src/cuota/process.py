@@ -74,6 +74,7 @@ async def _serve(settings: config.Settings, listener: socket.socket, *, backgrou
                     access_log=False,
                     log_config=None,
                     server_header=False,
+                    proxy_headers=False,
                     backlog=2048,
                     timeout_keep_alive=30,
                     timeout_graceful_shutdown=SLOWEST_SECONDS,

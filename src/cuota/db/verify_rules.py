@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from cuota.core import money
 from cuota.core.installment import Installment, schedule
 from cuota.core.ledger import Account, Transfer, balance
 

@@ -47,7 +47,7 @@ class Edge:
         if len(path) > 1 and path.endswith("/") and not path.endswith("//"):
             scope["path"] = path[:-1]
         headers = [*_SAFE_HEADERS, (b"x-request-id", request_id.encode())]
-        if scope["scheme"] == "https":
+        if self._app.state.settings.secure:
             headers.append((b"strict-transport-security", b"max-age=31536000"))
         if self._app.state.draining:
             headers.append((b"connection", b"close"))
@@ -146,5 +146,7 @@ class JsonLines(logging.Formatter):
             **getattr(record, "facts", {}),
         }
         if record.exc_info and record.exc_info[0] is not None:
-            line["trace"] = self.formatException(record.exc_info)
+            # PostgreSQL's DETAIL quotes whole rows, and rows may hold a person's data.
+            trace = self.formatException(record.exc_info).splitlines()
+            line["trace"] = "\n".join(text for text in trace if not text.startswith("DETAIL:"))
         return json.dumps(line)

@@ -49,8 +49,15 @@ async def answer(request: Request, merchant_id: UUID, body: bytes, run: Run) -> 
     asked = hashlib.sha256(target + body).digest()
     if not await idempotency.claim(pool, merchant_id, key, asked, lease, now):
         return await _earlier(service, merchant_id, key, asked)
+    kept = False
+
+    def keep(answered: bytes) -> Answer:
+        nonlocal kept
+        kept = True
+        return Answer(key, lease, 200, answered)
+
     try:
-        content = await run(lambda answered: Answer(key, lease, 200, answered))
+        content = await run(keep)
     except Refused as refused:
         if refused.code in NOT_KEPT:
             await idempotency.release(pool, merchant_id, key, lease)
@@ -61,8 +68,9 @@ async def answer(request: Request, merchant_id: UUID, body: bytes, run: Run) -> 
     except BaseException:
         await idempotency.release(pool, merchant_id, key, lease)
         raise
-    # One that saved nothing (a dry run) is kept now; the others were kept with what they saved.
-    await idempotency.finish(pool, merchant_id, key, lease, 200, content)
+    if not kept:
+        # A dry run saves nothing that its answer could have been kept with.
+        await idempotency.finish(pool, merchant_id, key, lease, 200, content)
     return Response(content, media_type="application/json")
 
 
