@@ -27,6 +27,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from cuota import config
 from cuota.core.merchant import Merchant, Profile
 from cuota.core.movement import Kind
 from cuota.web.api.movement import read_asked
@@ -38,7 +39,7 @@ from cuota.web.edge import Edge
 MERCHANT = Merchant(UUID(int=7), "Bench", 100, 200_000, True, Profile.STRICT, "USD", ())
 
 
-def make_app(answers: dict[str, str]) -> Edge:
+def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
     """The application."""
     bodies = {work: text.encode() for work, text in answers.items()}
 
@@ -69,6 +70,7 @@ def make_app(answers: dict[str, str]) -> Edge:
     ]
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False
+    app.state.settings = settings
     app.state.draining = False
     return Edge(app)
 
@@ -83,6 +85,7 @@ def serve(listener: socket.socket, app: Edge) -> None:
         access_log=False,
         log_config=None,
         server_header=False,
+        proxy_headers=False,
         backlog=2048,
         timeout_keep_alive=30,
     )
@@ -122,4 +125,8 @@ def _wait(address: str) -> None:
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])), make_app(json.loads(Path(sys.argv[2]).read_text())))
+    file = Path(sys.argv[2])
+    listening = socket.socket(fileno=int(sys.argv[1]))
+    serve(
+        listening, make_app(json.loads(file.read_text()), config.load({"CUOTA_DATA_DIR": str(file.parent)}))
+    )

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from typing import cast
 
 import uvloop
 
@@ -92,8 +93,8 @@ class Client(asyncio.Protocol):
         self.ended = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        # uvloop's transports are no subclass of asyncio's.
+        self.transport = cast("asyncio.Transport", transport)
         self.send()
 
     def send(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import socket
 import subprocess
@@ -54,7 +53,9 @@ def free_port() -> int:
 def cuota(place: Place, *arguments: str) -> str:
     """Run one command; what it printed."""
     command = [sys.executable, "-m", "cuota", *arguments]
-    return subprocess.run(command, env=place.environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return subprocess.run(
+        command, env=place.environment, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
 
 
 @contextlib.contextmanager

@@ -125,14 +125,24 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def pgbench(script: Script, where: dict[str, Any], folder: Path, *, clients: int, first: int, count: int) -> float:
+def pgbench(
+    script: Script, where: dict[str, Any], folder: Path, *, clients: int, first: int, count: int
+) -> float:
     """Run a script `count` times over so many sessions, prepared; answers transactions a second."""
     file = folder / "script.sql"
     file.write_text(script.text)
     given = {"first": str(first), "i": "0", "clients": str(clients), **script.parameters}
     defines = [part for name, value in given.items() for part in ("-D", f"{name}={value}")]
     options = " ".join(f"-c {name}={value}" for name, value in {**SESSION, "role": "cuota_app"}.items())
-    reach = ["-h", str(where["host"]), "-p", str(where["port"]), "-U", str(where["user"]), str(where["database"])]
+    reach = [
+        "-h",
+        str(where["host"]),
+        "-p",
+        str(where["port"]),
+        "-U",
+        str(where["user"]),
+        str(where["database"]),
+    ]
     threads = min(THREADS, clients)
     done = subprocess.run(
         [str(binaries() / "pgbench"), "-n", "-M", "prepared", "-f", str(file), "-c", str(clients),

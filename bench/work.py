@@ -60,17 +60,20 @@ def order_id_sql(number: str, prefix: str = POOL_PREFIX) -> str:
 def request(work: str, number: int, head: bytes) -> bytes:
     """The bytes of one request; `number` names the order of the pool, `head` the headers of every request."""
     if work == "create":
-        return (
-            b"POST /order HTTP/1.1\r\n%b"
-            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (head, len(ORDER_JSON), ORDER_JSON)
+        return b"POST /order HTTP/1.1\r\n%bContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
+            head,
+            len(ORDER_JSON),
+            ORDER_JSON,
         )
     path = f"/order/{POOL_PREFIX}{number:012x}".encode()
     if work == "read":
         return b"GET %b HTTP/1.1\r\n%bAccept: application/json\r\n\r\n" % (path, head)
     body = f'{{"amount":"{AMOUNT}","merchantReference":"bench-{number:012d}"}}'.encode()
-    return (
-        b"POST %b/capture HTTP/1.1\r\n%b"
-        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (path, head, len(body), body)
+    return b"POST %b/capture HTTP/1.1\r\n%bContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
+        path,
+        head,
+        len(body),
+        body,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,8 +12,9 @@ from cuota import commands
 from cuota.config import SETTINGS, BadSettings
 from cuota.core import money
 from cuota.core.merchant import Profile
+from cuota.core.refusal import Refused
 from cuota.db.embedded import EmbeddedFailed
-from cuota.db.pool import UnsafeDatabase
+from cuota.db.pool import LOST, UnsafeDatabase
 from cuota.db.vault import WrongKey
 from cuota.demo import demo
 from cuota.flows.manage_merchants import BadMerchant
@@ -24,8 +26,11 @@ EXIT_CODES = (
     "Exit codes: 0 done; 1 not done, or something disagrees (the reason is on standard error); 2 wrong use."
 )
 KNOWN = (
-    BadSettings, BadMerchant, CannotServe, CannotWalk, EmbeddedFailed, NoSuchRail, UnsafeDatabase, WrongKey,
+    BadSettings, BadMerchant, CannotServe, CannotWalk, EmbeddedFailed, NoSuchRail, Refused,
+    UnsafeDatabase, WrongKey,
 )  # fmt: skip
+# A year: a secret that is to live longer was not rotated.
+MOST_HOURS = 8760
 Command = Callable[[argparse.Namespace], int]
 
 
@@ -35,6 +40,19 @@ def _cents(text: str) -> int:
     except money.BadAmount:
         raise argparse.ArgumentTypeError(f"{text} is not an amount such as 100.00") from None
     return cents
+
+
+def _profile(text: str) -> Profile:
+    try:
+        return Profile(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be strict or lenient") from None
+
+
+def _hours(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > MOST_HOURS:
+        raise argparse.ArgumentTypeError(f"must be a whole number of hours from 0 to {MOST_HOURS}")
+    return int(text)
 
 
 def _workers(text: str) -> int:
@@ -66,7 +84,7 @@ def _terms(parser: argparse.ArgumentParser) -> None:
         help="capture by calls of the merchant instead of at once",
     )
     parser.add_argument(
-        "--profile", type=Profile, choices=list(Profile), help="how order bodies are read (strict)"
+        "--profile", type=_profile, metavar="strict|lenient", help="how order bodies are read (strict)"
     )
     parser.add_argument(
         "--origin",
@@ -94,7 +112,7 @@ def _merchant_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
             _terms(parser)
         if name == "rotate-secret":
             parser.add_argument(
-                "--old-lives-hours", type=int, default=24, metavar="N", help="hours (default 24)"
+                "--old-lives-hours", type=_hours, default=24, metavar="N", help="hours (default 24)"
             )
 
 
@@ -168,11 +186,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         code: int = options.command(options)
+        sys.stdout.flush()
     except KNOWN as problem:
         print(f"cuota: {problem}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
+        # Python flushes once more at its end; let that go nowhere instead of failing again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except LOST as problem:
+        print(f"cuota: The database went away: {problem}. Try again.", file=sys.stderr)
         return 1
     return code

@@ -170,7 +170,7 @@ def sandbox_complete(options: argparse.Namespace) -> int:
         address = walk(options.redirect_url, options.outcome)
     except httpx.HTTPError as problem:
         raise CannotWalk(f"The checkout cannot be reached: {problem}.") from None
-    except httpx.InvalidURL as problem:
+    except (httpx.InvalidURL, ValueError) as problem:
         raise CannotWalk(f"The redirectUrl is not an address: {problem}.") from None
     _print(options, {"outcome": options.outcome, "url": address}, [address])
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
 import os
 import re
@@ -11,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 SECRET_BYTES = 32
 
@@ -80,9 +79,25 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
     return read
 
 
+def _split(text: str) -> SplitResult | None:
+    """The parts of an address; None where it is none, down to its port."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts
+
+
 def _address(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+    parts = _split(text)
+    if (
+        parts is None
+        or parts.scheme not in {"http", "https"}
+        or not parts.hostname
+        or parts.query
+        or parts.fragment
+    ):
         raise ValueError("must be an http or https address such as https://pay.example.com")
     if parts.username or parts.password:
         raise ValueError("must not carry a user name or password")
@@ -90,7 +105,8 @@ def _address(text: str) -> str:
 
 
 def _database(text: str) -> str:
-    if urlsplit(text).scheme not in {"postgres", "postgresql"}:
+    parts = _split(text)
+    if parts is None or parts.scheme not in {"postgres", "postgresql"}:
         raise ValueError("must be a PostgreSQL address such as postgresql://user:password@host:5432/cuota")
     return text
 
@@ -98,11 +114,18 @@ def _database(text: str) -> str:
 def _secret(text: str) -> bytes:
     try:
         key = base64.b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:
         key = b""
     if len(key) != SECRET_BYTES or len(set(key)) < 8:
         raise ValueError("must be 32 random bytes in base64; make one with: openssl rand -base64 32")
     return key
+
+
+def _picture(text: str) -> Path:
+    path = Path(text)
+    if path.suffix.lower() not in {".svg", ".png"} or not path.is_file():
+        raise ValueError("must be the path of an SVG or PNG file that is there")
+    return path
 
 
 def _accent(text: str) -> str:
@@ -147,7 +170,7 @@ SETTINGS = (
     Setting("CUOTA_POOL_SIZE", "database connections of each worker process", "16", _whole(1, 200)),
     Setting("CUOTA_BRAND_NAME", "the name that consumers see", "Pay in four", _words),
     Setting("CUOTA_BRAND_ACCENT", "the accent colour of the pages", "#0B6E63", _accent),
-    Setting("CUOTA_BRAND_LOGO", "path of an SVG or PNG file shown beside the name", "none", Path),
+    Setting("CUOTA_BRAND_LOGO", "path of an SVG or PNG file shown beside the name", "none", _picture),
     Setting("CUOTA_LOG_LEVEL", "debug, info, warning or error", "info", _LEVELS),
 )  # fmt: skip
 

@@ -92,14 +92,14 @@ async def _serve(settings: config.Settings, listener: socket.socket, *, backgrou
 
 
 async def _watch_parent(server: uvicorn.Server) -> None:
-    parent = os.getppid()
+    parent = int(sys.argv[3])
     while os.getppid() == parent:  # noqa: ASYNC110 - a process's end sets no event here
         await asyncio.sleep(PARENT_CHECK_SECONDS)
     server.should_exit = True
 
 
 def main() -> int:
-    """`python -m cuota.process FD`: settings come from the environment, as the parent read them."""
+    """`python -m cuota.process FD LISTEN PARENT`: settings come from the environment, as the parent read them."""
     listener = socket.socket(fileno=int(sys.argv[1]))
     settings = config.load(listen=sys.argv[2])
     set_up_logging(settings.log_level)

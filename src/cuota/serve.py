@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -16,8 +17,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import FrameType
+from typing import Any
 
 import httpx
+from prometheus_client import multiprocess
 
 from cuota import config, runtime
 from cuota.db.embedded import EmbeddedFailed, open_embedded
@@ -25,6 +28,7 @@ from cuota.db.embedded import EmbeddedFailed, open_embedded
 READY_SECONDS = 30.0
 STOP_SECONDS = 9.5
 CHECK_SECONDS = 0.5
+LEFT_BEHIND_SECONDS = 4.0
 
 
 class CannotServe(Exception):  # noqa: N818 - the fact that ends the command
@@ -43,7 +47,9 @@ class Serving:
 
     def start_worker(self) -> None:
         """Start one more worker on the shared socket."""
-        command = [sys.executable, "-m", "cuota.process", str(self.listener.fileno()), self.listen]
+        # Our process id goes along: should we be killed while it starts, it must not take another for its parent.
+        descriptor = str(self.listener.fileno())
+        command = [sys.executable, "-m", "cuota.process", descriptor, self.listen, str(os.getpid())]
         self.workers.append(subprocess.Popen(command, pass_fds=[self.listener.fileno()]))  # noqa: S603
 
     def stop(self) -> None:
@@ -69,13 +75,27 @@ def _on_signal(_number: int, _frame: FrameType | None) -> None:
     raise _Stop
 
 
+def _bind(listener: socket.socket, host: str, port: int) -> None:
+    """Bind, waiting for the workers of a killed parent: they leave by themselves within seconds."""
+    until = time.monotonic() + LEFT_BEHIND_SECONDS
+    while True:
+        try:
+            listener.bind((host, port))
+        except OSError as problem:
+            if problem.errno != errno.EADDRINUSE or time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+        else:
+            return
+
+
 def bind(host: str, port: int) -> socket.socket:
     """The listening socket; raises CannotServe naming what stands in the way."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((host, port))
+        _bind(listener, host, port)
         listener.listen(2048)
     except OSError as problem:
         listener.close()
@@ -101,7 +121,7 @@ def serve(
         try:
             stack.enter_context(_metrics_folder())
             where = stack.enter_context(runtime.database(settings))
-            asyncio.run(runtime.migrated(settings, where))
+            asyncio.run(_prepared(settings, where))
             serving = Serving(settings, listener, listen)
             stack.callback(serving.stop)
             for _ in range(workers):
@@ -125,6 +145,13 @@ def serve(
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
     return 0
+
+
+async def _prepared(settings: config.Settings, where: dict[str, Any]) -> None:
+    """Migrate, and meet a wrong secret key or rail here: told in one line, once, and not by each worker."""
+    await runtime.migrated(settings, where)
+    async with runtime.opened(settings, where, pool_size=1):
+        pass
 
 
 @contextlib.contextmanager
@@ -158,6 +185,8 @@ def _keep_running(serving: Serving) -> None:
         for worker in list(serving.workers):
             if worker.poll() is not None:
                 serving.workers.remove(worker)
+                # Its gauges would count for ever.
+                multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
                 serving.start_worker()
         if serving.settings.database_url is None:
             with contextlib.suppress(EmbeddedFailed):

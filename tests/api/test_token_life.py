@@ -49,9 +49,7 @@ async def test_the_old_secret_ends_when_its_time_is_over(merchant: Merchant) -> 
 
 
 async def test_a_rotated_secret_ends_no_token(merchant: Merchant) -> None:
-    await manage_merchants.rotate_secret(
-        merchant.service.context, str(merchant.merchant_id), timedelta(0)
-    )
+    await manage_merchants.rotate_secret(merchant.service.context, str(merchant.merchant_id), timedelta(0))
     assert (await merchant.http.get("/configuration")).status_code == 200
 
 

@@ -6,8 +6,8 @@ import hashlib
 from datetime import date
 
 import pytest
-from core.values import TODAY
 
+from core.values import TODAY
 from cuota.core.agreement import Agreement, agreement, day
 from cuota.core.consumer import Address, Profile
 from cuota.core.finance import terms
@@ -27,7 +27,10 @@ def _write(amount: int = 10_003, fee: int = 0, **other: object) -> Agreement:
 def test_it_names_every_payment_with_its_date() -> None:
     text = _write().text
     assert "You pay $100.03 in 4 payments" in text
-    assert "$25.01 on Sat 21 Nov 2026; $25.01 on Sat 5 Dec 2026; $25.01 on Sat 19 Dec 2026; $25.00 on Sat 2 Jan 2027" in text
+    assert (
+        "$25.01 on Sat 21 Nov 2026; $25.01 on Sat 5 Dec 2026; $25.01 on Sat 19 Dec 2026; $25.00 on Sat 2 Jan 2027"
+        in text
+    )
 
 
 def test_it_names_the_parties_and_the_days_that_an_authorization_holds() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from core.values import MOVEMENT, NOW, approved, asked, created, held
 
+from core.values import MOVEMENT, NOW, approved, asked, created, held
 from cuota.core.capture import capture
 from cuota.core.ledger import Account
 from cuota.core.movement import Kind

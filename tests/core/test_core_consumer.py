@@ -6,7 +6,17 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from cuota.core.consumer import STATES, ZONES, Address, Profile, is_email, is_name, is_us_number, typed_number, zone_of
+from cuota.core.consumer import (
+    STATES,
+    ZONES,
+    Address,
+    Profile,
+    is_email,
+    is_name,
+    is_us_number,
+    typed_number,
+    zone_of,
+)
 
 
 @pytest.mark.parametrize("number", ["2125550100", "9899999999", "2002000000"])
@@ -33,14 +43,28 @@ def test_a_number_as_people_type_it_is_reduced_to_its_digits(typed: str) -> None
     assert typed_number(typed) == "2125550100"
 
 
-@pytest.mark.parametrize("typed", ["112125550100", "+44 20 7946 0958", "٢١٢٥٥٥٠١٠٠", "212-555-010x", "22125550100"])
+@pytest.mark.parametrize(
+    "typed", ["112125550100", "+44 20 7946 0958", "٢١٢٥٥٥٠١٠٠", "212-555-010x", "22125550100"]
+)
 def test_what_is_no_us_number_stays_none_after_the_typing_is_tidied(typed: str) -> None:
     assert not is_us_number(typed_number(typed))
 
 
 @pytest.mark.parametrize(
     "name",
-    ["José", "Jose\u0301", "Anne-Marie", "de la Cruz", "Nguyễn", "李小龍", "Ольга", "محمد", "अनिल कुमार", "Ng", "Þór"],
+    [
+        "José",
+        "Jose\u0301",
+        "Anne-Marie",
+        "de la Cruz",
+        "Nguyễn",
+        "李小龍",
+        "Ольга",
+        "محمد",
+        "अनिल कुमार",
+        "Ng",
+        "Þór",
+    ],
 )
 def test_a_name_has_letters_of_any_script_spaces_and_dashes(name: str) -> None:
     assert is_name(name)
@@ -58,7 +82,8 @@ def test_anything_but_letters_spaces_and_dashes_is_no_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "email", ["a@b.co", "jordan.rivera+pay@mail.example", "o'hara@x-y.example", "A_b@sub.mail.example", "1@2.com"]
+    "email",
+    ["a@b.co", "jordan.rivera+pay@mail.example", "o'hara@x-y.example", "A_b@sub.mail.example", "1@2.com"],
 )
 def test_a_mailbox_at_a_domain_with_a_dot_is_an_email(email: str) -> None:
     assert is_email(email)

@@ -6,12 +6,20 @@ from decimal import ROUND_HALF_UP, Decimal, localcontext
 from fractions import Fraction
 
 import pytest
-from core.values import TODAY
 
+from core.values import TODAY
 from cuota.core.finance import terms
 from cuota.core.installment import schedule
 
-CASES = [(10_000, 400), (10_000, 1), (200_000, 9999), (10_003, 777), (100, 3), (50_040, 2502), (10_000, 10_000)]
+CASES = [
+    (10_000, 400),
+    (10_000, 1),
+    (200_000, 9999),
+    (10_003, 777),
+    (100, 3),
+    (50_040, 2502),
+    (10_000, 10_000),
+]
 
 
 def _newton(financed: int, payments: list[int]) -> Decimal:
@@ -27,7 +35,9 @@ def _newton(financed: int, payments: list[int]) -> Decimal:
         x = step
     percent = (1 / x - 1) * 26 * 100
     with localcontext(prec=50):
-        return (Decimal(percent.numerator) / Decimal(percent.denominator)).quantize(Decimal("0.01"), ROUND_HALF_UP)
+        return (Decimal(percent.numerator) / Decimal(percent.denominator)).quantize(
+            Decimal("0.01"), ROUND_HALF_UP
+        )
 
 
 @pytest.mark.parametrize(("amount", "fee"), CASES)

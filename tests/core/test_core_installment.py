@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
-from core.values import TODAY, charge_id, plan
 
+from core.values import TODAY, charge_id, plan
 from cuota.core.installment import cut, schedule, total
 
 

@@ -44,7 +44,14 @@ def test_eighteen_digits_are_read_exactly(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["1234567890123456789", "12345678901234567.89", "123456789012345678.9", "1e18", "1e999999999", "9" * 5000],
+    [
+        "1234567890123456789",
+        "12345678901234567.89",
+        "123456789012345678.9",
+        "1e18",
+        "1e999999999",
+        "9" * 5000,
+    ],
 )
 def test_nineteen_digits_are_refused(text: str) -> None:
     with pytest.raises(BadAmount, match="18 digits"):
@@ -63,7 +70,24 @@ def test_trailing_zeros_are_not_decimal_places_however_many() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["", " 1", "1 ", "+1", "01", ".5", "5.", "1e1", "1,000.00", "0x10", "1_000", "NaN", "Infinity", "$1", "١", "1\n"],
+    [
+        "",
+        " 1",
+        "1 ",
+        "+1",
+        "01",
+        ".5",
+        "5.",
+        "1e1",
+        "1,000.00",
+        "0x10",
+        "1_000",
+        "NaN",
+        "Infinity",
+        "$1",
+        "١",
+        "1\n",
+    ],
 )
 def test_a_string_that_is_no_plain_decimal_is_refused(value: str) -> None:
     with pytest.raises(BadAmount, match="plain decimal"):
@@ -128,5 +152,7 @@ def test_the_first_parts_of_a_split_are_one_cent_larger(total: int, parts: list[
         (3, 1, 2, 2),
     ],
 )
-def test_a_share_is_rounded_half_up_and_exact_at_both_ends(whole: int, part: int, total: int, expected: int) -> None:
+def test_a_share_is_rounded_half_up_and_exact_at_both_ends(
+    whole: int, part: int, total: int, expected: int
+) -> None:
     assert money.share(whole, part, total) == expected

@@ -7,8 +7,8 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from core.values import NOW, approved, created
 
+from core.values import NOW, approved, created
 from cuota.core.order import EDGES, LOOK_UP_AFTER, Final, PaymentState, Status, balances, edge
 
 MOVES = ("approve", "decline", "leave", "lapse")
@@ -27,7 +27,9 @@ def test_there_are_four_order_states_and_never_a_fifth() -> None:
         ("lapse", "Abandoned", "order.abandoned"),
     ],
 )
-def test_a_created_order_goes_where_the_table_says_and_writes_its_event(move: str, after: str, event: str) -> None:
+def test_a_created_order_goes_where_the_table_says_and_writes_its_event(
+    move: str, after: str, event: str
+) -> None:
     found = edge(Status.CREATED, move)
     assert (found.after, found.event) == (after, event)
 

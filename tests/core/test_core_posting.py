@@ -5,8 +5,8 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from core.values import held
 
+from core.values import held
 from cuota.core import posting
 from cuota.core.ledger import Account, Transfer, balance
 
@@ -16,7 +16,11 @@ CLEARING, DUE, FEES, BANK = "card_clearing", "consumer_refund_due", "plan_fees",
 
 # The table: recipe, what it is called in the ledger, and its (debit, credit, cents).
 TABLE = [
-    (posting.authorization(CAUSE, 100, 4), "authorization", [(RECEIVABLE, UNCAPTURED, 100), (RECEIVABLE, FEES, 4)]),
+    (
+        posting.authorization(CAUSE, 100, 4),
+        "authorization",
+        [(RECEIVABLE, UNCAPTURED, 100), (RECEIVABLE, FEES, 4)],
+    ),
     (posting.installment_paid(CAUSE, 26), "installment_paid", [(CLEARING, RECEIVABLE, 26)]),
     (posting.capture(CAUSE, 30), "capture", [(UNCAPTURED, PAYABLE, 30)]),
     (posting.void(CAUSE, 20, 5), "void", [(UNCAPTURED, RECEIVABLE, 20), (UNCAPTURED, DUE, 5)]),
@@ -73,7 +77,7 @@ def test_a_balance_is_debits_less_credits() -> None:
     assert balance(rows, Account.LOSSES) == 0
 
 
-def test_an_order_paid_captured_refunded_and_paid_out_leaves_every_account_empty() -> None:
+def test_at_the_end_of_an_order_only_what_went_through_to_the_merchants_bank_is_left() -> None:
     rows = [
         *posting.authorization(CAUSE, 100, 4), *posting.installment_paid(CAUSE, 104), *posting.capture(CAUSE, 100),
         *posting.refund(CAUSE, 0, 60), *posting.payout(CAUSE, 40), *posting.fee_returned(CAUSE, 0, 4),

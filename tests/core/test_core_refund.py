@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from core.values import MOVEMENT, NOW, after, approved, asked, charge_id, created, held, ids, plan, to_cards
 
+from core.values import MOVEMENT, NOW, after, approved, asked, charge_id, created, held, ids, plan, to_cards
 from cuota.core.installment import Installment
 from cuota.core.ledger import Account
 from cuota.core.movement import Kind
@@ -56,7 +56,12 @@ def test_golden_200_with_a_fee_of_8_returns_the_fee_pro_rata() -> None:
     outcome = _refund(_captured(20_000, 800), agreed, 16_000)
     # 80 % of the order takes 6.40 of the fee: 6.00 of it unpaid, 0.40 paid with the first installment.
     assert outcome.order.fee_returned == 640
-    assert [(item.amount, item.fee) for item in after(agreed, outcome)] == [(4000, 160), (0, 0), (0, 0), (0, 0)]
+    assert [(item.amount, item.fee) for item in after(agreed, outcome)] == [
+        (4000, 160),
+        (0, 0),
+        (0, 0),
+        (0, 0),
+    ]
     assert to_cards(outcome) == {charge_id(1): 1040}
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from core.values import MOVEMENT, NOW, after, approved, asked, charge_id, created, held, ids, plan, to_cards
 
+from core.values import MOVEMENT, NOW, after, approved, asked, charge_id, created, held, ids, plan, to_cards
 from cuota.core.installment import total
 from cuota.core.ledger import Account
 from cuota.core.movement import Kind

@@ -52,7 +52,9 @@ def plan(amount: int = 10_000, fee: int = 0, paid: Iterable[int] = (1,)) -> list
     """The agreed schedule with some installments paid, each by a charge of its own."""
     done = set(paid)
     agreed = schedule(amount, fee, TODAY)
-    return [replace(item, charge_id=charge_id(item.number)) if item.number in done else item for item in agreed]
+    return [
+        replace(item, charge_id=charge_id(item.number)) if item.number in done else item for item in agreed
+    ]
 
 
 def asked(kind: Kind, amount: int, reference: str = "ref-1") -> Asked:

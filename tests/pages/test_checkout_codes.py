@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from uuid import UUID
 
 from beside import beside
@@ -77,17 +78,16 @@ async def test_outside_the_sandbox_one_number_gets_twelve_codes_an_hour_from_all
 ) -> None:
     context = service.context
     production = beside(context, service.clock, settings=replace(context.settings, environment="production"))
-    refused = []
+    if (now := datetime.now(UTC)).minute == 59 and now.second >= 50:
+        await asyncio.sleep(60 - now.second)  # the limit is by the hour on the clock: not across its end
+    said = []
     for _ in range(3):
         async with production.client() as http:
             visitor = Visitor(http)
             await visitor.open((await merchant.create())["redirectUrl"])
-            page = await visitor.send("phone", phone="917 555 0104")
-            for _ in range(4):
-                refused.append("Too many codes were asked for." in page.text)
-                page = await visitor.send("phone" if refused[-1] else "resend", phone="917 555 0104")
-            refused.append("Too many codes were asked for." in page.text)
-    assert refused == [False] * 12 + [True] * 3
+            said.append((await visitor.send("phone", phone="917 555 0104")).text)
+            said.extend([(await visitor.send("resend")).text for _ in range(4)])
+    assert ["Too many codes were asked for." in text for text in said] == [False] * 12 + [True] * 3
 
 
 async def test_a_code_opens_only_the_browser_that_asked_for_it(

@@ -157,6 +157,9 @@ async def test_a_cost_is_shown_from_the_first_page_on(merchant: Merchant, visito
         (await merchant.create("100.00", merchantFeeForPaymentPlan="5.00"))["redirectUrl"]
     )
     assert "Finance charge $5.00" in page.text
+    assert (
+        page.text.count("Finance charge") == 1
+    )  # with the plan, not among what adds up to the order's total
     assert "$26.25" in page.text
     assert "No interest" not in page.text
 

@@ -74,6 +74,7 @@ async def test_the_link_of_a_finished_order_answers_410_in_another_browser_and_t
         await own.send("leave")
     page = await other.open(order["redirectUrl"])
     assert (page.status, page.heading) == (410, "This payment is finished")
+    assert "pay again" not in page.text
     assert merchant.name not in page.answer.text
     assert (await own.open(order["redirectUrl"])).outcome == ending
 

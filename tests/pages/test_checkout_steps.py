@@ -171,6 +171,17 @@ async def test_details_that_are_wrong_are_all_named_at_once_and_kept(
     }  # fmt: skip
 
 
+async def test_the_summary_lists_errors_in_the_order_of_the_fields(
+    merchant: Merchant, visitor: Visitor
+) -> None:
+    await visitor.until("details", await merchant.create())
+    page = await visitor.send("details", **dict.fromkeys(DETAILS_ASKED, ""))
+    assert re.findall(r'<a href="#(\w+)">', page.answer.text) == list(DETAILS_ASKED)
+
+
+DETAILS_ASKED = ("given_names", "surname", "email", "address_line1", "city", "state", "postcode")
+
+
 async def test_a_card_that_was_mistyped_is_asked_for_again_and_never_shown_again(
     merchant: Merchant, visitor: Visitor
 ) -> None:

@@ -90,7 +90,7 @@ def is_us_number(text: str) -> bool:
 
 def typed_number(text: str) -> str:
     """What a person types as a US number, reduced to its digits: a leading +1 or 1 and punctuation go."""
-    digits = re.sub(r"[\s().+-]", "", text, flags=re.ASCII)
+    digits = re.sub(r"[\s()\[\].+-]", "", text, flags=re.ASCII)
     return digits[1:] if len(digits) == 11 and digits.startswith("1") else digits
 
 

@@ -22,6 +22,8 @@ UPDATE card_refunds r SET try_at = $3 FROM (
     AND r.try_at <= $2
 RETURNING r.merchant_id, r.order_id, r.card_refund_id, r.charge_id, r.amount, r.tries
 """
+_STILL_PENDING = """SELECT 1 FROM card_refunds
+    WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending'"""
 _AGAIN = """UPDATE card_refunds SET try_at = $4, tries = least(tries + 1, 1000), reason = $5
     WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending'"""
 
@@ -63,6 +65,12 @@ async def claim_refunds(session: Session, now: datetime, limit: int) -> list[Due
         for merchant in merchants
         for row in await session.fetch(_CLAIM, merchant["merchant_id"], now, now + LEASE, limit)
     ]
+
+
+async def still_pending(session: Session, due: DueRefund) -> bool:
+    """Whether nobody has recorded the rail's answer yet."""
+    row = await session.fetchrow(_STILL_PENDING, due.merchant_id, due.order_id, due.card_refund_id)
+    return row is not None
 
 
 async def try_again(session: Session, due: DueRefund, at: datetime, reason: str) -> None:

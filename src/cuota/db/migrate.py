@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from importlib import resources
 
-from cuota.db.pool import Connection, UnsafeDatabase, require_durable
+import asyncpg
+
+from cuota.db.pool import LOST, Connection, UnsafeDatabase, require_durable
 
 # Any constant that nothing else uses: every migrating process of one database waits for the same lock.
 LOCK = 0x43756F7461
@@ -35,24 +37,39 @@ async def migrate(connection: Connection, environment: str) -> list[str]:
         await connection.execute("SET client_min_messages = warning")
         await connection.execute(_TABLE)
         done = {row["name"] for row in await connection.fetch("SELECT name FROM migrations")}
-        ours = files()
-        unknown = done - {name for name, _ in ours}
-        if unknown:
-            newest = max(unknown)
-            raise UnsafeDatabase(
-                f"The database is newer than this program (it has {newest}). Start the newer release."
-            )
-        applied = []
-        for name, sql in ours:
-            if name not in done:
-                async with connection.transaction():
-                    await connection.execute(sql)
-                    await connection.execute("INSERT INTO migrations (name) VALUES ($1)", name)
-                applied.append(name)
-        await _claim(connection, environment)
-        return applied
+        return await _apply(connection, done, environment)
+    except LOST:
+        raise
+    except asyncpg.PostgresError as problem:
+        # Tables of somebody else's, missing rights, a lock that is held: said in the database's own words.
+        raise UnsafeDatabase(
+            f"The database cannot be migrated: {problem}. Give Cuota a database of its own: CUOTA_DATABASE_URL."
+        ) from problem
     finally:
-        await connection.execute("SELECT pg_advisory_unlock($1)", LOCK)
+        if not connection.is_closed():
+            await connection.execute("SELECT pg_advisory_unlock($1)", LOCK)
+
+
+async def _apply(connection: Connection, done: set[str], environment: str) -> list[str]:
+    ours = files()
+    unknown = done - {name for name, _ in ours}
+    if unknown:
+        newest = max(unknown)
+        raise UnsafeDatabase(
+            f"The database is newer than this program (it has {newest}). Start the newer release."
+        )
+    if done:
+        # Before anything is changed: it may be another environment's.
+        await _claim(connection, environment)
+    applied = []
+    for name, sql in ours:
+        if name not in done:
+            async with connection.transaction():
+                await connection.execute(sql)
+                await connection.execute("INSERT INTO migrations (name) VALUES ($1)", name)
+            applied.append(name)
+    await _claim(connection, environment)
+    return applied
 
 
 async def _claim(connection: Connection, environment: str) -> None:

@@ -25,6 +25,8 @@ SESSION = {
 LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    # The driver's own state machine, used between a server's last word on an idle session and its end.
+    asyncpg.InternalClientError,
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
@@ -60,7 +62,7 @@ class Pool:
             raise unavailable(
                 "The service is busy and did not start on this request. Try again shortly."
             ) from None
-        except GONE:
+        except (*GONE, asyncpg.TooManyConnectionsError):
             raise unavailable(
                 "The database cannot be reached; nothing was applied. Try again shortly."
             ) from None

@@ -35,7 +35,8 @@ class Vault:
         """Decrypt; raise WrongKey for another key, another owner, or a changed byte."""
         try:
             return self._cipher.decrypt(stored[:_NONCE], stored[_NONCE:], bound_to.encode()).decode()
-        except InvalidTag:
+        except (InvalidTag, ValueError):
+            # ValueError: it was cut short.
             raise WrongKey("CUOTA_SECRET_KEY is not the key that this database was written with.") from None
 
     def hash(self, use: str, text: str) -> bytes:

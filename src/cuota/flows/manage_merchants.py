@@ -109,7 +109,9 @@ async def find_merchant(context: Context, name_or_id: str) -> Merchant:
     try:
         found = await merchants.read(context.pool, UUID(name_or_id))
     except ValueError:
-        found = await merchants.read_by_name(context.pool, name_or_id)
+        # What cannot be printed can be no name, and perhaps not even be sent to the database.
+        printable = name_or_id.isprintable()
+        found = await merchants.read_by_name(context.pool, name_or_id) if printable else None
     if found is None:
         raise BadMerchant(f"There is no merchant {name_or_id}. `cuota merchant list` shows them all.")
     return found

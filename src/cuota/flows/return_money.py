@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 
 from cuota.core.card_refund import settle_card_refund
 from cuota.core.outcome import CardRefund, Outcome
+from cuota.core.refusal import Refused
 from cuota.db import charges, orders
 from cuota.db.charges import DueRefund
 from cuota.db.orders import Found, Session
@@ -15,13 +17,26 @@ from cuota.rails.card import RailUnavailable
 
 BATCH = 50
 LONGEST_WAIT = timedelta(hours=1)
+log = logging.getLogger("cuota.work")
+
+
+class _SettledAlready(Exception):  # noqa: N818 - a fact: by a save whose answer was lost, or by another worker
+    pass
 
 
 async def return_money(context: Context) -> int:
     """Work off what is due; answers how many were claimed."""
     claimed = await charges.claim_refunds(context.pool, context.now(), BATCH)
     for due in claimed:
-        await _return_one(context, due)
+        try:
+            await _return_one(context, due)
+        except Refused as busy:
+            log.warning(
+                "card refund waits", extra={"facts": {"orderId": str(due.order_id), "code": busy.code}}
+            )
+        except Exception:
+            # One that cannot be settled holds up no other; its lease ends, and it is asked for again.
+            log.exception("card refund failed", extra={"facts": {"orderId": str(due.order_id)}})
     return len(claimed)
 
 
@@ -37,9 +52,16 @@ async def _return_one(context: Context, due: DueRefund) -> None:
     reason = None if answer.approved else answer.reason or "declined"
 
     async def read(session: Session) -> Found | None:
-        return await orders.read_with_plan(session, due.merchant_id, due.order_id)
+        found = await orders.read_with_plan(session, due.merchant_id, due.order_id)
+        # Asked after the order was read: who settles it meanwhile makes that version stale.
+        if not await charges.still_pending(session, due):
+            raise _SettledAlready
+        return found
 
     def decide(found: Found) -> Outcome:
         return settle_card_refund(found.order, asked, reason, context.now())
 
-    await settle(context, due.merchant_id, due.order_id, read, decide)
+    try:
+        await settle(context, due.merchant_id, due.order_id, read, decide)
+    except _SettledAlready:
+        return

@@ -63,11 +63,14 @@ async def charge_card(
     return await _record(context, merchant_id, order_id, charge, first_day, answer)
 
 
-async def finish_charge(context: Context, merchant_id: UUID, order_id: UUID) -> None:
-    """The worker's way: a charge whose answer was lost is looked up, and asked for again only under its own key."""
+async def finish_charge(context: Context, merchant_id: UUID, order_id: UUID) -> bool:
+    """The worker's way: a charge whose answer was lost is looked up, and asked for again only under its own key.
+
+    False where the rail has no answer yet.
+    """
     pending = await charges.pending(context.pool, merchant_id, order_id)
     if pending is None:
-        return
+        return True
     charge = pending.charge
     try:
         answer = await context.rails.card.find_charge(charge.charge_id)
@@ -76,7 +79,8 @@ async def finish_charge(context: Context, merchant_id: UUID, order_id: UUID) -> 
         else:
             await _record(context, merchant_id, order_id, charge, pending.first_day, answer)
     except (RailUnavailable, ends.Charging):
-        return
+        return False
+    return True
 
 
 async def _record(

@@ -22,8 +22,7 @@ async def settle_due_orders(context: Context) -> int:
     settled = 0
     for merchant_id, order_id in await orders.due(context.pool, context.now(), BATCH):
         try:
-            await _settle_one(context, merchant_id, order_id)
-            settled += 1
+            settled += await _settle_one(context, merchant_id, order_id)
         except Refused as busy:
             log.warning("order waits", extra={"facts": {"orderId": str(order_id), "code": busy.code}})
         except Exception:
@@ -32,13 +31,15 @@ async def settle_due_orders(context: Context) -> int:
     return settled
 
 
-async def _settle_one(context: Context, merchant_id: UUID, order_id: UUID) -> None:
+async def _settle_one(context: Context, merchant_id: UUID, order_id: UUID) -> bool:
+    """False where it is still due: the loop rests before it asks the rail again."""
     found = await orders.read_with_plan(context.pool, merchant_id, order_id)
     if found is None:
-        return
+        return False
     if found.order.charging is not None:
-        await finish_charge(context, merchant_id, order_id)
-    elif found.order.status is Status.CREATED:
+        return await finish_charge(context, merchant_id, order_id)
+    if found.order.status is Status.CREATED:
         await lapse_order(context, merchant_id, order_id)
     else:
         await expire_authorization(context, merchant_id, order_id)
+    return True

@@ -31,7 +31,10 @@ ADDRESS: dict[str, tuple[Check, bool]] = {
 }
 
 
-def _price(value: Any) -> Any:
+def _quantity(value: Any) -> Any:
+    # Only amounts may come as text.
+    if isinstance(value, str):
+        raise wrong_type("a number")
     return number(value)
 
 
@@ -39,8 +42,8 @@ ITEM: dict[str, Check] = {
     "description": DESCRIPTION,
     "name": text(0, 1000),
     "sku": text(0, 100),
-    "quantity": number,
-    "price": _price,
+    "quantity": _quantity,
+    "price": number,
 }
 
 
@@ -157,7 +160,8 @@ def _merchant(reader: Reader, body: dict[str, Any], *, https_only: bool) -> dict
 
 
 def _metadata(value: Any) -> dict[str, str]:
-    entries = as_object(value)
+    # null is the same as absent, here too.
+    entries = {key: entry for key, entry in as_object(value).items() if entry is not None}
     if len(entries) > MOST_METADATA:
         raise WrongField("too_long", f"must have at most {MOST_METADATA} keys")
     check = text(0, 500, lines=True)

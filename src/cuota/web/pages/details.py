@@ -7,6 +7,10 @@ import re
 from cuota.core.consumer import STATES, Address, Profile, is_email, is_name
 from cuota.flows.checkout import Problem
 
+FIELDS = (
+    "given_names", "surname", "email", "address_line1", "address_line2", "city", "state", "postcode",
+)  # fmt: skip
+
 
 def read_details(form: dict[str, str]) -> Profile:
     """A profile from the form; raises Problem with every field that is wrong."""
@@ -32,7 +36,8 @@ def read_details(form: dict[str, str]) -> Profile:
     if not is_email(profile.email):
         errors["email"] = "Enter an e-mail address such as name@example.com."
     if errors:
-        raise Problem(errors)
+        # In the order of the fields on the page, as the summary lists them.
+        raise Problem({name: errors[name] for name in FIELDS if name in errors})
     return profile
 
 

@@ -84,6 +84,9 @@ def problem(
         "sandbox": service_of(request).settings.sandbox,
         "headline": headline,
         "text": text,
+        # A link that is over stays over; what broke, or a page left open for too long, may work now.
+        "advice": back is None and status != 410,
+        "again": status == 403 or status >= 500,
         "return_url": back[0] if back else None,
         "return_label": back[1] if back else None,
     }

@@ -79,14 +79,14 @@ def _line_amount(item: dict[str, Any], currency: str) -> str:
     return money.shown(int((exact * 100).to_integral_value(ROUND_HALF_UP)), currency)
 
 
-def _charges(document: dict[str, Any], fee: int, currency: str) -> list[dict[str, str]]:
+def _charges(document: dict[str, Any], currency: str) -> list[dict[str, str]]:
+    """What is part of the order's total; a fee for the plan is not, and stands with the plan."""
     named = (("Shipping", document["shippingAmount"]), ("Tax", document["taxAmount"]))
-    charges = [
+    return [
         {"label": label, "amount": money.shown(int(Decimal(amount) * 100), currency)}
         for label, amount in named
         if amount is not None and Decimal(amount)
     ]
-    return charges + ([{"label": "Finance charge", "amount": money.shown(fee, currency)}] if fee else [])
 
 
 def common(
@@ -110,7 +110,7 @@ def common(
         "notice": None,
         "values": {},
         "lines": _lines(document, order.currency),
-        "charges": _charges(document, order.fee, order.currency),
+        "charges": _charges(document, order.currency),
     }
 
 

@@ -1,0 +1,59 @@
+"""Broken HTTP on a raw socket: what the server refuses before there is a request (rows H01, H02, H04)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import pytest
+
+from makers import Merchant, Running
+
+HEAD = b"POST /order HTTP/1.1\r\nHost: x\r\n"
+SMUGGLED: dict[str, bytes] = {
+    "two lengths": HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}x",
+    "length -1": HEAD + b"Content-Length: -1\r\n\r\n",
+    "length +5": HEAD + b"Content-Length: +5\r\n\r\nhello",
+    "length 5,5": HEAD + b"Content-Length: 5,5\r\n\r\nhello",
+    "length and chunked": HEAD + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "xchunked": HEAD + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "chunked twice": HEAD + b"Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
+    "space before colon": HEAD + b"X-A : b\r\n\r\n",
+    "folded header": HEAD + b"X-A: b\r\n c\r\nContent-Length: 0\r\n\r\n",
+    "NUL in a header": HEAD + b"X-A: b\0c\r\n\r\n",
+    "line feeds only": b"GET /health/live HTTP/1.1\nHost: x\n\n",
+}  # fmt: skip
+
+
+async def say(service: Running, content: bytes, *, to_the_end: bool) -> bytes:
+    """The first line of the answer; `to_the_end` waits until the server closes the connection."""
+    port = int(service.settings.public_url.rpartition(":")[2])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(content)
+        async with asyncio.timeout(10):
+            answer = await reader.read(-1) if to_the_end else await reader.readline()
+    finally:
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+    return answer.partition(b"\r\n")[0]
+
+
+@pytest.mark.parametrize("row", SMUGGLED)
+async def test_a_request_that_two_servers_could_read_differently_is_refused_and_the_connection_closed(
+    service: Running, row: str
+) -> None:
+    assert await say(service, SMUGGLED[row], to_the_end=True) == b"HTTP/1.1 400 Bad Request"
+
+
+@pytest.mark.parametrize("length", [262_145, 10_737_418_240])
+@pytest.mark.parametrize("expect", ["", "Expect: 100-continue\r\n"])
+async def test_a_body_declared_too_large_is_refused_before_it_is_sent(
+    merchant: Merchant, length: int, expect: str
+) -> None:
+    token = f"Authorization: {merchant.http.headers['authorization']}\r\nContent-Type: application/json\r\n"
+    head = HEAD.decode() + token + expect + f"Content-Length: {length}\r\n\r\n"
+    # Not a byte of the body goes out, and no 100 comes first.
+    first = await say(merchant.service, head.encode(), to_the_end=False)
+    assert first.startswith(b"HTTP/1.1 413 ")

@@ -1,0 +1,128 @@
+"""A real Chromium, and the shop on an origin of its own beside the service."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.async_api import Browser, Page, async_playwright
+
+from makers import Merchant, Running, make_merchant
+
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)
+PHONE = {"width": 375, "height": 812}
+OpenTab = Callable[..., Awaitable[Page]]
+
+
+@dataclass
+class Shop:
+    """The demo shop, and the merchant that it is."""
+
+    url: str
+    merchant: Merchant
+
+
+@pytest.fixture(scope="session")
+async def chromium() -> AsyncIterator[Browser]:
+    """Debian's Chromium. Without it these tests fail: a suite that passes without its browser proves nothing."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if path is None:
+        pytest.fail("Chromium is missing: `make test` installs it, or set CHROMIUM to its path.")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=path, args=FLAGS.split())
+        yield browser
+        await browser.close()
+
+
+@pytest.fixture(scope="session")
+async def shop(service: Running, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shop]:
+    """`python -m cuota_demo` against the service of this run, with a folder of its own."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    async with make_merchant(service, defer_funds_capture=True) as merchant:
+        environment = {
+            **os.environ,
+            "SHOP_API_URL": service.settings.public_url,
+            "SHOP_CLIENT_ID": merchant.client_id,
+            "SHOP_CLIENT_SECRET": merchant.client_secret,
+            "SHOP_AUDIENCE": service.settings.audience,
+            "SHOP_PUBLIC_URL": url,
+            "SHOP_DATA": str(tmp_path_factory.mktemp("shop")),
+        }
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "cuota_demo",
+            "--port",
+            str(port),
+            env=environment,
+            cwd=Path(__file__).parent,
+        )
+        await _answering(process, url)
+        yield Shop(url, merchant)
+        process.terminate()
+        await process.wait()
+
+
+async def _answering(process: asyncio.subprocess.Process, url: str) -> None:
+    async with httpx.AsyncClient(trust_env=False) as http:
+        for _ in range(300):
+            assert process.returncode is None, "the shop could not start; its reason stands above"
+            try:
+                await http.get(f"{url}/health")
+            except httpx.HTTPError:
+                await asyncio.sleep(0.05)
+            else:
+                return
+    raise AssertionError("the shop did not become ready")
+
+
+@pytest.fixture
+async def open_tab(chromium: Browser) -> AsyncIterator[OpenTab]:
+    """Opens tabs, each in a browser profile of its own; what the console complained about fails the test at its end.
+
+    Broken content policies are such complaints, and so is any script, style or picture that did not come.
+    """
+    complaints: list[str] = []
+
+    def heard(kind: str, text: str) -> None:
+        # A page that answers 4xx on purpose is noted by the browser too; a broken part of one is noted below.
+        if kind in {"error", "warning"} and "the server responded with a status of 4" not in text:
+            complaints.append(f"{kind}: {text}")
+
+    async with AsyncExitStack() as stack:
+
+        async def open_one(**options: Any) -> Page:
+            context = await chromium.new_context(**{"viewport": PHONE, **options})
+            stack.push_async_callback(context.close)
+            page = await context.new_page()
+            page.set_default_timeout(10_000)
+            page.on("console", lambda message: heard(message.type, message.text))
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on(
+                "response",
+                lambda answer: (
+                    complaints.append(f"{answer.status} {answer.url}")
+                    if answer.status >= 400 and answer.request.resource_type != "document"
+                    else None
+                ),
+            )
+            return page
+
+        yield open_one
+    assert complaints == []

@@ -1,0 +1,68 @@
+"""What a person does in the shop and in the checkout, with a mouse and a keyboard."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from playwright.async_api import Page
+
+from conftest import Shop
+from makers import Running
+
+CARD_THAT_PAYS = "4242424242424242"
+CARD_DECLINED = "4000000000000002"
+DETAILS = {
+    "given_names": "Jordan", "surname": "Rivera", "email": "jordan@mail.example", "address_line1": "1480 Mission Street",
+    "city": "San Francisco", "state": "CA", "postcode": "94103",
+}  # fmt: skip
+
+
+async def to_checkout(page: Page, shop: Shop, product: str = "Gooseneck Kettle") -> None:
+    """From the shelf over the basket to the first page of the checkout."""
+    await page.goto(shop.url)
+    await page.get_by_role("button", name=product).click()
+    await page.get_by_role("button", name="Continue to pay in four").click()
+    await page.get_by_label("Mobile phone number").wait_for()
+
+
+async def fill(page: Page, **fields: str) -> None:
+    """Give what the page asks for, and press its button."""
+    for name, value in fields.items():
+        field = page.locator(f"[name={name}]")
+        await (field.select_option(value) if name == "state" else field.fill(value))
+    await page.locator("form.ask button.primary").click()
+
+
+async def to_card(page: Page, **details: str) -> None:
+    """From the first page of the checkout to the last."""
+    await fill(page, phone="(212) 555-0142")
+    await fill(page, code="123456")
+    await fill(page, **{**DETAILS, **details})
+    await page.get_by_label("Card number").wait_for()
+
+
+async def card(page: Page, number: str = CARD_THAT_PAYS) -> None:
+    """Everything on the last page but the button."""
+    await page.get_by_label("Card number").fill(number)
+    await page.get_by_label("Expiry date").fill("12/39")
+    await page.get_by_label("Security code").fill("737")
+    await page.get_by_label("I have read and accept the payment agreement").check()
+
+
+async def press_pay(page: Page) -> None:
+    """The button that carries the amount."""
+    await page.get_by_role("button", name="Pay $").click()
+
+
+async def last_order(page: Page, shop: Shop) -> dict[str, Any]:
+    """The record of the order that this tab shows in the back office, by the provider's id of it."""
+    identifier = await page.locator("p.small", has_text="Order at the provider").locator("code").inner_text()
+    return await shop.merchant.read({"orderId": identifier})
+
+
+async def paid(service: Running, order_id: str) -> list[int]:
+    """What the simulated card network took for an order."""
+    sql = """SELECT s.amount FROM card_simulator.charges s JOIN charges c ON c.charge_id = s.key
+        WHERE c.order_id = $1 AND s.approved"""
+    return [row["amount"] for row in await service.context.pool.fetch(sql, UUID(order_id))]

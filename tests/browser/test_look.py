@@ -1,0 +1,241 @@
+"""Every page and state of checkout and shop: for everybody, on a phone, in the dark, with no motion, without a complaint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Page, expect
+from shopper import CARD_DECLINED, card, fill, press_pay, to_card, to_checkout
+
+from conftest import PHONE, OpenTab, Shop
+from makers import Running
+
+pytestmark = pytest.mark.browser
+
+
+class Inspector:
+    """Looks at a page as it stands; what it finds is told all together at the end."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.found: list[str] = []
+        self.seen: list[str] = []
+
+    async def look(self, state: str) -> None:
+        self.seen.append(state)
+        width = await self.page.evaluate("innerWidth")
+        if width < 1000:  # the same page on a wide window has nothing more for axe to say
+            await self._axe(state)
+        if await self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            self.found.append(f"{state}: wider than the window")
+
+    async def _axe(self, state: str) -> None:
+        for rule in (await Axe().run(self.page)).response["violations"]:
+            if rule["impact"] in {"serious", "critical"}:
+                self.found.append(f"{state}: {rule['id']}: {[node['html'] for node in rule['nodes']]}")
+
+
+LOOKS = pytest.mark.parametrize(
+    "look",
+    [
+        {"viewport": PHONE, "color_scheme": "light"},
+        {"viewport": PHONE, "color_scheme": "dark"},
+        {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light", "reduced_motion": "reduce"},
+    ],
+    ids=["phone", "phone in the dark", "wide without motion"],
+)
+
+
+@LOOKS
+async def test_every_state_of_the_checkout_is_accessible_and_fits(
+    open_tab: OpenTab, service: Running, shop: Shop, look: dict[str, Any]
+) -> None:
+    page = await open_tab(**look)
+    inspector = Inspector(page)
+    items = [
+        {"name": f"{'Unbreakable' * 20 if n == 0 else 'Peg'} {n}", "quantity": n, "price": "1.10"}
+        for n in range(40)
+    ]
+    order = await shop.merchant.create(
+        "1234.56", items=items, merchantFeeForPaymentPlan="50.00", taxAmount="8.10"
+    )
+    await page.goto(order["redirectUrl"])
+    await inspector.look("phone")
+    await page.get_by_text("Show 37 more items").click()
+    await fill(page, phone="12")
+    await inspector.look("phone, wrong")
+    await fill(page, phone="2125550142")
+    await inspector.look("code")
+    await fill(page, code="0")
+    await inspector.look("code, wrong")
+    await page.get_by_role("button", name="Send a new code").click()
+    await inspector.look("code, sent again")
+    await fill(page, code="123456")
+    await inspector.look("details")
+    await fill(page, surname="2")
+    await inspector.look("details, wrong")
+    await page.reload()
+    await page.goto(order["redirectUrl"])
+    await fill(page, given_names="Jordan", surname="Rivera", email="j@mail.example", address_line1="1 Main Street",
+               city="Springfield", state="NY", postcode="10001")  # fmt: skip
+    await page.get_by_text("Your order", exact=True).click()
+    await page.get_by_text("Sandbox test cards").click()
+    await inspector.look("pay, with a finance charge, unfolded")
+    await press_pay(page)
+    await inspector.look("pay, wrong")
+    await card(page, CARD_DECLINED)
+    await press_pay(page)
+    await inspector.look("pay, declined")
+    await card(page)
+    await press_pay(page)
+    await expect(page.get_by_role("heading", name="Your payment is complete")).to_be_visible()
+    await inspector.look("approved")
+    assert inspector.found == []
+    assert len(inspector.seen) == 11
+
+
+@LOOKS
+async def test_every_other_end_of_the_checkout_is_accessible_and_fits(
+    open_tab: OpenTab, service: Running, shop: Shop, look: dict[str, Any]
+) -> None:
+    page = await open_tab(**look)
+    inspector = Inspector(page)
+    order = await shop.merchant.create()
+    await page.goto(order["redirectUrl"])
+    await to_card(page, surname="Declinetest")
+    await inspector.look("pay")
+    await card(page)
+    await press_pay(page)
+    await inspector.look("declined")
+    left = await shop.merchant.create()
+    await page.goto(left["redirectUrl"])
+    await page.goto(f"{page.url}?step=phone")
+    async with service.clock.moved(minutes=61):
+        await page.reload()
+        await inspector.look("expired")
+    form = "form => { form.querySelector('[name=csrf]').value = 'x'; form.submit(); }"
+    await page.reload()
+    await page.locator("form.ask").evaluate(form)
+    await expect(page.get_by_role("heading", name="This form cannot be used")).to_be_visible()
+    await inspector.look("a form of another page")
+    await page.get_by_role("link", name="Try this page again").click()
+    await expect(page.get_by_label("Mobile phone number")).to_be_visible()
+    await page.goto(left["redirectUrl"][:-2])
+    await inspector.look("a link that is not whole")
+    await page.context.clear_cookies()
+    await page.goto(order["redirectUrl"])
+    await inspector.look("finished, in another browser")
+    await page.goto(f"{order['redirectUrl'].partition('?')[0]}/{order['orderId']}")
+    await inspector.look("another browser")
+    assert inspector.found == []
+
+
+@LOOKS
+async def test_every_page_of_the_shop_is_accessible_and_fits(
+    open_tab: OpenTab, shop: Shop, look: dict[str, Any]
+) -> None:
+    page = await open_tab(**look)
+    inspector = Inspector(page)
+    await page.goto(f"{shop.url}/basket")
+    await inspector.look("empty basket")
+    await page.goto(shop.url)
+    await inspector.look("products")
+    await page.get_by_role("button", name="Hand Grinder").click()
+    await inspector.look("basket")
+    await to_checkout(page, shop)
+    await page.locator("form.leave button").click()
+    await inspector.look("abandoned")
+    await to_checkout(page, shop)
+    await to_card(page)
+    await card(page)
+    await press_pay(page)
+    await page.locator("a.primary").click()
+    await inspector.look("approved")
+    await page.goto(f"{shop.url}/orders")
+    await inspector.look("orders")
+    await page.locator(".orders a", has_text="Approved").first.click()
+    await inspector.look("order")
+    await page.get_by_role("button", name="What would happen? (capture)").click()
+    await inspector.look("order, looking ahead")
+    await page.get_by_label("Amount in dollars to void").fill("9999")
+    await page.get_by_role("button", name="Void", exact=True).click()
+    await inspector.look("order, refused")
+    await page.goto(f"{shop.url}/nowhere")
+    await inspector.look("not found")
+    assert inspector.found == []
+
+
+async def test_the_focus_moves_to_the_summary_of_errors_and_its_links_to_the_fields(
+    open_tab: OpenTab, shop: Shop
+) -> None:
+    page = await open_tab()
+    await page.goto((await shop.merchant.create())["redirectUrl"])
+    await fill(page, phone="2125550142")
+    await fill(page, code="123456")
+    await fill(page, given_names="", email="nowhere")
+    await expect(page.get_by_role("group", name="Please check")).to_be_focused()
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    await page.keyboard.type("Jordan")
+    await expect(page.get_by_label("Given names")).to_have_value("Jordan")
+
+
+async def test_one_error_alone_takes_the_focus_to_its_field_which_names_it(
+    open_tab: OpenTab, shop: Shop
+) -> None:
+    page = await open_tab()
+    await page.goto((await shop.merchant.create())["redirectUrl"])
+    await fill(page, phone="12")
+    phone = page.get_by_label("Mobile phone number")
+    await expect(phone).to_be_focused()
+    await expect(phone).to_have_accessible_description(
+        "Error: Enter a US mobile number of ten digits, area code first. "
+        "A US number. We text it a one-time code to confirm that it is yours."
+    )
+
+
+async def _colours(page: Page) -> list[list[int]]:
+    script = """() => [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]
+        .map(text => text.match(/\\d+/g).slice(0, 3).map(Number))"""
+    return list(await page.evaluate(script))
+
+
+@pytest.mark.parametrize("place", ["checkout", "shop"])
+async def test_who_prefers_the_dark_gets_light_words_on_a_dark_ground(
+    open_tab: OpenTab, shop: Shop, place: str
+) -> None:
+    url = shop.url if place == "shop" else (await shop.merchant.create())["redirectUrl"]
+    for scheme, ground_is_darker in (("light", False), ("dark", True)):
+        page = await open_tab(color_scheme=scheme)
+        await page.goto(url)
+        ground, words = await _colours(page)
+        assert (sum(ground) < sum(words)) is ground_is_darker
+
+
+async def test_who_prefers_less_motion_gets_none(open_tab: OpenTab, shop: Shop) -> None:
+    url = (await shop.merchant.create())["redirectUrl"]
+    script = """() => [...document.querySelectorAll("*")].filter(e => ["", "::before", "::after"].some(part =>
+        getComputedStyle(e, part).transitionDuration.split(", ").some(time => time !== "0s"))).length"""
+    moving = []
+    for motion in ("no-preference", "reduce"):
+        page = await open_tab(reduced_motion=motion)
+        await page.goto(url)
+        moving.append(await page.evaluate(script))
+    assert moving[0] > 0
+    assert moving[1] == 0
+
+
+async def test_the_first_page_weighs_less_than_60_kilobytes_in_all(open_tab: OpenTab, shop: Shop) -> None:
+    page = await open_tab()
+    weights: list[int] = []
+
+    async def weigh(answer: Any) -> None:
+        if answer.status == 200:
+            weights.append(len(await answer.body()))
+
+    page.on("response", weigh)
+    await page.goto((await shop.merchant.create())["redirectUrl"], wait_until="networkidle")
+    assert len(weights) >= 3
+    assert sum(weights) < 60_000

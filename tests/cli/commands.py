@@ -1,0 +1,46 @@
+"""Running `python -m cuota` as an operator does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+Done = subprocess.CompletedProcess[str]
+
+
+@dataclass(frozen=True)
+class Cuota:
+    """The command, on one data folder."""
+
+    data: Path
+
+    def environment(self, **settings: str) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("CUOTA_")}
+        return {**kept, "CUOTA_DATA_DIR": str(self.data), **settings}
+
+    def __call__(self, *arguments: str | bytes, **settings: str) -> Done:
+        """Run to the end. Whatever happens, nobody is shown a traceback."""
+        command = [sys.executable, "-m", "cuota", *arguments]
+        done = subprocess.run(
+            command, env=self.environment(**settings), capture_output=True, text=True, timeout=90, check=False
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+
+@contextmanager
+def on_a_folder() -> Iterator[Cuota]:
+    """A data folder that the unprivileged user of postgres may reach."""
+    base = Path(tempfile.mkdtemp(prefix="cuota-cli-"))
+    base.chmod(0o711)
+    try:
+        yield Cuota(base / "data")
+    finally:
+        shutil.rmtree(base, ignore_errors=True)

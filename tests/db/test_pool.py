@@ -1,0 +1,171 @@
+"""Sessions: short limits, the service's own role, a short wait; and no database that could lose what it acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+from embedded_processes import until
+
+from cuota.core.refusal import Code, Refused
+from cuota.db import embedded_cluster
+from cuota.db.embedded_answer import accepts
+from cuota.db.embedded_places import DATABASE, OWNER, PORT, prepare
+from cuota.db.embedded_programs import binaries_for
+from cuota.db.migrate import migrate
+from cuota.db.pool import GONE, UnsafeDatabase, open_pool
+from cuota.web.problem import status_of
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("lock_timeout", "2s"),
+        ("statement_timeout", "5s"),
+        ("idle_in_transaction_session_timeout", "5s"),
+        ("TimeZone", "UTC"),
+        ("role", "cuota_app"),
+        ("application_name", "cuota"),
+        ("synchronous_commit", "on"),
+    ],
+)
+async def test_every_session_has_its_settings_in_force(
+    own_database: dict[str, Any], setting: str, value: str
+) -> None:
+    pool = await open_pool(own_database, 2)
+    async with pool.session() as first, pool.session() as second:
+        for connection in (first, second):
+            assert await connection.fetchval("SELECT current_setting($1)", setting) == value
+    await pool.close()
+
+
+async def test_a_statement_that_hangs_is_ended_by_the_database(own_database: dict[str, Any]) -> None:
+    pool = await open_pool(own_database, 1)
+    with pytest.raises(asyncpg.QueryCanceledError):
+        await pool.fetchrow("SELECT pg_sleep(30)")
+    await pool.close()
+
+
+async def test_who_finds_no_free_session_is_told_that_nothing_was_applied(
+    own_database: dict[str, Any],
+) -> None:
+    pool = await open_pool(own_database, 1)
+    async with pool.session():
+        with pytest.raises(Refused) as refused:
+            await pool.execute(
+                "INSERT INTO consumers VALUES (gen_random_uuid(), '2125550142', NULL, now(), now())"
+            )
+    assert refused.value.code is Code.UNAVAILABLE
+    assert status_of(refused.value) == 503
+    assert refused.value.retry_after
+    assert "did not start" in refused.value.message
+    row = await pool.fetchrow("SELECT count(*) AS consumers FROM consumers")
+    assert row
+    assert row["consumers"] == 0
+    await pool.close()
+
+
+async def test_a_freed_session_goes_to_who_waits(own_database: dict[str, Any]) -> None:
+    pool = await open_pool(own_database, 1)
+    async with pool.session():
+        waiting = asyncio.create_task(pool.fetchrow("SELECT 7 AS seven"))
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+    row = await waiting
+    assert row
+    assert row["seven"] == 7
+    await pool.close()
+
+
+async def test_a_lost_session_is_known_as_lost_and_replaced(own_database: dict[str, Any]) -> None:
+    """Whatever moment the driver learns of it: it has an error of its own between the server's last word and its end."""
+    pool = await open_pool(own_database, 1)
+    owner = await asyncpg.connect(**own_database)
+    try:
+        for pause in (0, 0.001, 0.01, 0.1):
+            async with pool.session() as connection:
+                await owner.execute("SELECT pg_terminate_backend($1)", connection.get_server_pid())
+                await asyncio.sleep(pause)
+                with pytest.raises(GONE):
+                    await connection.fetchval("SELECT 1")
+            assert await pool.fetchrow("SELECT 1")
+    finally:
+        await owner.close()
+        await pool.close()
+
+
+async def test_a_server_without_a_free_place_is_an_answer_and_not_an_accident(
+    own_database: dict[str, Any],
+) -> None:
+    pool = await open_pool(own_database, 2)
+    crowd: list[asyncpg.Connection] = []
+    try:
+        async with pool.session() as first:
+            with contextlib.suppress(asyncpg.TooManyConnectionsError):
+                while len(crowd) < 200:
+                    crowd.append(await asyncpg.connect(**own_database))
+            assert len(crowd) < 200
+            assert await first.fetchval("SELECT 1")
+            with pytest.raises(Refused, match="nothing was applied") as refused:
+                await pool.fetchrow("SELECT 1")
+            assert refused.value.code is Code.UNAVAILABLE
+    finally:
+        for connection in crowd:
+            connection.terminate()
+        await pool.close()
+
+
+async def test_a_database_that_acknowledges_before_it_is_durable_is_refused(
+    own_database: dict[str, Any],
+) -> None:
+    owner = await asyncpg.connect(**own_database)
+    await owner.execute(f"ALTER DATABASE {own_database['database']} SET synchronous_commit = off")
+    await owner.close()
+    connection = await asyncpg.connect(**own_database)
+    with pytest.raises(UnsafeDatabase, match="Set synchronous_commit = on"):
+        await migrate(connection, "sandbox")
+    await connection.close()
+
+
+@pytest.fixture(params=["fsync", "full_page_writes"])
+def careless(request: pytest.FixtureRequest) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A second postgres, started as nobody should, and what asyncpg.connect takes: these are no settings of a session."""
+    base = Path(tempfile.mkdtemp(prefix="cuota-test-"))
+    base.chmod(0o711)
+    places = prepare(base / "data")
+    lock = os.open(places.supervisor_lock, os.O_RDWR | os.O_CREAT, 0o600)
+    embedded_cluster.create(places, lock)
+    embedded_cluster._write_access_rules(places)
+    settings = [*embedded_cluster._settings(places), f"{request.param}=off"]
+    command = [str(binaries_for(places.account) / "postgres"), "-D", str(places.pg)]
+    for setting in settings:
+        command += ["-c", setting]
+    postgres = subprocess.Popen(command, stderr=subprocess.DEVNULL, **embedded_cluster._as(places.account))
+    try:
+        assert until(lambda: accepts(places), 20)
+        yield request.param, {"host": str(places.socket), "port": PORT, "user": OWNER, "database": DATABASE}
+    finally:
+        postgres.terminate()
+        postgres.wait(20)
+        os.close(lock)
+        shutil.rmtree(base)
+
+
+async def test_a_server_that_may_lose_or_tear_what_it_wrote_is_refused(
+    careless: tuple[str, dict[str, Any]],
+) -> None:
+    setting, where = careless
+    connection = await asyncpg.connect(**where)
+    with pytest.raises(UnsafeDatabase, match=f"Set {setting} = on"):
+        await migrate(connection, "sandbox")
+    assert await connection.fetchval("SELECT to_regclass('migrations')") is None
+    await connection.close()

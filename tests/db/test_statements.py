@@ -1,0 +1,84 @@
+"""A rule of the house: a statement on a merchant's rows names the merchant. Isolation is in every statement."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import cuota.db
+
+FOLDER = Path(cuota.db.__file__).parent
+# What names no merchant, and why that is right.
+ALLOWED = {
+    "orders.MERCHANTS_DUE": "a plain read that finds the merchants that have something due; claiming names each",
+    "charges._MERCHANTS_DUE": "the same, for card refunds",
+    "verify._MERCHANTS": "finds every merchant that has rows; the reads that follow name each",
+    "merchants._ALL": "the operator's list of all merchants",
+    "merchants._BY_NAME": "finds the merchant id by its unique name",
+    "merchants._BY_CLIENT": "a credential is looked up before it is known whose it is",
+    "checkouts._FORGET": "drops every merchant's browsers of a month ago",
+}  # fmt: skip
+_TABLE = re.compile(r"CREATE (?:UNLOGGED )?TABLE (\w+) \((.*?)\n\)", re.DOTALL)
+_KEY = re.compile(r"PRIMARY KEY \((\w+)|(\w+)[ ][^\n]*PRIMARY KEY")
+
+
+def merchants_tables() -> set[str]:
+    """Tables whose primary key begins with merchant_id, from the migrations."""
+    found = set()
+    for file in sorted((FOLDER / "migrations").glob("*.sql")):
+        for name, body in _TABLE.findall(file.read_text()):
+            key = _KEY.search(body)
+            if key and "merchant_id" in key.groups():
+                found.add(name)
+    return found
+
+
+def statements() -> Iterator[tuple[str, str]]:
+    """Every SQL constant of every module of db, as (module.NAME, text)."""
+    for file in sorted(FOLDER.glob("*.py")):
+        module = importlib.import_module(f"cuota.db.{file.stem}")
+        for name, value in vars(module).items():
+            if isinstance(value, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", value):
+                yield f"{file.stem}.{name}", value
+
+
+def touched(sql: str) -> set[str]:
+    return merchants_tables() & set(re.findall(r"(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)", sql))
+
+
+def test_the_rule_knows_the_tables_and_the_statements() -> None:
+    assert {
+        "merchants",
+        "orders",
+        "transfers",
+        "movements",
+        "idempotency_keys",
+        "checkout_sessions",
+    } <= merchants_tables()
+    assert "consumers" not in merchants_tables()
+    assert {"orders.FOR_CAPTURE", "charges._CLAIM", "outcome_parts._CHANGED"} <= {
+        name for name, _ in statements()
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "sql"), [pair for pair in statements() if touched(pair[1])], ids=lambda value: value[:40]
+)
+def test_a_statement_on_a_merchants_rows_names_the_merchant(name: str, sql: str) -> None:
+    given = re.search(
+        r"merchant_id\s*=\s*[$:]\d|\(merchant_id,|VALUES\s*\(\$1|SELECT\s+[$:]1::uuid|FROM changed", sql
+    )
+    assert given or name in ALLOWED, (
+        f"{name} touches {', '.join(sorted(touched(sql)))} and names no merchant_id: add `merchant_id = $1` to its "
+        "WHERE, so that another merchant's rows are not there for it. If it truly reads over all merchants, add it to "
+        "ALLOWED in tests/db/test_statements.py with the reason."
+    )
+
+
+def test_no_exception_outlives_its_statement() -> None:
+    stale = set(ALLOWED) - {name for name, _ in statements()}
+    assert not stale, f"Remove {', '.join(sorted(stale))} from ALLOWED: there is no such statement any more."

@@ -1,0 +1,139 @@
+"""`kill -9` of each process under load: what was acknowledged is there, once, and the books agree."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from served import ORDER, Client, Service, service, token, until
+
+pytestmark = pytest.mark.faults
+CLIENTS = 8
+SECONDS = 3.0
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Service]:
+    with service() as made:
+        made.start()
+        yield made
+
+
+@pytest.fixture(scope="module")
+def merchant(served: Service) -> dict[str, Any]:
+    return served.merchant()
+
+
+def approved(served: Service, headers: dict[str, str]) -> str:
+    """An order that its consumer completed in the hosted pages."""
+    created = httpx.post(f"{served.url}/order", json=ORDER, headers=headers, trust_env=False).json()
+    walked = served.run("sandbox", "complete", created["redirectUrl"], "--outcome", "approved")
+    assert walked.returncode == 0, walked.stderr
+    return str(created["orderId"])
+
+
+async def under_load(
+    served: Service, merchant: dict[str, Any], strike: Callable[[], None]
+) -> tuple[list[Client], dict[str, str]]:
+    """Eight clients for three seconds; in the middle of it the blow falls."""
+    headers = token(served.url, merchant)
+    orders = [await asyncio.to_thread(approved, served, headers) for _ in range(2)]
+    clients = [Client(served.url, merchant, orders[n % 2]) for n in range(CLIENTS)]
+    stop = asyncio.Event()
+    tasks = [asyncio.create_task(client.run(stop, headers)) for client in clients]
+    await asyncio.sleep(SECONDS / 3)
+    assert all(client.applied for client in clients), "there was no load to strike into"
+    await asyncio.to_thread(strike)
+    await asyncio.sleep(SECONDS * 2 / 3)
+    stop.set()
+    await asyncio.gather(*tasks)
+    return clients, headers
+
+
+async def hold_to_account(served: Service, clients: list[Client], headers: dict[str, str]) -> None:
+    """Every acknowledged operation is there with its amount, no key twice, and who lost an answer learns of it."""
+    assert [strange for client in clients for strange in client.strange] == []
+    async with httpx.AsyncClient(base_url=served.url, trust_env=False, timeout=30, headers=headers) as http:
+        for client in clients:
+            for reference in client.lost:
+                body = {"amount": "0.01", "merchantReference": reference}
+                answer = await http.post(f"/order/{client.order}/capture", json=body)
+                if answer.status_code != 200:
+                    assert answer.json()["code"] == "duplicate_reference", answer.text
+                    assert answer.json()["original"]["sameRequest"] is True
+            for order_id in client.created:
+                assert (await http.get(f"/order/{order_id}")).json()["amount"] == 100
+        for order in {client.order for client in clients}:
+            record = (await http.get(f"/order/{order}")).json()
+            wanted = [
+                ref for client in clients if client.order == order for ref in (*client.applied, *client.lost)
+            ]
+            assert sorted(capture["merchantReference"] for capture in record["captures"]) == sorted(wanted)
+            assert {capture["amount"] for capture in record["captures"]} == {0.01}
+            assert round(record["capturedAmount"] * 100) == len(wanted)
+    report = await asyncio.to_thread(served.run, "verify", "--json")
+    assert (report.returncode, json.loads(report.stdout)["disagreements"]) == (0, []), report.stdout
+
+
+def kill(pid: int) -> None:
+    assert pid > 1
+    os.kill(pid, signal.SIGKILL)
+
+
+async def test_a_killed_worker_loses_nothing_and_is_replaced(
+    served: Service, merchant: dict[str, Any]
+) -> None:
+    (before,) = served.workers()
+    clients, headers = await under_load(served, merchant, lambda: kill(before))
+    until(lambda: answers(served))
+    (after,) = served.workers()
+    assert after != before
+    await hold_to_account(served, clients, headers)
+
+
+async def test_a_killed_postgres_loses_nothing_and_comes_back(
+    served: Service, merchant: dict[str, Any]
+) -> None:
+    before = served.postmaster
+    clients, headers = await under_load(served, merchant, lambda: kill(before))
+    until(lambda: answers(served) and served.postmaster != before)
+    await hold_to_account(served, clients, headers)
+
+
+async def test_a_killed_parent_loses_nothing_and_its_successor_starts_at_once(
+    served: Service, merchant: dict[str, Any]
+) -> None:
+    def strike() -> None:
+        kill(served.started[-1].pid)
+        served.started[-1].wait()
+        served.start()
+
+    clients, headers = await under_load(served, merchant, strike)
+    await hold_to_account(served, clients, headers)
+
+
+async def test_everything_killed_at_once_loses_nothing_and_starts_without_a_manual_step(
+    served: Service, merchant: dict[str, Any]
+) -> None:
+    def strike() -> None:
+        parent = served.started[-1]
+        for pid in (parent.pid, *served.workers(), served.supervisor, served.postmaster):
+            kill(pid)
+        parent.wait()
+        served.start(workers=2)
+
+    clients, headers = await under_load(served, merchant, strike)
+    await hold_to_account(served, clients, headers)
+
+
+def answers(served: Service) -> bool:
+    try:
+        return httpx.get(f"{served.url}/health/ready", trust_env=False, timeout=2).status_code == 200
+    except httpx.TransportError:
+        return False

@@ -1,0 +1,24 @@
+"""What the flows' tests share: a service on a database of their own, and rails that really fail at times."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuota import config
+
+# The maker of a service on a database of its own stands with the database's tests.
+sys.path.append(str(Path(__file__).parents[1] / "db"))
+
+from own_service import Own, opened_own
+
+
+@pytest.fixture
+async def own(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Own]:
+    """A service on a database that nobody else uses."""
+    async with opened_own(settings, own_database) as opened:
+        yield opened

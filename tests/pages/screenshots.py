@@ -1,0 +1,242 @@
+"""Pictures of every page and state of checkout and shop, of a sandbox started for it, as a browser really shows them.
+
+python tests/pages/screenshots.py FOLDER     375 and 1280 pixels wide, light and dark; also makes FOLDER/checkout.png
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.async_api import Browser, Page, async_playwright
+from sandbox import Sandbox, sandbox
+
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)
+PHONE = {"width": 375, "height": 812}
+WIDE = {"width": 1280, "height": 800}
+LOOKS = [(size, scheme) for size in (PHONE, WIDE) for scheme in ("light", "dark")]
+ITEMS_OF_A_HUNDRED = [
+    {"name": "Stoneware Cup", "quantity": 2, "price": "22.00"},
+    {"name": "Linen Towels", "quantity": 2, "price": "26.50"},
+]
+
+
+@dataclass
+class Camera:
+    """One look: a width and a scheme."""
+
+    page: Page
+    folder: Path
+    name: str
+
+    async def take(self, state: str) -> None:
+        await self.page.screenshot(path=self.folder / f"{state}-{self.name}.png", full_page=True)
+
+
+async def fill(page: Page, **fields: str) -> None:
+    """Type into fields by their names, and press the primary button."""
+    for name, value in fields.items():
+        field = page.locator(f"[name={name}]")
+        await (field.select_option(value) if name == "state" else field.fill(value))
+    await page.locator("form.ask button.primary").click()
+
+
+DETAILS = {
+    "given_names": "Jordan", "surname": "Rivera", "email": "jordan.rivera@mail.example", "address_line1": "1480 Mission Street",
+    "address_line2": "Apt 5", "city": "San Francisco", "state": "CA", "postcode": "94103",
+}  # fmt: skip
+
+
+async def pay(page: Page, card: str) -> None:
+    await page.get_by_label("I have read and accept").check()
+    await fill(page, card_number=card, card_expiry="12 / 39", card_cvc="123")
+
+
+async def checkout(camera: Camera, running: Sandbox) -> None:
+    """Every page of the hosted checkout."""
+    page = camera.page
+    order = await running.order()
+    await page.goto(order["redirectUrl"])
+    await camera.take("checkout-1-phone")
+    await fill(page, phone="12")
+    await camera.take("checkout-1-phone-error")
+    await fill(page, phone="212 555 0142")
+    await camera.take("checkout-2-code")
+    await fill(page, code="000000")
+    await camera.take("checkout-2-code-error")
+    await page.get_by_role("button", name="Send a new code").click()
+    await camera.take("checkout-2-code-resent")
+    await fill(page, code="123456")
+    await fill(page, **dict.fromkeys(DETAILS, ""))
+    await camera.take("checkout-3-details-errors")
+    await page.goto(order["redirectUrl"])
+    await camera.take("checkout-3-details")
+    await fill(page, **DETAILS)
+    await camera.take("checkout-4-pay")
+    await page.get_by_text("Your order", exact=True).click()
+    await page.get_by_text("Sandbox test cards").click()
+    await camera.take("checkout-4-pay-unfolded")
+    await fill(page, card_number="4242 4242 4242 4241")
+    await camera.take("checkout-4-pay-errors")
+    await pay(page, "4000 0000 0000 0002")
+    await camera.take("checkout-4-pay-declined")
+    await running.sql(
+        "UPDATE orders SET charging = gen_random_uuid(), charging_since = now() WHERE order_id = $1", order
+    )
+    await page.goto(
+        f"{running.url}/checkout/{order['redirectUrl'].split('/')[-1].split('?')[0]}/{order['orderId']}"
+    )
+    await camera.take("checkout-5-working")
+    await running.sql("UPDATE orders SET charging = NULL, charging_since = NULL WHERE order_id = $1", order)
+    await page.reload()
+    await pay(page, "4242 4242 4242 4242")
+    await camera.take("checkout-6-approved")
+    await ends(camera, running)
+
+
+async def ends(camera: Camera, running: Sandbox) -> None:
+    """The other ends, a plan that costs something, a long order, and links that do not lead on."""
+    page = camera.page
+    costly = await running.order("966.20", merchantFeeForPaymentPlan="65.00")
+    await page.goto(costly["redirectUrl"])
+    await camera.take("checkout-1-phone-fee")
+    await through(page, {**DETAILS, "surname": "Declinetest"})
+    await camera.take("checkout-4-pay-fee")
+    await pay(page, "4242 4242 4242 4242")
+    await camera.take("checkout-6-declined")
+    many = [
+        {"name": f"Stainless steel tent peg number {n}, 24 cm", "quantity": n, "price": "1.10"}
+        for n in range(1, 60)
+    ]
+    long = await running.order(
+        "66.20", items=[{"name": "Unbreakable" * 30, "quantity": 1, "price": 4}, *many]
+    )
+    await page.goto(long["redirectUrl"])
+    await camera.take("checkout-1-phone-long-order")
+    await page.locator("form.leave button").click()
+    await page.goto(long["redirectUrl"])
+    await camera.take("checkout-6-abandoned")
+    expired = await running.order()
+    await page.goto(expired["redirectUrl"])
+    await running.sql(
+        "UPDATE orders SET expires_at = now(), due_at = 'infinity' WHERE order_id = $1", expired
+    )
+    await page.reload()
+    await camera.take("checkout-7-expired")
+    await page.goto(f"{long['redirectUrl'][:-4]}")
+    await camera.take("checkout-7-unknown-link")
+    await page.goto((await running.order())["redirectUrl"].replace("token=", "token=0"))
+    await page.context.clear_cookies()
+    await page.goto(long["redirectUrl"])
+    await camera.take("checkout-7-finished-elsewhere")
+
+
+async def through(page: Page, details: dict[str, str]) -> None:
+    await fill(page, phone="212 555 0143")
+    await fill(page, code="123456")
+    await fill(page, **details)
+
+
+async def shop(camera: Camera, running: Sandbox) -> None:
+    """Every page of the shop."""
+    page = camera.page
+    await page.goto(f"{running.shop}/basket")
+    await camera.take("shop-2-basket-empty")
+    await page.goto(running.shop)
+    await camera.take("shop-1-products")
+    for ends_as in ("Approved", "Declined", "Abandoned"):
+        await page.goto(running.shop)
+        for product in ("Stoneware Cup", "Morning Blend"):
+            await page.get_by_role("button", name=product).click()
+            await page.goto(running.shop)
+        await page.goto(f"{running.shop}/basket")
+        await camera.take("shop-2-basket")
+        await page.get_by_role("button", name="Continue to pay in four").click()
+        if ends_as == "Abandoned":
+            await page.goto(f"{running.shop}/orders")
+            await page.locator(".orders a").first.click()
+            await camera.take("shop-5-order-created")
+            await page.go_back()
+            await page.go_back()
+            await page.locator("form.leave button").click()
+        else:
+            await through(page, {**DETAILS, "surname": "Declinetest" if ends_as == "Declined" else "Rivera"})
+            await pay(page, "4242 4242 4242 4242")
+            await page.locator("a.primary").click()
+        await camera.take(f"shop-3-{ends_as.lower()}")
+    await page.goto(f"{running.shop}/orders")
+    await camera.take("shop-4-orders")
+    await page.locator(".orders a", has_text="Approved").first.click()
+    await camera.take("shop-5-order")
+    await page.get_by_role("button", name="What would happen? (void)").click()
+    await camera.take("shop-5-order-preview")
+    for kind, amount in (("capture", "30.00"), ("void", "10.00"), ("refund", "12.50")):
+        await page.get_by_label(f"Amount in dollars to {kind}").fill(amount)
+        await page.get_by_role("button", name=kind.capitalize(), exact=True).click()
+    await camera.take("shop-5-order-moved")
+    await page.get_by_label("Amount in dollars to capture").fill("900")
+    await page.get_by_role("button", name="Capture", exact=True).click()
+    await camera.take("shop-5-order-refused")
+    await page.goto(f"{running.shop}/orders/7")
+    await camera.take("shop-6-not-found")
+
+
+async def picture(browser: Browser, running: Sandbox, folder: Path) -> None:
+    """The README's: the first page and the last on a phone, side by side."""
+    page = await browser.new_page(viewport=PHONE, color_scheme="light")
+    await page.goto(
+        (await running.order("100.00", items=ITEMS_OF_A_HUNDRED, shippingAmount="3.00"))["redirectUrl"]
+    )
+    first = await page.screenshot()
+    await through(page, DETAILS)
+    last = await page.screenshot()
+    both = await browser.new_page(viewport={"width": 840, "height": 876})
+    await both.route("**/first.png", lambda route: route.fulfill(body=first, content_type="image/png"))
+    await both.route("**/last.png", lambda route: route.fulfill(body=last, content_type="image/png"))
+    await both.route("**/both", lambda route: route.fulfill(body=BOTH, content_type="text/html"))
+    await both.goto("http://pictures.invalid/both")
+    await both.screenshot(path=folder / "checkout.png")
+
+
+BOTH = """<!doctype html><style>body{margin:0;padding:32px 30px;display:flex;gap:30px;background:#e7edeb}
+img{width:375px;height:812px;border-radius:20px;box-shadow:0 1px 2px #0003,0 12px 32px #0002}</style>
+<img src="first.png"><img src="last.png">"""
+
+
+async def take_all(folder: Path, running: Sandbox) -> None:
+    """Take all pictures."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=path, args=FLAGS.split())
+        for size, scheme in LOOKS:
+            for scene in (checkout, shop):
+                context = await browser.new_context(viewport=size, color_scheme=scheme)
+                page = await context.new_page()
+                await scene(Camera(page, folder, f"{size['width']}-{scheme}"), running)
+                await context.close()
+        await picture(browser, running, folder)
+        await browser.close()
+
+
+def main() -> int:
+    """Run as a command."""
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    with sandbox() as running:
+        asyncio.run(take_all(folder, running))
+    print(f"{len(list(folder.glob('*.png')))} pictures in {folder}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
