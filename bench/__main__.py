@@ -216,7 +216,7 @@ def main() -> None:
             postgresql = asyncio.run(check(bench))
             verified = service.cuota(place, "verify").strip()
             say(f"cuota verify: {verified}")
-    busy = f"Load average of the machine: {before[0]:.1f} before, {os.getloadavg()[0]:.1f} after; nothing but the bench makes about 3."
+    busy = f"Load average of the machine: {before[0]:.1f} before, {os.getloadavg()[0]:.1f} after the run (one minute each)."
     notes = [*report.NOTES, busy, f"`cuota verify` after the run: {verified}"]
     command = "python -m bench" + (f" --seconds {options.seconds:g}" if options.seconds != 4 else "")
     report.write(bench.rows, bench.costs, command=command, postgresql=postgresql, notes=notes)

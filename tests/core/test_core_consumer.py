@@ -28,7 +28,7 @@ def test_a_us_number_has_ten_digits_with_area_code_and_exchange_from_2_to_9(numb
     "number",
     [
         "", "1234567890", "0212555010", "2121550100", "2120550100", "212555010", "21255501000", "+12125550100",
-        "(212)555-0100", "212 555 0100", " 2125550100", "2125550100\n", "٢١٢٥٥٥٠١٠٠", "２１２５５５０１００", "212555010O",
+        "(212)555-0100", "212 555 0100", " 2125550100", "2125550100\n", "\u0662\u0661\u0662\u0665\u0665\u0665\u0660\u0661\u0660\u0660", "\uff12\uff11\uff12\uff15\uff15\uff15\uff10\uff11\uff10\uff10", "212555010O",
     ],
 )  # fmt: skip
 def test_anything_else_is_no_us_number(number: str) -> None:
@@ -44,7 +44,14 @@ def test_a_number_as_people_type_it_is_reduced_to_its_digits(typed: str) -> None
 
 
 @pytest.mark.parametrize(
-    "typed", ["112125550100", "+44 20 7946 0958", "٢١٢٥٥٥٠١٠٠", "212-555-010x", "22125550100"]
+    "typed",
+    [
+        "112125550100",
+        "+44 20 7946 0958",
+        "\u0662\u0661\u0662\u0665\u0665\u0665\u0660\u0661\u0660\u0660",
+        "212-555-010x",
+        "22125550100",
+    ],
 )
 def test_what_is_no_us_number_stays_none_after_the_typing_is_tidied(typed: str) -> None:
     assert not is_us_number(typed_number(typed))

@@ -85,7 +85,7 @@ def test_trailing_zeros_are_not_decimal_places_however_many() -> None:
         "NaN",
         "Infinity",
         "$1",
-        "١",
+        "\u0661",
         "1\n",
     ],
 )

@@ -9,6 +9,7 @@ import asyncio
 import os
 import shutil
 import sys
+from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +56,7 @@ DETAILS = {
 
 
 async def pay(page: Page, card: str) -> None:
+    """Give a card, accept, and press the button."""
     await page.get_by_label("I have read and accept").check()
     await fill(page, card_number=card, card_expiry="12 / 39", card_cvc="123")
 
@@ -196,18 +198,16 @@ async def picture(browser: Browser, running: Sandbox, folder: Path) -> None:
     )
     first = await page.screenshot()
     await through(page, DETAILS)
+    await page.get_by_label("Card number").wait_for()
     last = await page.screenshot()
     both = await browser.new_page(viewport={"width": 840, "height": 876})
-    await both.route("**/first.png", lambda route: route.fulfill(body=first, content_type="image/png"))
-    await both.route("**/last.png", lambda route: route.fulfill(body=last, content_type="image/png"))
-    await both.route("**/both", lambda route: route.fulfill(body=BOTH, content_type="text/html"))
-    await both.goto("http://pictures.invalid/both")
+    await both.set_content(BOTH.format(*(b64encode(shot).decode() for shot in (first, last))))
     await both.screenshot(path=folder / "checkout.png")
 
 
-BOTH = """<!doctype html><style>body{margin:0;padding:32px 30px;display:flex;gap:30px;background:#e7edeb}
-img{width:375px;height:812px;border-radius:20px;box-shadow:0 1px 2px #0003,0 12px 32px #0002}</style>
-<img src="first.png"><img src="last.png">"""
+BOTH = """<!doctype html><style>body{{margin:0;padding:32px 30px;display:flex;gap:30px;background:#e7edeb}}
+img{{width:375px;height:812px;border-radius:20px;box-shadow:0 1px 2px #0003,0 12px 32px #0002}}</style>
+<img src="data:image/png;base64,{}"><img src="data:image/png;base64,{}">"""
 
 
 async def take_all(folder: Path, running: Sandbox) -> None:

@@ -1,0 +1,109 @@
+"""One order in memory: it takes what the decisions of core say, as `db/outcomes.save` would, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from core.values import MERCHANT, NOW, ORDER, TODAY, charge_id, created, ids
+from cuota.core import checkout, posting
+from cuota.core.capture import capture
+from cuota.core.card_refund import settle_card_refund
+from cuota.core.decision import Facts, decide
+from cuota.core.installment import Installment, schedule
+from cuota.core.ledger import Transfer
+from cuota.core.movement import Asked, Kind, Movement, refuse_duplicate
+from cuota.core.order import Order
+from cuota.core.outcome import CardRefund, Charge, JobState, Outcome, Plan, Settled
+from cuota.core.refund import refund
+from cuota.core.void import lapse, void
+
+AUTHORIZATION_DAYS = 13
+
+
+class Book:
+    """The order's rows."""
+
+    def __init__(self, amount: int, fee: int, *, auto: bool) -> None:
+        self.new_id = ids(10_000)
+        self.now: datetime = NOW
+        self.order: Order = created(amount, fee, auto_capture=auto)
+        self.plan: dict[int, Installment] = {}
+        self.transfers: list[Transfer] = []
+        self.events = 1
+        self.movements: dict[tuple[Kind, str], Movement] = {}
+        self.due: list[CardRefund] = []
+
+    def save(self, outcome: Outcome) -> Outcome:
+        """Take an outcome that was decided on what stands here."""
+        assert outcome.order.version == self.order.version
+        assert (outcome.order.merchant_id, outcome.order.order_id) == (MERCHANT, ORDER)
+        assert (outcome.order.transfers, outcome.order.events) == (len(self.transfers), self.events)
+        self.transfers += outcome.transfers
+        self.events += len(outcome.events)
+        self.order = replace(
+            outcome.order,
+            version=outcome.order.version + 1,
+            transfers=len(self.transfers),
+            events=self.events,
+        )
+        self.plan |= {item.number: item for item in outcome.installments}
+        self.due += outcome.card_refunds
+        if outcome.movement is not None:
+            key = (outcome.movement.kind, outcome.movement.reference)
+            assert key not in self.movements
+            self.movements[key] = outcome.movement
+        return outcome
+
+    def try_card(self, *, pays: bool) -> None:
+        """One press of the button."""
+        order = self.order
+        first = schedule(order.amount, order.fee, TODAY)[0]
+        # A card that pays is charge 101, so that a test knows it; one that fails has an id of its own.
+        charge = charge_id(1) if pays else self.new_id()
+        asked = Charge(charge, 1, first.total, "card_token", "visa", "4242")
+        agreed = Plan(UUID(int=50), "America/New_York", TODAY, "text", "hash", self.now)
+        decision = decide(Facts(order.amount, order.currency, "Ruiz", sandbox=True))
+        self.save(checkout.begin(order, agreed, asked, decision, self.now))
+        if not pays:
+            self.save(checkout.card_failed(self.order, Settled(charge, JobState.FAILED, "no"), self.now))
+            return
+        plan = schedule(order.amount, order.fee, TODAY)
+        plan[0] = replace(plan[0], charge_id=charge)
+        settled = Settled(charge, JobState.SUCCEEDED)
+        self.save(checkout.approve(self.order, plan, settled, self.new_id(), self.now, AUTHORIZATION_DAYS))
+
+    def collect(self, numbers: Iterable[int]) -> None:
+        """Later installments are paid, each by a charge of its own."""
+        for number in numbers:
+            item = replace(self.plan[number], charge_id=charge_id(number))
+            transfers = tuple(posting.installment_paid(charge_id(number), item.total))
+            self.save(Outcome(self.order, installments=(item,), transfers=transfers, at=self.now))
+
+    def move(self, kind: Kind, reference: str, amount: int) -> Outcome:
+        """Capture, void or refund; the key is decided first, as the flow does it. Raises Refused."""
+        asked = Asked(kind, reference, amount)
+        if earlier := self.movements.get((kind, reference)):
+            raise refuse_duplicate(self.order, asked, earlier, "then")
+        plan = list(self.plan.values())
+        if kind is Kind.CAPTURE:
+            return self.save(capture(self.order, asked, self.new_id(), self.now))
+        give_back = void if kind is Kind.VOID else refund
+        return self.save(give_back(self.order, plan, asked, self.new_id(), self.now, self.new_id))
+
+    def pass_days(self, days: int) -> None:
+        """It is later."""
+        self.now += timedelta(days=days)
+
+    def lapse(self) -> Outcome | None:
+        """The worker looks whether the authorization has ended."""
+        outcome = lapse(self.order, list(self.plan.values()), self.new_id(), self.now, self.new_id)
+        return None if outcome is None else self.save(outcome)
+
+    def settle(self, index: int, *, succeeds: bool) -> CardRefund:
+        """The card network answers one of the card refunds that are due."""
+        asked = self.due.pop(index)
+        self.save(settle_card_refund(self.order, asked, None if succeeds else "card_closed", self.now))
+        return asked
