@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import TypeVar
 
@@ -33,7 +34,10 @@ def _run(flow: Callable[[Context], Awaitable[T]]) -> T:
         async def go() -> T:
             await runtime.migrated(settings, where)
             async with runtime.opened(settings, where, pool_size=2) as context:
-                return await flow(context)
+                if config.names_its_address():
+                    return await flow(context)
+                known = replace(settings, audience=await runtime.noted_audience(context))
+                return await flow(replace(context, settings=known))
 
         return asyncio.run(go())
 

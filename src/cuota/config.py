@@ -213,6 +213,12 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
     )
 
 
+def names_its_address(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether the environment says where the service is reached; otherwise it is where `serve` last listened."""
+    environ = os.environ if environ is None else environ
+    return any(environ.get(name, "").strip() for name in ("CUOTA_PUBLIC_URL", "CUOTA_AUDIENCE"))
+
+
 def _read(environ: Mapping[str, str]) -> tuple[dict[str, object], list[str]]:
     known = {setting.name: setting for setting in SETTINGS}
     given: dict[str, object] = {}

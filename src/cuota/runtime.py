@@ -55,6 +55,17 @@ async def _connect(where: dict[str, Any]) -> asyncpg.Connection:
             time.sleep(0.2)  # noqa: ASYNC251 - nothing else runs at start
 
 
+async def note_audience(context: Context) -> None:
+    """Write down what the running service calls itself, for commands that are not told."""
+    await context.pool.execute("UPDATE installation SET audience = $1", context.settings.audience)
+
+
+async def noted_audience(context: Context) -> str:
+    """The audience of the service that ran last; the settings' own where none has."""
+    row = await context.pool.fetchrow("SELECT audience FROM installation")
+    return str(row["audience"]) if row and row["audience"] else context.settings.audience
+
+
 @contextlib.asynccontextmanager
 async def opened(
     settings: Settings, where: dict[str, Any], *, pool_size: int | None = None

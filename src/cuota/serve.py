@@ -150,8 +150,8 @@ def serve(
 async def _prepared(settings: config.Settings, where: dict[str, Any]) -> None:
     """Migrate, and meet a wrong secret key or rail here: told in one line, once, and not by each worker."""
     await runtime.migrated(settings, where)
-    async with runtime.opened(settings, where, pool_size=1):
-        pass
+    async with runtime.opened(settings, where, pool_size=1) as context:
+        await runtime.note_audience(context)
 
 
 @contextlib.contextmanager

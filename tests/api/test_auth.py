@@ -184,7 +184,7 @@ async def test_another_merchants_order_is_answered_like_an_unknown_one(
     order = await merchant.approved("50.00")
     foreign, unknown = endpoints(order["orderId"]), endpoints(str(uuid4()))
     for theirs, nobodys in zip(foreign, unknown, strict=True):
-        if "{" in theirs[1] or theirs[1] in {"/configuration", "/order"}:
+        if theirs[1] in {"/configuration", "/order"}:
             continue
         answers = [
             await auto_merchant.http.request(method, path, json=body)

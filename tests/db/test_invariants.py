@@ -164,9 +164,6 @@ async def test_an_approval_without_a_plan_is_impossible(own: Own) -> None:
             )
 
 
-@pytest.mark.xfail(
-    strict=True, reason="plan_law fires on INSERT and UPDATE: the owner's DELETE breaks the sum unseen"
-)
 async def test_an_installment_cannot_be_removed_even_by_the_owner(own: Own, key: tuple[UUID, UUID]) -> None:
     async with own.owner() as connection:
         with pytest.raises(asyncpg.CheckViolationError):

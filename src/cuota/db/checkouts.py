@@ -126,7 +126,7 @@ async def code_sent(
 
 
 async def count_code(session: Session, phone_hash: bytes, now: datetime) -> int:
-    """Count a code for a number, from whatever browser; answers how many this hour."""
+    """Count a code for a number or an order (by its keyed hash), from whatever browser: how many this hour."""
     row = await session.fetchrow(_COUNT, phone_hash, now)
     assert row is not None
     return int(row["sent"])

@@ -16,6 +16,7 @@ CODE_LIFE = timedelta(minutes=10)
 CODE_TRIES = 5
 CODES_A_SESSION = 6
 CODES_AN_HOUR = 12
+CODES_AN_ORDER = 24
 
 _NOT_A_NUMBER = "Enter a US mobile number of ten digits, area code first."
 _TOO_MANY = (
@@ -37,6 +38,10 @@ async def send_code(context: Context, checkout: Checkout, typed: str) -> None:
         await checkouts.count_code(context.pool, phone_hash, now) > CODES_AN_HOUR
         and not context.settings.sandbox
     ):
+        raise Problem({"phone": _TOO_MANY})
+    # However many browsers the link was opened in: it is no machine for texting strangers.
+    order_hash = context.vault.hash("codes-of-order", str(checkout.order.order_id))
+    if await checkouts.count_code(context.pool, order_hash, now) > CODES_AN_ORDER:
         raise Problem({"phone": _TOO_MANY})
     code = context.rails.message.new_code()
     code_hash = context.vault.hash("code", f"{phone}:{code}")

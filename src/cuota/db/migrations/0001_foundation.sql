@@ -7,6 +7,7 @@
 CREATE TABLE installation (
     single      boolean PRIMARY KEY DEFAULT true CHECK (single),
     environment text NOT NULL CHECK (environment IN ('sandbox', 'production')),
+    audience    text,                               -- of the service that ran last: what merchants are told
     created_at  timestamptz NOT NULL DEFAULT now()
 );
 
@@ -161,25 +162,29 @@ CREATE TABLE installments (
 -- The law, at every commit: sum of the plan = original amount - voided - refunded; its fees = fee - fee returned.
 CREATE FUNCTION plan_law() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
+    merchant uuid := coalesce(NEW.merchant_id, OLD.merchant_id);  -- a deleted row has no NEW
+    planned_order uuid := coalesce(NEW.order_id, OLD.order_id);
     owed bigint;
     fees bigint;
     planned bigint;
     planned_fees bigint;
+    installments_there integer;
 BEGIN
     SELECT o.amount - o.voided - o.refunded, o.fee - o.fee_returned INTO owed, fees
-        FROM orders o WHERE o.merchant_id = NEW.merchant_id AND o.order_id = NEW.order_id AND o.status = 'Approved';
+        FROM orders o WHERE o.merchant_id = merchant AND o.order_id = planned_order AND o.status = 'Approved';
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'order % has a plan and is not approved', NEW.order_id USING ERRCODE = 'check_violation';
+        RAISE EXCEPTION 'order % has a plan and is not approved', planned_order USING ERRCODE = 'check_violation';
     END IF;
-    SELECT coalesce(sum(i.amount), 0), coalesce(sum(i.fee), 0) INTO planned, planned_fees
-        FROM installments i WHERE i.merchant_id = NEW.merchant_id AND i.order_id = NEW.order_id;
-    IF planned <> owed OR planned_fees <> fees THEN
-        RAISE EXCEPTION 'plan of order % sums to % and % in fees, not % and %',
-            NEW.order_id, planned, planned_fees, owed, fees USING ERRCODE = 'check_violation';
+    SELECT coalesce(sum(i.amount), 0), coalesce(sum(i.fee), 0), count(*)
+        INTO planned, planned_fees, installments_there
+        FROM installments i WHERE i.merchant_id = merchant AND i.order_id = planned_order;
+    IF planned <> owed OR planned_fees <> fees OR installments_there <> 4 THEN
+        RAISE EXCEPTION 'plan of order % has % installments and sums to % and % in fees, not 4 and % and %',
+            planned_order, installments_there, planned, planned_fees, owed, fees USING ERRCODE = 'check_violation';
     END IF;
     RETURN NULL;
 END $$;
-CREATE CONSTRAINT TRIGGER plan_law AFTER INSERT OR UPDATE ON installments
+CREATE CONSTRAINT TRIGGER plan_law AFTER INSERT OR UPDATE OR DELETE ON installments
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION plan_law();
 CREATE CONSTRAINT TRIGGER plan_law AFTER UPDATE ON orders
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
@@ -310,7 +315,7 @@ CREATE TABLE checkout_sessions (
     PRIMARY KEY (merchant_id, order_id, session_hash)
 );
 
--- One-time codes sent to a number in an hour, whoever asked. Keyed hash of the number.
+-- One-time codes sent in an hour, to a number or for an order, whoever asked. Keyed hash of either.
 CREATE TABLE codes_sent (
     phone_hash bytea NOT NULL,
     hour       timestamptz NOT NULL,
@@ -340,6 +345,7 @@ DO $$ BEGIN
 EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;  -- another database of the same server was quicker
 END $$;
 GRANT cuota_app TO CURRENT_USER;
+GRANT UPDATE (audience) ON installation TO cuota_app;
 GRANT SELECT, INSERT ON installation, transfers, movements, events, decisions, plans, order_details TO cuota_app;
 GRANT SELECT, INSERT, UPDATE ON signing_keys, merchants, credentials, orders, installments, charges, card_refunds,
     consumers TO cuota_app;

@@ -1,0 +1,192 @@
+"""Random walks through the real API on PostgreSQL; after each step answers, record and ledger agree with the model.
+
+The seed is part of the test's name: `pytest tests/properties/test_api_walk.py -k "walk[7]"` walks the same way again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from contract import read_json
+from cuota.db import orders
+from cuota.db.verify import Report, _verify_merchant
+from cuota.flows.expire_authorizations import expire_authorization
+from cuota.flows.leave_checkout import leave_checkout
+from cuota.flows.return_money import return_money
+from makers import Merchant, Running, complete, make_merchant
+from properties.model import Model
+
+STEPS = 12
+WALKS = 15
+ANSWERED = {"capture": "captures", "void": "voids", "refund": "refunds"}
+
+
+@dataclass
+class Walker:
+    """One order of one merchant, its model, and the dice."""
+
+    service: Running
+    shop: Merchant
+    created: dict[str, Any]
+    model: Model
+    dice: Random
+
+    @property
+    def order_id(self) -> UUID:
+        return UUID(self.created["orderId"])
+
+    async def ask(self, kind: str, reference: str, amount: int, *, dry: bool) -> tuple[int, Any]:
+        """One call; the amount as a JSON number or as a string, since storefronts send both."""
+        text = f"{amount // 100}.{amount % 100:02d}"
+        written = text if self.dice.random() < 0.5 else f'"{text}"'
+        body = f'{{"amount":{written},"merchantReference":"{reference}"}}'
+        answer = await self.shop.http.post(
+            f"/order/{self.order_id}/{kind}{'?dryRun=true' if dry else ''}",
+            content=body,
+            headers={"Content-Type": "application/json"},
+        )
+        return answer.status_code, read_json(answer.content)
+
+    async def move(self) -> None:
+        """A capture, void or refund of a random amount under a random key: dry first, then in earnest."""
+        kind = self.dice.choice(["capture", "capture", "void", "refund", "refund"])
+        limit = self.model.limit(kind)
+        near = self.dice.randint(1, max(1, limit))
+        amount = self.dice.choice(
+            [1, max(1, limit), limit + 1, near, near, near, self.dice.randint(1, self.model.amount)]
+        )
+        reference = self.dice.choice("abcdefgh")
+        verdict = self.model.verdict(kind, reference, amount)
+        status, preview = await self.ask(kind, reference, amount, dry=True)
+        assert status == (200 if verdict is None else 422), preview
+        if verdict is None:
+            assert _plan_of(preview["before"]) == self.model.plan()
+            to_cards = self.model.apply(kind, reference, amount)
+            assert cents(preview["returnedToCard"]) == to_cards.total()
+            assert _plan_of(preview["after"]) == self.model.plan()
+            assert _in_cents(preview["after"]["balances"]) == self.model.balances()
+        status, answer = await self.ask(kind, reference, amount, dry=False)
+        if verdict is None:
+            assert (status, cents(answer["amount"]), answer["merchantReference"]) == (200, amount, reference)
+            return
+        assert (status, answer["code"]) == (422, verdict)
+        assert _in_cents(answer["balances"]) == self.model.balances()
+        if verdict == "duplicate_reference":
+            earlier = self.model.used[kind, reference]
+            original = answer["original"]
+            assert (cents(original["amount"]), original["sameRequest"]) == (earlier, earlier == amount)
+
+    async def end_the_authorization(self) -> None:
+        """The worker comes by after the authorization has ended."""
+        async with self.service.clock.moved(days=13, minutes=1):
+            await expire_authorization(self.service.context, self.shop.merchant_id, self.order_id)
+        # The clock goes back: what was not lapsed then still holds now.
+        if self.model.completed and not self.auto:
+            self.model.lapse()
+            self.model.ended = False
+
+    @property
+    def auto(self) -> bool:
+        """An auto capture has no authorization that could end."""
+        return bool(self.created["auto"])
+
+    async def return_money(self) -> None:
+        """The worker asks the card rail for what is due; what the end of an authorization returned is due later."""
+        async with self.service.clock.moved(days=13, minutes=2):
+            await return_money(self.service.context)
+        self.model.returned(self.model.due_to_cards)
+
+    async def compare(self) -> None:
+        """The record, the stored plan, the ledger's accounts and `cuota verify` of this merchant."""
+        answer = await self.shop.http.get(f"/order/{self.order_id}")
+        record = read_json(answer.content)
+        balances = self.model.balances()
+        shown = {
+            name: cents(record[f"{name}Amount"]) for name in ("captured", "voided", "refunded", "original")
+        }
+        assert shown == {
+            "captured": balances["captured"],
+            "voided": balances["voided"],
+            "refunded": balances["refunded"],
+            "original": self.model.amount,
+        }
+        assert cents(record["amount"]) == balances["orderAmount"]
+        assert record["paymentState"] == self.model.payment_state()
+        for kind, name in ANSWERED.items():
+            assert sum(cents(item["amount"]) for item in record[name]) == self.model.taken[kind]
+            listed = {item["merchantReference"] for item in record[name]}
+            assert listed >= {reference for used, reference in self.model.used if used == kind}
+        pool = self.service.context.pool
+        found = await orders.read_with_plan(pool, self.shop.merchant_id, self.order_id)
+        assert found is not None
+        expected = self.model.plan() if self.model.completed else {}
+        assert {item.number: (item.amount, item.fee) for item in found.plan} == expected
+        assert await self._accounts() == self.model.accounts()
+        report = Report()
+        await _verify_merchant(pool, self.shop.merchant_id, report)
+        assert (report.orders, report.disagreements) == (1, [])
+
+    async def _accounts(self) -> dict[str, int]:
+        rows = await self.service.context.pool.fetch(
+            """SELECT account, sum(cents)::bigint AS held FROM (
+                SELECT debit AS account, amount AS cents FROM transfers WHERE merchant_id = $1 AND order_id = $2
+                UNION ALL
+                SELECT credit, -amount FROM transfers WHERE merchant_id = $1 AND order_id = $2
+            ) sides GROUP BY account HAVING sum(cents) <> 0""",
+            self.shop.merchant_id,
+            self.order_id,
+        )
+        return {row["account"]: row["held"] for row in rows}
+
+
+def cents(value: Any) -> int:
+    """A JSON amount, exactly."""
+    assert value * 100 == int(value * 100)
+    return int(value * 100)
+
+
+def _in_cents(balances: dict[str, Any]) -> dict[str, int]:
+    return {name: cents(value) for name, value in balances.items()}
+
+
+def _plan_of(state: dict[str, Any]) -> dict[int, tuple[int, int]]:
+    return {item["number"]: (cents(item["amount"]), cents(item["fee"])) for item in state["plan"]}
+
+
+async def _begin(service: Running, shop: Merchant, dice: Random, *, auto: bool) -> Walker:
+    amount = dice.choice([100, 101, 10_003, dice.randint(100, 30_000), dice.randint(100, 30_000)])
+    fee = dice.choice([0, 0, 1, dice.randint(0, amount), dice.randint(0, amount // 10)])
+    created = await shop.create(
+        f"{amount // 100}.{amount % 100:02d}", merchantFeeForPaymentPlan=f"{fee // 100}.{fee % 100:02d}"
+    )
+    completed = dice.random() < 0.85
+    if completed:
+        await complete(service, shop.merchant_id, created)
+    elif dice.random() < 0.5:
+        await leave_checkout(service.context, shop.merchant_id, UUID(created["orderId"]))
+    model = Model(amount, fee, auto=auto, completed=completed)
+    return Walker(service, shop, {**created, "auto": auto}, model, dice)
+
+
+@pytest.mark.parametrize("seed", range(WALKS))
+async def test_after_every_step_of_a_random_walk_the_service_agrees_with_the_model(
+    service: Running, seed: int
+) -> None:
+    dice = Random(seed)
+    auto = dice.random() < 0.3
+    async with make_merchant(service, defer_funds_capture=not auto) as shop:
+        walker = await _begin(service, shop, dice, auto=auto)
+        steps: list[Callable[[], Any]] = [walker.move] * 8 + [
+            walker.return_money,
+            walker.end_the_authorization,
+        ]
+        await walker.compare()
+        for _ in range(STEPS):
+            await dice.choice(steps)()
+            await walker.compare()
