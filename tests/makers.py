@@ -118,7 +118,9 @@ class Merchant:
         """The order record."""
         return dict((await self.http.get(f"/order/{order['orderId']}")).json())
 
-    async def move(self, order: dict[str, Any], operation: str, amount: object, reference: str | None = None, **more: Any) -> httpx.Response:
+    async def move(
+        self, order: dict[str, Any], operation: str, amount: object, reference: str | None = None, **more: Any
+    ) -> httpx.Response:
         """A capture, void or refund with a reference of its own unless one is given."""
         body = {"amount": amount, "merchantReference": reference or secrets.token_hex(8)}
         return await self.http.post(f"/order/{order['orderId']}/{operation}", json=body, **more)
@@ -139,15 +141,27 @@ def order_body(amount: object = "100.00", **more: object) -> dict[str, object]:
 
 @asynccontextmanager
 async def make_merchant(
-    service: Running, *, defer_funds_capture: bool = True, profile: BodyProfile = BodyProfile.STRICT, maximum: int = 200_000
+    service: Running,
+    *,
+    defer_funds_capture: bool = True,
+    profile: BodyProfile = BodyProfile.STRICT,
+    maximum: int = 200_000,
 ) -> AsyncIterator[Merchant]:
     """A new merchant; its HTTP client is closed at the end."""
     name = f"Shop {secrets.token_hex(5)}"
-    terms = manage_merchants.Terms(name=name, maximum=maximum, defer_funds_capture=defer_funds_capture, profile=profile)
+    terms = manage_merchants.Terms(
+        name=name, maximum=maximum, defer_funds_capture=defer_funds_capture, profile=profile
+    )
     new = await manage_merchants.create_merchant(service.context, terms)
     async with service.client() as http:
         made = Merchant(
-            service, new.merchant.merchant_id, new.client_id, new.client_secret, new.signing_secret, name, http
+            service,
+            new.merchant.merchant_id,
+            new.client_id,
+            new.client_secret,
+            new.signing_secret,
+            name,
+            http,
         )
         http.headers["Authorization"] = f"Bearer {await _first_token(service, made)}"
         yield made
@@ -158,7 +172,13 @@ async def _first_token(service: Running, merchant: Merchant) -> str:
         return await Merchant(**{**vars(merchant), "http": bare}).token()
 
 
-async def checkout(service: Running, merchant_id: UUID, created: dict[str, Any], profile: Profile = PROFILE, phone: str | None = None) -> tuple[Checkout, str]:
+async def checkout(
+    service: Running,
+    merchant_id: UUID,
+    created: dict[str, Any],
+    profile: Profile = PROFILE,
+    phone: str | None = None,
+) -> tuple[Checkout, str]:
     """A browser that has proved its number and given its details: the checkout as read, and its secret."""
     context = service.context
     opened = await open_checkout(context, merchant_id, UUID(created["token"]))
@@ -179,7 +199,11 @@ async def read_checkout(context: Context, merchant_id: UUID, order_id: UUID, sec
 
 
 async def complete(
-    service: Running, merchant_id: UUID, created: dict[str, Any], card: str = "4242 4242 4242 4242", profile: Profile = PROFILE
+    service: Running,
+    merchant_id: UUID,
+    created: dict[str, Any],
+    card: str = "4242 4242 4242 4242",
+    profile: Profile = PROFILE,
 ) -> Order:
     """Walk the flows of the hosted checkout to the button, and press it."""
     seen, _ = await checkout(service, merchant_id, created, profile)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -142,3 +143,14 @@ async def test_null_is_the_same_as_absent(merchant: Merchant) -> None:
     assert {n: v for n, v in given.items() if n not in own} == {
         n: v for n, v in absent.items() if n not in own
     }
+
+
+async def test_a_reference_may_be_an_integer_of_any_length(merchant: Merchant) -> None:
+    digits = "9" * 60
+    created = await merchant.http.post(
+        "/order",
+        content=json.dumps(order_body()).replace('"A-1042"', digits),
+        headers={"Content-Type": "application/json"},
+    )
+    assert created.status_code == 200, created.text
+    assert (await merchant.read(created.json()))["merchantReference"] == digits

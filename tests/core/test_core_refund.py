@@ -15,6 +15,7 @@ from cuota.core.order import Order, Status
 from cuota.core.outcome import Outcome
 from cuota.core.refund import refund
 from cuota.core.refusal import Code, Refused
+from cuota.core.void import void
 
 
 def _captured(amount: int, fee: int = 0) -> Order:
@@ -146,3 +147,12 @@ def test_a_refund_needs_no_authorization_that_still_holds() -> None:
     order = replace(_captured(10_000), lapsed=True)
     outcome = refund(order, plan(), asked(Kind.REFUND, 1), MOVEMENT, late, ids())
     assert outcome.order.refunded == 1
+
+
+def test_the_fee_is_counted_from_all_that_voids_and_refunds_gave_back() -> None:
+    order, agreed = approved(10_000, 333, captured=5000), plan(10_000, 333)
+    voided = void(order, agreed, asked(Kind.VOID, 3333), MOVEMENT, NOW, ids())
+    assert voided.order.fee_returned == 111
+    # 8333 of 10000 by now: 277.49 of 333, so 166 more; 5000 alone would have been 167.
+    refunded = _refund(voided.order, after(agreed, voided), 5000)
+    assert refunded.order.fee_returned == 277

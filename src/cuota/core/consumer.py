@@ -9,7 +9,7 @@ from uuid import UUID
 
 _US_NUMBER = re.compile(r"[2-9][0-9]{2}[2-9][0-9]{6}", re.ASCII)
 _EMAIL = re.compile(
-    r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,63}"
+    r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+(?:[A-Za-z]{2,63}|xn--[A-Za-z0-9-]{2,59})"
 )
 
 # The zone in which most people of each state live: installments fall due on the consumer's own calendar day.

@@ -102,6 +102,20 @@ def text(
     return check
 
 
+def reference(low: int) -> Check:
+    """A merchant's own key: a string of `low` to 100 characters, or a JSON integer, which counts as its digits."""
+    check = text(low, 100)
+
+    def read(value: Any) -> str:
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        # Integers of more digits than any amount has are read as decimals without an exponent.
+        long = isinstance(value, Decimal) and value.as_tuple().exponent == 0
+        checked: str = check(str(value) if whole or long else value)
+        return checked
+
+    return read
+
+
 def refuse_controls(value: str, *, lines: bool = False) -> None:
     """Line breaks and tabs only where `lines`; other control characters never."""
     if value.isprintable():

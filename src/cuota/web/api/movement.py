@@ -21,13 +21,13 @@ from cuota.web import idempotent
 from cuota.web.api import answers
 from cuota.web.api.order import guid
 from cuota.web.body import parse_object, read_bytes, require_json
-from cuota.web.fields import WrongField, cents, text
+from cuota.web.fields import WrongField, cents, reference
 from cuota.web.service import merchant_of, service_of
 
 Apply = Callable[[Context, UUID, UUID, Asked, Remember | None], Awaitable[Movement]]
 Look = Callable[[Context, UUID, UUID, Asked], Awaitable[Preview]]
 
-_reference = text(1, 100)
+_reference = reference(1)
 _amount = cents(low=1)
 
 
@@ -90,7 +90,7 @@ def _key(body: dict[str, Any], kind: Kind) -> str:
     if not given:
         raise _bad_key(names[-1], "required", "is required: a reference of your own, unique for this order")
     try:
-        keys = {_reference(str(value) if type(value) is int else value) for value in given.values()}
+        keys = {_reference(value) for value in given.values()}
     except WrongField as wrong:
         raise _bad_key(next(iter(given)), wrong.code, str(wrong)) from None
     if len(keys) > 1:

@@ -10,7 +10,7 @@ from cuota.core.money import decimal_from
 from cuota.flows.create_order import OrderRequest
 from cuota.web.addresses import BadAddress, read_address
 from cuota.web.api import lenient
-from cuota.web.fields import Check, Reader, WrongField, as_object, cents, number, text, wrong_type
+from cuota.web.fields import Check, Reader, WrongField, as_object, cents, number, reference, text, wrong_type
 
 MOST_ITEMS = 1000
 MOST_METADATA = 50
@@ -64,7 +64,7 @@ def read_order_body(body: dict[str, Any], merchant: Merchant, *, https_only: boo
             reader.fail("taxAmount", wrong)
         if (fee or 0) > amount:
             reader.fail("merchantFeeForPaymentPlan", WrongField("out_of_range", "must not exceed amount"))
-    reference = reader.read(body, "merchantReference", _reference, required=True)
+    own_reference = reader.read(body, "merchantReference", reference(0), required=True)
     document = {
         "consumer": _consumer(reader, body),
         "billing": _address(reader, body, "billing"),
@@ -72,7 +72,7 @@ def read_order_body(body: dict[str, Any], merchant: Merchant, *, https_only: boo
         "description": reader.read(body, "description", DESCRIPTION),
         "items": _items(reader, body),
         "merchant": _merchant(reader, body, https_only=https_only),
-        "merchantReference": reference,
+        "merchantReference": own_reference,
         "taxAmount": None if tax is None else decimal_from(tax),
         "shippingAmount": None if shipping is None else decimal_from(shipping),
         "merchantFeeForPaymentPlan": None if fee is None else decimal_from(fee),
@@ -81,14 +81,7 @@ def read_order_body(body: dict[str, Any], merchant: Merchant, *, https_only: boo
     }
     warnings = reader.finish()
     assert amount is not None
-    return OrderRequest(amount, fee or 0, reference, document, warnings)
-
-
-def _reference(value: Any) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    checked: str = text(0, 100)(value)
-    return checked
+    return OrderRequest(amount, fee or 0, own_reference, document, warnings)
 
 
 def _consumer(reader: Reader, body: dict[str, Any]) -> dict[str, Any] | None:
