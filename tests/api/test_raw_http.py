@@ -21,6 +21,8 @@ SMUGGLED: dict[str, bytes] = {
     "space before colon": HEAD + b"X-A : b\r\n\r\n",
     "folded header": HEAD + b"X-A: b\r\n c\r\nContent-Length: 0\r\n\r\n",
     "NUL in a header": HEAD + b"X-A: b\0c\r\n\r\n",
+    "no host": b"GET /health/live HTTP/1.1\r\n\r\n",
+    "two hosts": b"GET /health/live HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
     "line feeds only": b"GET /health/live HTTP/1.1\nHost: x\n\n",
 }  # fmt: skip
 

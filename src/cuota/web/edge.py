@@ -62,11 +62,26 @@ class Edge:
             await send(message)
 
         try:
-            await self._app(scope, receive, send_on)
+            if _one_host(scope):
+                await self._app(scope, receive, send_on)
+            else:
+                headers.append((b"connection", b"close"))
+                await self._refuse_host(scope, receive, send_on)
         except ClientDisconnect:
             status = 499
         finally:
             _note(scope, status, started, request_id)
+
+    async def _refuse_host(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["app"] = self._app
+        refused = Refused(Code.MALFORMED_REQUEST, "An HTTP/1.1 request must have exactly one Host header.")
+        await _answer(Request(scope), refused)(scope, receive, send)
+
+
+def _one_host(scope: Scope) -> bool:
+    """Two servers must not read a request as meant for two hosts (RFC 9112, section 3.2)."""
+    hosts = sum(name == b"host" for name, _ in scope["headers"])
+    return hosts == 1 or (hosts == 0 and scope["http_version"] == "1.0")
 
 
 def _note(scope: Scope, status: int, started: float, request_id: str) -> None:
