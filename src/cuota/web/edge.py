@@ -80,8 +80,8 @@ class Edge:
 
 def _one_host(scope: Scope) -> bool:
     """Two servers must not read a request as meant for two hosts (RFC 9112, section 3.2)."""
-    hosts = sum(name == b"host" for name, _ in scope["headers"])
-    return hosts == 1 or (hosts == 0 and scope["http_version"] == "1.0")
+    hosts = [name for name, _ in scope["headers"]].count(b"host")
+    return bool(hosts == 1 or (hosts == 0 and scope["http_version"] == "1.0"))
 
 
 def _note(scope: Scope, status: int, started: float, request_id: str) -> None:
