@@ -75,16 +75,21 @@ def _listen(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _terms(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--minimum", type=_cents, metavar="AMOUNT", help="lowest order amount (1.00)")
-    parser.add_argument("--maximum", type=_cents, metavar="AMOUNT", help="highest order amount (2000.00)")
+def _terms(parser: argparse.ArgumentParser, *, new: bool) -> None:
+    def told(text: str, default: str) -> str:
+        return f"{text} ({default})" if new else text
+
+    parser.add_argument("--minimum", type=_cents, metavar="AMOUNT", help=told("lowest order amount", "1.00"))
+    parser.add_argument(
+        "--maximum", type=_cents, metavar="AMOUNT", help=told("highest order amount", "2000.00")
+    )
     parser.add_argument(
         "--defer-funds-capture",
         action=argparse.BooleanOptionalAction,
-        help="capture by calls of the merchant instead of at once",
+        help=told("capture by calls of the merchant instead of at once", "at once"),
     )
     parser.add_argument(
-        "--profile", type=_profile, metavar="strict|lenient", help="how order bodies are read (strict)"
+        "--profile", type=_profile, metavar="strict|lenient", help=told("how order bodies are read", "strict")
     )
     parser.add_argument(
         "--origin",
@@ -97,19 +102,20 @@ def _terms(parser: argparse.ArgumentParser) -> None:
 def _merchant_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     create = add("create", commands.merchant_create, "add a merchant; prints its credentials, this once")
     create.add_argument("--name", required=True, help="the name that consumers see; unique")
-    _terms(create)
+    _terms(create, new=True)
     add("list", commands.merchant_list, "all merchants")
     for name, command, text in (
         ("show", commands.merchant_show, "one merchant's terms and client ids"),
         ("update", commands.merchant_update, "change terms, for orders created from now on"),
         ("rotate-secret", commands.merchant_rotate, "a new client secret; the old one lives on for a while"),
         ("revoke", commands.merchant_revoke, "revoke a merchant's credentials; its tokens stop working"),
+        ("reinstate", commands.merchant_reinstate, "give a revoked merchant a new credential"),
     ):
         parser = add(name, command, text)
         parser.add_argument("merchant", metavar="NAME_OR_ID")
         if name == "update":
             parser.add_argument("--name", help="a new name")
-            _terms(parser)
+            _terms(parser, new=False)
         if name == "rotate-secret":
             parser.add_argument(
                 "--old-lives-hours", type=_hours, default=24, metavar="N", help="hours (default 24)"

@@ -168,6 +168,14 @@ def merchant_revoke(options: argparse.Namespace) -> int:
     return 0
 
 
+def merchant_reinstate(options: argparse.Namespace) -> int:
+    """`cuota merchant reinstate`."""
+    client_id, secret = _run(lambda context: manage.reinstate_merchant(context, options.merchant))
+    facts: dict[str, object] = {"clientId": client_id, "clientSecret": secret}
+    _print(options, facts, [*_table(facts), "", "Keep the secret now: it is not shown again."])
+    return 0
+
+
 def sandbox_complete(options: argparse.Namespace) -> int:
     """`cuota sandbox complete`."""
     try:

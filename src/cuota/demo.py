@@ -16,7 +16,7 @@ import httpx
 from cuota import config, runtime
 from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, TEST_CARDS
 from cuota.flows.manage_merchants import BadMerchant, Terms, create_merchant, find_merchant, rotate_secret
-from cuota.serve import CannotServe, serve
+from cuota.serve import CannotServe, bind, serve
 
 NAME = "Alder & Oak"
 SHOP_READY_SECONDS = 15.0
@@ -73,11 +73,14 @@ def demo(host: str, port: int, shop_port: int, workers: int) -> int:
             "SHOP_PUBLIC_URL": shop_url,
             "SHOP_DATA": str(settings.data_dir / "demo-shop"),
         }
-        command = [sys.executable, "-m", "cuota_demo", "--host", host, "--port", str(shop_port)]
+        shop_command = [sys.executable, "-m", "cuota.shop_process", str(os.getpid())]
+        command = [*shop_command, "--host", host, "--port", str(shop_port)]
         shop.append(subprocess.Popen(command, env=environment))  # noqa: S603
         _wait_for_shop(shop[0], shop_url)
         print(_welcome(settings, kept, shop_url), flush=True)
 
+    # Asked before anything is started: a shop that cannot listen is no demo.
+    bind(host, shop_port, option="--shop-port").close()
     try:
         return serve(host, port, workers, when_ready=when_ready)
     finally:
@@ -129,5 +132,6 @@ def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str) -> 
     curl -s {settings.auth_url}/oauth/token -H 'Content-Type: application/json' \\
       -d '{json.dumps(token_body)}'
 
+  CUOTA_LOG_LEVEL=info shows a line for each request. The first steps with curl stand in README.md.
   Ctrl-C stops it; the data stays in {settings.data_dir}.
 """

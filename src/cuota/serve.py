@@ -89,8 +89,8 @@ def _bind(listener: socket.socket, host: str, port: int) -> None:
             return
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """The listening socket; raises CannotServe naming what stands in the way."""
+def bind(host: str, port: int, *, option: str = "--port") -> socket.socket:
+    """The listening socket; raises CannotServe naming what stands in the way, and the option that cures it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -100,7 +100,7 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as problem:
         listener.close()
         raise CannotServe(
-            f"Cannot listen on {host} port {port}: {problem.strerror}. Choose another --port."
+            f"Cannot listen on {host} port {port}: {problem.strerror}. Choose another {option}."
         ) from None
     listener.set_inheritable(True)
     return listener

@@ -74,9 +74,8 @@ def walk(redirect_url: str, outcome: str) -> str:
                 return answer
             page = _Page(answer.text)
             if not page.sandbox:
-                raise CannotWalk(
-                    f"This is not a sandbox checkout ({answer.status_code} {page.heading.strip()})."
-                )
+                said = f"{answer.status_code} {page.heading}".strip()
+                raise CannotWalk(f"This is not a sandbox checkout (the address answers {said}).")
             if page.outcome:
                 return _checked(page, outcome)
             if page.way_back and not page.forms and answer.is_success:

@@ -160,12 +160,12 @@ async def test_back_and_reload_in_the_middle_lose_nothing_and_pay_nothing_twice(
     await page.reload()
     await card(page)
     await press_pay(page)
-    await expect(page.get_by_role("heading", name="Your payment is complete")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Your order is confirmed")).to_be_visible()
     number = await order_id(page)
     await page.reload()
     await page.go_back()
     await page.reload()
-    await expect(page.get_by_role("heading", name="Your payment is complete")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Your order is confirmed")).to_be_visible()
     assert await paid(service, number) == [2249]
 
 
@@ -178,7 +178,7 @@ async def test_a_double_click_on_pay_is_one_approval_and_one_charge(
     await to_card(page)
     await card(page)
     await page.get_by_role("button", name="Pay $").dblclick()
-    await expect(page.get_by_role("heading", name="Your payment is complete")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Your order is confirmed")).to_be_visible()
     assert await paid(service, await order_id(page)) == [2249]
 
 

@@ -90,7 +90,7 @@ async def test_every_state_of_the_checkout_is_accessible_and_fits(
     await inspector.look("pay, declined")
     await card(page)
     await press_pay(page)
-    await expect(page.get_by_role("heading", name="Your payment is complete")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Your order is confirmed")).to_be_visible()
     await inspector.look("approved")
     assert inspector.found == []
     assert len(inspector.seen) == 11

@@ -99,6 +99,24 @@ def test_a_revoked_merchant_has_no_live_credential(cuota: Cuota) -> None:
     assert "has no live credential" in done.stderr
 
 
+def test_a_revoked_merchant_is_reinstated_with_a_new_credential(cuota: Cuota) -> None:
+    made = create(cuota)
+    early = cuota("merchant", "reinstate", made["name"])
+    assert (early.returncode, early.stdout) == (1, "")
+    assert "has a live credential" in early.stderr
+    read(cuota, "merchant", "revoke", made["name"])
+    new = read(cuota, "merchant", "reinstate", made["name"])
+    assert new["clientId"] != made["clientId"]
+    assert new["clientSecret"].startswith("secret_")
+    assert read(cuota, "merchant", "show", made["name"])["clientIds"] == [new["clientId"]]
+
+
+def test_an_update_that_names_no_term_says_so(cuota: Cuota) -> None:
+    done = cuota("merchant", "update", create(cuota)["name"])
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Nothing to change" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

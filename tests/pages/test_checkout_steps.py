@@ -18,7 +18,7 @@ async def test_a_consumer_pays_in_four_and_is_led_back_to_the_merchant(
 ) -> None:
     order = await merchant.create("100.00")
     page = await visitor.buy(order)
-    assert (page.status, page.outcome, page.heading) == (200, "approved", "Your payment is complete")
+    assert (page.status, page.outcome, page.heading) == (200, "approved", "Your order is confirmed")
     assert "You paid $25.00 today. Your next payment is $25.00 on" in page.text
     assert (await merchant.read(order))["orderStatus"] == "Approved"
     assert await charges(service, order) == [(2500, True, None)]

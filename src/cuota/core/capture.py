@@ -20,6 +20,8 @@ def capture(order: Order, asked: Asked, movement_id: UUID, now: datetime) -> Out
     require_authorization(order, now)
     if asked.amount > order.capturable:
         message = f"Only {money.text_of(order.capturable)} of this order can still be captured."
+        if order.auto_capture:
+            message = "This order was captured in full at its approval (deferFundsCapture is false)."
         raise refuse(Code.CAPTURE_EXCEEDS_AUTHORIZED, message, order)
     return Outcome(
         order=replace(order, captured=order.captured + asked.amount),

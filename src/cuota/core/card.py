@@ -50,7 +50,9 @@ def read_card(number: str, expiry: str, cvc: str, today: date) -> CardEntry:
     errors = {}
     digits = re.sub(r"[\s-]", "", number)
     brand = _brand(digits)
-    if not re.fullmatch(r"[0-9]{12,19}", digits, re.ASCII) or brand is None or not passes_luhn(digits):
+    if not digits:
+        errors["card_number"] = "Enter the number of your card."
+    elif not re.fullmatch(r"[0-9]{12,19}", digits, re.ASCII) or brand is None or not passes_luhn(digits):
         errors["card_number"] = "Check the card number: a digit seems to be wrong or missing."
     month, year = _expiry(expiry)
     if not month:

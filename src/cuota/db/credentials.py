@@ -14,6 +14,7 @@ _OF_MERCHANT = """SELECT client_id, merchant_id, secret_hash, old_secret_hash, o
     FROM credentials WHERE merchant_id = $1 ORDER BY created_at"""
 _ROTATE = """UPDATE credentials SET old_secret_hash = secret_hash, old_secret_ends_at = $3, secret_hash = $2
     WHERE client_id = $1"""
+_ADD = "INSERT INTO credentials (client_id, merchant_id, secret_hash, created_at) VALUES ($1, $2, $3, $4)"
 _REVOKE = (
     "UPDATE credentials SET revoked_at = $2 WHERE merchant_id = $1 AND revoked_at IS NULL RETURNING client_id"
 )
@@ -66,6 +67,11 @@ async def read_of_merchant(session: Session, merchant_id: UUID) -> list[Credenti
 async def rotate(session: Session, client_id: str, secret_hash: bytes, old_ends_at: datetime) -> None:
     """A new secret; the one before it lives until `old_ends_at`."""
     await session.fetchrow(_ROTATE, client_id, secret_hash, old_ends_at)
+
+
+async def add(session: Session, client_id: str, merchant_id: UUID, secret_hash: bytes, now: datetime) -> None:
+    """One more credential."""
+    await session.fetchrow(_ADD, client_id, merchant_id, secret_hash, now)
 
 
 async def revoke(session: Session, merchant_id: UUID, now: datetime) -> int:

@@ -47,6 +47,11 @@ class NewCredentials:
     webhook_secret: str
 
 
+def _new_client() -> tuple[str, str]:
+    """A client id and its secret, 256 bits."""
+    return f"client_{secrets.token_hex(12)}", f"secret_{secrets.token_urlsafe(32)}"
+
+
 def _with(merchant: Merchant, terms: Terms) -> Merchant:
     changes = {
         name: value
@@ -79,10 +84,11 @@ async def create_merchant(context: Context, terms: Terms) -> NewCredentials:
     )
     merchant = _with(base, terms)
     bound = str(merchant.merchant_id)
+    client_id, client_secret = _new_client()
     new = NewCredentials(
         merchant=merchant,
-        client_id=f"client_{secrets.token_hex(12)}",
-        client_secret=f"secret_{secrets.token_urlsafe(32)}",
+        client_id=client_id,
+        client_secret=client_secret,
         audience=context.settings.audience,
         signing_secret=f"signing_{secrets.token_urlsafe(32)}",
         webhook_secret=f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}",
@@ -119,7 +125,10 @@ async def find_merchant(context: Context, name_or_id: str) -> Merchant:
 
 async def update_merchant(context: Context, name_or_id: str, terms: Terms) -> Merchant:
     """Change terms; they hold for orders created from now on."""
-    merchant = _with(await find_merchant(context, name_or_id), terms)
+    found = await find_merchant(context, name_or_id)
+    if terms == Terms():
+        raise BadMerchant("Nothing to change: name at least one term. See cuota merchant update --help.")
+    merchant = _with(found, terms)
     try:
         await merchants.update(context.pool, merchant)
     except asyncpg.UniqueViolationError:
@@ -135,13 +144,29 @@ async def rotate_secret(context: Context, name_or_id: str, old_lives: timedelta)
     rotated = []
     for credential in await credentials.read_of_merchant(context.pool, merchant.merchant_id):
         if credential.revoked_at is None:
-            secret = f"secret_{secrets.token_urlsafe(32)}"
+            _, secret = _new_client()
             secret_hash = context.vault.hash("client-secret", secret)
             await credentials.rotate(context.pool, credential.client_id, secret_hash, utc_now() + old_lives)
             rotated.append((credential.client_id, secret))
     if not rotated:
-        raise BadMerchant(f"{merchant.name} has no live credential: it was revoked.")
+        raise BadMerchant(
+            f"{merchant.name} has no live credential: it was revoked. Give it a new one: cuota merchant reinstate."
+        )
     return rotated
+
+
+async def reinstate_merchant(context: Context, name_or_id: str) -> tuple[str, str]:
+    """A new credential for a merchant whose own were revoked, as (client id, secret)."""
+    merchant = await find_merchant(context, name_or_id)
+    held = await credentials.read_of_merchant(context.pool, merchant.merchant_id)
+    if any(credential.revoked_at is None for credential in held):
+        raise BadMerchant(
+            f"{merchant.name} has a live credential. For a new secret: cuota merchant rotate-secret."
+        )
+    client_id, secret = _new_client()
+    secret_hash = context.vault.hash("client-secret", secret)
+    await credentials.add(context.pool, client_id, merchant.merchant_id, secret_hash, utc_now())
+    return client_id, secret
 
 
 async def revoke_merchant(context: Context, name_or_id: str) -> int:

@@ -19,7 +19,7 @@ from cuota.web import edge
 from cuota.web.api import health, token
 from cuota.web.api.capture import capture
 from cuota.web.api.configuration import configuration
-from cuota.web.api.docs import docs_page, openapi_json
+from cuota.web.api.docs import docs_page, home, openapi_json
 from cuota.web.api.order import order_collection, order_item
 from cuota.web.api.refund import refund
 from cuota.web.api.void import void
@@ -42,6 +42,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/health/live", health.live),
     ("GET", "/health/ready", health.ready),
     ("GET", "/metrics", metrics),
+    ("GET", "/", home),
     ("GET", "/openapi.json", openapi_json),
     ("GET", "/docs", docs_page),
     ("GET", "/static/{name}", assets.static),

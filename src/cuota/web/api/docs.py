@@ -14,7 +14,7 @@ from typing import Any
 import jinja2
 import yaml
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from cuota.web.api.docs_fields import Prose, dotted, shapes
 from cuota.web.api.docs_view import chapters, operations
@@ -50,6 +50,12 @@ def _fill(value: Any, base_url: str) -> Any:
 async def openapi_json(request: Request) -> Response:
     """`GET /openapi.json`: the document for machines."""
     return Response(_document(_base_url(request)), media_type="application/json", headers=_HEADERS)
+
+
+async def home(request: Request) -> Response:
+    """`GET /`: a person who opens the service's address reads what it is."""
+    del request
+    return RedirectResponse("/docs", 303, _HEADERS)
 
 
 async def docs_page(request: Request) -> Response:

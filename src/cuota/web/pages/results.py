@@ -37,7 +37,7 @@ def _words(checkout: Checkout) -> tuple[str, list[str]]:
     order = checkout.order
     shop = checkout.merchant.name
     if order.status is Status.APPROVED and not checkout.verified:
-        return "Your payment is complete", [f"{shop} has your order."]
+        return "Your order is confirmed", [f"{shop} has your order."]
     if order.status is Status.APPROVED:
         first, *later = checkout.plan
         due = next((item for item in later if item.total), None)
@@ -47,7 +47,7 @@ def _words(checkout: Checkout) -> tuple[str, list[str]]:
             if due
             else ""
         )
-        return "Your payment is complete", [f"{paid}{following}", f"{shop} has your order."]
+        return "Your order is confirmed", [f"{paid}{following}", f"{shop} has your order."]
     if order.status is Status.DECLINED:
         if order.card_failures >= CARD_TRIES:
             text = "Your cards were declined by their banks, so nothing was paid."
