@@ -21,6 +21,7 @@ from cuota.db.embedded import Embedded, open_embedded
 from cuota.flows.context import Context
 from cuota.web.app import make_app
 from cuota.web.metrics import count
+from cuota.web.protocol import BoundedProtocol
 from makers import Clock, Merchant, Running, make_merchant
 
 for name in [name for name in os.environ if name.startswith("CUOTA_")]:
@@ -93,7 +94,7 @@ async def running(settings: config.Settings, where: dict[str, object]) -> AsyncI
                 app,
                 host="127.0.0.1",
                 port=port,
-                http="httptools",
+                http=BoundedProtocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,

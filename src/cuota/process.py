@@ -20,6 +20,7 @@ from cuota import config, runtime
 from cuota.web.app import make_app
 from cuota.web.edge import Edge, JsonLines
 from cuota.web.metrics import count
+from cuota.web.protocol import BoundedProtocol
 from cuota.work.loop import work
 
 # While stopping: so long new connections are still taken and answered, each closed after its answer, and so long
@@ -68,7 +69,7 @@ async def _serve(settings: config.Settings, listener: socket.socket, *, backgrou
             server = DrainingServer(
                 uvicorn.Config(
                     edge,
-                    http="httptools",
+                    http=BoundedProtocol,
                     ws="none",
                     lifespan="off",
                     access_log=False,

@@ -73,7 +73,7 @@ async def opened(
     """A context on a migrated database; closes its pool at the end."""
     pool = await open_pool(where, pool_size or settings.pool_size)
     try:
-        rails = load(settings.card_rail, settings.message_rail, pool)
+        rails = load(settings.card_rail, settings.message_rail, pool, sandbox=settings.sandbox)
         context = Context(settings, pool, rails, Vault(settings.secret_key))
         await ensure_key(context)
         yield context

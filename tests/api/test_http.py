@@ -241,3 +241,8 @@ async def test_the_contract_is_served_with_this_services_address(service: Runnin
     assert document["openapi"].startswith("3.1")
     assert document["servers"][0]["url"] == service.settings.public_url
     assert "/order/{orderId}/capture" in document["paths"]
+
+
+async def test_a_static_name_of_any_length_is_not_found(service: Running) -> None:
+    async with service.client() as client:
+        assert (await client.get(f"/static/{'a' * 5000}")).status_code == 404

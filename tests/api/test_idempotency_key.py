@@ -174,3 +174,26 @@ async def test_20_simultaneous_creations_with_one_key_make_one_order(merchant: M
     assert {answer.status_code for answer in answers} <= {200, 409}
     assert await orders_of(merchant) == 1
     assert (await create(merchant, "k")).content == good[0].content
+
+
+async def test_a_key_never_answers_for_money_that_did_not_move(merchant: Merchant) -> None:
+    order = await merchant.approved("100.00")
+    assert (await merchant.move(order, "capture", "100.00")).status_code == 200
+
+    async def refund(number: int) -> httpx.Response:
+        return await merchant.move(
+            order, "refund", "1.00", f"r{number}", headers={"Idempotency-Key": f"{order['orderId']}-{number}"}
+        )
+
+    waiting = set(range(32))
+    for _ in range(40):
+        answers = await asyncio.gather(*(refund(number) for number in sorted(waiting)))
+        waiting -= {
+            number for number, answer in zip(sorted(waiting), answers, strict=True) if answer.is_success
+        }
+        if not waiting:
+            break
+    assert not waiting
+    record = await merchant.read(order)
+    assert record["refundedAmount"] == 32
+    assert len(record["refunds"]) == 32

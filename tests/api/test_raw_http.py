@@ -59,3 +59,15 @@ async def test_a_body_declared_too_large_is_refused_before_it_is_sent(
     # Not a byte of the body goes out, and no 100 comes first.
     first = await say(merchant.service, head.encode(), to_the_end=False)
     assert first.startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize("head", [b"X-A: " + b"a" * 70_000, b"X-A: b\r\n" * 9_000])
+async def test_a_head_has_a_largest_size_however_it_is_filled(service: Running, head: bytes) -> None:
+    said = await say(service, b"GET /health/live HTTP/1.1\r\nHost: x\r\n" + head, to_the_end=True)
+    assert said == b"HTTP/1.1 431 Request Header Fields Too Large"
+
+
+async def test_a_large_body_behind_a_small_head_is_no_large_head(service: Running) -> None:
+    body = b" " * 200_000
+    said = await say(service, HEAD + b"Content-Length: 200000\r\n\r\n" + body, to_the_end=False)
+    assert said == b"HTTP/1.1 401 Unauthorized"

@@ -43,6 +43,7 @@ CENTS = [
     ("installments", "returned", "number = 1"),
     ("charges", "amount", "true"),
     ("card_refunds", "amount", "true"),
+    *(("events", "amount", f"type = '{name}'") for name in ("order.created", "order.approved", "refund.completed")),
 ]  # fmt: skip
 
 
@@ -173,3 +174,16 @@ async def test_nothing_is_found_where_nothing_was_altered(own: Own) -> None:
     assert report.disagreements == []
     assert report.orders == kinds
     assert report.transfers > kinds
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("UPDATE plans SET agreement = replace(agreement, 'You pay', 'You owe')", "plans.agreement"),
+        ("DELETE FROM order_details", "order_details"),
+    ],
+)
+async def test_altered_words_and_missing_details_are_found(own: Own, change: str, named: str) -> None:
+    await a_busy_order(own)
+    report = await tamper(own, change)
+    assert named in {found.row for found in report.disagreements}

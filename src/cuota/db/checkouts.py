@@ -30,7 +30,7 @@ WHERE s.merchant_id = $1 AND s.order_id = $2 AND s.session_hash = $3
 _CODE_SENT = f"""UPDATE checkout_sessions SET phone = $4, code_hash = $5, code_ends_at = $6, code_tries = 0,
     codes_sent = codes_sent + 1, verified_at = NULL, consumer_id = NULL, profile = NULL
     WHERE {_KEY} AND codes_sent < $7 RETURNING 1"""
-_TRY = f"""UPDATE checkout_sessions SET code_tries = code_tries + 1
+_TRY = f"""UPDATE checkout_sessions SET code_tries = least(code_tries + 1, 1000)
     WHERE {_KEY} AND code_hash IS NOT NULL RETURNING code_tries, code_hash, code_ends_at"""
 _VERIFIED = f"""UPDATE checkout_sessions SET verified_at = $4, consumer_id = $5, code_hash = NULL, session_hash = $7
     WHERE {_KEY} AND code_hash = $6 RETURNING 1"""

@@ -22,12 +22,19 @@ class Part:
     values: tuple[object, ...]
 
 
-_KEPT = """UPDATE idempotency_keys SET status = :4::smallint, body = :5
-    WHERE merchant_id = :1 AND key = :2 AND lease = :3 AND status IS NULL RETURNING 1"""
+_HELD = """SELECT 1 FROM idempotency_keys
+    WHERE merchant_id = :1 AND key = :2 AND lease = :3 AND status IS NULL FOR UPDATE"""
+_KEPT = """UPDATE idempotency_keys k SET status = :4::smallint, body = :5 FROM changed
+    WHERE k.merchant_id = :1 AND k.key = :2 AND k.lease = :3 AND k.status IS NULL"""
+
+
+def held(merchant_id: UUID, key: str, lease: UUID) -> Part:
+    """The lease on an Idempotency-Key, locked: without it nothing is written."""
+    return Part("held", _HELD, (merchant_id, key, lease))
 
 
 def kept(merchant_id: UUID, key: str, lease: UUID, status: int, body: bytes) -> Part:
-    """The answer for an Idempotency-Key; without the lease nothing else is written."""
+    """The answer for an Idempotency-Key: kept only if what it answers was written."""
     return Part("kept", _KEPT, (merchant_id, key, lease, status, body))
 
 
@@ -35,7 +42,7 @@ _CHANGED = """UPDATE orders SET version = version + 1, status = :4, captured = :
     fee_returned = :8, lapsed = :9, card_failures = :10, charging = :11, charging_since = :12, transfers = :13,
     events = :14, authorization_expires_at = :15, due_at = :16
     WHERE merchant_id = :1 AND order_id = :2 AND version = :3{lease} RETURNING merchant_id, order_id"""
-_LEASED = " AND EXISTS (SELECT FROM kept)"
+_LEASED = " AND EXISTS (SELECT FROM held)"
 _CHANGED_PLAIN, _CHANGED_LEASED = _CHANGED.format(lease=""), _CHANGED.format(lease=_LEASED)
 
 
@@ -56,7 +63,7 @@ _CREATED = """INSERT INTO orders (merchant_id, order_id, token, version, status,
     SELECT :1::uuid, :2::uuid, :3::uuid, 1, 'Created', :4::text, :5::bigint, :6::bigint, :7::boolean, 1,
     :8::timestamptz, :9::timestamptz, :9::timestamptz{lease} RETURNING merchant_id, order_id"""
 _CREATED_PLAIN = _CREATED.format(lease="")
-_CREATED_LEASED = _CREATED.format(lease=" WHERE EXISTS (SELECT FROM kept)")
+_CREATED_LEASED = _CREATED.format(lease=" WHERE EXISTS (SELECT FROM held)")
 
 
 def created(order: Order, token: UUID, *, leased: bool) -> Part:

@@ -62,28 +62,26 @@ async def save(session: Session, outcome: Outcome, answer: Answer | None = None)
 
     Never cancelled once sent: a caller that goes away changes nothing.
     """
-    shape = [*_kept(outcome.order.merchant_id, answer), parts.changed(outcome, leased=answer is not None)]
+    shape = _leased(outcome.order.merchant_id, answer, parts.changed(outcome, leased=answer is not None))
     shape += [build(outcome) for name, build in _OPTIONAL if getattr(outcome, name)]
     return await _run(session, shape)
 
 
 async def create(session: Session, new: NewOrder, answer: Answer | None = None) -> bool:
     """Write a new order and its first event. False only where the Idempotency-Key's lease was lost."""
-    shape = [
-        *_kept(new.order.merchant_id, answer),
-        parts.created(new.order, new.token, leased=answer is not None),
-    ]
+    created = parts.created(new.order, new.token, leased=answer is not None)
+    shape = _leased(new.order.merchant_id, answer, created)
     shape.append(parts.details(new.reference, new.document))
     shape.append(parts.events((new.event,), 0, new.order.created_at))
     return await _run(session, shape)
 
 
-def _kept(merchant_id: UUID, answer: Answer | None) -> list[Part]:
-    return (
-        []
-        if answer is None
-        else [parts.kept(merchant_id, answer.key, answer.lease, answer.status, answer.body)]
-    )
+def _leased(merchant_id: UUID, answer: Answer | None, changed: Part) -> list[Part]:
+    """The order between its lease and its answer: a stale outcome must not leave an answer behind."""
+    if answer is None:
+        return [changed]
+    held = parts.held(merchant_id, answer.key, answer.lease)
+    return [held, changed, parts.kept(merchant_id, answer.key, answer.lease, answer.status, answer.body)]
 
 
 async def _run(session: Session, shape: list[Part]) -> bool:

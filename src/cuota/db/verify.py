@@ -42,6 +42,12 @@ SELECT o.*,
         WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id AND e.sequence = 1) AS created_amount,
     (SELECT d.document ->> 'merchantFeeForPaymentPlan' FROM order_details d
         WHERE d.merchant_id = o.merchant_id AND d.order_id = o.order_id) AS created_fee,
+    ARRAY(SELECT ROW(e.type, e.reference, e.amount) FROM events e
+        WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id ORDER BY e.sequence) AS told,
+    EXISTS (SELECT FROM order_details d
+        WHERE d.merchant_id = o.merchant_id AND d.order_id = o.order_id) AS has_details,
+    (SELECT ROW(p.agreement, p.agreement_hash) FROM plans p
+        WHERE p.merchant_id = o.merchant_id AND p.order_id = o.order_id) AS agreed,
     (SELECT p.first_day FROM plans p WHERE p.merchant_id = o.merchant_id AND p.order_id = o.order_id) AS first_day
 FROM orders o WHERE o.merchant_id = $1 AND o.order_id > $2 ORDER BY o.order_id LIMIT $3
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -24,6 +25,8 @@ def disagreements_of(facts: dict[str, Any]) -> Found:
     yield from _balances(facts, ledger)
     yield from _charges(facts)
     yield from _plan(facts)
+    yield from _told(facts)
+    yield from _accepted(facts)
 
 
 def _numbers(facts: dict[str, Any]) -> Found:
@@ -148,7 +151,7 @@ def _plan(facts: dict[str, Any]) -> Found:
     planned = sum(row[2] for row in facts["plan"])
     if planned != owed:
         yield "installments", f"sum to {planned}, the order owes {owed}"
-    agreed = schedule(facts["amount"], facts["fee"], facts["first_day"]) if facts["first_day"] else []
+    agreed = _agreed(facts)
     if len(facts["plan"]) != len(agreed):
         yield "installments", f"there are {len(facts['plan'])}, agreed were {len(agreed)}"
     charged = {charge_id: amount for charge_id, _, amount, _ in facts["charged"]}
@@ -173,3 +176,34 @@ def _installment(
     gone = returning[item.charge_id] if item.paid else 0
     if item.returned != gone:
         yield f"returned {item.returned}, its card refunds say {gone}"
+
+
+_EVENT_OF = {
+    "capture.completed": "capture",
+    "void.completed": "void",
+    "authorization.expired": "void",
+    "refund.completed": "refund",
+}
+
+
+def _told(facts: dict[str, Any]) -> Found:
+    """An event says the amount of what it tells."""
+    moved = {(kind, reference): amount for kind, reference, _, amount in facts["moved"]}
+    for number, (name, reference, amount) in enumerate(facts["told"], start=1):
+        expected = amount
+        if name.startswith("order."):
+            expected = facts["amount"]
+        elif name in _EVENT_OF:
+            expected = moved.get((_EVENT_OF[name], reference), 0)
+        if amount != expected:
+            yield f"events {number}", f"{name} says {amount}, it was {expected}"
+
+
+def _accepted(facts: dict[str, Any]) -> Found:
+    """The agreement is the one whose hash was accepted, and the order's details are there."""
+    if not facts["has_details"]:
+        yield "order_details", "are not there"
+    if facts["agreed"] is not None:
+        text, accepted = facts["agreed"]
+        if hashlib.sha256(text.encode()).hexdigest() != accepted:
+            yield "plans.agreement", "is not the text whose hash was accepted"

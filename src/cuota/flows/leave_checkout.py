@@ -13,16 +13,20 @@ from cuota.flows.context import Context
 from cuota.flows.settle import settle
 
 
+class _StillTime(Exception):  # noqa: N818 - a fact: the consumer may go on
+    pass
+
+
 async def leave_checkout(context: Context, merchant_id: UUID, order_id: UUID) -> Order:
     """Abandon the order now. Raises Final, or Charging while a card is being charged."""
     return (await _abandon(context, merchant_id, order_id, left=True)).order
 
 
 async def lapse_order(context: Context, merchant_id: UUID, order_id: UUID) -> None:
-    """The worker's way: its time is over. Somebody else may have ended it first; that is as well."""
+    """The worker's way: its time is over. Somebody else may have ended it first, or freed it to go on: as well."""
     try:
         await _abandon(context, merchant_id, order_id, left=False)
-    except (Final, Charging):
+    except (Final, Charging, _StillTime):
         return
 
 
@@ -31,6 +35,9 @@ async def _abandon(context: Context, merchant_id: UUID, order_id: UUID, *, left:
         return await orders.read_with_plan(session, merchant_id, order_id)
 
     def decide(found: Found) -> Outcome:
+        # What was due when the worker looked may be so no longer: a declined card gives the consumer the rest of the time.
+        if not left and context.now() < found.order.expires_at:
+            raise _StillTime
         return abandon(found.order, context.now(), left=left)
 
     return await settle(context, merchant_id, order_id, read, decide)

@@ -21,6 +21,8 @@ from cuota.rails.card import Answer, RailUnavailable
 
 AGREEMENT_CHANGED = "The dates have changed since you opened this page. Please read the agreement again."
 
+NOT_REACHED = "Your card's bank cannot be reached at the moment. Nothing was charged; please try again."
+
 
 async def submit_checkout(
     context: Context, checkout: Checkout, card: CardEntry, agreement_hash: str
@@ -42,7 +44,10 @@ async def submit_checkout(
     if not decision.approved:
         declined = await _settle(context, order, lambda found: ends.decline(found.order, decision, now))
         return declined.order
-    kept = await context.rails.card.tokenize(card)
+    try:
+        kept = await context.rails.card.tokenize(card)
+    except RailUnavailable:
+        raise Problem(notice=NOT_REACHED) from None
     first = terms.plan[0]
     charge = Charge(context.new_id(), first.number, first.total, kept.token, kept.brand, kept.last4)
     text = terms.agreement

@@ -6,6 +6,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
+from cuota.rails.bounded import BoundedCardRail
 from cuota.rails.card import Books, CardRail, SandboxCardRail
 from cuota.rails.message import MessageRail, SandboxMessageRail
 
@@ -22,12 +23,15 @@ class Rails:
     message: MessageRail
 
 
-def load(card: str, message: str, books: Books) -> Rails:
-    """Make both; raise NoSuchRail before anything is served."""
-    return Rails(
-        card=SandboxCardRail(books) if card == "sandbox" else _named("CUOTA_CARD_RAIL", card)(books),
-        message=SandboxMessageRail() if message == "sandbox" else _named("CUOTA_MESSAGE_RAIL", message)(),
-    )
+def load(card: str, message: str, books: Books, *, sandbox: bool) -> Rails:
+    """Make both; raise NoSuchRail before anything is served. Production takes no simulator, by whatever name."""
+    card_rail = SandboxCardRail(books) if card == "sandbox" else _named("CUOTA_CARD_RAIL", card)(books)
+    message_rail = SandboxMessageRail() if message == "sandbox" else _named("CUOTA_MESSAGE_RAIL", message)()
+    if not sandbox and isinstance(card_rail, SandboxCardRail):
+        raise NoSuchRail("CUOTA_CARD_RAIL: production needs a real rail, and this one is simulated.")
+    if not sandbox and message_rail.shown_code is not None:
+        raise NoSuchRail("CUOTA_MESSAGE_RAIL: production needs a real rail, and this one shows its codes.")
+    return Rails(card=BoundedCardRail(card_rail), message=message_rail)
 
 
 def _named(setting: str, path: str) -> Any:

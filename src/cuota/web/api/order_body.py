@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from cuota.core.consumer import is_email, is_name, is_us_number
+from cuota.core.installment import COUNT
 from cuota.core.merchant import Merchant, Profile
-from cuota.core.money import decimal_from
+from cuota.core.money import decimal_from, split
 from cuota.flows.create_order import OrderRequest
 from cuota.web.addresses import BadAddress, read_address
 from cuota.web.api import lenient
@@ -62,7 +63,11 @@ def read_order_body(body: dict[str, Any], merchant: Merchant, *, https_only: boo
                 "out_of_range", "and shippingAmount are included in amount: together they exceed it"
             )
             reader.fail("taxAmount", wrong)
-        if (fee or 0) > amount:
+        if fee and split(amount, COUNT)[0] + split(fee, COUNT)[0] >= amount:
+            # Nothing would be financed after today's payment: such a plan has no annual percentage rate.
+            wrong = WrongField("out_of_range", "must be less: today's payment may not be as much as amount")
+            reader.fail("merchantFeeForPaymentPlan", wrong)
+        elif (fee or 0) > amount:
             reader.fail("merchantFeeForPaymentPlan", WrongField("out_of_range", "must not exceed amount"))
     own_reference = reader.read(body, "merchantReference", reference(0), required=True)
     document = {

@@ -15,6 +15,7 @@ from cuota.web.service import service_of
 BRAND_CSS = "brand.css"
 LOGO = "logo"
 _FOLDER = Path(__file__).resolve().parent / "static"
+_NAMES = frozenset(path.name for path in _FOLDER.iterdir())
 _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -42,7 +43,7 @@ async def static(request: Request) -> Response:
     elif name == LOGO:
         found = _read(Path(settings.brand_logo)) if settings.brand_logo else None
     else:
-        found = _read(_FOLDER / name) if Path(name).name == name else None
+        found = _read(_FOLDER / name) if name in _NAMES else None
     if found is None:
         raise Refused(Code.NOT_FOUND, "There is no such file.")
     content, kind, tag = found
