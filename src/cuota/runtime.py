@@ -57,13 +57,16 @@ async def _connect(where: dict[str, Any]) -> asyncpg.Connection:
 
 async def note_audience(context: Context) -> None:
     """Write down what the running service calls itself, for commands that are not told."""
-    await context.pool.execute("UPDATE installation SET audience = $1", context.settings.audience)
+    await context.pool.execute(
+        "INSERT INTO last_served (audience) VALUES ($1) ON CONFLICT (single) DO UPDATE SET audience = excluded.audience",
+        context.settings.audience,
+    )
 
 
 async def noted_audience(context: Context) -> str:
     """The audience of the service that ran last; the settings' own where none has."""
-    row = await context.pool.fetchrow("SELECT audience FROM installation")
-    return str(row["audience"]) if row and row["audience"] else context.settings.audience
+    row = await context.pool.fetchrow("SELECT audience FROM last_served")
+    return str(row["audience"]) if row else context.settings.audience
 
 
 @contextlib.asynccontextmanager

@@ -48,7 +48,7 @@ async def test_a_method_override_is_ignored(merchant: Merchant) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/orders", "/nobody", "/order/x/y", "/order/x/capture/z", "//order", "//configuration", "/Configuration", "/configuration//", "/order/./x/y", "/.well-known/nobody", "/v1/order"],
+    "path", ["//", "/orders", "/nobody", "/order/x/y", "/order/x/capture/z", "//order", "//configuration", "/Configuration", "/configuration//", "/order/./x/y", "/.well-known/nobody", "/v1/order"],
 )  # fmt: skip
 async def test_an_unknown_path_is_404(merchant: Merchant, path: str) -> None:
     answer = await merchant.http.get(merchant.service.settings.public_url + path)
@@ -246,3 +246,9 @@ async def test_the_contract_is_served_with_this_services_address(service: Runnin
 async def test_a_static_name_of_any_length_is_not_found(service: Running) -> None:
     async with service.client() as client:
         assert (await client.get(f"/static/{'a' * 5000}")).status_code == 404
+
+
+async def test_a_person_at_the_service_s_address_is_led_to_the_docs(service: Running) -> None:
+    async with service.client() as client:
+        answer = await client.get("/", headers={"x-no-contract": "1"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/docs")

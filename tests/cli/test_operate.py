@@ -156,3 +156,10 @@ def test_a_database_of_another_environment_or_release_is_refused_in_one_line(cuo
     assert (done.returncode, done.stdout) == (1, "")
     assert "newer than this program" in done.stderr
     sql(cuota, "DELETE FROM migrations WHERE name = '9999_future'")
+
+
+def test_a_merchant_is_told_the_audience_of_the_service_that_ran_last(cuota: Cuota) -> None:
+    """A service on another port than the usual one would refuse the usual audience."""
+    with serving(cuota) as (ready, _):
+        made = cuota("merchant", "create", "--name", "Told", "--json")
+    assert json.loads(made.stdout)["audience"] == ready["url"]

@@ -7,8 +7,13 @@
 CREATE TABLE installation (
     single      boolean PRIMARY KEY DEFAULT true CHECK (single),
     environment text NOT NULL CHECK (environment IN ('sandbox', 'production')),
-    audience    text,                               -- of the service that ran last: what merchants are told
     created_at  timestamptz NOT NULL DEFAULT now()
+);
+
+-- What the service that ran last calls itself: commands that are not told tell merchants this.
+CREATE TABLE last_served (
+    single   boolean PRIMARY KEY DEFAULT true CHECK (single),
+    audience text NOT NULL
 );
 
 -- Public keys stand at /.well-known/jwks.json; a key signs from active_at on and verifies until retired_at.
@@ -345,7 +350,7 @@ DO $$ BEGIN
 EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;  -- another database of the same server was quicker
 END $$;
 GRANT cuota_app TO CURRENT_USER;
-GRANT UPDATE (audience) ON installation TO cuota_app;
+GRANT SELECT, INSERT, UPDATE ON last_served TO cuota_app;
 GRANT SELECT, INSERT ON installation, transfers, movements, events, decisions, plans, order_details TO cuota_app;
 GRANT SELECT, INSERT, UPDATE ON signing_keys, merchants, credentials, orders, installments, charges, card_refunds,
     consumers TO cuota_app;
