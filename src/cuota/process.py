@@ -11,17 +11,19 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import uvicorn
 import uvloop
 
 from cuota import config, runtime
+from cuota.core.event import Event
 from cuota.web.app import make_app
 from cuota.web.edge import Edge, JsonLines
 from cuota.web.metrics import count
 from cuota.web.protocol import BoundedProtocol
-from cuota.work.loop import work
+from cuota.work.loop import Signals, work
 
 # While stopping: so long new connections are still taken and answered, each closed after its answer, and so long
 # the ones that were taken may still send their request. Together with the slowest request well under 10 seconds.
@@ -64,7 +66,8 @@ def set_up_logging(level: str) -> None:
 async def _serve(settings: config.Settings, listener: socket.socket, *, background: bool) -> None:
     with runtime.database(settings) as where:
         async with runtime.opened(settings, where) as opened:
-            context = replace(opened, happened=count)
+            signals = Signals(asyncio.Event(), asyncio.Event())
+            context = replace(opened, happened=_teller(signals))
             edge = make_app(context)
             server = DrainingServer(
                 uvicorn.Config(
@@ -82,14 +85,23 @@ async def _serve(settings: config.Settings, listener: socket.socket, *, backgrou
                 ),
                 edge,
             )
-            stop = asyncio.Event()
             parent = asyncio.create_task(_watch_parent(server))
-            worker = asyncio.create_task(work(context, stop)) if background else None
+            worker = asyncio.create_task(work(context, signals)) if background else None
             await server.serve(sockets=[listener])
-            stop.set()
+            signals.stop.set()
             parent.cancel()
             if worker is not None:
                 await worker
+
+
+def _teller(signals: Signals) -> Callable[[Event], None]:
+    """An event that is durable is counted, and wakes the one who sends it on."""
+
+    def happened(event: Event) -> None:
+        count(event)
+        signals.news.set()
+
+    return happened
 
 
 async def _watch_parent(server: uvicorn.Server) -> None:

@@ -7,6 +7,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from uuid import UUID
 
+from cuota.core.consumer import Profile
 from cuota.core.decision import Decision
 from cuota.core.event import Event
 from cuota.core.installment import Installment
@@ -58,6 +59,8 @@ class Plan:
     """What the consumer agreed to: fixed, with the hash of the words and numbers that were shown."""
 
     consumer_id: UUID
+    payer: Profile
+    phone: str
     time_zone: str
     first_day: date
     agreement: str

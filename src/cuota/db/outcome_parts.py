@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -85,15 +85,17 @@ def details(reference: str, document: str) -> Part:
 def plan(outcome: Outcome) -> Part:
     """What the consumer agreed to; a second try after a declined card agrees anew."""
     sql = """INSERT INTO plans (merchant_id, order_id, consumer_id, time_zone, first_day, agreement, agreement_hash,
-        agreed_at) SELECT merchant_id, order_id, :1::uuid, :2::text, :3::date, :4::text, :5::text, :6::timestamptz
+        agreed_at, payer) SELECT merchant_id, order_id, :1::uuid, :2::text, :3::date, :4::text, :5::text,
+        :6::timestamptz, :7::json
         FROM changed ON CONFLICT (merchant_id, order_id) DO UPDATE SET consumer_id = excluded.consumer_id,
         time_zone = excluded.time_zone, first_day = excluded.first_day, agreement = excluded.agreement,
-        agreement_hash = excluded.agreement_hash, agreed_at = excluded.agreed_at"""
+        agreement_hash = excluded.agreement_hash, agreed_at = excluded.agreed_at,
+        payer = excluded.payer"""
     agreed = outcome.plan
     assert agreed is not None
     values = (
         agreed.consumer_id, agreed.time_zone, agreed.first_day, agreed.agreement, agreed.agreement_hash,
-        agreed.agreed_at,
+        agreed.agreed_at, json.dumps({**asdict(agreed.payer), "phone": agreed.phone}),
     )  # fmt: skip
     return Part("plan", sql, values)
 
@@ -162,10 +164,24 @@ def events(happened: Sequence[Event], after: int, at: datetime) -> Part:
         message, created_at) SELECT changed.merchant_id, changed.order_id, :7::integer + e.n, e.type, e.operation,
         e.amount, e.reference, e.success, e.message, :8::timestamptz FROM changed, unnest(:1::text[], :2::text[],
         :3::bigint[], :4::text[], :5::boolean[], :6::text[]) WITH ORDINALITY
-        AS e (type, operation, amount, reference, success, message, n)"""
+        AS e (type, operation, amount, reference, success, message, n) RETURNING merchant_id, order_id, sequence"""
     columns = ([e.type for e in happened], [e.operation for e in happened], [e.amount for e in happened])
     more = ([e.reference for e in happened], [e.success for e in happened], [e.message for e in happened])
     return Part("event", sql, (*columns, *more, after, at))
+
+
+# What is not in the feed yet; the worker publishes it.
+OUTBOX = Part(
+    "outboxed",
+    "INSERT INTO outbox (merchant_id, order_id, sequence) SELECT merchant_id, order_id, sequence FROM event",
+    (),
+)
+
+
+def outbox(outcome: Outcome) -> Part:
+    """The events of an outcome, to be published."""
+    del outcome
+    return OUTBOX
 
 
 def events_of(outcome: Outcome) -> Part:

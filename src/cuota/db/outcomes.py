@@ -51,6 +51,7 @@ _OPTIONAL: tuple[tuple[str, Callable[[Outcome], Part]], ...] = (
     ("installments", parts.installments),
     ("transfers", parts.transfers),
     ("events", parts.events_of),
+    ("events", parts.outbox),
     ("card_refunds", parts.card_refunds),
     ("card_refund_settled", parts.card_refund_settled),
     ("decision", parts.decision),
@@ -72,7 +73,7 @@ async def create(session: Session, new: NewOrder, answer: Answer | None = None) 
     created = parts.created(new.order, new.token, leased=answer is not None)
     shape = _leased(new.order.merchant_id, answer, created)
     shape.append(parts.details(new.reference, new.document))
-    shape.append(parts.events((new.event,), 0, new.order.created_at))
+    shape += [parts.events((new.event,), 0, new.order.created_at), parts.OUTBOX]
     return await _run(session, shape)
 
 

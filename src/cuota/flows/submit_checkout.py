@@ -34,7 +34,7 @@ async def submit_checkout(
     order, session = checkout.order, checkout.session
     now = context.now()
     ends.require_open(order, now)
-    if session.consumer_id is None or session.profile is None:
+    if session.consumer_id is None or session.profile is None or session.phone is None:
         raise Problem(notice="Confirm your phone number and details first.")
     terms = propose(context, checkout, session.profile)
     if terms.agreement.hash != agreement_hash:
@@ -51,7 +51,16 @@ async def submit_checkout(
     first = terms.plan[0]
     charge = Charge(context.new_id(), first.number, first.total, kept.token, kept.brand, kept.last4)
     text = terms.agreement
-    plan = Plan(session.consumer_id, terms.zone, first.due_on, text.text, text.hash, now)
+    plan = Plan(
+        session.consumer_id,
+        session.profile,
+        session.phone,
+        terms.zone,
+        first.due_on,
+        text.text,
+        text.hash,
+        now,
+    )
     # Saved with the order's version: of twenty presses at once one begins, the others see it charging.
     await _settle(context, order, lambda found: ends.begin(found.order, plan, charge, decision, now))
     return await charge_card(context, order.merchant_id, order.order_id, charge, plan.first_day)

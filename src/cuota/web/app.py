@@ -16,7 +16,7 @@ from cuota.flows.authenticate import Callers
 from cuota.flows.context import Context
 from cuota.flows.keys import Keys
 from cuota.web import edge
-from cuota.web.api import health, token
+from cuota.web.api import endpoints, events, health, token
 from cuota.web.api.capture import capture
 from cuota.web.api.configuration import configuration
 from cuota.web.api.docs import docs_page, home, openapi_json
@@ -37,6 +37,16 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("POST", "/order/{order_id}/capture", capture),
     ("POST", "/order/{order_id}/void", void),
     ("POST", "/order/{order_id}/refund", refund),
+    ("GET", "/events", events.event_list),
+    ("POST", "/events/replay", events.replay_range),
+    ("GET", "/events/{event_id}", events.event_item),
+    ("GET", "/events/{event_id}/deliveries", events.event_deliveries),
+    ("POST", "/events/{event_id}/replay", events.event_replay),
+    ("GET POST", "/webhook-endpoints", endpoints.endpoint_collection),
+    ("GET PATCH DELETE", "/webhook-endpoints/{endpoint_id}", endpoints.endpoint_item),
+    ("POST", "/webhook-endpoints/{endpoint_id}/rotate-secret", endpoints.endpoint_rotate),
+    ("POST", "/webhook-endpoints/{endpoint_id}/test", endpoints.endpoint_test),
+    ("POST", "/webhook-endpoints/{endpoint_id}/replay", endpoints.endpoint_replay),
     ("GET", "/.well-known/jwks.json", token.jwks),
     ("GET", "/.well-known/oauth-authorization-server", token.metadata),
     ("GET", "/health/live", health.live),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -13,36 +14,51 @@ from cuota.flows.context import Context
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
 from cuota.work.tidy import tidy
+from cuota.work.webhooks import Webhooks
 
 log = logging.getLogger("cuota.work")
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job answers how much it did; after none it rests so many seconds."""
+    """A job answers how much it did; after none it rests so many seconds, or until something has happened here."""
 
     name: str
     run: Callable[[Context], Awaitable[int]]
     rest: float
+    wakes: bool = False
 
 
-JOBS = (
-    Job("due_orders", settle_due_orders, 1.0),
-    Job("card_refunds", return_due_money, 1.0),
-    Job("tidy", tidy, 300.0),
-)
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What a loop listens to: `stop` ends it; `news` says that this process has just written an event."""
+
+    stop: asyncio.Event
+    news: asyncio.Event
 
 
-async def work(context: Context, stop: asyncio.Event) -> None:
+async def work(context: Context, signals: Signals) -> None:
     """Run every job until told to stop; what is at work then is finished."""
-    async with asyncio.TaskGroup() as group:
-        for job in JOBS:
-            group.create_task(_repeat(context, job, stop))
+    webhooks = Webhooks(context)
+    jobs = (
+        Job("webhooks", webhooks.run, 0.5, wakes=True),
+        Job("due_orders", settle_due_orders, 1.0),
+        Job("card_refunds", return_due_money, 1.0),
+        Job("tidy", tidy, 300.0),
+    )
+    try:
+        async with asyncio.TaskGroup() as group:
+            for job in jobs:
+                group.create_task(_repeat(context, job, signals))
+    finally:
+        await webhooks.close()
 
 
-async def _repeat(context: Context, job: Job, stop: asyncio.Event) -> None:
-    while not stop.is_set():
+async def _repeat(context: Context, job: Job, signals: Signals) -> None:
+    while not signals.stop.is_set():
         done = 0
+        if job.wakes:
+            signals.news.clear()
         try:
             done = await job.run(context)
         except (Refused, *GONE) as problem:
@@ -51,8 +67,15 @@ async def _repeat(context: Context, job: Job, stop: asyncio.Event) -> None:
             # One job's bug stops neither the others nor itself for good.
             log.exception("job failed", extra={"facts": {"job": job.name}})
         if not done:
-            try:
-                async with asyncio.timeout(job.rest):
-                    await stop.wait()
-            except TimeoutError:
-                continue
+            await _rest(job, signals)
+
+
+async def _rest(job: Job, signals: Signals) -> None:
+    waits = [asyncio.ensure_future(signals.stop.wait())]
+    if job.wakes:
+        waits.append(asyncio.ensure_future(signals.news.wait()))
+    await asyncio.wait(waits, timeout=job.rest, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await wait

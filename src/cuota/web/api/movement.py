@@ -14,6 +14,7 @@ from cuota.core.refusal import Code, FieldError, Refused
 from cuota.db import orders
 from cuota.db.documents import encode
 from cuota.db.outcomes import Answer
+from cuota.flows import show_order
 from cuota.flows.context import Context
 from cuota.flows.move_money import Preview, Remember
 from cuota.flows.settle import order_not_found
@@ -50,10 +51,10 @@ async def answer(request: Request, kind: Kind, apply: Apply, look: Look) -> Resp
 
         def remember(moved: Movement) -> Answer:
             assert keep is not None
-            return keep(encode(answers.movement(moved)))
+            return keep(encode(show_order.movement(moved)))
 
         moved = await apply(context, merchant.merchant_id, order_id, asked, remember if keep else None)
-        return encode(answers.movement(moved))
+        return encode(show_order.movement(moved))
 
     return await idempotent.answer(request, merchant.merchant_id, body, run)
 

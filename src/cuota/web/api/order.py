@@ -11,6 +11,7 @@ from starlette.responses import Response
 from cuota.core.merchant import Merchant
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.db import orders
+from cuota.flows import show_order
 from cuota.flows.create_order import create_order
 from cuota.flows.settle import order_not_found
 from cuota.web import idempotent
@@ -52,7 +53,7 @@ async def _record(request: Request, merchant: Merchant, name: str) -> Response:
     found = await orders.read_record(service_of(request).context.pool, merchant.merchant_id, guid(name))
     if found is None:
         raise order_not_found()
-    return Response(answers.record(found), media_type="application/json")
+    return Response(show_order.record(found), media_type="application/json")
 
 
 async def _create(request: Request, merchant: Merchant) -> Response:

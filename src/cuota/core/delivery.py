@@ -1,0 +1,42 @@
+"""Webhook delivery: when to try again, and what an attempt means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+# Seconds after the try before it; the first one is at once. Ten tries, then the delivery is parked.
+TIMETABLE = (0, 10, 60, 300, 1800, 7200, 21600, 43200, 86400, 86400)
+JITTER = 0.1
+LONGEST_RETRY_AFTER = timedelta(days=1)
+# A later event of the same order waits until the one before it is delivered or has failed this often.
+HOLDS_BACK_FOR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What one try came to. `status` None where no answer came; `retry_after` as the receiver asked, in seconds."""
+
+    status: int | None
+    ms: int
+    error: str | None = None
+    answer: bytes = b""
+    retry_after: int | None = None
+
+    @property
+    def acknowledged(self) -> bool:
+        """A 2xx in time, and nothing else."""
+        return self.error is None and self.status is not None and 200 <= self.status < 300
+
+
+def next_try(tries: int, attempt: Attempt, chance: float) -> timedelta | None:
+    """How long to wait after `tries` tries, the last of which was `attempt`; None: park it.
+
+    `chance` from 0 to 1 spreads tries by a tenth either way, so that a receiver that comes back is not met by all at once.
+    """
+    if tries >= len(TIMETABLE):
+        return None
+    planned = timedelta(seconds=TIMETABLE[tries]) * (1 + JITTER * (2 * chance - 1))
+    if attempt.retry_after is None:
+        return planned
+    return max(planned, min(timedelta(seconds=attempt.retry_after), LONGEST_RETRY_AFTER))

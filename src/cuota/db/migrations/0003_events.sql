@@ -1,0 +1,81 @@
+-- Events leave the house: a feed that merchants pull, and webhooks that are pushed.
+
+-- What has happened and is not in the feed yet. Written with the event, deleted when it is published.
+CREATE TABLE outbox (
+    merchant_id uuid NOT NULL,
+    order_id    uuid NOT NULL,
+    sequence    integer NOT NULL,
+    PRIMARY KEY (merchant_id, order_id, sequence)
+);
+
+-- One row a merchant: its lock orders the publishing, so that positions have no gaps that fill up later.
+CREATE TABLE feeds (
+    merchant_id   uuid PRIMARY KEY,
+    last_position bigint NOT NULL
+);
+
+CREATE TABLE feed (
+    merchant_id uuid NOT NULL,
+    position    bigint NOT NULL CHECK (position > 0),
+    order_id    uuid NOT NULL,
+    sequence    integer NOT NULL,
+    PRIMARY KEY (merchant_id, position)
+);
+CREATE UNIQUE INDEX feed_event ON feed (merchant_id, order_id, sequence);
+
+CREATE TABLE webhook_endpoints (
+    merchant_id        uuid NOT NULL,
+    endpoint_id        uuid NOT NULL,
+    url                text NOT NULL,
+    description        text NOT NULL DEFAULT '',
+    state              text NOT NULL CHECK (state IN ('active', 'paused', 'deleted')),
+    secret             bytea NOT NULL,              -- AES-GCM
+    old_secret         bytea,                       -- AES-GCM; signs too while it lives
+    old_secret_ends_at timestamptz,
+    created_at         timestamptz NOT NULL,
+    PRIMARY KEY (merchant_id, endpoint_id)
+);
+
+-- One row for each event and receiver. A receiver is a registered endpoint, or the order's own address (all zero).
+CREATE TABLE deliveries (
+    merchant_id  uuid NOT NULL,
+    order_id     uuid NOT NULL,
+    sequence     integer NOT NULL,
+    receiver     uuid NOT NULL,
+    position     bigint NOT NULL,
+    url          text NOT NULL,
+    state        text NOT NULL CHECK (state IN (
+        'pending',                                  -- waits for its turn or its next try
+        'delivered',                                -- acknowledged with 2xx
+        'parked'                                    -- the last try failed: kept, visible, replayable
+    )),
+    tries        smallint NOT NULL DEFAULT 0,
+    try_at       timestamptz,                       -- null once it is delivered or parked
+    created_at   timestamptz NOT NULL,
+    settled_at   timestamptz,
+    PRIMARY KEY (merchant_id, order_id, sequence, receiver),
+    CONSTRAINT pending_has_a_time CHECK ((state = 'pending') = (try_at IS NOT NULL))
+);
+CREATE INDEX deliveries_due ON deliveries (try_at, merchant_id) WHERE state = 'pending';
+CREATE INDEX deliveries_receiver ON deliveries (merchant_id, receiver, position);
+
+CREATE TABLE delivery_attempts (
+    merchant_id uuid NOT NULL,
+    order_id    uuid NOT NULL,
+    sequence    integer NOT NULL,
+    receiver    uuid NOT NULL,
+    number      integer NOT NULL,
+    at          timestamptz NOT NULL,
+    status      smallint,                           -- null where no answer came
+    ms          integer NOT NULL,
+    error       text,
+    answer      bytea,                              -- the first KiB
+    PRIMARY KEY (merchant_id, order_id, sequence, receiver, number)
+);
+
+-- Who paid, as they said it when they agreed: what the authorization's event tells the merchant.
+ALTER TABLE plans ADD COLUMN payer json;
+
+GRANT SELECT, INSERT, DELETE ON outbox TO cuota_app;
+GRANT SELECT, INSERT, UPDATE ON feeds, deliveries, webhook_endpoints TO cuota_app;
+GRANT SELECT, INSERT ON feed, delivery_attempts TO cuota_app;

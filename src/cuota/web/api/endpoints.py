@@ -1,0 +1,138 @@
+"""`/webhook-endpoints`: register, list, change, pause, rotate, test, replay, remove."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.refusal import Refused
+from cuota.db import endpoints
+from cuota.db.documents import encode
+from cuota.db.endpoints import Endpoint
+from cuota.flows import manage_endpoints as manage
+from cuota.flows.move_money import timestamp
+from cuota.rails.http import GuardedClient
+from cuota.web.addresses import BadAddress, read_address
+from cuota.web.api.events import replay
+from cuota.web.api.order import guid
+from cuota.web.body import parse_object, read_bytes, require_json
+from cuota.web.fields import Reader, WrongField, text, wrong_type
+from cuota.web.service import merchant_of, service_of
+
+
+def _shown(endpoint: Endpoint, secret: str | None = None) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "id": endpoint.endpoint_id,
+        "url": endpoint.url,
+        "description": endpoint.description,
+        "state": endpoint.state,
+        "createdDateTime": timestamp(endpoint.created_at),
+    }
+    return shown if secret is None else {**shown, "secret": secret}
+
+
+def _json(content: dict[str, Any]) -> Response:
+    return Response(encode(content), media_type="application/json")
+
+
+def _id_of(request: Request) -> UUID:
+    try:
+        return guid(request.path_params["endpoint_id"])
+    except Refused:
+        raise manage.endpoint_not_found() from None
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    require_json(request)
+    return parse_object(await read_bytes(request))
+
+
+def _read(body: dict[str, Any], *, https_only: bool, new: bool) -> manage.Change:
+    reader = Reader(lenient=False)
+
+    def address(value: Any) -> str:
+        if not isinstance(value, str):
+            raise wrong_type("a string")
+        try:
+            return read_address(value, https_only=https_only)
+        except BadAddress as bad:
+            raise WrongField("invalid", str(bad)) from None
+
+    def flag(value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise wrong_type("true or false")
+        return value
+
+    asked = manage.Change(
+        url=reader.read(body, "url", address, required=new),
+        description=reader.read(body, "description", text(0, 200)),
+        paused=reader.read(body, "paused", flag),
+    )
+    reader.finish()
+    return asked
+
+
+async def endpoint_collection(request: Request) -> Response:
+    """List them, or register one more; the secret is in the answer of the registration only."""
+    merchant = await merchant_of(request)
+    context = service_of(request).context
+    if request.method == "POST":
+        asked = _read(await _body(request), https_only=not context.settings.sandbox, new=True)
+        assert asked.url is not None
+        made, secret = await manage.register(
+            context, merchant.merchant_id, asked.url, asked.description or ""
+        )
+        return _json(_shown(made, secret))
+    found = await endpoints.read_all(context.pool, merchant.merchant_id)
+    return _json({"endpoints": [_shown(endpoint) for endpoint in found]})
+
+
+async def endpoint_item(request: Request) -> Response:
+    """Show, change (also pause and resume) or remove one."""
+    merchant = await merchant_of(request)
+    context, endpoint_id = service_of(request).context, _id_of(request)
+    if request.method == "PATCH":
+        asked = _read(await _body(request), https_only=not context.settings.sandbox, new=False)
+        return _json(_shown(await manage.change(context, merchant.merchant_id, endpoint_id, asked)))
+    if request.method == "DELETE":
+        await manage.remove(context, merchant.merchant_id, endpoint_id)
+        return _json({"id": endpoint_id, "state": "deleted"})
+    return _json(_shown(await manage.find(context, merchant.merchant_id, endpoint_id)))
+
+
+async def endpoint_rotate(request: Request) -> Response:
+    """A new secret; the old one signs too for a day."""
+    merchant = await merchant_of(request)
+    rotated, secret = await manage.rotate(service_of(request).context, merchant.merchant_id, _id_of(request))
+    return _json(_shown(rotated, secret))
+
+
+async def endpoint_test(request: Request) -> Response:
+    """Send a `webhook.test` now and say what came back."""
+    merchant = await merchant_of(request)
+    context = service_of(request).context
+    client = GuardedClient(loopback=context.settings.sandbox, connections=1)
+    try:
+        attempt = await manage.send_test(context, client, merchant.merchant_id, _id_of(request))
+    finally:
+        await client.close()
+    return _json(
+        {
+            "acknowledged": attempt.acknowledged,
+            "status": attempt.status,
+            "milliseconds": attempt.ms,
+            "error": attempt.error,
+            "answer": attempt.answer.decode("utf-8", "replace"),
+        }
+    )
+
+
+async def endpoint_replay(request: Request) -> Response:
+    """Send events again to this endpoint, all or a range."""
+    merchant = await merchant_of(request)
+    context, body = service_of(request).context, await _body(request)
+    endpoint = await manage.find(context, merchant.merchant_id, _id_of(request))
+    return _json({"replayed": await replay(context, merchant, body, receiver=endpoint.endpoint_id)})
