@@ -12,7 +12,7 @@ from cuota.core.decision import Decision
 from cuota.core.event import Event
 from cuota.core.installment import Installment
 from cuota.core.movement import Kind, Movement
-from cuota.core.order import Final, Order, Status, edge
+from cuota.core.order import WARNINGS, Final, Order, Status, edge
 from cuota.core.outcome import Charge, JobState, Outcome, Plan, Settled
 
 CARD_TRIES = 3
@@ -69,7 +69,10 @@ def approve(
         events.append(Event("capture.completed", order.amount, "CaptureOrder", movement.reference))
         done = replace(done, captured=order.amount)
     else:
-        done = replace(done, authorization_expires_at=now + timedelta(days=authorization_days))
+        holds = timedelta(days=authorization_days)
+        # A warning whose time is over before it begins is not given.
+        warned = sum(ahead >= holds for ahead in WARNINGS)
+        done = replace(done, authorization_expires_at=now + holds, warned=warned)
     return Outcome(
         order=done,
         movement=movement,

@@ -10,6 +10,9 @@ from uuid import UUID
 # A charge without an answer for this long is looked up at the rail: longer than any rail call may take.
 LOOK_UP_AFTER = timedelta(seconds=15)
 
+# So long before an authorization ends its merchant is told, while something can still be captured.
+WARNINGS = (timedelta(hours=72), timedelta(hours=24))
+
 
 class Status(StrEnum):
     """`orderStatus`. There is never a fifth."""
@@ -80,7 +83,8 @@ class Order:
     """The part of an order that money moves. Amounts in cents; `amount` is the initial one.
 
     `version` rises with every save; `transfers` and `events` count the rows written so far, so that
-    ledger and event numbers have no gaps. `fee` is what the consumer pays for the plan. `charging` is the
+    ledger and event numbers have no gaps. `fee` is what the consumer pays for the plan. `warned` counts the warnings
+    given ahead of the authorization's end. `charging` is the
     charge that a card rail has been asked for and has not answered: until it has, nothing else happens.
     """
 
@@ -100,6 +104,7 @@ class Order:
     fee_returned: int = 0
     authorization_expires_at: datetime | None = None
     lapsed: bool = False
+    warned: int = 0
     card_failures: int = 0
     charging: UUID | None = None
     charging_since: datetime | None = None
@@ -134,7 +139,10 @@ class Order:
             return self.charging_since + LOOK_UP_AFTER
         if self.status is Status.CREATED:
             return self.expires_at
-        return self.authorization_expires_at if self.capturable else None
+        if not self.capturable or self.authorization_expires_at is None:
+            return None
+        ahead = WARNINGS[self.warned] if self.warned < len(WARNINGS) else timedelta(0)
+        return self.authorization_expires_at - ahead
 
 
 def balances(order: Order) -> dict[str, int]:

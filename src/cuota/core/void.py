@@ -12,7 +12,7 @@ from cuota.core.event import Event
 from cuota.core.give_back import card_refunds, changed, fee_due
 from cuota.core.installment import Installment, cut
 from cuota.core.movement import Asked, Kind, Movement, refuse, require_authorization, require_completed
-from cuota.core.order import Order
+from cuota.core.order import WARNINGS, Order
 from cuota.core.outcome import Outcome
 from cuota.core.refusal import Code
 
@@ -34,6 +34,18 @@ def void(
     movement = Movement(Kind.VOID, movement_id, asked.reference, asked.amount, now)
     event = Event("void.completed", asked.amount, "VoidOrder", asked.reference)
     return _give_up(order, plan, movement, new_id, event)
+
+
+def warn(order: Order, now: datetime) -> Outcome | None:
+    """Decide whether the merchant is to be told that the authorization ends soon. None where it is not time."""
+    if order.authorization_expires_at is None or not order.capturable or order.warned >= len(WARNINGS):
+        return None
+    if not order.authorization_expires_at - WARNINGS[order.warned] <= now < order.authorization_expires_at:
+        return None
+    hours = int(WARNINGS[order.warned].total_seconds() // 3600)
+    message = f"The authorization ends in {hours} hours; what is not captured by then is released."
+    event = Event("authorization.expiring", order.capturable, message=message)
+    return Outcome(order=replace(order, warned=order.warned + 1), events=(event,), at=now)
 
 
 def lapse(

@@ -38,13 +38,14 @@ RETURNING d.merchant_id, d.order_id, d.sequence, d.receiver, d.url, d.tries
 # Fenced by the number of tries: a worker that was too slow records nothing over the one that took over.
 _RECORD = """
 WITH done AS (
-    UPDATE deliveries SET state = $7, try_at = $8, settled_at = CASE WHEN $7 = 'pending' THEN NULL ELSE $6 END
+    UPDATE deliveries SET state = $7::text, try_at = $8::timestamptz,
+        settled_at = CASE WHEN $7::text = 'pending' THEN NULL ELSE $6::timestamptz END
     WHERE merchant_id = $1 AND order_id = $2 AND sequence = $3 AND receiver = $4 AND tries = $5 AND state = 'pending'
     RETURNING 1
 )
 INSERT INTO delivery_attempts (merchant_id, order_id, sequence, receiver, number, at, status, ms, error, answer)
-SELECT $1, $2, $3, $4, (SELECT count(*) + 1 FROM delivery_attempts a WHERE a.merchant_id = $1 AND a.order_id = $2
-    AND a.sequence = $3 AND a.receiver = $4), $6, $9, $10, $11, $12 FROM done
+SELECT $1::uuid, $2::uuid, $3::integer, $4::uuid, (SELECT count(*) + 1 FROM delivery_attempts a WHERE a.merchant_id = $1 AND a.order_id = $2
+    AND a.sequence = $3 AND a.receiver = $4), $6::timestamptz, $9::smallint, $10::integer, $11::text, $12::bytea FROM done
 """
 _OF_EVENT = """SELECT receiver, url, state, tries, try_at, settled_at FROM deliveries
     WHERE merchant_id = $1 AND order_id = $2 AND sequence = $3 ORDER BY receiver"""

@@ -15,7 +15,7 @@ from cuota.db.pool import Row
 
 MONEY = """o.merchant_id, o.order_id, o.version, o.status, o.currency, o.amount, o.fee, o.auto_capture,
     o.created_at, o.expires_at, o.captured, o.voided, o.refunded, o.fee_returned, o.authorization_expires_at,
-    o.lapsed, o.card_failures, o.charging, o.charging_since, o.transfers, o.events"""
+    o.lapsed, o.warned, o.card_failures, o.charging, o.charging_since, o.transfers, o.events"""
 PLAN = """ARRAY(SELECT ROW(i.number, i.due_on, i.amount, i.fee, i.charge_id, i.returned) FROM installments i
     WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id ORDER BY i.number) AS plan"""
 _EARLIER = """FROM orders o LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = $2
@@ -94,6 +94,7 @@ def order_of(row: Row) -> Order:
         fee_returned=row["fee_returned"],
         authorization_expires_at=row["authorization_expires_at"],
         lapsed=row["lapsed"],
+        warned=row["warned"],
         card_failures=row["card_failures"],
         charging=row["charging"],
         charging_since=row["charging_since"],

@@ -40,8 +40,8 @@ def kept(merchant_id: UUID, key: str, lease: UUID, status: int, body: bytes) -> 
 
 _CHANGED = """UPDATE orders SET version = version + 1, status = :4, captured = :5, voided = :6, refunded = :7,
     fee_returned = :8, lapsed = :9, card_failures = :10, charging = :11, charging_since = :12, transfers = :13,
-    events = :14, authorization_expires_at = :15, due_at = :16
-    WHERE merchant_id = :1 AND order_id = :2 AND version = :3{lease} RETURNING merchant_id, order_id"""
+    events = :14, authorization_expires_at = :15, due_at = :16,
+    warned = :17 WHERE merchant_id = :1 AND order_id = :2 AND version = :3{lease} RETURNING merchant_id, order_id"""
 _LEASED = " AND EXISTS (SELECT FROM held)"
 _CHANGED_PLAIN, _CHANGED_LEASED = _CHANGED.format(lease=""), _CHANGED.format(lease=_LEASED)
 
@@ -53,7 +53,7 @@ def changed(outcome: Outcome, *, leased: bool) -> Part:
         new.merchant_id, new.order_id, new.version, new.status, new.captured, new.voided, new.refunded,
         new.fee_returned, new.lapsed, new.card_failures, new.charging, new.charging_since,
         new.transfers + len(outcome.transfers), new.events + len(outcome.events),
-        new.authorization_expires_at, new.due_at,
+        new.authorization_expires_at, new.due_at, new.warned,
     )  # fmt: skip
     return Part("changed", _CHANGED_LEASED if leased else _CHANGED_PLAIN, values)
 

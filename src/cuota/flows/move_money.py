@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
+from cuota.core.event import Event
 from cuota.core.installment import Installment
 from cuota.core.movement import Asked, Kind, Movement, refuse_duplicate
 from cuota.core.order import Order
 from cuota.core.outcome import Outcome
+from cuota.core.refusal import Code, Refused
 from cuota.db import orders
 from cuota.db.orders import Found, Session
 from cuota.db.outcomes import Answer
@@ -20,6 +23,18 @@ from cuota.flows.settle import order_not_found, settle
 Read = Callable[[Session], Awaitable[Found | None]]
 Decide = Callable[[Found, UUID], Outcome]
 Remember = Callable[[Movement], Answer]
+
+
+# A repeat is not told: what it repeats was, when it was applied.
+TOLD = frozenset(
+    {
+        Code.CAPTURE_EXCEEDS_AUTHORIZED,
+        Code.VOID_EXCEEDS_UNCAPTURED,
+        Code.REFUND_EXCEEDS_CAPTURED,
+        Code.ORDER_NOT_COMPLETED,
+        Code.AUTHORIZATION_EXPIRED,
+    }
+)
 
 
 class _AlreadyOurs(Exception):  # noqa: N818 - a fact: the save whose answer was lost had been applied
@@ -72,8 +87,26 @@ async def move(
         outcome = await settle(context, merchant_id, order_id, read, decide_here, keep if remember else None)
     except _AlreadyOurs as applied:
         return applied.movement
+    except Refused as refused:
+        if refused.code in TOLD:
+            await _tell(context, merchant_id, order_id, asked, read, refused)
+        raise
     assert outcome.movement is not None
     return outcome.movement
+
+
+async def _tell(
+    context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, read: Read, refused: Refused
+) -> None:
+    """A rejected movement is an event too, `success` false. The refusal stands whether it can be written or not."""
+    operation = f"{asked.kind.capitalize()}Order"
+    event = Event(f"{asked.kind}.rejected", asked.amount, operation, asked.reference, False, refused.message)
+
+    def decide(found: Found) -> Outcome:
+        return Outcome(order=found.order, events=(event,), at=context.now())
+
+    with contextlib.suppress(Refused):
+        await settle(context, merchant_id, order_id, read, decide)
 
 
 async def preview(

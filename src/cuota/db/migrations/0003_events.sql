@@ -76,6 +76,9 @@ CREATE TABLE delivery_attempts (
 -- Who paid, as they said it when they agreed: what the authorization's event tells the merchant.
 ALTER TABLE plans ADD COLUMN payer json;
 
+-- How many of the warnings ahead of an authorization's end were given.
+ALTER TABLE orders ADD COLUMN warned smallint NOT NULL DEFAULT 0 CHECK (warned BETWEEN 0 AND 2);
+
 GRANT SELECT, INSERT, DELETE ON outbox TO cuota_app;
 GRANT SELECT, INSERT, UPDATE ON feeds, deliveries, webhook_endpoints TO cuota_app;
 GRANT SELECT, INSERT ON feed, delivery_attempts TO cuota_app;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -21,6 +22,7 @@ from cuota.web.fields import WrongField, text
 from cuota.web.service import merchant_of, service_of
 
 MOST = 100
+LAST = 2**62
 
 
 def event_not_found() -> Refused:
@@ -134,16 +136,30 @@ async def replay_range(request: Request) -> Response:
     return Response(encode({"replayed": again}), media_type="application/json")
 
 
-async def replay(context: Context, merchant: Merchant, body: dict[str, Any], **more: Any) -> int:
-    """Replay by range; `more` may name a receiver."""
-    bounds = {}
-    for name in ("after", "until"):
-        given = body.get(name)
-        if given is not None:
-            try:
-                checked = text(1, 100)(given)
-            except WrongField as wrong:
-                raise _invalid(name, str(wrong)) from None
-            bounds[name] = (await place_of(context, merchant, checked)).position
-    now = context.now()
-    return await deliveries.send_again(context.pool, merchant.merchant_id, now, **bounds, **more)
+async def replay(
+    context: Context, merchant: Merchant, body: dict[str, Any], receiver: UUID | None = None
+) -> int:
+    """Replay by range, to one receiver or to all."""
+    after, until = (
+        await _bound(context, merchant, body, "after"),
+        await _bound(context, merchant, body, "until"),
+    )
+    return await deliveries.send_again(
+        context.pool,
+        merchant.merchant_id,
+        context.now(),
+        receiver=receiver,
+        after=after or 0,
+        until=until or LAST,
+    )
+
+
+async def _bound(context: Context, merchant: Merchant, body: dict[str, Any], name: str) -> int | None:
+    given = body.get(name)
+    if given is None:
+        return None
+    try:
+        checked = text(1, 100)(given)
+    except WrongField as wrong:
+        raise _invalid(name, str(wrong)) from None
+    return (await place_of(context, merchant, checked)).position
