@@ -165,6 +165,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     complete.add_argument("redirect_url", metavar="REDIRECT_URL")
     complete.add_argument("--outcome", choices=["approved", "declined", "abandoned"], required=True)
+    heard = add("listen", commands.listen_to, "print a merchant's events as they come")
+    heard.add_argument("--merchant", required=True, metavar="NAME_OR_ID")
+    heard.add_argument(
+        "--forward", metavar="URL", help="send each on to this address too, with its signatures"
+    )
+    heard.add_argument("--from-start", action="store_true", help="begin with the first event there is")
+    again = group("webhook", "webhooks that were sent")(
+        "replay", commands.webhook_replay, "send events again: one, a range, or all of an endpoint"
+    )
+    again.add_argument("--merchant", required=True, metavar="NAME_OR_ID")
+    again.add_argument("--event", metavar="ID", help="this event")
+    again.add_argument("--endpoint", metavar="ID", help="to this endpoint only")
+    again.add_argument("--after", metavar="ID", help="events after this one")
+    again.add_argument("--until", metavar="ID", help="events up to and with this one")
     group("keys", "the token issuer's signing keys")(
         "rotate",
         commands.keys_rotate,

@@ -20,6 +20,8 @@ from cuota.db.verify import verify
 from cuota.flows import manage_merchants as manage
 from cuota.flows.context import Context
 from cuota.flows.keys import rotate_keys
+from cuota.flows.replay_webhooks import replay
+from cuota.listen import listen
 from cuota.walk import CannotWalk, walk
 from cuota.web.addresses import BadAddress, origin_of, read_address
 
@@ -185,6 +187,30 @@ def sandbox_complete(options: argparse.Namespace) -> int:
     except (httpx.InvalidURL, ValueError) as problem:
         raise CannotWalk(f"The redirectUrl is not an address: {problem}.") from None
     _print(options, {"outcome": options.outcome, "url": address}, [address])
+    return 0
+
+
+def listen_to(options: argparse.Namespace) -> int:
+    """`cuota listen`: until Ctrl-C."""
+    _run(
+        lambda context: listen(
+            context, options.merchant, options.forward, as_json=options.json, from_start=options.from_start
+        )
+    )
+    return 0
+
+
+def webhook_replay(options: argparse.Namespace) -> int:
+    """`cuota webhook replay`."""
+
+    async def flow(context: Context) -> int:
+        merchant = await manage.find_merchant(context, options.merchant)
+        return await replay(
+            context, merchant.merchant_id, options.event, options.endpoint, options.after, options.until
+        )
+
+    again = _run(flow)
+    _print(options, {"replayed": again}, [f"{again} deliveries will be sent again."])
     return 0
 
 

@@ -63,6 +63,8 @@ _PAGE = """SELECT position, order_id, sequence FROM feed
     WHERE merchant_id = $1 AND position > $2 ORDER BY position LIMIT $3"""
 _POSITION = "SELECT position FROM feed WHERE merchant_id = $1 AND order_id = $2 AND sequence = $3"
 
+_LAST = "SELECT last_position FROM feeds WHERE merchant_id = $1"
+
 
 @dataclass(frozen=True, slots=True)
 class Happened:
@@ -129,6 +131,12 @@ def _facts_of(row: Any) -> Facts:
 async def page(session: Session, merchant_id: UUID, after: int, limit: int) -> list[Place]:
     """The feed after a position."""
     return [Place(*row) for row in await session.fetch(_PAGE, merchant_id, after, limit)]
+
+
+async def last_position(session: Session, merchant_id: UUID) -> int:
+    """Where the feed ends now."""
+    row = await session.fetchrow(_LAST, merchant_id)
+    return 0 if row is None else int(row["last_position"])
 
 
 async def position(session: Session, merchant_id: UUID, order_id: UUID, sequence: int) -> int | None:

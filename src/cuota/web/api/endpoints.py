@@ -14,9 +14,10 @@ from cuota.db.documents import encode
 from cuota.db.endpoints import Endpoint
 from cuota.flows import manage_endpoints as manage
 from cuota.flows.move_money import timestamp
+from cuota.flows.replay_webhooks import replay
 from cuota.rails.http import GuardedClient
 from cuota.web.addresses import BadAddress, read_address
-from cuota.web.api.events import replay
+from cuota.web.api.events import bound
 from cuota.web.api.order import guid
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.fields import Reader, WrongField, text, wrong_type
@@ -135,4 +136,8 @@ async def endpoint_replay(request: Request) -> Response:
     merchant = await merchant_of(request)
     context, body = service_of(request).context, await _body(request)
     endpoint = await manage.find(context, merchant.merchant_id, _id_of(request))
-    return _json({"replayed": await replay(context, merchant, body, receiver=endpoint.endpoint_id)})
+    after, until = bound(body, "after"), bound(body, "until")
+    again = await replay(
+        context, merchant.merchant_id, endpoint=str(endpoint.endpoint_id), after=after, until=until
+    )
+    return _json({"replayed": again})

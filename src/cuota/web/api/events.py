@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,34 +15,18 @@ from cuota.db.documents import encode
 from cuota.db.events import OWN_ADDRESS, Place
 from cuota.flows.context import Context
 from cuota.flows.move_money import timestamp
-from cuota.flows.show_event import event_body, parse_event_id
+from cuota.flows.replay_webhooks import place_of, replay
+from cuota.flows.show_event import event_body
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.fields import WrongField, text
 from cuota.web.service import merchant_of, service_of
 
 MOST = 100
-LAST = 2**62
-
-
-def event_not_found() -> Refused:
-    """The same for an unknown id and another merchant's."""
-    return Refused(Code.NOT_FOUND, "There is no such event. GET /events lists yours.")
 
 
 def _invalid(field: str, message: str) -> Refused:
     error = FieldError(field, "invalid", message)
     return Refused(Code.VALIDATION_FAILED, f"{field} {message}.", errors=(error,))
-
-
-async def place_of(context: Context, merchant: Merchant, name: str) -> Place:
-    """Where an event of this merchant stands; raises Refused(not_found)."""
-    parsed = parse_event_id(name)
-    position = None
-    if parsed is not None:
-        position = await events.position(context.pool, merchant.merchant_id, *parsed)
-    if parsed is None or position is None:
-        raise event_not_found()
-    return Place(position, *parsed)
 
 
 async def event_list(request: Request) -> Response:
@@ -52,7 +35,7 @@ async def event_list(request: Request) -> Response:
     context = service_of(request).context
     limit = _limit(request.query_params.get("limit"))
     after = request.query_params.get("after")
-    position = (await place_of(context, merchant, after)).position if after else 0
+    position = (await place_of(context, merchant.merchant_id, after)).position if after else 0
     places = await events.page(context.pool, merchant.merchant_id, position, limit + 1)
     bodies = await _bodies(context, merchant, places[:limit])
     more = b"true" if len(places) > limit else b"false"
@@ -79,7 +62,7 @@ async def event_item(request: Request) -> Response:
     """One event."""
     merchant = await merchant_of(request)
     context = service_of(request).context
-    place = await place_of(context, merchant, request.path_params["event_id"])
+    place = await place_of(context, merchant.merchant_id, request.path_params["event_id"])
     (body,) = await _bodies(context, merchant, [place])
     return Response(body, media_type="application/json")
 
@@ -88,7 +71,7 @@ async def event_deliveries(request: Request) -> Response:
     """How an event stands with each receiver, and every attempt."""
     merchant = await merchant_of(request)
     context = service_of(request).context
-    place = await place_of(context, merchant, request.path_params["event_id"])
+    place = await place_of(context, merchant.merchant_id, request.path_params["event_id"])
     found, tried = await deliveries.of_event(
         context.pool, merchant.merchant_id, place.order_id, place.sequence
     )
@@ -121,9 +104,7 @@ async def event_replay(request: Request) -> Response:
     """Send one event again, to every receiver that it has."""
     merchant = await merchant_of(request)
     context = service_of(request).context
-    place = await place_of(context, merchant, request.path_params["event_id"])
-    event = place.order_id, place.sequence
-    again = await deliveries.send_again(context.pool, merchant.merchant_id, context.now(), event=event)
+    again = await replay(context, merchant.merchant_id, event=request.path_params["event_id"])
     return Response(encode({"replayed": again}), media_type="application/json")
 
 
@@ -132,34 +113,18 @@ async def replay_range(request: Request) -> Response:
     merchant = await merchant_of(request)
     require_json(request)
     body = parse_object(await read_bytes(request))
-    again = await replay(service_of(request).context, merchant, body)
+    after, until = bound(body, "after"), bound(body, "until")
+    again = await replay(service_of(request).context, merchant.merchant_id, after=after, until=until)
     return Response(encode({"replayed": again}), media_type="application/json")
 
 
-async def replay(
-    context: Context, merchant: Merchant, body: dict[str, Any], receiver: UUID | None = None
-) -> int:
-    """Replay by range, to one receiver or to all."""
-    after, until = (
-        await _bound(context, merchant, body, "after"),
-        await _bound(context, merchant, body, "until"),
-    )
-    return await deliveries.send_again(
-        context.pool,
-        merchant.merchant_id,
-        context.now(),
-        receiver=receiver,
-        after=after or 0,
-        until=until or LAST,
-    )
-
-
-async def _bound(context: Context, merchant: Merchant, body: dict[str, Any], name: str) -> int | None:
+def bound(body: dict[str, Any], name: str) -> str | None:
+    """An event id that bounds a range, or None."""
     given = body.get(name)
     if given is None:
         return None
     try:
-        checked = text(1, 100)(given)
+        checked: str = text(1, 100)(given)
     except WrongField as wrong:
         raise _invalid(name, str(wrong)) from None
-    return (await place_of(context, merchant, checked)).position
+    return checked

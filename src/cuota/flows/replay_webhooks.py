@@ -1,0 +1,52 @@
+"""Send events again: one, a range of the feed, or what went to one endpoint."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from cuota.core.refusal import Code, Refused
+from cuota.db import deliveries, events
+from cuota.db.events import Place
+from cuota.flows.context import Context
+from cuota.flows.manage_endpoints import endpoint_not_found, find
+from cuota.flows.show_event import parse_event_id
+
+LAST = 2**62
+
+
+async def place_of(context: Context, merchant_id: UUID, name: str) -> Place:
+    """Where an event of this merchant stands; raises Refused(not_found), the same for another merchant's."""
+    parsed = parse_event_id(name)
+    position = await events.position(context.pool, merchant_id, *parsed) if parsed else None
+    if parsed is None or position is None:
+        raise Refused(Code.NOT_FOUND, "There is no such event. GET /events lists yours.")
+    return Place(position, *parsed)
+
+
+async def replay(
+    context: Context,
+    merchant_id: UUID,
+    event: str | None = None,
+    endpoint: str | None = None,
+    after: str | None = None,
+    until: str | None = None,
+) -> int:
+    """Answers how many deliveries will be sent again. Bounds are event ids: after one, up to and with another."""
+    one = await place_of(context, merchant_id, event) if event else None
+    low = (await place_of(context, merchant_id, after)).position if after else 0
+    high = (await place_of(context, merchant_id, until)).position if until else LAST
+    receiver = None
+    if endpoint is not None:
+        try:
+            receiver = (await find(context, merchant_id, UUID(endpoint))).endpoint_id
+        except ValueError:
+            raise endpoint_not_found() from None
+    return await deliveries.send_again(
+        context.pool,
+        merchant_id,
+        context.now(),
+        event=(one.order_id, one.sequence) if one else None,
+        receiver=receiver,
+        after=low,
+        until=high,
+    )
