@@ -1,0 +1,1 @@
+"""What `cuota COMMAND` does: one module a group, each with its own options."""

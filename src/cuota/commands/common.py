@@ -1,0 +1,78 @@
+"""What the one-shot commands share: open the database, run one flow, print it for a person or a script."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from cuota import config, runtime
+from cuota.core import money
+from cuota.flows.context import Context
+
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 not done, or something disagrees (the reason is on standard error); 2 wrong use."
+)
+T = TypeVar("T")
+Command = Callable[[argparse.Namespace], int]
+Add = Callable[..., argparse.ArgumentParser]
+
+
+def adder(under: Any) -> Add:
+    """A function that adds one command: `add(name, command, text, json=True)`."""
+
+    def add(name: str, command: Command, text: str, *, json: bool = True) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = under.add_parser(
+            name, help=text, description=f"{text}.", epilog=EXIT_CODES
+        )
+        parser.set_defaults(command=command)
+        if json:
+            parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+        return parser
+
+    return add
+
+
+def run(flow: Callable[[Context], Awaitable[T]]) -> T:
+    """One flow on a migrated database, started for it if need be."""
+    settings = config.load()
+    with runtime.database(settings) as where:
+
+        async def go() -> T:
+            await runtime.migrated(settings, where)
+            async with runtime.opened(settings, where, pool_size=2) as context:
+                if config.names_its_address():
+                    return await flow(context)
+                known = replace(settings, audience=await runtime.noted_audience(context))
+                return await flow(replace(context, settings=known))
+
+        return asyncio.run(go())
+
+
+def show(options: argparse.Namespace, facts: object, lines: list[str]) -> None:
+    """Print for a person, or as JSON with --json."""
+    print(json.dumps(facts, indent=2) if options.json else "\n".join(lines))
+
+
+def table(facts: dict[str, object]) -> list[str]:
+    """Names and values, aligned."""
+    width = max(len(name) for name in facts)
+    return [f"{name:{width}}  {_plain(value)}" for name, value in facts.items()]
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
+
+
+def cents(text: str) -> int:
+    """An amount in cents, as an option."""
+    try:
+        found = money.cents_of(text)
+    except money.BadAmount:
+        raise argparse.ArgumentTypeError(f"{text} is not an amount such as 100.00") from None
+    return found

@@ -1,0 +1,55 @@
+"""`cuota listen` and `cuota webhook`: watching events, and sending them again."""
+
+from __future__ import annotations
+
+import argparse
+
+from cuota.commands.common import Add, run, show
+from cuota.flows.context import Context
+from cuota.flows.manage_merchants import find_merchant
+from cuota.flows.replay_webhooks import replay
+from cuota.listen import listen
+
+
+def listen_to(options: argparse.Namespace) -> int:
+    """`cuota listen`: until Ctrl-C."""
+    run(
+        lambda context: listen(
+            context, options.merchant, options.forward, as_json=options.json, from_start=options.from_start
+        )
+    )
+    return 0
+
+
+def webhook_replay(options: argparse.Namespace) -> int:
+    """`cuota webhook replay`."""
+
+    async def flow(context: Context) -> int:
+        merchant = await find_merchant(context, options.merchant)
+        return await replay(
+            context, merchant.merchant_id, options.event, options.endpoint, options.after, options.until
+        )
+
+    again = run(flow)
+    show(options, {"replayed": again}, [f"{again} deliveries will be sent again."])
+    return 0
+
+
+def register_listen(add: Add) -> None:
+    """`cuota listen`."""
+    heard = add("listen", listen_to, "print a merchant's events as they come")
+    heard.add_argument("--merchant", required=True, metavar="NAME_OR_ID")
+    heard.add_argument(
+        "--forward", metavar="URL", help="send each on to this address too, with its signatures"
+    )
+    heard.add_argument("--from-start", action="store_true", help="begin with the first event there is")
+
+
+def register_webhook(add: Add) -> None:
+    """`cuota webhook ...`."""
+    again = add("replay", webhook_replay, "send events again: one, a range, or all of an endpoint")
+    again.add_argument("--merchant", required=True, metavar="NAME_OR_ID")
+    again.add_argument("--event", metavar="ID", help="this event")
+    again.add_argument("--endpoint", metavar="ID", help="to this endpoint only")
+    again.add_argument("--after", metavar="ID", help="events after this one")
+    again.add_argument("--until", metavar="ID", help="events up to and with this one")

@@ -1,0 +1,197 @@
+"""`cuota merchant`: create and manage merchants."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import timedelta
+
+from cuota.commands.common import Add, cents, run, show, table
+from cuota.core import money
+from cuota.core.merchant import Merchant, Profile
+from cuota.db import credentials, merchants
+from cuota.flows import manage_merchants as manage
+from cuota.flows.context import Context
+from cuota.web.addresses import BadAddress, origin_of, read_address
+
+# A year: a secret that is to live longer was not rotated.
+MOST_HOURS = 8760
+
+
+def _facts(merchant: Merchant) -> dict[str, object]:
+    return {
+        "merchantId": str(merchant.merchant_id),
+        "name": merchant.name,
+        "minimumAmount": money.text_of(merchant.minimum),
+        "maximumAmount": money.text_of(merchant.maximum),
+        "deferFundsCapture": merchant.defer_funds_capture,
+        "profile": merchant.profile.value,
+        "currency": merchant.currency,
+        "origins": list(merchant.origins),
+    }
+
+
+def _origins(options: argparse.Namespace) -> tuple[str, ...] | None:
+    if options.origin is None:
+        return None
+    origins = []
+    for text in options.origin:
+        try:
+            origin = origin_of(read_address(text, https_only=False))
+        except BadAddress as bad:
+            raise manage.BadMerchant(f"--origin {text} {bad}") from None
+        if text.rstrip("/").lower() != origin:
+            raise manage.BadMerchant(f"--origin {text} has a path; an origin is only {origin}.")
+        origins.append(origin)
+    return tuple(dict.fromkeys(origins))
+
+
+def _asked(options: argparse.Namespace) -> manage.Terms:
+    return manage.Terms(
+        name=options.name,
+        minimum=options.minimum,
+        maximum=options.maximum,
+        defer_funds_capture=options.defer_funds_capture,
+        profile=options.profile,
+        origins=_origins(options),
+    )
+
+
+def merchant_create(options: argparse.Namespace) -> int:
+    """`cuota merchant create`."""
+    terms = _asked(options)
+    new = run(lambda context: manage.create_merchant(context, terms))
+    facts = {
+        **_facts(new.merchant),
+        "clientId": new.client_id,
+        "clientSecret": new.client_secret,
+        "audience": new.audience,
+        "signingSecret": new.signing_secret,
+        "webhookSecret": new.webhook_secret,
+    }
+    show(options, facts, [*table(facts), "", "Keep the three secrets now: they are not shown again."])
+    return 0
+
+
+def merchant_list(options: argparse.Namespace) -> int:
+    """`cuota merchant list`."""
+    found = run(lambda context: merchants.read_all(context.pool))
+    lines = [f"{merchant.merchant_id}  {merchant.name}" for merchant in found]
+    show(
+        options,
+        [_facts(merchant) for merchant in found],
+        lines or ["No merchants yet. Add one: cuota merchant create"],
+    )
+    return 0
+
+
+def merchant_show(options: argparse.Namespace) -> int:
+    """`cuota merchant show`."""
+
+    async def flow(context: Context) -> dict[str, object]:
+        merchant = await manage.find_merchant(context, options.merchant)
+        held = await credentials.read_of_merchant(context.pool, merchant.merchant_id)
+        live = [item.client_id for item in held if item.revoked_at is None]
+        return {**_facts(merchant), "clientIds": live, "audience": context.settings.audience}
+
+    facts = run(flow)
+    show(options, facts, table(facts))
+    return 0
+
+
+def merchant_update(options: argparse.Namespace) -> int:
+    """`cuota merchant update`."""
+    terms = _asked(options)
+    changed = run(lambda context: manage.update_merchant(context, options.merchant, terms))
+    show(options, _facts(changed), table(_facts(changed)))
+    return 0
+
+
+def merchant_rotate(options: argparse.Namespace) -> int:
+    """`cuota merchant rotate-secret`."""
+    lives = timedelta(hours=options.old_lives_hours)
+    rotated = run(lambda context: manage.rotate_secret(context, options.merchant, lives))
+    facts = [{"clientId": client_id, "clientSecret": secret} for client_id, secret in rotated]
+    lines = [f"{client_id}  {secret}" for client_id, secret in rotated]
+    kept = f"Keep the secret now: it is not shown again. The old one works for {options.old_lives_hours} more hours."
+    show(options, facts, [*lines, "", kept])
+    return 0
+
+
+def merchant_revoke(options: argparse.Namespace) -> int:
+    """`cuota merchant revoke`."""
+    revoked = run(lambda context: manage.revoke_merchant(context, options.merchant))
+    show(
+        options,
+        {"revoked": revoked},
+        [f"{revoked} credentials revoked; their tokens stop working within 5 seconds."],
+    )
+    return 0
+
+
+def merchant_reinstate(options: argparse.Namespace) -> int:
+    """`cuota merchant reinstate`."""
+    client_id, secret = run(lambda context: manage.reinstate_merchant(context, options.merchant))
+    facts: dict[str, object] = {"clientId": client_id, "clientSecret": secret}
+    show(options, facts, [*table(facts), "", "Keep the secret now: it is not shown again."])
+    return 0
+
+
+def _profile(text: str) -> Profile:
+    try:
+        return Profile(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be strict or lenient") from None
+
+
+def _hours(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > MOST_HOURS:
+        raise argparse.ArgumentTypeError(f"must be a whole number of hours from 0 to {MOST_HOURS}")
+    return int(text)
+
+
+def _terms(parser: argparse.ArgumentParser, *, new: bool) -> None:
+    def told(text: str, default: str) -> str:
+        return f"{text} ({default})" if new else text
+
+    parser.add_argument("--minimum", type=cents, metavar="AMOUNT", help=told("lowest order amount", "1.00"))
+    parser.add_argument(
+        "--maximum", type=cents, metavar="AMOUNT", help=told("highest order amount", "2000.00")
+    )
+    parser.add_argument(
+        "--defer-funds-capture",
+        action=argparse.BooleanOptionalAction,
+        help=told("capture by calls of the merchant instead of at once", "at once"),
+    )
+    parser.add_argument(
+        "--profile", type=_profile, metavar="strict|lenient", help=told("how order bodies are read", "strict")
+    )
+    parser.add_argument(
+        "--origin",
+        action="append",
+        metavar="URL",
+        help="web origin whose pages may open the checkout; may be repeated",
+    )
+
+
+def register(add: Add) -> None:
+    """`cuota merchant ...`."""
+    create = add("create", merchant_create, "add a merchant; prints its credentials, this once")
+    create.add_argument("--name", required=True, help="the name that consumers see; unique")
+    _terms(create, new=True)
+    add("list", merchant_list, "all merchants")
+    for name, command, text in (
+        ("show", merchant_show, "one merchant's terms and client ids"),
+        ("update", merchant_update, "change terms, for orders created from now on"),
+        ("rotate-secret", merchant_rotate, "a new client secret; the old one lives on for a while"),
+        ("revoke", merchant_revoke, "revoke a merchant's credentials; its tokens stop working"),
+        ("reinstate", merchant_reinstate, "give a revoked merchant a new credential"),
+    ):
+        parser = add(name, command, text)
+        parser.add_argument("merchant", metavar="NAME_OR_ID")
+        if name == "update":
+            parser.add_argument("--name", help="a new name")
+            _terms(parser, new=False)
+        if name == "rotate-secret":
+            parser.add_argument(
+                "--old-lives-hours", type=_hours, default=24, metavar="N", help="hours (default 24)"
+            )
