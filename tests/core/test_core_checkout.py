@@ -18,11 +18,14 @@ from cuota.core.ledger import Account
 from cuota.core.movement import Kind
 from cuota.core.order import Final, Order, PaymentState, Status
 from cuota.core.outcome import Charge, JobState, Outcome, Plan, Settled
+from makers import PROFILE
 
 CHARGE = UUID(int=101)
 YES = decide(Facts(10_000, "USD", "Ruiz", sandbox=True))
 NO = decide(Facts(10_000, "USD", "Declinetest", sandbox=True))
-AGREED = Plan(UUID(int=50), "America/New_York", TODAY, "the agreement", "its hash", NOW)
+AGREED = Plan(
+    UUID(int=50), PROFILE, "2125550123", "America/New_York", TODAY, "the agreement", "its hash", NOW
+)
 FINAL = (Status.APPROVED, Status.DECLINED, Status.ABANDONED)
 
 

@@ -92,9 +92,11 @@ def test_a_charge_without_an_answer_is_due_to_be_looked_up_first() -> None:
     assert order.due_at == NOW + LOOK_UP_AFTER
 
 
-def test_an_approved_order_is_due_at_the_end_of_its_authorization_while_something_is_uncaptured() -> None:
+def test_an_approved_order_is_due_at_its_warnings_and_its_end_while_something_is_uncaptured() -> None:
     order = approved()
-    assert order.due_at == NOW + timedelta(days=13)
+    ends_at = NOW + timedelta(days=13)
+    for warned, ahead in ((0, 72), (1, 24), (2, 0)):
+        assert replace(order, warned=warned).due_at == ends_at - timedelta(hours=ahead)
     assert replace(order, captured=4000, voided=6000).due_at is None
 
 

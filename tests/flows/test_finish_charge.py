@@ -9,6 +9,7 @@ from interrupted import FlakyRail, with_rail
 from own_service import Own
 
 from cuota.core.checkout import Charging
+from cuota.db.orders import due
 from cuota.db.verify import verify
 from cuota.work.due_orders import settle_due_orders
 from makers import Running, complete
@@ -78,7 +79,16 @@ async def test_while_the_rail_stays_silent_the_worker_rests_between_its_question
     async with own.service.clock.moved(seconds=16):
         # A job that did something is run again at once: asking in vain must not count as that.
         assert await settle_due_orders(with_rail(own.context, rail)) == 0
-    assert (await finished(own, order, FlakyRail(own.context.rails.card)))["orderStatus"] == "Approved"
+        assert (await finished(own, order, FlakyRail(own.context.rails.card)))["orderStatus"] == "Approved"
+
+
+async def test_a_charge_without_an_answer_goes_to_the_end_of_the_queue(own: Own) -> None:
+    rail = FlakyRail(own.context.rails.card, lost=3, arrives=False)
+    await charging(own, rail)
+    async with own.service.clock.moved(seconds=16):
+        assert len(await due(own.context.pool, own.context.now(), 10)) == 1
+        await settle_due_orders(with_rail(own.context, rail))
+        assert await due(own.context.pool, own.context.now(), 10) == []
 
 
 async def test_an_order_that_is_charged_while_its_time_ends_is_approved_and_not_abandoned(own: Own) -> None:

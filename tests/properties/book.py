@@ -19,6 +19,7 @@ from cuota.core.order import Order
 from cuota.core.outcome import CardRefund, Charge, JobState, Outcome, Plan, Settled
 from cuota.core.refund import refund
 from cuota.core.void import lapse, void
+from makers import PROFILE
 
 AUTHORIZATION_DAYS = 13
 
@@ -64,7 +65,7 @@ class Book:
         # A card that pays is charge 101, so that a test knows it; one that fails has an id of its own.
         charge = charge_id(1) if pays else self.new_id()
         asked = Charge(charge, 1, first.total, "card_token", "visa", "4242")
-        agreed = Plan(UUID(int=50), "America/New_York", TODAY, "text", "hash", self.now)
+        agreed = Plan(UUID(int=50), PROFILE, "2125550123", "America/New_York", TODAY, "text", "hash", self.now)
         decision = decide(Facts(order.amount, order.currency, "Ruiz", sandbox=True))
         self.save(checkout.begin(order, agreed, asked, decision, self.now))
         if not pays:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuota.core import posting
+from cuota.core.collection import next_at
 from cuota.core.decision import Decision
 from cuota.core.event import Event
 from cuota.core.installment import Installment
@@ -53,7 +54,7 @@ def approve(
 ) -> Outcome:
     """The card paid the first installment: the plan starts, and an auto capture happens in the same breath.
 
-    `installments` is the agreed schedule with the first one paid by this charge.
+    `installments` is the agreed schedule with the first one paid by this charge, the others with their times.
     """
     move = edge(order.status, "approve")
     first = installments[0]
@@ -62,7 +63,8 @@ def approve(
     transfers += posting.installment_paid(charge.job_id, first.total)
     events = [Event(move.event, order.amount, "AuthorizeOrder")]
     movement = None
-    done = replace(order, status=move.after, charging=None, charging_since=None)
+    collect_at = next_at(installments)
+    done = replace(order, status=move.after, charging=None, charging_since=None, collect_at=collect_at)
     if order.auto_capture:
         movement = Movement(Kind.CAPTURE, movement_id, f"auto-capture-{movement_id}", order.amount, now)
         transfers += posting.capture(movement_id, order.amount)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from cuota.core import money
@@ -17,7 +17,9 @@ DAYS_BETWEEN = 14
 class Installment:
     """One payment of a plan. `amount` and `fee` are what stands now, in cents, net of what was cut or returned.
 
-    `returned` is what went, or is going, back to the card. `charge_id` is set once a card has paid.
+    `returned` is what went, or is going, back to the card. `charge_id` is set once a card has paid. `charge_at` is
+    when a card is asked next, `remind_at` when the consumer is reminded next; `failures` counts the scheduled charges
+    that failed. An unpaid installment without `charge_at` waits for another card.
     """
 
     number: int
@@ -26,6 +28,9 @@ class Installment:
     fee: int
     charge_id: UUID | None = None
     returned: int = 0
+    charge_at: datetime | None = None
+    remind_at: datetime | None = None
+    failures: int = 0
 
     @property
     def paid(self) -> bool:
@@ -39,10 +44,12 @@ class Installment:
 
     @property
     def state(self) -> str:
-        """`paid`, `scheduled`, or `cancelled` when nothing is left of it."""
+        """`paid`, `scheduled`, `overdue` once a charge failed on its day, or `cancelled` when nothing is left of it."""
         if self.paid:
             return "paid"
-        return "scheduled" if self.total else "cancelled"
+        if not self.total:
+            return "cancelled"
+        return "overdue" if self.failures else "scheduled"
 
 
 def schedule(amount: int, fee: int, first_day: date) -> list[Installment]:
@@ -101,3 +108,11 @@ def cut(plan: Sequence[Installment], amount: int, fee: int) -> Cut:
 def total(plan: Sequence[Installment]) -> int:
     """The law: always the original amount less voided less refunded, fees apart."""
     return sum(item.amount for item in plan)
+
+
+def plan_state(plan: Sequence[Installment]) -> str:
+    """`active` while something is owed, `overdue` once a charge failed, then `completed`; `cancelled` if all went back."""
+    owed = [item for item in plan if not item.paid and item.total]
+    if owed:
+        return "overdue" if any(item.failures for item in owed) else "active"
+    return "completed" if any(item.total for item in plan) else "cancelled"

@@ -85,7 +85,8 @@ class Order:
     `version` rises with every save; `transfers` and `events` count the rows written so far, so that
     ledger and event numbers have no gaps. `fee` is what the consumer pays for the plan. `warned` counts the warnings
     given ahead of the authorization's end. `charging` is the
-    charge that a card rail has been asked for and has not answered: until it has, nothing else happens.
+    charge that a card rail has been asked for and has not answered, `charging_since` when it was last asked: until it
+    answers, no other card is. `collect_at` is when the plan's next reminder or charge is due.
     """
 
     merchant_id: UUID
@@ -110,6 +111,7 @@ class Order:
     charging_since: datetime | None = None
     transfers: int = 0
     events: int = 0
+    collect_at: datetime | None = None
 
     @property
     def capturable(self) -> int:
@@ -139,6 +141,11 @@ class Order:
             return self.charging_since + LOOK_UP_AFTER
         if self.status is Status.CREATED:
             return self.expires_at
+        return min(filter(None, (self.authorization_due_at, self.collect_at)), default=None)
+
+    @property
+    def authorization_due_at(self) -> datetime | None:
+        """When the merchant is warned of the authorization's end, or it ends."""
         if not self.capturable or self.authorization_expires_at is None:
             return None
         ahead = WARNINGS[self.warned] if self.warned < len(WARNINGS) else timedelta(0)

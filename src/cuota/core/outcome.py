@@ -33,6 +33,23 @@ class CardRefund:
     amount: int
 
 
+class Origin(StrEnum):
+    """Who asked for a charge: only a scheduled one that fails is tried again by itself."""
+
+    CHECKOUT = "checkout"
+    SCHEDULE = "schedule"
+    CONSUMER = "consumer"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCard:
+    """The card that a plan is paid with, as it may be kept: the rail's token, brand and last four digits."""
+
+    token: str
+    brand: str
+    last4: str
+
+
 @dataclass(frozen=True, slots=True)
 class Charge:
     """A card asked to pay an installment, written down before the rail is called. `charge_id` is the rail's key."""
@@ -43,6 +60,28 @@ class Charge:
     card_token: str
     card_brand: str
     card_last4: str
+    origin: Origin = Origin.CHECKOUT
+
+
+class NoticeKind(StrEnum):
+    """What a consumer is told by the message rail."""
+
+    REMINDER = "reminder"  # a payment is due in a few days
+    PAYMENT_RECEIVED = "payment_received"  # a scheduled payment went through
+    PAYMENT_FAILED = "payment_failed"  # it did not; it is tried again on `day`
+    CARD_NEEDED = "card_needed"  # it did not, and will not with this card
+    CARD_CHANGED = "card_changed"  # somebody who proved the number gave the plan another card
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A message to the consumer, written with what it tells of and sent by the worker. `amount` in cents."""
+
+    notice_id: UUID
+    kind: NoticeKind
+    installment: int
+    amount: int
+    day: date
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +122,6 @@ class Outcome:
     charge_settled: Settled | None = None
     card_refund_settled: Settled | None = None
     decision: Decision | None = None
+    notices: tuple[Notice, ...] = ()
+    plan_card: PlanCard | None = None
     at: datetime = field(kw_only=True)

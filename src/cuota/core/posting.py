@@ -34,6 +34,11 @@ def installment_paid(cause: UUID, amount: int) -> list[Transfer]:
     return _post("installment_paid", cause, (CLEARING, RECEIVABLE, amount))
 
 
+def overpaid(cause: UUID, amount: int) -> list[Transfer]:
+    """A card paid more than was still owed, since a void or refund cut the installment meanwhile: due back to it."""
+    return _post("overpaid", cause, (RECEIVABLE, REFUND_DUE, amount))
+
+
 def capture(cause: UUID, amount: int) -> list[Transfer]:
     """The merchant has earned it."""
     return _post("capture", cause, (UNCAPTURED, PAYABLE, amount))

@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core import money, posting
+from cuota.core.collection import next_at
 from cuota.core.event import Event
 from cuota.core.give_back import card_refunds, changed, fee_due
 from cuota.core.installment import Installment, cut
@@ -33,7 +34,12 @@ def refund(
     fee = fee_due(order, asked.amount)
     done = cut(plan, asked.amount, fee)
     return Outcome(
-        order=replace(order, refunded=order.refunded + asked.amount, fee_returned=order.fee_returned + fee),
+        order=replace(
+            order,
+            refunded=order.refunded + asked.amount,
+            fee_returned=order.fee_returned + fee,
+            collect_at=next_at(done.plan),
+        ),
         movement=Movement(Kind.REFUND, movement_id, asked.reference, asked.amount, now),
         installments=changed(plan, done.plan),
         transfers=(

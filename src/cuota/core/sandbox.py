@@ -22,5 +22,6 @@ TEST_CARDS = (
     SandboxCard("4000 0000 0000 0002", "declined", "is declined by its bank"),
     SandboxCard("4000 0000 0000 9995", "no_funds", "has no funds"),
     SandboxCard("4000 0000 0000 0341", "pays_once", "pays the first installment and fails later ones"),
+    SandboxCard("4000 0000 0000 9987", "lost_later", "pays the first installment and is then reported lost"),
     SandboxCard("4000 0000 0000 2685", "disputed", "pays and is later disputed"),
 )

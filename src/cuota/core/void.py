@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core import money, posting
+from cuota.core.collection import next_at
 from cuota.core.event import Event
 from cuota.core.give_back import card_refunds, changed, fee_due
 from cuota.core.installment import Installment, cut
@@ -67,7 +68,12 @@ def _give_up(
     done = cut(plan, movement.amount, fee)
     cause = movement.movement_id
     return Outcome(
-        order=replace(order, voided=order.voided + movement.amount, fee_returned=order.fee_returned + fee),
+        order=replace(
+            order,
+            voided=order.voided + movement.amount,
+            fee_returned=order.fee_returned + fee,
+            collect_at=next_at(done.plan),
+        ),
         movement=movement,
         installments=changed(plan, done.plan),
         transfers=(

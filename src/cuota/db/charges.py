@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
-from cuota.core.outcome import Charge
+from cuota.core.outcome import Charge, Origin
 from cuota.db.orders import Session
 
-_PENDING = """SELECT c.charge_id, c.installment, c.amount, c.card_token, c.card_brand, c.card_last4, p.first_day
-    FROM charges c JOIN plans p USING (merchant_id, order_id)
+_PENDING = """SELECT c.charge_id, c.installment, c.amount, c.card_token, c.card_brand, c.card_last4, c.origin,
+    p.first_day, p.time_zone FROM charges c JOIN plans p USING (merchant_id, order_id)
     WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.state = 'pending'"""
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM card_refunds WHERE try_at <= $1"
 # Claimed by moving try_at on: the predicate stands in the UPDATE too, since SKIP LOCKED alone leases some rows twice.
@@ -33,10 +33,11 @@ LEASE = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class PendingCharge:
-    """A charge without an answer yet, and the first day of the plan that was agreed."""
+    """A charge without an answer yet, and what was agreed of its plan: the first day, and the consumer's time zone."""
 
     charge: Charge
     first_day: date
+    zone: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,11 @@ class DueRefund:
 async def pending(session: Session, merchant_id: UUID, order_id: UUID) -> PendingCharge | None:
     """The charge that an order waits for."""
     row = await session.fetchrow(_PENDING, merchant_id, order_id)
-    return None if row is None else PendingCharge(Charge(*row[:6]), row["first_day"])
+    if row is None:
+        return None
+    charge_id, installment, amount, token, brand, last4, origin, first_day, zone = row
+    charge = Charge(charge_id, installment, amount, token, brand, last4, Origin(origin))
+    return PendingCharge(charge, first_day, zone)
 
 
 async def claim_refunds(session: Session, now: datetime, limit: int) -> list[DueRefund]:

@@ -15,9 +15,10 @@ from cuota.db.pool import Row
 
 MONEY = """o.merchant_id, o.order_id, o.version, o.status, o.currency, o.amount, o.fee, o.auto_capture,
     o.created_at, o.expires_at, o.captured, o.voided, o.refunded, o.fee_returned, o.authorization_expires_at,
-    o.lapsed, o.warned, o.card_failures, o.charging, o.charging_since, o.transfers, o.events"""
-PLAN = """ARRAY(SELECT ROW(i.number, i.due_on, i.amount, i.fee, i.charge_id, i.returned) FROM installments i
-    WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id ORDER BY i.number) AS plan"""
+    o.lapsed, o.warned, o.card_failures, o.charging, o.charging_since, o.transfers, o.events,
+    o.collect_at"""
+PLAN = """ARRAY(SELECT ROW(i.number, i.due_on, i.amount, i.fee, i.charge_id, i.returned, i.charge_at, i.remind_at,
+    i.failures) FROM installments i WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id ORDER BY i.number) AS plan"""
 _EARLIER = """FROM orders o LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = $2
     AND m.kind = $3 AND m.reference = $4 WHERE o.merchant_id = $1 AND o.order_id = $2"""
 _FOUND = "m.movement_id, m.amount AS moved, m.created_at AS moved_at"
@@ -100,6 +101,7 @@ def order_of(row: Row) -> Order:
         charging_since=row["charging_since"],
         transfers=row["transfers"],
         events=row["events"],
+        collect_at=row["collect_at"],
     )
 
 

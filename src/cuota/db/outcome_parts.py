@@ -41,7 +41,7 @@ def kept(merchant_id: UUID, key: str, lease: UUID, status: int, body: bytes) -> 
 _CHANGED = """UPDATE orders SET version = version + 1, status = :4, captured = :5, voided = :6, refunded = :7,
     fee_returned = :8, lapsed = :9, card_failures = :10, charging = :11, charging_since = :12, transfers = :13,
     events = :14, authorization_expires_at = :15, due_at = :16,
-    warned = :17 WHERE merchant_id = :1 AND order_id = :2 AND version = :3{lease} RETURNING merchant_id, order_id"""
+    warned = :17, collect_at = :18 WHERE merchant_id = :1 AND order_id = :2 AND version = :3{lease} RETURNING merchant_id, order_id"""
 _LEASED = " AND EXISTS (SELECT FROM held)"
 _CHANGED_PLAIN, _CHANGED_LEASED = _CHANGED.format(lease=""), _CHANGED.format(lease=_LEASED)
 
@@ -53,7 +53,7 @@ def changed(outcome: Outcome, *, leased: bool) -> Part:
         new.merchant_id, new.order_id, new.version, new.status, new.captured, new.voided, new.refunded,
         new.fee_returned, new.lapsed, new.card_failures, new.charging, new.charging_since,
         new.transfers + len(outcome.transfers), new.events + len(outcome.events),
-        new.authorization_expires_at, new.due_at, new.warned,
+        new.authorization_expires_at, new.due_at, new.warned, new.collect_at,
     )  # fmt: skip
     return Part("changed", _CHANGED_LEASED if leased else _CHANGED_PLAIN, values)
 
@@ -103,13 +103,13 @@ def plan(outcome: Outcome) -> Part:
 def charge(outcome: Outcome) -> Part:
     """A charge before the rail is called."""
     sql = """INSERT INTO charges (merchant_id, order_id, charge_id, installment, amount, card_token, card_brand,
-        card_last4, state, created_at) SELECT merchant_id, order_id, :1::uuid, :2::smallint, :3::bigint, :4::text,
-        :5::text, :6::text, 'pending', :7::timestamptz FROM changed"""
+        card_last4, origin, state, created_at) SELECT merchant_id, order_id, :1::uuid, :2::smallint, :3::bigint,
+        :4::text, :5::text, :6::text, :8::text, 'pending', :7::timestamptz FROM changed"""
     asked = outcome.charge
     assert asked is not None
     values = (
         asked.charge_id, asked.installment, asked.amount, asked.card_token, asked.card_brand, asked.card_last4,
-        outcome.at,
+        outcome.at, asked.origin,
     )  # fmt: skip
     return Part("charge", sql, values)
 
@@ -134,15 +134,18 @@ def movement(outcome: Outcome) -> Part:
 
 def installments(outcome: Outcome) -> Part:
     """Installments, new or cut."""
-    sql = """INSERT INTO installments (merchant_id, order_id, number, due_on, amount, fee, charge_id, returned)
-        SELECT changed.merchant_id, changed.order_id, i.* FROM changed, unnest(:1::smallint[], :2::date[],
-        :3::bigint[], :4::bigint[], :5::uuid[], :6::bigint[]) AS i
+    sql = """INSERT INTO installments (merchant_id, order_id, number, due_on, amount, fee, charge_id, returned,
+        charge_at, remind_at, failures) SELECT changed.merchant_id, changed.order_id, i.* FROM changed,
+        unnest(:1::smallint[], :2::date[], :3::bigint[], :4::bigint[], :5::uuid[], :6::bigint[], :7::timestamptz[],
+        :8::timestamptz[], :9::smallint[]) AS i
         ON CONFLICT (merchant_id, order_id, number) DO UPDATE SET amount = excluded.amount, fee = excluded.fee,
-        charge_id = excluded.charge_id, returned = excluded.returned"""
+        charge_id = excluded.charge_id, returned = excluded.returned, charge_at = excluded.charge_at,
+        remind_at = excluded.remind_at, failures = excluded.failures"""
     items = outcome.installments
     columns = ([i.number for i in items], [i.due_on for i in items], [i.amount for i in items])
     more = ([i.fee for i in items], [i.charge_id for i in items], [i.returned for i in items])
-    return Part("installment", sql, (*columns, *more))
+    times = ([i.charge_at for i in items], [i.remind_at for i in items], [i.failures for i in items])
+    return Part("installment", sql, (*columns, *more, *times))
 
 
 def transfers(outcome: Outcome) -> Part:
@@ -218,3 +221,22 @@ def decision(outcome: Outcome) -> Part:
     assert made is not None
     inputs = json.dumps(made.inputs)
     return Part("decision", sql, (outcome.at, made.approved, list(made.reasons), made.policy_version, inputs))
+
+
+def notices(outcome: Outcome) -> Part:
+    """What the consumer is told; the worker sends it."""
+    sql = """INSERT INTO messages (merchant_id, order_id, message_id, kind, installment, amount, day, state, created_at,
+        try_at) SELECT changed.merchant_id, changed.order_id, n.*, 'pending', :6::timestamptz, :6::timestamptz
+        FROM changed, unnest(:1::uuid[], :2::text[], :3::smallint[], :4::bigint[], :5::date[]) AS n"""
+    told = outcome.notices
+    columns = ([n.notice_id for n in told], [n.kind for n in told], [n.installment for n in told])
+    return Part("notice", sql, (*columns, [n.amount for n in told], [n.day for n in told], outcome.at))
+
+
+def plan_card(outcome: Outcome) -> Part:
+    """The card that pays from now on."""
+    sql = """UPDATE plans p SET card_token = :1, card_brand = :2, card_last4 = :3 FROM changed
+        WHERE p.merchant_id = changed.merchant_id AND p.order_id = changed.order_id"""
+    card = outcome.plan_card
+    assert card is not None
+    return Part("plan_card", sql, (card.token, card.brand, card.last4))

@@ -55,6 +55,8 @@ _OPTIONAL: tuple[tuple[str, Callable[[Outcome], Part]], ...] = (
     ("card_refunds", parts.card_refunds),
     ("card_refund_settled", parts.card_refund_settled),
     ("decision", parts.decision),
+    ("notices", parts.notices),
+    ("plan_card", parts.plan_card),
 )
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from cuota.core import checkout as ends
 from cuota.core.card import CardEntry
+from cuota.core.collection import timed
 from cuota.core.decision import Facts, decide
 from cuota.core.installment import schedule
 from cuota.core.order import Final, Order
 from cuota.core.outcome import Charge, JobState, Outcome, Plan, Settled
-from cuota.db import charges, orders
+from cuota.db import orders
+from cuota.db.charges import PendingCharge
 from cuota.db.orders import Found, Session
+from cuota.flows.charge_card import Record, ask, look_up
 from cuota.flows.checkout import Checkout, Problem, propose
 from cuota.flows.context import Context
 from cuota.flows.settle import Decide, settle
@@ -63,69 +67,49 @@ async def submit_checkout(
     )
     # Saved with the order's version: of twenty presses at once one begins, the others see it charging.
     await _settle(context, order, lambda found: ends.begin(found.order, plan, charge, decision, now))
-    return await charge_card(context, order.merchant_id, order.order_id, charge, plan.first_day)
+    ids = (order.merchant_id, order.order_id)
+    return await ask(context, charge, _recorder(context, *ids, charge, plan.first_day, plan.time_zone))
 
 
-async def charge_card(
-    context: Context, merchant_id: UUID, order_id: UUID, charge: Charge, first_day: date
-) -> Order:
-    """Ask the rail and record its word. Raises Charging where there is none yet: the worker looks it up."""
-    try:
-        answer = await context.rails.card.charge(charge.charge_id, charge.card_token, charge.amount, "USD")
-    except RailUnavailable:
-        raise ends.Charging from None
-    return await _record(context, merchant_id, order_id, charge, first_day, answer)
-
-
-async def finish_charge(context: Context, merchant_id: UUID, order_id: UUID) -> bool:
-    """The worker's way: a charge whose answer was lost is looked up, and asked for again only under its own key.
-
-    False where the rail has no answer yet.
-    """
-    pending = await charges.pending(context.pool, merchant_id, order_id)
-    if pending is None:
-        return True
+async def finish_charge(context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge) -> bool:
+    """The worker's way for a first charge without an answer. False where the rail still has none."""
     charge = pending.charge
-    try:
-        answer = await context.rails.card.find_charge(charge.charge_id)
-        if answer is None:
-            await charge_card(context, merchant_id, order_id, charge, pending.first_day)
-        else:
-            await _record(context, merchant_id, order_id, charge, pending.first_day, answer)
-    except (RailUnavailable, ends.Charging):
-        return False
-    return True
+    record = _recorder(context, merchant_id, order_id, charge, pending.first_day, pending.zone)
+    return await look_up(context, charge, record)
 
 
-async def _record(
-    context: Context, merchant_id: UUID, order_id: UUID, charge: Charge, first_day: date, answer: Answer
-) -> Order:
-    state = JobState.SUCCEEDED if answer.approved else JobState.FAILED
-    settled = Settled(charge.charge_id, state, answer.reason)
+def _recorder(
+    context: Context, merchant_id: UUID, order_id: UUID, charge: Charge, first_day: date, zone: str
+) -> Record:
     movement_id = context.new_id()
-
-    def decide_end(found: Found) -> Outcome:
-        order, now = found.order, context.now()
-        if order.charging != charge.charge_id:
-            raise Final(order.status)
-        if not answer.approved:
-            return ends.card_failed(order, settled, now)
-        plan = schedule(order.amount, order.fee, first_day)
-        plan[0] = replace(plan[0], charge_id=charge.charge_id)
-        days = context.settings.authorization_days
-        return ends.approve(order, plan, settled, movement_id, now, days)
 
     async def read(session: Session) -> Found | None:
         return await orders.read_with_plan(session, merchant_id, order_id)
 
-    try:
-        outcome = await settle(context, merchant_id, order_id, read, decide_end)
-    except Final:
-        # Recorded already: by the worker, or by a save whose answer was lost.
-        found = await read(context.pool)
-        assert found is not None
-        return found.order
-    return outcome.order
+    async def record(answer: Answer) -> Order:
+        state = JobState.SUCCEEDED if answer.approved else JobState.FAILED
+        settled = Settled(charge.charge_id, state, answer.reason)
+
+        def decide_end(found: Found) -> Outcome:
+            order, now = found.order, context.now()
+            if order.charging != charge.charge_id:
+                raise Final(order.status)
+            if not answer.approved:
+                return ends.card_failed(order, settled, now)
+            agreed = schedule(order.amount, order.fee, first_day)
+            agreed[0] = replace(agreed[0], charge_id=charge.charge_id)
+            plan = timed(agreed, ZoneInfo(zone), now)
+            return ends.approve(order, plan, settled, movement_id, now, context.settings.authorization_days)
+
+        try:
+            return (await settle(context, merchant_id, order_id, read, decide_end)).order
+        except Final:
+            # Recorded already: by the worker, or by a save whose answer was lost.
+            found = await read(context.pool)
+            assert found is not None
+            return found.order
+
+    return record
 
 
 async def _settle(context: Context, order: Order, decide_end: Decide) -> Outcome:

@@ -11,10 +11,9 @@ from uuid import UUID
 
 from cuota.core.card import CardEntry
 from cuota.core.sandbox import TEST_CARDS
+from cuota.rails.unavailable import RailUnavailable
 
-
-class RailUnavailable(Exception):  # noqa: N818 - a fact: the outcome is unknown
-    """The rail did not answer. Whether it acted is unknown: look it up by its key, never repeat blindly."""
+__all__ = ["Answer", "Books", "Card", "CardRail", "RailUnavailable", "SandboxCardRail"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,10 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The rail's word. `reason` is a code when it said no: card_declined, insufficient_funds, ..."""
+    """The rail's word. `reason` is a code when it said no: card_declined, insufficient_funds, card_lost, ...
+
+    Those of `core/collection.HARD_DECLINES` mean that this card will never pay.
+    """
 
     approved: bool
     reason: str | None = None
@@ -72,16 +74,21 @@ class CardRail(Protocol):
 
 _BEHAVIOURS = {card.number.replace(" ", ""): card.behaviour for card in TEST_CARDS}
 _REASONS = json.dumps(
-    {"declined": "card_declined", "no_funds": "insufficient_funds", "pays_once": "card_declined"}
+    {
+        "declined": "card_declined",
+        "no_funds": "insufficient_funds",
+        "pays_once": "card_declined",
+        "lost_later": "card_lost",
+    }
 )
 
 _CARD = "INSERT INTO card_simulator.cards (token, brand, last4, behaviour) VALUES ($1, $2, $3, $4)"
 _CHARGE = """
 INSERT INTO card_simulator.charges (key, token, amount, approved, reason)
 SELECT $1, token, $3, answer.approved, CASE WHEN answer.approved THEN NULL ELSE $4::jsonb ->> behaviour END
-FROM card_simulator.cards, LATERAL (SELECT CASE behaviour
-    WHEN 'pays' THEN true WHEN 'disputed' THEN true
-    WHEN 'pays_once' THEN NOT EXISTS (SELECT FROM card_simulator.charges c WHERE c.token = cards.token AND c.approved)
+FROM card_simulator.cards, LATERAL (SELECT CASE
+    WHEN behaviour IN ('pays', 'disputed') THEN true
+    WHEN behaviour IN ('pays_once', 'lost_later') THEN NOT EXISTS (SELECT FROM card_simulator.charges c WHERE c.token = cards.token AND c.approved)
     ELSE false END AS approved) answer
 WHERE token = $2 ON CONFLICT (key) DO NOTHING
 """

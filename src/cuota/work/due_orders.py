@@ -6,9 +6,10 @@ import asyncio
 import logging
 from uuid import UUID
 
-from cuota.core.order import Status
+from cuota.core.order import Order, Status
 from cuota.core.refusal import Refused
-from cuota.db import orders
+from cuota.db import charges, orders
+from cuota.flows.collect_installments import collect, finish_collection, wait_longer
 from cuota.flows.context import Context
 from cuota.flows.expire_authorizations import expire_authorization
 from cuota.flows.leave_checkout import lapse_order
@@ -44,10 +45,27 @@ async def _settle_one(context: Context, merchant_id: UUID, order_id: UUID) -> bo
     found = await orders.read_with_plan(context.pool, merchant_id, order_id)
     if found is None:
         return False
-    if found.order.charging is not None:
-        return await finish_charge(context, merchant_id, order_id)
-    if found.order.status is Status.CREATED:
+    order, now = found.order, context.now()
+    if order.charging is not None:
+        if not await _finish(context, order):
+            return False
+    elif order.status is Status.CREATED:
         await lapse_order(context, merchant_id, order_id)
-    else:
+    elif order.collect_at is not None and order.collect_at <= now:
+        await collect(context, merchant_id, order_id)
+    if order.authorization_due_at is not None and order.authorization_due_at <= now:
         await expire_authorization(context, merchant_id, order_id)
     return True
+
+
+async def _finish(context: Context, order: Order) -> bool:
+    """A charge without an answer is looked up; without one still, it goes to the end of the queue."""
+    assert order.charging is not None
+    pending = await charges.pending(context.pool, order.merchant_id, order.order_id)
+    if pending is None:
+        return True
+    finish = finish_charge if order.status is Status.CREATED else finish_collection
+    if await finish(context, order.merchant_id, order.order_id, pending):
+        return True
+    await wait_longer(context, order.merchant_id, order.order_id, order.charging)
+    return False

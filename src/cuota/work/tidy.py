@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuota.db import checkouts, credentials, idempotency
+from cuota.db import accounts, checkouts, credentials, idempotency
 from cuota.flows.context import Context, utc_now
 
 
@@ -12,4 +12,5 @@ async def tidy(context: Context) -> int:
     await idempotency.forget(context.pool, now)
     await credentials.forget_failures(context.pool, now)
     await checkouts.forget(context.pool, now)
+    await accounts.forget(context.pool, now)
     return 0

@@ -1,0 +1,225 @@
+"""Collecting a plan: reminders, the charge on its day, and what follows from a card's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time, timedelta, tzinfo
+from uuid import UUID
+
+from cuota.core import posting
+from cuota.core.installment import Installment
+from cuota.core.order import Order, Status
+from cuota.core.outcome import (
+    CardRefund,
+    Charge,
+    JobState,
+    Notice,
+    NoticeKind,
+    Origin,
+    Outcome,
+    PlanCard,
+    Settled,
+)
+
+# Days ahead of a payment on which the consumer is reminded, at an hour when a message wakes nobody.
+REMINDERS = (3, 1)
+REMINDER_HOUR = time(10)
+# After the first, second, ... failed charge: so long until the next. After the last of these another card is needed.
+RETRIES = (timedelta(hours=6), timedelta(days=1), timedelta(days=3), timedelta(days=5), timedelta(days=7))
+# A card that answers with one of these will never pay: it is not asked again.
+HARD_DECLINES = frozenset(
+    {"card_expired", "card_lost", "card_stolen", "card_closed", "card_unknown", "card_restricted"}
+)
+NewId = Callable[[], UUID]
+
+
+class CardBusy(Exception):  # noqa: N818 - a fact
+    """A card is being asked for this plan right now; its answer decides."""
+
+
+class NothingOwed(Exception):  # noqa: N818 - a fact
+    """The payment is paid, cancelled, or not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """The instants of a payment's days, where the consumer lives."""
+
+    zone: tzinfo
+
+    def charge_at(self, due_on: date) -> datetime:
+        """The start of the day on which a payment is due."""
+        return datetime.combine(due_on, time(0), self.zone)
+
+    def remind_at(self, due_on: date, after: datetime) -> datetime | None:
+        """The next reminder of a payment later than `after`; None when the last was given."""
+        days = (
+            datetime.combine(due_on - timedelta(days=ahead), REMINDER_HOUR, self.zone) for ahead in REMINDERS
+        )
+        return min((at for at in days if at > after), default=None)
+
+
+def timed(plan: Sequence[Installment], zone: tzinfo, now: datetime) -> list[Installment]:
+    """A plan whose unpaid installments know when they are charged, and when the consumer is reminded."""
+    days = Days(zone)
+    return [
+        item
+        if item.paid
+        else replace(item, charge_at=days.charge_at(item.due_on), remind_at=days.remind_at(item.due_on, now))
+        for item in plan
+    ]
+
+
+def owed(plan: Sequence[Installment]) -> list[Installment]:
+    """What a card has still to pay."""
+    return [item for item in plan if not item.paid and item.total]
+
+
+def next_at(plan: Sequence[Installment]) -> datetime | None:
+    """When the next reminder or charge is due; None when nothing happens by itself any more."""
+    return min((at for item in owed(plan) for at in (item.charge_at, item.remind_at) if at), default=None)
+
+
+def remind(
+    order: Order, plan: Sequence[Installment], zone: tzinfo, now: datetime, new_id: NewId
+) -> Outcome | None:
+    """Decide the reminders that are due. None where none is. One whose payment is due already is not given."""
+    due = [item for item in owed(plan) if item.remind_at is not None and item.remind_at <= now]
+    if not due:
+        return None
+    notices = tuple(
+        Notice(new_id(), NoticeKind.REMINDER, item.number, item.total, item.due_on)
+        for item in due
+        if item.charge_at is not None and now < item.charge_at
+    )
+    later = [replace(item, remind_at=Days(zone).remind_at(item.due_on, now)) for item in due]
+    return _planned(order, plan, later, notices=notices, now=now)
+
+
+def begin(
+    order: Order,
+    plan: Sequence[Installment],
+    number: int | None,
+    card: PlanCard,
+    charge_id: UUID,
+    now: datetime,
+) -> Outcome | None:
+    """Write down a charge before the rail is called: of payment `number`, or of the first that is due (None: none is).
+
+    Raises CardBusy while another is under way, NothingOwed where `number` asks for nothing.
+    """
+    if order.charging is not None:
+        raise CardBusy
+    waiting = owed(plan) if order.status is Status.APPROVED else []
+    if number is None:
+        waiting = [item for item in waiting if item.charge_at is not None and item.charge_at <= now]
+        origin = Origin.SCHEDULE
+        if not waiting:
+            return None
+    else:
+        waiting = [item for item in waiting if item.number == number]
+        origin = Origin.CONSUMER
+        if not waiting:
+            raise NothingOwed
+    item = waiting[0]
+    charge = Charge(charge_id, item.number, item.total, card.token, card.brand, card.last4, origin)
+    charging = replace(order, charging=charge_id, charging_since=now)
+    return Outcome(order=charging, charge=charge, at=now)
+
+
+def paid(order: Order, plan: Sequence[Installment], charge: Charge, now: datetime, new_id: NewId) -> Outcome:
+    """The card paid. What a void or refund has cut from the installment meanwhile goes back to the card."""
+    item = plan[charge.installment - 1]
+    assert order.charging == charge.charge_id
+    assert not item.paid
+    excess = charge.amount - item.total
+    done = replace(item, charge_id=charge.charge_id, charge_at=None, remind_at=None, returned=excess)
+    received = Notice(new_id(), NoticeKind.PAYMENT_RECEIVED, item.number, charge.amount, item.due_on)
+    return replace(
+        _planned(order, plan, [done], notices=(received,), now=now, charging=False),
+        transfers=(
+            *posting.installment_paid(charge.charge_id, charge.amount),
+            *posting.overpaid(charge.charge_id, excess),
+        ),
+        card_refunds=(CardRefund(new_id(), charge.charge_id, excess),) if excess else (),
+        charge_settled=Settled(charge.charge_id, JobState.SUCCEEDED),
+    )
+
+
+def failed(
+    order: Order,
+    plan: Sequence[Installment],
+    charge: Charge,
+    reason: str,
+    zone: tzinfo,
+    now: datetime,
+    new_id: NewId,
+) -> Outcome:
+    """The card said no. A scheduled charge is tried again later, or stops and asks for another card.
+
+    One that the consumer asked for changes nothing: the consumer is told on the page.
+    """
+    assert order.charging == charge.charge_id
+    settled = Settled(charge.charge_id, JobState.FAILED, reason)
+    item = plan[charge.installment - 1]
+    if charge.origin is not Origin.SCHEDULE or not item.total:
+        return replace(_planned(order, plan, [], now=now, charging=False), charge_settled=settled)
+    final = reason in HARD_DECLINES or item.failures >= len(RETRIES)
+    again = None if final else now + RETRIES[item.failures]
+    tried = replace(item, failures=item.failures + 1, charge_at=again, remind_at=None)
+    if again is None:
+        notice = Notice(new_id(), NoticeKind.CARD_NEEDED, item.number, item.total, item.due_on)
+    else:
+        day = again.astimezone(zone).date()
+        notice = Notice(new_id(), NoticeKind.PAYMENT_FAILED, item.number, item.total, day)
+    return replace(
+        _planned(order, plan, [tried], notices=(notice,), now=now, charging=False), charge_settled=settled
+    )
+
+
+def change_card(
+    order: Order, plan: Sequence[Installment], card: PlanCard, now: datetime, new_id: NewId
+) -> Outcome:
+    """The consumer gave another card: it pays from now on, and what is overdue is asked of it at once.
+
+    Raises CardBusy while the old one is being asked, NothingOwed where nothing is left to pay.
+    """
+    if order.charging is not None:
+        raise CardBusy
+    waiting = owed(plan) if order.status is Status.APPROVED else []
+    if not waiting:
+        raise NothingOwed
+    overdue = [replace(item, charge_at=now, failures=1) for item in waiting if item.failures]
+    first = waiting[0]
+    told = Notice(new_id(), NoticeKind.CARD_CHANGED, first.number, first.total, first.due_on)
+    return replace(_planned(order, plan, overdue, notices=(told,), now=now), plan_card=card)
+
+
+def wait_longer(order: Order, now: datetime) -> Outcome:
+    """The rail still has no answer: it is asked again a while from now, after others had their turn."""
+    return Outcome(order=replace(order, charging_since=now), at=now)
+
+
+def reschedule(order: Order, plan: Sequence[Installment], now: datetime) -> Outcome | None:
+    """Where the order's own time is not its plan's: put it right. None where it is."""
+    if order.collect_at == next_at(plan):
+        return None
+    return _planned(order, plan, [], now=now)
+
+
+def _planned(
+    order: Order,
+    plan: Sequence[Installment],
+    changes: Sequence[Installment],
+    *,
+    now: datetime,
+    notices: tuple[Notice, ...] = (),
+    charging: bool = True,
+) -> Outcome:
+    """The order beside a changed plan; `charging` False also ends the charge that it waited for."""
+    after = {item.number: item for item in (*plan, *changes)}
+    new = replace(order, collect_at=next_at(list(after.values())))
+    if not charging:
+        new = replace(new, charging=None, charging_since=None)
+    return Outcome(order=new, installments=tuple(changes), notices=notices, at=now)

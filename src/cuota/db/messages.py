@@ -1,0 +1,76 @@
+"""Messages to consumers: written with what they tell of, claimed by a worker, kept with what became of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cuota.core.outcome import Notice, NoticeKind
+from cuota.db.orders import Session
+
+# Longer than a rail may take: if a worker dies, another takes over after this.
+LEASE = timedelta(seconds=60)
+
+_MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM messages WHERE try_at <= $1"
+# Claimed by moving try_at on; the UPDATE repeats the predicate, since SKIP LOCKED alone leases some rows twice.
+_CLAIM = """
+UPDATE messages m SET try_at = $3, tries = least(m.tries + 1, 1000) FROM (
+    SELECT order_id, message_id FROM messages WHERE merchant_id = $1 AND try_at <= $2
+    ORDER BY try_at, message_id LIMIT $4 FOR UPDATE SKIP LOCKED
+) due, plans p, merchants s, orders o WHERE m.merchant_id = $1 AND m.order_id = due.order_id
+    AND m.message_id = due.message_id AND m.try_at <= $2
+    AND p.merchant_id = $1 AND p.order_id = m.order_id AND s.merchant_id = $1
+    AND o.merchant_id = $1 AND o.order_id = m.order_id
+RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amount, m.day, m.tries, p.payer,
+    s.name, o.currency
+"""
+_SETTLED = """UPDATE messages SET state = $4, reason = $5, settled_at = $6, try_at = NULL
+    WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
+_AGAIN = """UPDATE messages SET try_at = $4, reason = $5
+    WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
+
+
+@dataclass(frozen=True, slots=True)
+class DueMessage:
+    """A claimed message, whom it goes to, and what its words are made of. `tries` counts this one."""
+
+    merchant_id: UUID
+    order_id: UUID
+    notice: Notice
+    tries: int
+    phone: str | None
+    email: str | None
+    merchant: str
+    currency: str
+
+
+async def claim(session: Session, now: datetime, limit: int) -> list[DueMessage]:
+    """Claim messages that are due, at most `limit` a merchant."""
+    return [
+        _due_of(row)
+        for merchant in await session.fetch(_MERCHANTS_DUE, now)
+        for row in await session.fetch(_CLAIM, merchant["merchant_id"], now, now + LEASE, limit)
+    ]
+
+
+def _due_of(row: tuple[object, ...]) -> DueMessage:
+    merchant_id, order_id, message_id, kind, installment, amount, day, tries, payer, name, currency = row
+    who = json.loads(payer) if payer else {}  # type: ignore[arg-type]
+    notice = Notice(message_id, NoticeKind(kind), installment, amount, day)  # type: ignore[arg-type]
+    return DueMessage(
+        merchant_id, order_id, notice, tries, who.get("phone"), who.get("email"), name, currency  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+async def settle(session: Session, due: DueMessage, reason: str | None, at: datetime) -> None:
+    """It was sent (`reason` None), or is given up."""
+    state = "sent" if reason is None else "failed"
+    ids = (due.merchant_id, due.order_id, due.notice.notice_id)
+    await session.fetchrow(_SETTLED, *ids, state, reason, at)
+
+
+async def try_again(session: Session, due: DueMessage, at: datetime, reason: str) -> None:
+    """The rail could not take it: once more at `at`."""
+    await session.fetchrow(_AGAIN, due.merchant_id, due.order_id, due.notice.notice_id, at, reason)

@@ -1,0 +1,89 @@
+"""What a consumer does with a plan of theirs: pay early, pay off, change the card."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from cuota.core import collection
+from cuota.core.card import CardEntry
+from cuota.core.checkout import Charging
+from cuota.core.collection import CardBusy, NothingOwed, owed
+from cuota.core.installment import Installment
+from cuota.core.outcome import Outcome, PlanCard
+from cuota.db import accounts, plans
+from cuota.db.accounts import PlanDetail
+from cuota.db.orders import Found, Session
+from cuota.flows.checkout import Problem
+from cuota.flows.collect_installments import collect, pay_now
+from cuota.flows.context import Context
+from cuota.flows.settle import settle
+from cuota.rails.card import RailUnavailable
+
+BUSY = "A payment for this plan is being made right now. Look again in a minute; nothing is charged twice."
+NOT_OWED = "This payment is not due any more. Here is your plan as it stands."
+CHANGED = (
+    "The amount has changed since you opened the page. Here is your plan as it stands; nothing was charged."
+)
+DECLINED = "Your card was declined by its bank; nothing was charged. Try again later, or change the card."
+NOT_REACHED = "Your card's bank cannot be reached at the moment. The card was not changed; please try again."
+
+
+async def find_plan(
+    context: Context, consumer_id: UUID, merchant_id: UUID, order_id: UUID
+) -> PlanDetail | None:
+    """A plan of this consumer; None for anybody else's."""
+    return await accounts.plan_of_consumer(context.pool, consumer_id, merchant_id, order_id)
+
+
+async def pay_early(context: Context, detail: PlanDetail, numbers: list[int], expected: int) -> None:
+    """Pay installments now, one charge each, in order; `expected` is what the page said they add up to, in cents.
+
+    Raises Problem with what to tell the consumer. What was paid before a card said no stays paid.
+    """
+    order = detail.shown.order
+    asked = [item for item in owed(detail.shown.plan) if item.number in numbers]
+    if len(asked) != len(set(numbers)) or not asked:
+        raise Problem(notice=NOT_OWED)
+    if sum(item.total for item in asked) != expected:
+        raise Problem(notice=CHANGED)
+    for item in asked:
+        await _pay_one(context, order.merchant_id, order.order_id, item)
+
+
+async def _pay_one(context: Context, merchant_id: UUID, order_id: UUID, item: Installment) -> None:
+    try:
+        await pay_now(context, merchant_id, order_id, item.number, item.total)
+    except NothingOwed:
+        raise Problem(notice=NOT_OWED) from None
+    except (CardBusy, Charging):
+        raise Problem(notice=BUSY) from None
+    agreed = await plans.read(context.pool, merchant_id, order_id)
+    assert agreed is not None
+    if not agreed.found.plan[item.number - 1].paid:
+        raise Problem(notice=DECLINED)
+
+
+async def change_card(context: Context, detail: PlanDetail, card: CardEntry) -> None:
+    """Another card pays from now on; what is overdue is asked of it at once. Raises Problem."""
+    ids = (detail.shown.order.merchant_id, detail.shown.order.order_id)
+    try:
+        kept = await context.rails.card.tokenize(card)
+    except RailUnavailable:
+        raise Problem(notice=NOT_REACHED) from None
+    new = PlanCard(kept.token, kept.brand, kept.last4)
+
+    async def read(session: Session) -> Found | None:
+        agreed = await plans.read(session, *ids)
+        return None if agreed is None else agreed.found
+
+    def decide(found: Found) -> Outcome:
+        return collection.change_card(found.order, found.plan, new, context.now(), context.new_id)
+
+    try:
+        changed = await settle(context, *ids, read, decide)
+    except CardBusy:
+        raise Problem(notice=BUSY) from None
+    except NothingOwed:
+        raise Problem(notice=NOT_OWED) from None
+    if changed.installments:
+        await collect(context, *ids)

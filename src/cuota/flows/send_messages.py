@@ -1,0 +1,51 @@
+"""Consumers are told: claimed messages are written out and handed to the message rail, under their own key."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from cuota.core.message import Message
+from cuota.core.notice import words
+from cuota.db import messages
+from cuota.db.messages import DueMessage
+from cuota.flows.context import Context
+from cuota.rails.card import RailUnavailable
+
+BATCH = 50
+LONGEST_WAIT = timedelta(hours=1)
+# About a day and a half of trying: after that a reminder of a payment tells nobody anything.
+MOST_TRIES = 40
+log = logging.getLogger("cuota.work")
+
+
+async def send_messages(context: Context) -> int:
+    """Send what is due; answers how many were claimed."""
+    claimed = await messages.claim(context.pool, context.now(), BATCH)
+    for due in claimed:
+        try:
+            await _send_one(context, due)
+        except Exception:
+            # One that cannot be sent holds up no other; its lease ends, and it is tried again.
+            log.exception("message failed", extra={"facts": {"orderId": str(due.order_id)}})
+    return len(claimed)
+
+
+async def _send_one(context: Context, due: DueMessage) -> None:
+    if due.phone is None and due.email is None:
+        await messages.settle(context.pool, due, "nobody to send it to", context.now())
+        return
+    said = words(due.notice, due.merchant, due.currency, f"{context.settings.public_url}/account")
+    sender = context.settings.brand_name
+    message = Message(due.notice.notice_id, due.phone, due.email, sender, said.subject, said.text)
+    try:
+        await context.rails.message.send(message)
+    except RailUnavailable as problem:
+        reason = str(problem)[:200]
+        if due.tries >= MOST_TRIES:
+            await messages.settle(context.pool, due, reason, context.now())
+            return
+        wait = min(timedelta(seconds=10) * 2 ** min(due.tries, 10), LONGEST_WAIT)
+        await messages.try_again(context.pool, due, context.now() + wait, reason)
+        return
+    await messages.settle(context.pool, due, None, context.now())

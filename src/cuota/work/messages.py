@@ -1,0 +1,11 @@
+"""Messages to consumers."""
+
+from __future__ import annotations
+
+from cuota.flows.context import Context
+from cuota.flows.send_messages import send_messages
+
+
+async def send_due_messages(context: Context) -> int:
+    """Send what is due; answers how many."""
+    return await send_messages(context)
