@@ -187,3 +187,11 @@ async def test_altered_words_and_missing_details_are_found(own: Own, change: str
     await a_busy_order(own)
     report = await tamper(own, change)
     assert named in {found.row for found in report.disagreements}
+
+
+async def test_an_order_that_would_not_be_collected_is_found(own: Own) -> None:
+    order = await own.merchant.approved("100.00")
+    report = await tamper(own, "UPDATE orders SET collect_at = NULL WHERE collect_at IS NOT NULL")
+    assert [(str(found.order_id), found.row) for found in report.disagreements] == [
+        (order["orderId"], "orders.collect_at")
+    ]

@@ -30,8 +30,8 @@ SELECT o.*,
         WHERE t.merchant_id = o.merchant_id AND t.order_id = o.order_id ORDER BY t.number) AS ledger,
     ARRAY(SELECT ROW(m.kind, m.reference, m.movement_id, m.amount) FROM movements m
         WHERE m.merchant_id = o.merchant_id AND m.order_id = o.order_id) AS moved,
-    ARRAY(SELECT ROW(i.number, i.due_on, i.amount, i.fee, i.charge_id, i.returned) FROM installments i
-        WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id ORDER BY i.number) AS plan,
+    ARRAY(SELECT ROW(i.number, i.due_on, i.amount, i.fee, i.charge_id, i.returned, i.charge_at, i.remind_at,
+        i.failures) FROM installments i WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id ORDER BY i.number) AS plan,
     ARRAY(SELECT ROW(c.charge_id, c.installment, c.amount, c.state) FROM charges c
         WHERE c.merchant_id = o.merchant_id AND c.order_id = o.order_id) AS charged,
     ARRAY(SELECT ROW(r.card_refund_id, r.charge_id, r.amount, r.state) FROM card_refunds r

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cuota.core import money
+from cuota.core.collection import next_at
 from cuota.core.installment import Installment, schedule
 from cuota.core.ledger import Account, Transfer, balance
 
@@ -110,7 +111,7 @@ def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Found:
     paid_out = sum(transfer.amount for transfer in ledger if transfer.posting == "payout")
     paid = sum(amount for _, _, amount, state in facts["charged"] if state == "succeeded")
     gone = sum(amount for _, _, amount, state in facts["returning"] if state == "succeeded")
-    unpaid = sum(amount + fee for _, _, amount, fee, charge, _ in facts["plan"] if charge is None)
+    unpaid = sum(amount + fee for _, _, amount, fee, charge, *_ in facts["plan"] if charge is None)
     waiting = sum(amount for _, _, amount, state in facts["returning"] if state != "succeeded")
     derived = {
         Account.CONSUMER_RECEIVABLE: unpaid,
@@ -154,6 +155,9 @@ def _plan(facts: dict[str, Any]) -> Found:
     agreed = _agreed(facts)
     if len(facts["plan"]) != len(agreed):
         yield "installments", f"there are {len(facts['plan'])}, agreed were {len(agreed)}"
+    expected = next_at([Installment(*row) for row in facts["plan"]])
+    if facts["collect_at"] != expected:
+        yield "orders.collect_at", f"is {facts['collect_at']}, its plan says {expected}"
     charged = {charge_id: amount for charge_id, _, amount, _ in facts["charged"]}
     returning = Counter[Any]()
     for _, charge_id, amount, _ in facts["returning"]:

@@ -82,3 +82,9 @@ ALTER TABLE orders ADD COLUMN warned smallint NOT NULL DEFAULT 0 CHECK (warned B
 GRANT SELECT, INSERT, DELETE ON outbox TO cuota_app;
 GRANT SELECT, INSERT, UPDATE ON feeds, deliveries, webhook_endpoints TO cuota_app;
 GRANT SELECT, INSERT ON feed, delivery_attempts TO cuota_app;
+
+-- What happened before this release is in the feed too; nobody is sent a webhook about it now.
+INSERT INTO feed (merchant_id, position, order_id, sequence)
+    SELECT merchant_id, row_number() OVER (PARTITION BY merchant_id ORDER BY created_at, order_id, sequence),
+        order_id, sequence FROM events;
+INSERT INTO feeds (merchant_id, last_position) SELECT merchant_id, max(position) FROM feed GROUP BY merchant_id;

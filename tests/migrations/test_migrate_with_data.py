@@ -1,0 +1,69 @@
+"""A database that an earlier release has filled goes on under this one: its plans are collected, its events are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import asyncpg
+from test_migrate import ask, empty, migrated
+
+from cuota.db.migrate import files
+
+__all__ = ["empty"]
+
+# As the release of 0002 left an approved order of 100.00, its first installment paid, the merchant not having captured.
+FILLED = """
+INSERT INTO orders (merchant_id, order_id, token, version, status, currency, amount, fee, auto_capture, transfers, events,
+    created_at, expires_at, authorization_expires_at, due_at) VALUES ({m}, {o}, gen_random_uuid(), 3, 'Created', 'USD',
+    10000, 0, false, 2, 2, {t}, {t}, timestamptz '2026-11-14 18:00Z', timestamptz '2026-11-14 18:00Z');
+INSERT INTO plans VALUES ({m}, {o}, gen_random_uuid(), 'America/New_York', '2026-11-01', 'text', 'hash', {t});
+INSERT INTO charges VALUES ({m}, {o}, {c}, 1, 2500, 'card_token', 'visa', '4242', 'succeeded', NULL, {t}, {t});
+UPDATE orders SET status = 'Approved';
+INSERT INTO installments SELECT {m}::uuid, {o}::uuid, n, date '2026-11-01' + 14 * (n - 1), 2500, 0, CASE WHEN n = 1 THEN {c}::uuid END
+    FROM generate_series(1, 4) n;
+INSERT INTO events SELECT {m}::uuid, {o}::uuid, n, 'order.created', NULL, 10000, NULL, true, NULL, {t} FROM generate_series(1, 2) n;
+""".format(
+    m="'00000000-0000-4000-8000-000000000001'", o="'00000000-0000-7000-8000-000000000002'",
+    c="'00000000-0000-7000-8000-000000000003'", t="timestamptz '2026-11-01 18:00Z'",
+)  # fmt: skip
+
+
+async def filled_before(where: dict[str, Any], last: str) -> None:
+    """A database as the release whose last migration this is has left it."""
+    connection = await asyncpg.connect(**where)
+    await connection.execute(
+        "CREATE TABLE migrations (name text PRIMARY KEY, applied_at timestamptz DEFAULT now())"
+    )
+    for name, sql in files():
+        async with connection.transaction():
+            await connection.execute(sql)
+            await connection.execute("INSERT INTO migrations (name) VALUES ($1)", name)
+        if name == last:
+            break
+    await connection.execute("INSERT INTO installation (environment) VALUES ('sandbox')")
+    async with connection.transaction():
+        await connection.execute(FILLED)
+    await connection.close()
+
+
+async def test_plans_that_were_agreed_before_are_collected_on_their_days(empty: dict[str, Any]) -> None:
+    await filled_before(empty, "0002_card_simulator")
+    await migrated(empty)
+    charged = "SELECT array_agg(charge_at AT TIME ZONE 'UTC' ORDER BY number) FROM installments"
+    days = [str(at) for at in await ask(empty, charged) if at]
+    assert days == ["2026-11-15 05:00:00", "2026-11-29 05:00:00", "2026-12-13 05:00:00"]
+    reminded = "SELECT array_agg(remind_at AT TIME ZONE 'UTC' ORDER BY number) FROM installments"
+    assert str((await ask(empty, reminded))[1]) == "2026-11-12 15:00:00"
+    assert await ask(
+        empty, "SELECT collect_at = timestamptz '2026-11-12 15:00Z' AND due_at = collect_at FROM orders"
+    )
+
+
+async def test_what_happened_before_is_in_the_feed_and_no_webhook_is_sent_about_it(
+    empty: dict[str, Any],
+) -> None:
+    await filled_before(empty, "0002_card_simulator")
+    await migrated(empty)
+    assert await ask(empty, "SELECT array_agg(position ORDER BY sequence) FROM feed") == [1, 2]
+    assert await ask(empty, "SELECT last_position FROM feeds") == 2
+    assert await ask(empty, "SELECT (SELECT count(*) FROM outbox) + (SELECT count(*) FROM deliveries)") == 0
