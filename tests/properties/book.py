@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from core.values import MERCHANT, NOW, ORDER, TODAY, charge_id, created, ids
-from cuota.core import checkout, posting
+from cuota.core import checkout, collection
 from cuota.core.capture import capture
 from cuota.core.card_refund import settle_card_refund
 from cuota.core.decision import Facts, decide
@@ -16,7 +15,7 @@ from cuota.core.installment import Installment, schedule
 from cuota.core.ledger import Transfer
 from cuota.core.movement import Asked, Kind, Movement, refuse_duplicate
 from cuota.core.order import Order
-from cuota.core.outcome import CardRefund, Charge, JobState, Outcome, Plan, Settled
+from cuota.core.outcome import CardRefund, Charge, JobState, Outcome, Plan, PlanCard, Settled
 from cuota.core.refund import refund
 from cuota.core.void import lapse, void
 from makers import PROFILE
@@ -36,6 +35,7 @@ class Book:
         self.events = 1
         self.movements: dict[tuple[Kind, str], Movement] = {}
         self.due: list[CardRefund] = []
+        self.charge: Charge | None = None
 
     def save(self, outcome: Outcome) -> Outcome:
         """Take an outcome that was decided on what stands here."""
@@ -65,7 +65,9 @@ class Book:
         # A card that pays is charge 101, so that a test knows it; one that fails has an id of its own.
         charge = charge_id(1) if pays else self.new_id()
         asked = Charge(charge, 1, first.total, "card_token", "visa", "4242")
-        agreed = Plan(UUID(int=50), PROFILE, "2125550123", "America/New_York", TODAY, "text", "hash", self.now)
+        agreed = Plan(
+            UUID(int=50), PROFILE, "2125550123", "America/New_York", TODAY, "text", "hash", self.now
+        )
         decision = decide(Facts(order.amount, order.currency, "Ruiz", sandbox=True))
         self.save(checkout.begin(order, agreed, asked, decision, self.now))
         if not pays:
@@ -73,15 +75,30 @@ class Book:
             return
         plan = schedule(order.amount, order.fee, TODAY)
         plan[0] = replace(plan[0], charge_id=charge)
+        plan = collection.timed(plan, UTC, self.now)
         settled = Settled(charge, JobState.SUCCEEDED)
         self.save(checkout.approve(self.order, plan, settled, self.new_id(), self.now, AUTHORIZATION_DAYS))
 
-    def collect(self, numbers: Iterable[int]) -> None:
-        """Later installments are paid, each by a charge of its own."""
-        for number in numbers:
-            item = replace(self.plan[number], charge_id=charge_id(number))
-            transfers = tuple(posting.installment_paid(charge_id(number), item.total))
-            self.save(Outcome(self.order, installments=(item,), transfers=transfers, at=self.now))
+    def ask_card(self, number: int) -> int:
+        """A card is asked for an installment; answers the cents."""
+        card = PlanCard("card_token", "visa", "4242")
+        plan = list(self.plan.values())
+        outcome = collection.begin(self.order, plan, number, card, charge_id(number), self.now)
+        assert outcome is not None
+        self.charge = self.save(outcome).charge
+        assert self.charge is not None
+        return self.charge.amount
+
+    def card_says(self, *, pays: bool) -> Outcome:
+        """Its answer."""
+        charge, plan = self.charge, list(self.plan.values())
+        assert charge is not None
+        self.charge = None
+        if pays:
+            return self.save(collection.paid(self.order, plan, charge, self.now, self.new_id))
+        return self.save(
+            collection.failed(self.order, plan, charge, "card_declined", UTC, self.now, self.new_id)
+        )
 
     def move(self, kind: Kind, reference: str, amount: int) -> Outcome:
         """Capture, void or refund; the key is decided first, as the flow does it. Raises Refused."""

@@ -85,6 +85,21 @@ class Model:
         self.due_to_cards += to_cards.total()
         return to_cards
 
+    def owed(self) -> list[int]:
+        """The installments that a card may be asked for."""
+        standing = self.plan()
+        return [n for n in (2, 3, 4) if self.completed and n not in self.paid and sum(standing[n])]
+
+    def pay(self, number: int, charged: int) -> int:
+        """A card paid this installment; answers what it paid too much, since a refund came in between."""
+        excess = charged - sum(self.plan()[number])
+        self.paid |= {number}
+        self.cents.sort(key=lambda n: (n not in self.paid, n))
+        self.fees.sort(key=lambda n: (n not in self.paid, n))
+        self.collected += charged
+        self.due_to_cards += excess
+        return excess
+
     def returned(self, amount: int) -> None:
         """The card network took this much back."""
         self.due_to_cards -= amount

@@ -41,11 +41,14 @@ class Walk(RuleBasedStateMachine):
             self.book.try_card(pays=False)
         if completed:
             self.book.try_card(pays=True)
-            self.book.collect(sorted(later))
         elif end != "cards":
             self.book.save(checkout.abandon(self.book.order, self.book.now, left=end == "left"))
         assert self.book.order.status is ENDS[end]
-        self.model = Model(amount, fee, {1, *later}, auto=auto, completed=completed)
+        self.model = Model(amount, fee, auto=auto, completed=completed)
+        for number in sorted(later & {*self.model.owed()}):
+            charged = self.book.ask_card(number)
+            self.book.card_says(pays=True)
+            assert self.model.pay(number, charged) == 0
 
     @rule(data=st.data(), kind=KINDS, reference=REFERENCES)
     def move(self, data: st.DataObject, kind: Kind, reference: str) -> None:
@@ -71,6 +74,22 @@ class Walk(RuleBasedStateMachine):
             original: Any = caught.value.facts["original"]
             earlier = self.model.used[kind, reference]
             assert (original["amount"] * 100, original["sameRequest"]) == (earlier, earlier == amount)
+
+    @precondition(lambda self: self.model.owed() and self.book.charge is None)
+    @rule(data=st.data())
+    def ask_a_card_for_an_installment(self, data: st.DataObject) -> None:
+        number = data.draw(st.sampled_from(self.model.owed()), label="number")
+        assert self.book.ask_card(number) == sum(self.model.plan()[number])
+        assert self.book.order.charging == charge_id(number)
+
+    @precondition(lambda self: self.book.charge is not None)
+    @rule(pays=st.booleans())
+    def the_card_answers(self, *, pays: bool) -> None:
+        charge = self.book.charge
+        assert charge is not None
+        outcome = self.book.card_says(pays=pays)
+        excess = self.model.pay(charge.installment, charge.amount) if pays else 0
+        assert to_cards(outcome) == ({charge.charge_id: excess} if excess else {})
 
     @rule(days=st.integers(1, 8))
     def wait(self, days: int) -> None:
@@ -117,6 +136,13 @@ class Walk(RuleBasedStateMachine):
         assert {number for number, item in plan.items() if item.paid} == self.model.paid
         returned = sum(item.returned for item in plan.values())
         assert returned == self.model.due_to_cards + self.model.back_on_cards
+
+    @invariant()
+    def what_is_due_next_is_what_the_plan_says(self) -> None:
+        times = [item.charge_at for item in self.book.plan.values() if item.charge_at and item.total]
+        times += [item.remind_at for item in self.book.plan.values() if item.remind_at and item.total]
+        assert self.book.order.collect_at == min(times, default=None)
+        assert (self.book.order.charging is None) == (self.book.charge is None)
 
     @invariant()
     def the_ledger_agrees_and_balances(self) -> None:
