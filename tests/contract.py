@@ -70,6 +70,22 @@ class Contract:
         if 200 <= status < 300 and request_body is not None and not lenient:
             self._check_request(verb, urlsplit(path).path, request_body, where)
 
+    def check_event(self, body: bytes) -> dict[str, Any]:
+        """The body of a webhook or of the feed, read; raise AssertionError unless it is as `webhooks` says."""
+        event = read_json(body)
+        assert event["type"] in self.document["webhooks"], f"{event['type']} is not in the contract"
+        post = f"#/webhooks/{event['type']}/post"
+        self._check_value(
+            f"{post}/requestBody/content/application~1json/schema", "application/json", body, "the event"
+        )
+        return dict(event)
+
+    def check_event_headers(self, type_: str, headers: Mapping[str, str]) -> None:
+        """Raise AssertionError unless a webhook has the headers that `webhooks` says."""
+        listed = self.document["webhooks"][type_]["post"]["parameters"]
+        named = {str(self.follow("", reference)[1]["name"]): reference for reference in listed}
+        self._check_headers(named, headers, type_)
+
     def follow(self, at: str, value: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         """Where a value really stands, as a JSON pointer, and the value."""
         while "$ref" in value:

@@ -95,7 +95,8 @@ def test_every_operation_has_an_id_a_summary_a_description_and_examples() -> Non
 
 
 def test_every_object_in_an_answer_is_closed_and_complete() -> None:
-    optional = {"PublicKey", "IssuerMetadata"}
+    # An event has `customer` with one type only, which its schema says by itself.
+    optional = {"PublicKey", "IssuerMetadata", "Event"}
     for name, schema in DOCUMENT["components"]["schemas"].items():
         if "properties" in schema and not name.endswith("Request"):
             assert schema["additionalProperties"] is False, name
@@ -152,6 +153,25 @@ def test_a_path_or_method_outside_the_contract_has_its_own_answer() -> None:
     ):
         body = json.dumps(DOCUMENT["components"]["examples"][name]["value"]).encode()
         CONTRACT.check(method, path, status, problem, body, request_body=None)
+
+
+def test_every_type_of_event_has_a_complete_body_and_the_check_sees_what_breaks_it() -> None:
+    types = {*DOCUMENT["components"]["schemas"]["EventType"]["enum"], "webhook.test"}
+    assert set(DOCUMENT["webhooks"]) == types
+    for name, item in DOCUMENT["webhooks"].items():
+        call = item["post"]
+        assert call["summary"]
+        assert call["description"]
+        (example,) = call["requestBody"]["content"]["application/json"]["examples"].values()
+        body = example["value"]
+        assert body["type"] == name
+        CONTRACT.check_event(json.dumps(body).encode())
+        short = {key: value for key, value in body.items() if key != "metadata"}
+        customer = {**body, "customer": {}} if name != "order.approved" else short
+        failed = {**body, "success": not body["success"]}
+        for broken in (short, {**body, "more": 1}, {**body, "id": "evt_1"}, customer, failed):
+            with pytest.raises(AssertionError, match="the event breaks"):
+                CONTRACT.check_event(json.dumps(broken).encode())
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from starlette.routing import Route
 import cuota.web
 from cuota.core.refusal import Code
 from cuota.web.api.docs import CSP, docs_page, load_contract, openapi_json
-from cuota.web.api.docs_view import operations
+from cuota.web.api.docs_view import operations, webhooks
 
 BASE = "https://shop-pays.test"
 CONTRACT: Any = load_contract(BASE)
@@ -40,6 +40,9 @@ async def test_the_page_has_every_operation_and_code_and_no_other_origin(client:
     for method, path, operation in operations(CONTRACT):
         assert operation["operationId"] in anchors
         assert f"{method}</span> <code>{path}</code>" in page
+    for name, call in webhooks(CONTRACT):
+        assert call["operationId"] in anchors
+        assert f"<code>{name}</code></p>" in page
     assert {code.value for code in Code} <= set(anchors)
     assert not re.search(r"""(?:src|href|action)\s*=\s*["']?\s*(?:[a-z]+:)?//""", page, re.IGNORECASE)
     assert not re.search(r"<script|<style|\sstyle=|\son[a-z]+=", page, re.IGNORECASE)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from receiver import deliver, receiving
 
 from makers import Merchant
 
@@ -44,6 +45,8 @@ async def test_every_call_with_a_token_keeps_to_the_contract(merchant: Merchant,
     token = merchant.http.headers["authorization"]
     await schemathesis(
         merchant, tmp_path, "--header", f"Authorization: {token}", "--exclude-path", "/oauth/token",
+        # It would call the made-up addresses of the endpoints that it registers.
+        "--exclude-operation-id", "testEndpoint",
         phases="examples,coverage,fuzzing,stateful",
     )  # fmt: skip
 
@@ -70,6 +73,33 @@ async def test_calls_on_a_real_order_keep_to_the_contract(
         "refundOrder": "refunds",
     }
     assert len(record[moved[operation]]) >= (2 if operation == "captureOrder" else 1)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "getEvent", "listDeliveries", "replayEvent", "getEndpoint", "changeEndpoint", "rotateSecret",
+        "testEndpoint", "replayEndpoint",
+    ],
+)  # fmt: skip
+async def test_calls_on_a_real_event_and_endpoint_keep_to_the_contract(
+    merchant: Merchant, tmp_path: Path, operation: str
+) -> None:
+    async with receiving() as receiver:
+        endpoint = (await merchant.http.post("/webhook-endpoints", json={"url": receiver.url})).json()
+        await merchant.approved("100.00")
+        await deliver(merchant)
+        event = (await merchant.http.get("/events")).json()["events"][-1]
+        (tmp_path / "schemathesis.toml").write_text(
+            f'[parameters]\n"path.eventId" = "{event["id"]}"\n"path.endpointId" = "{endpoint["id"]}"\n'
+        )
+        token = merchant.http.headers["authorization"]
+        await schemathesis(
+            merchant, tmp_path, "--header", f"Authorization: {token}", "--include-operation-id", operation,
+            phases="examples,coverage",
+        )  # fmt: skip
+        # The control: tests were received beside the two events.
+        assert (len(receiver.got) > 2) == (operation == "testEndpoint")
 
 
 async def test_the_token_endpoint_keeps_to_the_contract(merchant: Merchant, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from cuota.core.delivery import HOLDS_BACK_FOR, Attempt
@@ -13,67 +14,144 @@ from cuota.db.orders import Session
 # Longer than any attempt may take: a worker that died frees what it had claimed after this.
 LEASE = timedelta(seconds=40)
 
-_MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM deliveries WHERE state = 'pending' AND try_at <= $1"
-# Claimed by moving try_at on. The window takes a few for each host, so that one receiver's backlog never stands before
-# the others; the UPDATE repeats the predicate, since the rows that it waits for may have been claimed meanwhile.
-_CLAIM = f"""
-UPDATE deliveries d SET try_at = $3, tries = d.tries + 1 FROM (
-    SELECT order_id, sequence, receiver FROM (
-        SELECT p.order_id, p.sequence, p.receiver, row_number() OVER (
-            PARTITION BY split_part(p.url, '/', 3) ORDER BY p.position) AS turn
-        FROM deliveries p WHERE p.merchant_id = $1 AND p.state = 'pending' AND p.try_at <= $2
-            AND NOT split_part(p.url, '/', 3) = ANY ($4::text[])
-            AND NOT EXISTS (
-                SELECT FROM deliveries e WHERE e.merchant_id = $1 AND e.order_id = p.order_id
-                    AND e.receiver = p.receiver AND e.sequence < p.sequence
-                    AND e.state = 'pending' AND e.tries < {HOLDS_BACK_FOR})
-            AND (p.receiver = $6 OR EXISTS (
-                SELECT FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.endpoint_id = p.receiver
-                    AND w.state = 'active'))
-    ) ranked WHERE turn <= $5
-) due WHERE d.merchant_id = $1 AND d.order_id = due.order_id AND d.sequence = due.sequence
-    AND d.receiver = due.receiver AND d.state = 'pending' AND d.try_at <= $2
-RETURNING d.merchant_id, d.order_id, d.sequence, d.receiver, d.url, d.tries
+# As much again of a queue is looked at as may be claimed, for what waits for an earlier event and steps aside.
+LOOK_PAST = 48
+# An earlier event is under way: its record wakes the later one; this is for when they cross.
+LOOK_AGAIN = timedelta(seconds=2)
+
+# From queue to queue by the index: what one receiver's backlog costs here is one row.
+_LANES = """
+WITH RECURSIVE lane AS (
+    (SELECT merchant_id, receiver, host FROM deliveries WHERE state = 'pending'
+        ORDER BY merchant_id, receiver, host LIMIT 1)
+    UNION ALL
+    SELECT n.merchant_id, n.receiver, n.host FROM lane l CROSS JOIN LATERAL (
+        SELECT d.merchant_id, d.receiver, d.host FROM deliveries d WHERE d.state = 'pending'
+            AND (d.merchant_id, d.receiver, d.host) > (l.merchant_id, l.receiver, l.host)
+        ORDER BY d.merchant_id, d.receiver, d.host LIMIT 1) n
+)
+SELECT merchant_id, receiver, host FROM lane l
+WHERE (receiver = $2 OR EXISTS (SELECT FROM webhook_endpoints w
+        WHERE w.merchant_id = l.merchant_id AND w.endpoint_id = l.receiver AND w.state = 'active'))
+    AND $1 >= (SELECT d.try_at FROM deliveries d WHERE d.state = 'pending' AND d.merchant_id = l.merchant_id
+        AND d.receiver = l.receiver AND d.host = l.host ORDER BY d.try_at, d.position LIMIT 1)
 """
-# Fenced by the number of tries: a worker that was too slow records nothing over the one that took over.
-_RECORD = """
-WITH done AS (
-    UPDATE deliveries SET state = $7::text, try_at = $8::timestamptz,
-        settled_at = CASE WHEN $7::text = 'pending' THEN NULL ELSE $6::timestamptz END
-    WHERE merchant_id = $1 AND order_id = $2 AND sequence = $3 AND receiver = $4 AND tries = $5 AND state = 'pending'
-    RETURNING 1
+# Claimed by moving try_at on; what an earlier event of its order holds back steps aside in the same way. A row that has
+# changed since it was looked at (xmin) is left: what held it back may have been recorded, or another worker has it.
+_CLAIM = f"""
+WITH seen AS MATERIALIZED (
+    SELECT p.*, sum((p.waits_for IS NULL)::integer) OVER (
+        PARTITION BY p.receiver, p.host ORDER BY p.try_at, p.position) AS turn, lane.room
+    FROM unnest($4::uuid[], $5::text[], $6::integer[]) AS lane (receiver, host, room) CROSS JOIN LATERAL (
+        SELECT q.*, (
+            SELECT max(CASE WHEN e.tries = e.failed AND e.try_at > $2 THEN e.try_at ELSE $2 + $7::interval END)
+            FROM deliveries e WHERE e.merchant_id = $1 AND e.order_id = q.order_id AND e.receiver = q.receiver
+                AND e.sequence < q.sequence AND e.state = 'pending' AND e.failed < {HOLDS_BACK_FOR}) AS waits_for
+        FROM (
+            SELECT d.order_id, d.sequence, d.receiver, d.host, d.try_at, d.position, d.xmin AS version
+            FROM deliveries d WHERE d.merchant_id = $1 AND d.receiver = lane.receiver AND d.host = lane.host
+                AND d.state = 'pending' AND d.try_at <= $2
+            ORDER BY d.try_at, d.position LIMIT lane.room + {LOOK_PAST}
+        ) q
+    ) p
+), held AS (
+    SELECT s.order_id, s.sequence, s.receiver, s.waits_for
+    FROM seen s JOIN deliveries d ON d.merchant_id = $1 AND d.order_id = s.order_id AND d.receiver = s.receiver
+        AND d.sequence = s.sequence AND d.xmin = s.version
+    WHERE s.turn <= s.room AND d.state = 'pending' AND d.try_at <= $2
+    FOR NO KEY UPDATE OF d SKIP LOCKED
+)
+UPDATE deliveries d SET tries = CASE WHEN h.waits_for IS NULL THEN d.tries + 1 ELSE d.tries END,
+    try_at = COALESCE(h.waits_for, $3)
+FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = h.receiver
+    AND d.sequence = h.sequence AND d.state = 'pending' AND d.try_at <= $2
+RETURNING d.merchant_id, d.order_id, d.sequence, d.receiver, d.url, d.host, d.tries, d.failed,
+    h.waits_for IS NOT NULL AS waits
+"""
+# Fenced by the number of tries: a worker that was too slow records nothing over the one that took over. The next event
+# of the order that waited for this one is due at once; it is touched even where it is due already, since a claim that
+# still saw it waiting may be about to put it off.
+_RECORD = f"""
+WITH given AS (
+    SELECT * FROM unnest($2::uuid[], $3::integer[], $4::uuid[], $5::smallint[], $6::timestamptz[], $7::text[],
+        $8::timestamptz[], $9::smallint[], $10::integer[], $11::text[], $12::bytea[])
+        AS g (order_id, sequence, receiver, tries, at, state, try_at, status, ms, error, answer)
+), done AS (
+    UPDATE deliveries d SET state = g.state, try_at = g.try_at,
+        failed = CASE WHEN g.state = 'delivered' THEN d.failed ELSE d.failed + 1 END,
+        settled_at = CASE WHEN g.state = 'pending' THEN NULL ELSE g.at END
+    FROM given g WHERE d.merchant_id = $1 AND d.order_id = g.order_id AND d.sequence = g.sequence
+        AND d.receiver = g.receiver AND d.tries = g.tries AND d.state = 'pending'
+    RETURNING g.*, d.failed
+), freed AS (
+    UPDATE deliveries d SET try_at = o.at FROM done o
+    WHERE (o.state <> 'pending' OR o.failed >= {HOLDS_BACK_FOR})
+        AND d.merchant_id = $1 AND d.order_id = o.order_id AND d.receiver = o.receiver AND d.state = 'pending'
+        AND d.tries = 0 AND d.sequence = (
+            SELECT min(n.sequence) FROM deliveries n WHERE n.merchant_id = $1 AND n.order_id = o.order_id
+                AND n.receiver = o.receiver AND n.sequence > o.sequence AND n.state = 'pending' AND n.tries = 0)
 )
 INSERT INTO delivery_attempts (merchant_id, order_id, sequence, receiver, number, at, status, ms, error, answer)
-SELECT $1::uuid, $2::uuid, $3::integer, $4::uuid, (SELECT count(*) + 1 FROM delivery_attempts a WHERE a.merchant_id = $1 AND a.order_id = $2
-    AND a.sequence = $3 AND a.receiver = $4), $6::timestamptz, $9::smallint, $10::integer, $11::text, $12::bytea FROM done
+SELECT $1, o.order_id, o.sequence, o.receiver, (SELECT count(*) + 1 FROM delivery_attempts a
+    WHERE a.merchant_id = $1 AND a.order_id = o.order_id AND a.sequence = o.sequence AND a.receiver = o.receiver),
+    o.at, o.status, o.ms, o.error, o.answer FROM done o
 """
 _OF_EVENT = """SELECT receiver, url, state, tries, try_at, settled_at FROM deliveries
     WHERE merchant_id = $1 AND order_id = $2 AND sequence = $3 ORDER BY receiver"""
 _ATTEMPTS = """SELECT receiver, number, at, status, ms, error, answer FROM delivery_attempts
     WHERE merchant_id = $1 AND order_id = $2 AND sequence = $3 ORDER BY at, number"""
-_AGAIN = """UPDATE deliveries SET state = 'pending', tries = 0, try_at = $2, settled_at = NULL
-    WHERE merchant_id = $1 AND ($3::uuid IS NULL OR (order_id = $3 AND sequence = $4))
-        AND ($5::uuid IS NULL OR receiver = $5) AND position > $6 AND position <= $7
-        AND NOT (state = 'pending' AND tries > 0 AND try_at > $2) RETURNING 1"""
+# To where the endpoint is now, and not to one that is gone. What may be under way at this moment is left to its worker;
+# what waits for a later try is sent at once.
+_AGAIN = """UPDATE deliveries d SET state = 'pending', tries = 0, failed = 0, try_at = $2, settled_at = NULL,
+    url = t.url, host = split_part(t.url, '/', 3)
+    FROM deliveries o CROSS JOIN LATERAL (SELECT COALESCE((SELECT w.url FROM webhook_endpoints w
+        WHERE w.merchant_id = $1 AND w.endpoint_id = o.receiver), o.url) AS url) t
+    WHERE o.merchant_id = $1 AND o.order_id = d.order_id AND o.receiver = d.receiver AND o.sequence = d.sequence
+        AND d.merchant_id = $1 AND ($3::uuid IS NULL OR (d.order_id = $3 AND d.sequence = $4))
+        AND ($5::uuid IS NULL OR d.receiver = $5) AND d.position > $6 AND d.position <= $7
+        AND NOT (d.state = 'pending' AND d.tries > d.failed AND d.try_at > $2 AND d.try_at <= $8)
+        AND NOT EXISTS (SELECT FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.endpoint_id = d.receiver
+            AND w.state = 'deleted') RETURNING 1"""
 _PARK = """UPDATE deliveries SET state = 'parked', try_at = NULL, settled_at = $3
     WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending'"""
 
 
+class Lane(NamedTuple):
+    """A receiver's own queue. Orders' own addresses share one receiver id, so the host (with its port) is named too."""
+
+    merchant_id: UUID
+    receiver: UUID
+    host: str
+
+
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A delivery that is this worker's to try; `tries` counts this one."""
+    """A delivery that is this worker's to try. `tries` counts this one; `failed` those that came to nothing."""
 
     merchant_id: UUID
     order_id: UUID
     sequence: int
     receiver: UUID
     url: str
+    host: str
     tries: int
+    failed: int
 
     @property
-    def host(self) -> str:
-        """Host and port: what a slow receiver is known by."""
-        return self.url.split("/")[2]
+    def lane(self) -> Lane:
+        """The queue that it came from."""
+        return Lane(self.merchant_id, self.receiver, self.host)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a try came to and what follows: `state`, and when it is tried again."""
+
+    claimed: Claimed
+    attempt: Attempt
+    at: datetime
+    state: str
+    try_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,28 +179,36 @@ class Tried:
     answer: bytes | None
 
 
-async def merchants_due(session: Session, now: datetime) -> list[UUID]:
-    """Merchants that have a delivery due."""
-    return [row["merchant_id"] for row in await session.fetch(_MERCHANTS_DUE, now)]
+async def lanes_due(session: Session, now: datetime) -> list[Lane]:
+    """Queues that have a delivery due and may be served: those of paused endpoints wait."""
+    return [Lane(*row) for row in await session.fetch(_LANES, now, OWN_ADDRESS)]
 
 
 async def claim(
-    session: Session, merchant_id: UUID, now: datetime, until: datetime, busy: list[str], each: int
-) -> list[Claimed]:
-    """Claim up to `each` deliveries a host, none for the hosts that are `busy`."""
-    rows = await session.fetch(_CLAIM, merchant_id, now, until, busy, each, OWN_ADDRESS)
-    return [Claimed(*row) for row in rows]
+    session: Session, merchant_id: UUID, now: datetime, room: dict[Lane, int]
+) -> tuple[list[Claimed], int]:
+    """Claim up to `room` of each of a merchant's queues; also answers how many stepped aside for an earlier event."""
+    receivers, hosts = [lane.receiver for lane in room], [lane.host for lane in room]
+    rows = await session.fetch(
+        _CLAIM, merchant_id, now, now + LEASE, receivers, hosts, list(room.values()), LOOK_AGAIN
+    )
+    claimed = [Claimed(*row[:8]) for row in rows if not row["waits"]]
+    return claimed, len(rows) - len(claimed)
 
 
-async def record(
-    session: Session, claimed: Claimed, attempt: Attempt, at: datetime, state: str, try_at: datetime | None
-) -> None:
-    """Keep the attempt and what follows from it."""
-    await session.fetchrow(
-        _RECORD,
-        claimed.merchant_id, claimed.order_id, claimed.sequence, claimed.receiver, claimed.tries, at, state, try_at,
-        attempt.status, attempt.ms, attempt.error, attempt.answer,
+async def record(session: Session, merchant_id: UUID, results: list[Result]) -> None:
+    """Keep attempts of one merchant and what follows from them, in one statement."""
+    columns = zip(
+        *(
+            (
+                r.claimed.order_id, r.claimed.sequence, r.claimed.receiver, r.claimed.tries, r.at, r.state, r.try_at,
+                r.attempt.status, r.attempt.ms, r.attempt.error, r.attempt.answer,
+            )
+            for r in results
+        ),
+        strict=True,
     )  # fmt: skip
+    await session.fetch(_RECORD, merchant_id, *(list(column) for column in columns))
 
 
 async def of_event(
@@ -146,7 +232,8 @@ async def send_again(
 ) -> int:
     """Replay: by event, by receiver, by range of positions. Answers how many will be sent again."""
     order_id, sequence = event or (None, None)
-    rows = await session.fetch(_AGAIN, merchant_id, now, order_id, sequence, receiver, after, until)
+    leased = now + LEASE
+    rows = await session.fetch(_AGAIN, merchant_id, now, order_id, sequence, receiver, after, until, leased)
     return len(rows)
 
 

@@ -14,10 +14,15 @@ _COLUMNS = (
 _INSERT = f"INSERT INTO webhook_endpoints ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 _LIST = f"""SELECT {_COLUMNS} FROM webhook_endpoints
     WHERE merchant_id = $1 AND state <> 'deleted' ORDER BY created_at, endpoint_id"""
+# The merchant's row is the lock of its list. The count is a statement of its own, so that it sees what others added.
+_LOCK_LIST = "SELECT 1 FROM merchants WHERE merchant_id = $1 FOR NO KEY UPDATE"
+_COUNT = "SELECT count(*) AS held FROM webhook_endpoints WHERE merchant_id = $1 AND state <> 'deleted'"
 _READ = f"SELECT {_COLUMNS} FROM webhook_endpoints WHERE merchant_id = $1 AND endpoint_id = $2 AND state <> 'deleted'"
+_LOCK = f"{_READ} FOR NO KEY UPDATE"
 _UPDATE = """UPDATE webhook_endpoints SET url = $3, description = $4, state = $5, secret = $6, old_secret = $7,
     old_secret_ends_at = $8 WHERE merchant_id = $1 AND endpoint_id = $2 AND state <> 'deleted' RETURNING 1"""
-_MOVE = """UPDATE deliveries SET url = $3 WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending'"""
+_MOVE = """UPDATE deliveries SET url = $3, host = split_part($3, '/', 3)
+    WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending' AND url <> $3"""
 _SECRETS = """SELECT w.endpoint_id, w.secret, w.old_secret, w.old_secret_ends_at, m.webhook_secret, m.signing_secret
     FROM merchants m LEFT JOIN webhook_endpoints w ON w.merchant_id = m.merchant_id
     WHERE m.merchant_id = $1"""
@@ -47,13 +52,18 @@ class Secrets:
     endpoints: dict[UUID, tuple[bytes, bytes | None, datetime | None]]
 
 
-async def insert(session: Session, endpoint: Endpoint) -> None:
-    """Add one."""
+async def insert(session: Session, endpoint: Endpoint, most: int) -> bool:
+    """Add one, in a transaction of its own; False where the merchant has `most` already."""
     e = endpoint
+    await session.fetchrow(_LOCK_LIST, e.merchant_id)
+    row = await session.fetchrow(_COUNT, e.merchant_id)
+    if row is None or row["held"] >= most:
+        return False
     await session.fetchrow(
         _INSERT, e.merchant_id, e.endpoint_id, e.url, e.description, e.state, e.secret, e.old_secret,
         e.old_secret_ends_at, e.created_at,
     )  # fmt: skip
+    return True
 
 
 async def read_all(session: Session, merchant_id: UUID) -> list[Endpoint]:
@@ -64,6 +74,12 @@ async def read_all(session: Session, merchant_id: UUID) -> list[Endpoint]:
 async def read(session: Session, merchant_id: UUID, endpoint_id: UUID) -> Endpoint | None:
     """By id; a deleted one is not there."""
     row = await session.fetchrow(_READ, merchant_id, endpoint_id)
+    return None if row is None else Endpoint(*row)
+
+
+async def lock(session: Session, merchant_id: UUID, endpoint_id: UUID) -> Endpoint | None:
+    """The same, held until the transaction ends: a change writes the whole row, so two must not cross."""
+    row = await session.fetchrow(_LOCK, merchant_id, endpoint_id)
     return None if row is None else Endpoint(*row)
 
 

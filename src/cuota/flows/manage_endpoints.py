@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import secrets as random_secrets
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -13,7 +14,7 @@ from cuota.core.refusal import Code, Refused
 from cuota.db import deliveries, endpoints
 from cuota.db.documents import encode
 from cuota.db.endpoints import Endpoint
-from cuota.flows.context import Context
+from cuota.flows.context import Context, utc_now
 from cuota.flows.deliver_webhooks import signed
 from cuota.flows.move_money import timestamp
 from cuota.rails.http import GuardedClient
@@ -42,14 +43,20 @@ def _new_secret() -> str:
 
 async def register(context: Context, merchant_id: UUID, url: str, description: str) -> tuple[Endpoint, str]:
     """Add an endpoint; its secret is shown this once."""
-    if len(await endpoints.read_all(context.pool, merchant_id)) >= MOST_ENDPOINTS:
-        raise Refused(
-            Code.VALIDATION_FAILED, f"There are {MOST_ENDPOINTS} endpoints already. Remove one first."
-        )
     endpoint_id, secret = context.new_id(), _new_secret()
     sealed = context.vault.encrypt(secret, f"endpoint-secret:{endpoint_id}")
     made = Endpoint(merchant_id, endpoint_id, url, description, "active", sealed, None, None, context.now())
-    await endpoints.insert(context.pool, made)
+    # Registrations of one merchant wait here, not each with a database session in hand.
+    async with (
+        context.lock(merchant_id),
+        context.pool.session() as connection,
+        connection.transaction(),
+    ):
+        added = await endpoints.insert(connection, made, MOST_ENDPOINTS)
+    if not added:
+        raise Refused(
+            Code.VALIDATION_FAILED, f"There are {MOST_ENDPOINTS} endpoints already. Remove one first."
+        )
     return made, secret
 
 
@@ -63,32 +70,46 @@ async def find(context: Context, merchant_id: UUID, endpoint_id: UUID) -> Endpoi
 
 async def change(context: Context, merchant_id: UUID, endpoint_id: UUID, asked: Change) -> Endpoint:
     """Change, pause or resume. What waits goes to the new address; a paused endpoint loses nothing."""
-    found = await find(context, merchant_id, endpoint_id)
-    state = found.state if asked.paused is None else "paused" if asked.paused else "active"
-    changed = replace(
-        found,
-        url=found.url if asked.url is None else asked.url,
-        description=found.description if asked.description is None else asked.description,
-        state=state,
-    )
-    await endpoints.update(context.pool, changed)
+
+    def to(found: Endpoint) -> Endpoint:
+        return replace(
+            found,
+            url=found.url if asked.url is None else asked.url,
+            description=found.description if asked.description is None else asked.description,
+            state=found.state if asked.paused is None else "paused" if asked.paused else "active",
+        )
+
+    return await _changed(context, merchant_id, endpoint_id, to)
+
+
+async def _changed(
+    context: Context, merchant_id: UUID, endpoint_id: UUID, to: Callable[[Endpoint], Endpoint]
+) -> Endpoint:
+    """Read, change and write under the row's lock: a change must not bring back a secret that was just rotated."""
+    async with context.pool.session() as connection, connection.transaction():
+        found = await endpoints.lock(connection, merchant_id, endpoint_id)
+        if found is None:
+            raise endpoint_not_found()
+        changed = to(found)
+        await endpoints.update(connection, changed)
     return changed
 
 
 async def rotate(context: Context, merchant_id: UUID, endpoint_id: UUID) -> tuple[Endpoint, str]:
     """A new secret; the old one signs too for a day."""
-    found, secret = await find(context, merchant_id, endpoint_id), _new_secret()
+    secret = _new_secret()
     sealed = context.vault.encrypt(secret, f"endpoint-secret:{endpoint_id}")
-    ends_at: datetime = context.now() + OLD_SECRET_LIVES
-    rotated = replace(found, secret=sealed, old_secret=found.secret, old_secret_ends_at=ends_at)
-    await endpoints.update(context.pool, rotated)
-    return rotated, secret
+    ends_at: datetime = utc_now() + OLD_SECRET_LIVES
+
+    def to(found: Endpoint) -> Endpoint:
+        return replace(found, secret=sealed, old_secret=found.secret, old_secret_ends_at=ends_at)
+
+    return await _changed(context, merchant_id, endpoint_id, to), secret
 
 
 async def remove(context: Context, merchant_id: UUID, endpoint_id: UUID) -> None:
     """Remove it; what waited for it is parked, and its attempts stay readable."""
-    found = await find(context, merchant_id, endpoint_id)
-    await endpoints.update(context.pool, replace(found, state="deleted"))
+    await _changed(context, merchant_id, endpoint_id, lambda found: replace(found, state="deleted"))
     await deliveries.park(context.pool, merchant_id, endpoint_id, context.now())
 
 

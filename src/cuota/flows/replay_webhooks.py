@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from cuota.core.refusal import Code, Refused
+from cuota.core.refusal import Code, FieldError, Refused
 from cuota.db import deliveries, events
 from cuota.db.events import Place
 from cuota.flows.context import Context
@@ -23,6 +23,16 @@ async def place_of(context: Context, merchant_id: UUID, name: str) -> Place:
     return Place(position, *parsed)
 
 
+async def position_of(context: Context, merchant_id: UUID, field: str, name: str) -> int:
+    """Where the event stands that bounds a range; raises Refused(validation_failed), which names the field."""
+    try:
+        return (await place_of(context, merchant_id, name)).position
+    except Refused:
+        message = "must be the id of one of your events, as GET /events lists them"
+        errors = (FieldError(field, "invalid", message),)
+        raise Refused(Code.VALIDATION_FAILED, f"{field} {message}.", errors=errors) from None
+
+
 async def replay(
     context: Context,
     merchant_id: UUID,
@@ -33,8 +43,8 @@ async def replay(
 ) -> int:
     """Answers how many deliveries will be sent again. Bounds are event ids: after one, up to and with another."""
     one = await place_of(context, merchant_id, event) if event else None
-    low = (await place_of(context, merchant_id, after)).position if after else 0
-    high = (await place_of(context, merchant_id, until)).position if until else LAST
+    low = await position_of(context, merchant_id, "after", after) if after else 0
+    high = await position_of(context, merchant_id, "until", until) if until else LAST
     receiver = None
     if endpoint is not None:
         try:

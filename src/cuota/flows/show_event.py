@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from cuota.db.orders import Record
 from cuota.flows.move_money import timestamp
 from cuota.flows.show_order import record
 
+_EVENT_ID = re.compile(r"evt_([0-9a-f]{32})_([1-9][0-9]{0,8})", re.ASCII)
 _STATUS = {
     "order.approved": Status.APPROVED,
     "order.declined": Status.DECLINED,
@@ -37,20 +39,8 @@ def event_id(order_id: UUID, sequence: int) -> str:
 
 def parse_event_id(text: str) -> tuple[UUID, int] | None:
     """Order id and sequence of an event id; None for anything else."""
-    prefix, _, rest = text.partition("_")
-    order, _, sequence = rest.partition("_")
-    if (
-        prefix != "evt"
-        or len(order) != 32
-        or not sequence.isascii()
-        or not sequence.isdigit()
-        or len(sequence) > 9
-    ):
-        return None
-    try:
-        return UUID(order), int(sequence)
-    except ValueError:
-        return None
+    found = _EVENT_ID.fullmatch(text)
+    return (UUID(found[1]), int(found[2])) if found else None
 
 
 def event_body(facts: Facts, sequence: int, *, sandbox: bool) -> bytes:
@@ -77,8 +67,9 @@ def event_body(facts: Facts, sequence: int, *, sandbox: bool) -> bytes:
         "metadata": document.value["metadata"],
         "order": msgspec.Raw(record(then)),
     }
-    if happened.type == "order.approved" and facts.payer is not None:
-        body["customer"] = _customer(facts.payer)
+    if happened.type == "order.approved":
+        # Null where the order was approved before this was kept.
+        body["customer"] = None if facts.payer is None else _customer(facts.payer)
     return encode(body)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from uuid import UUID
 
 from starlette.requests import Request
@@ -12,6 +13,7 @@ from starlette.responses import Response
 from cuota.core.refusal import Code, Refused
 from cuota.db import idempotency
 from cuota.db.outcomes import Answer
+from cuota.db.vault import Vault
 from cuota.flows.context import utc_now
 from cuota.web.problem import MEDIA_TYPE, body_of, status_of
 from cuota.web.service import Service, service_of
@@ -22,6 +24,7 @@ NOT_KEPT = {Code.UNAVAILABLE, Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.IDEMP
 
 Keep = Callable[[bytes], Answer]
 Run = Callable[[Keep | None], Awaitable[bytes]]
+Act = Callable[[], Awaitable[bytes]]
 
 
 def _key_of(request: Request) -> str | None:
@@ -38,17 +41,52 @@ def _key_of(request: Request) -> str | None:
     return key
 
 
-async def answer(request: Request, merchant_id: UUID, body: bytes, run: Run) -> Response:
+@dataclass(frozen=True, slots=True)
+class _Seal:
+    """Keeps an answer that holds a secret encrypted, bound to its merchant and key. Of no use to money's `keep`."""
+
+    vault: Vault
+    bound_to: str
+
+    def close(self, body: bytes) -> bytes:
+        return self.vault.encrypt(body.decode(), self.bound_to)
+
+    def open(self, stored: bytes) -> bytes:
+        return self.vault.decrypt(stored, self.bound_to).encode()
+
+
+async def answer_plain(
+    request: Request, merchant_id: UUID, body: bytes, act: Act, *, secret: bool = False
+) -> Response:
+    """For a POST that moves no money: lease the key, act, store what was answered. `secret`: store it encrypted.
+
+    A process that dies on the way frees the key when its lease ends, and the same request then acts (again).
+    """
+
+    async def run(keep: Keep | None) -> bytes:
+        del keep
+        return await act()
+
+    answered = await answer(request, merchant_id, body, run, secret=secret)
+    if secret:
+        answered.headers["Cache-Control"] = "no-store"
+    return answered
+
+
+async def answer(
+    request: Request, merchant_id: UUID, body: bytes, run: Run, *, secret: bool = False
+) -> Response:
     """Run once a key and answer. `run` is given what to keep with the money, or None without a key."""
     key = _key_of(request)
     if key is None:
         return Response(await run(None), media_type="application/json")
     service = service_of(request)
+    seal = _Seal(service.context.vault, f"idempotency:{merchant_id}:{key}") if secret else None
     pool, now, lease = service.context.pool, utc_now(), service.context.new_id()
     target = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
     asked = hashlib.sha256(target + body).digest()
     if not await idempotency.claim(pool, merchant_id, key, asked, lease, now):
-        return await _earlier(service, merchant_id, key, asked)
+        return await _earlier(service, merchant_id, key, asked, seal)
     kept = False
 
     def keep(answered: bytes) -> Answer:
@@ -63,14 +101,16 @@ async def answer(request: Request, merchant_id: UUID, body: bytes, run: Run) -> 
             await idempotency.release(pool, merchant_id, key, lease)
         else:
             problem = _problem(request, service, refused)
+            problem = seal.close(problem) if seal else problem
             await idempotency.finish(pool, merchant_id, key, lease, status_of(refused), problem)
         raise
     except BaseException:
         await idempotency.release(pool, merchant_id, key, lease)
         raise
     if not kept:
-        # A dry run saves nothing that its answer could have been kept with.
-        await idempotency.finish(pool, merchant_id, key, lease, 200, content)
+        # A dry run, or a call that moves no money, saves nothing that its answer could have been kept with.
+        stored = seal.close(content) if seal else content
+        await idempotency.finish(pool, merchant_id, key, lease, 200, stored)
     return Response(content, media_type="application/json")
 
 
@@ -79,7 +119,9 @@ def _problem(request: Request, service: Service, refused: Refused) -> bytes:
     return body_of(refused, public_url=public_url, path=request.url.path, request_id=request_id)
 
 
-async def _earlier(service: Service, merchant_id: UUID, key: str, asked: bytes) -> Response:
+async def _earlier(
+    service: Service, merchant_id: UUID, key: str, asked: bytes, seal: _Seal | None
+) -> Response:
     kept = await idempotency.read(service.context.pool, merchant_id, key, asked)
     if kept is not None and not kept.same_request:
         message = "This Idempotency-Key was used for a different request. Use a new key for a new request."
@@ -88,4 +130,5 @@ async def _earlier(service: Service, merchant_id: UUID, key: str, asked: bytes) 
         message = "The first request with this Idempotency-Key still runs. Ask again shortly."
         raise Refused(Code.IDEMPOTENCY_IN_PROGRESS, message, retry_after=1)
     media_type = "application/json" if kept.status < 400 else MEDIA_TYPE
-    return Response(kept.body, kept.status, {"Idempotency-Replayed": "true"}, media_type=media_type)
+    body = seal.open(kept.body) if seal else kept.body
+    return Response(body, kept.status, {"Idempotency-Replayed": "true"}, media_type=media_type)

@@ -17,7 +17,7 @@ STATUS: Mapping[Code, tuple[int, str]] = {
     Code.UNAUTHORIZED: (401, "No valid access token"),
     Code.INVALID_SIGNATURE: (401, "The signature does not verify"),
     Code.ORIGIN_NOT_REGISTERED: (403, "This page may not start a checkout"),
-    Code.NOT_FOUND: (404, "There is no such path"),
+    Code.NOT_FOUND: (404, "There is no such thing"),
     Code.ORDER_NOT_FOUND: (404, "There is no such order"),
     Code.METHOD_NOT_ALLOWED: (405, "Not with this method"),
     Code.IDEMPOTENCY_IN_PROGRESS: (409, "The first request is still running"),

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from cuota.web.api.docs_fields import Prose, dotted, shapes
-from cuota.web.api.docs_view import chapters, operations
+from cuota.web.api.docs_view import chapters, operations, webhooks
 
 PLACEHOLDER = "https://pay.example"
 CSP = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -91,6 +91,7 @@ def _page(base_url: str) -> bytes:
         info=contract["info"],
         base_url=contract["servers"][0]["url"],
         chapters=chapters(contract),
+        event=shapes(contract, schemas["Event"], "")[0].rows,
         problem=shapes(contract, _any_problem(schemas), "")[0].rows,
         codes=schemas["ErrorCode"]["x-codes"],
         token_codes=schemas["TokenErrorCode"]["x-codes"],
@@ -106,8 +107,10 @@ def _any_problem(schemas: dict[str, Any]) -> dict[str, Any]:
 
 
 def _link_targets(contract: dict[str, Any]) -> dict[str, str]:
-    """What a text in backticks links to: error codes, and operations named as `GET /order`."""
+    """What a text in backticks links to: error codes, operations named as `GET /order`, types of events."""
     targets = {code: code for code in contract["components"]["schemas"]["ErrorCode"]["enum"]}
     for method, path, operation in operations(contract):
         targets[f"{method} {path}"] = operation["operationId"]
+    for name, call in webhooks(contract):
+        targets[name] = call["operationId"]
     return targets

@@ -18,17 +18,39 @@ def operations(contract: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]
     ]
 
 
+def webhooks(contract: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Event type and the call that we make, in the order of the document."""
+    return [(name, item["post"]) for name, item in contract["webhooks"].items()]
+
+
 def chapters(contract: dict[str, Any]) -> list[dict[str, Any]]:
-    """One chapter for each tag, with its operations."""
+    """One chapter for each tag, with its operations, and its events where we are the one who calls."""
     views = [_operation(contract, *operation) for operation in operations(contract)]
+    events = [_event(contract, *webhook) for webhook in webhooks(contract)]
     return [
         {
             **tag,
             "id": tag["name"].lower(),
             "operations": [view for view in views if view["tag"] == tag["name"]],
+            "events": [event for event in events if event["tag"] == tag["name"]],
         }
         for tag in contract["tags"]
     ]
+
+
+def _event(contract: dict[str, Any], name: str, call: dict[str, Any]) -> dict[str, Any]:
+    (part,) = call["requestBody"]["content"].values()
+    return {
+        "id": call["operationId"],
+        "tag": call["tags"][0],
+        "type": name,
+        "summary": call["summary"],
+        "description": call["description"],
+        "headers": [
+            row for item in call["parameters"] for row in _parameter_rows(contract, deref(contract, item))
+        ],
+        "examples": _examples(contract, part),
+    }
 
 
 def _operation(contract: dict[str, Any], method: str, path: str, operation: dict[str, Any]) -> dict[str, Any]:

@@ -16,8 +16,9 @@ from cuota.flows import manage_endpoints as manage
 from cuota.flows.move_money import timestamp
 from cuota.flows.replay_webhooks import replay
 from cuota.rails.http import GuardedClient
+from cuota.web import idempotent
 from cuota.web.addresses import BadAddress, read_address
-from cuota.web.api.events import bound
+from cuota.web.api.events import read_range
 from cuota.web.api.order import guid
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.fields import Reader, WrongField, text, wrong_type
@@ -46,11 +47,6 @@ def _id_of(request: Request) -> UUID:
         raise manage.endpoint_not_found() from None
 
 
-async def _body(request: Request) -> dict[str, Any]:
-    require_json(request)
-    return parse_object(await read_bytes(request))
-
-
 def _read(body: dict[str, Any], *, https_only: bool, new: bool) -> manage.Change:
     reader = Reader(lenient=False)
 
@@ -70,7 +66,7 @@ def _read(body: dict[str, Any], *, https_only: bool, new: bool) -> manage.Change
     asked = manage.Change(
         url=reader.read(body, "url", address, required=new),
         description=reader.read(body, "description", text(0, 200)),
-        paused=reader.read(body, "paused", flag),
+        paused=None if new else reader.read(body, "paused", flag),
     )
     reader.finish()
     return asked
@@ -81,14 +77,23 @@ async def endpoint_collection(request: Request) -> Response:
     merchant = await merchant_of(request)
     context = service_of(request).context
     if request.method == "POST":
-        asked = _read(await _body(request), https_only=not context.settings.sandbox, new=True)
-        assert asked.url is not None
-        made, secret = await manage.register(
-            context, merchant.merchant_id, asked.url, asked.description or ""
-        )
-        return _json(_shown(made, secret))
+        return await _register(request, merchant.merchant_id)
     found = await endpoints.read_all(context.pool, merchant.merchant_id)
     return _json({"endpoints": [_shown(endpoint) for endpoint in found]})
+
+
+async def _register(request: Request, merchant_id: UUID) -> Response:
+    require_json(request)
+    body = await read_bytes(request)
+    context = service_of(request).context
+
+    async def act() -> bytes:
+        asked = _read(parse_object(body), https_only=not context.settings.sandbox, new=True)
+        assert asked.url is not None
+        made, secret = await manage.register(context, merchant_id, asked.url, asked.description or "")
+        return encode(_shown(made, secret))
+
+    return await idempotent.answer_plain(request, merchant_id, body, act, secret=True)
 
 
 async def endpoint_item(request: Request) -> Response:
@@ -96,7 +101,9 @@ async def endpoint_item(request: Request) -> Response:
     merchant = await merchant_of(request)
     context, endpoint_id = service_of(request).context, _id_of(request)
     if request.method == "PATCH":
-        asked = _read(await _body(request), https_only=not context.settings.sandbox, new=False)
+        require_json(request)
+        body = parse_object(await read_bytes(request))
+        asked = _read(body, https_only=not context.settings.sandbox, new=False)
         return _json(_shown(await manage.change(context, merchant.merchant_id, endpoint_id, asked)))
     if request.method == "DELETE":
         await manage.remove(context, merchant.merchant_id, endpoint_id)
@@ -107,37 +114,50 @@ async def endpoint_item(request: Request) -> Response:
 async def endpoint_rotate(request: Request) -> Response:
     """A new secret; the old one signs too for a day."""
     merchant = await merchant_of(request)
-    rotated, secret = await manage.rotate(service_of(request).context, merchant.merchant_id, _id_of(request))
-    return _json(_shown(rotated, secret))
+    context, endpoint_id = service_of(request).context, _id_of(request)
+
+    async def act() -> bytes:
+        return encode(_shown(*await manage.rotate(context, merchant.merchant_id, endpoint_id)))
+
+    body = await read_bytes(request)
+    return await idempotent.answer_plain(request, merchant.merchant_id, body, act, secret=True)
 
 
 async def endpoint_test(request: Request) -> Response:
     """Send a `webhook.test` now and say what came back."""
     merchant = await merchant_of(request)
-    context = service_of(request).context
-    client = GuardedClient(loopback=context.settings.sandbox, connections=1)
-    try:
-        attempt = await manage.send_test(context, client, merchant.merchant_id, _id_of(request))
-    finally:
-        await client.close()
-    return _json(
-        {
-            "acknowledged": attempt.acknowledged,
-            "status": attempt.status,
-            "milliseconds": attempt.ms,
-            "error": attempt.error,
-            "answer": attempt.answer.decode("utf-8", "replace"),
-        }
-    )
+    context, endpoint_id = service_of(request).context, _id_of(request)
+
+    async def act() -> bytes:
+        client = GuardedClient(loopback=context.settings.sandbox, connections=1)
+        try:
+            attempt = await manage.send_test(context, client, merchant.merchant_id, endpoint_id)
+        finally:
+            await client.close()
+        return encode(
+            {
+                "acknowledged": attempt.acknowledged,
+                "status": attempt.status,
+                "milliseconds": attempt.ms,
+                "error": attempt.error,
+                "answer": attempt.answer.decode("utf-8", "replace"),
+            }
+        )
+
+    return await idempotent.answer_plain(request, merchant.merchant_id, await read_bytes(request), act)
 
 
 async def endpoint_replay(request: Request) -> Response:
     """Send events again to this endpoint, all or a range."""
     merchant = await merchant_of(request)
-    context, body = service_of(request).context, await _body(request)
-    endpoint = await manage.find(context, merchant.merchant_id, _id_of(request))
-    after, until = bound(body, "after"), bound(body, "until")
-    again = await replay(
-        context, merchant.merchant_id, endpoint=str(endpoint.endpoint_id), after=after, until=until
-    )
-    return _json({"replayed": again})
+    require_json(request)
+    context, endpoint_id, body = service_of(request).context, _id_of(request), await read_bytes(request)
+
+    async def act() -> bytes:
+        after, until = read_range(parse_object(body))
+        again = await replay(
+            context, merchant.merchant_id, endpoint=str(endpoint_id), after=after, until=until
+        )
+        return encode({"replayed": again})
+
+    return await idempotent.answer_plain(request, merchant.merchant_id, body, act)

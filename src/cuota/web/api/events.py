@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -15,13 +17,15 @@ from cuota.db.documents import encode
 from cuota.db.events import OWN_ADDRESS, Place
 from cuota.flows.context import Context
 from cuota.flows.move_money import timestamp
-from cuota.flows.replay_webhooks import place_of, replay
+from cuota.flows.replay_webhooks import place_of, position_of, replay
 from cuota.flows.show_event import event_body
+from cuota.web import idempotent
 from cuota.web.body import parse_object, read_bytes, require_json
-from cuota.web.fields import WrongField, text
+from cuota.web.fields import Reader, text
 from cuota.web.service import merchant_of, service_of
 
 MOST = 100
+_LIMIT = re.compile(r"[1-9][0-9]?|100", re.ASCII)
 
 
 def _invalid(field: str, message: str) -> Refused:
@@ -33,9 +37,8 @@ async def event_list(request: Request) -> Response:
     """The feed after an event: the same bodies as the webhooks', oldest first."""
     merchant = await merchant_of(request)
     context = service_of(request).context
-    limit = _limit(request.query_params.get("limit"))
-    after = request.query_params.get("after")
-    position = (await place_of(context, merchant.merchant_id, after)).position if after else 0
+    limit, after = _limit(_once(request, "limit")), _once(request, "after")
+    position = await position_of(context, merchant.merchant_id, "after", after) if after else 0
     places = await events.page(context.pool, merchant.merchant_id, position, limit + 1)
     bodies = await _bodies(context, merchant, places[:limit])
     more = b"true" if len(places) > limit else b"false"
@@ -43,10 +46,17 @@ async def event_list(request: Request) -> Response:
     return Response(content, media_type="application/json")
 
 
+def _once(request: Request, name: str) -> str | None:
+    values = request.query_params.getlist(name)
+    if len(values) > 1:
+        raise _invalid(name, "must be given once")
+    return values[0] if values else None
+
+
 def _limit(given: str | None) -> int:
     if given is None:
         return 20
-    if not given.isascii() or not given.isdigit() or not 1 <= int(given[:9]) <= MOST:
+    if not _LIMIT.fullmatch(given):
         raise _invalid("limit", f"must be a whole number from 1 to {MOST}")
     return int(given)
 
@@ -60,6 +70,9 @@ async def _bodies(context: Context, merchant: Merchant, places: list[Place]) -> 
 
 async def event_item(request: Request) -> Response:
     """One event."""
+    if request.path_params["event_id"] == "replay":
+        # A path of its own, which has POST only.
+        raise HTTPException(405, headers={"Allow": "POST"})
     merchant = await merchant_of(request)
     context = service_of(request).context
     place = await place_of(context, merchant.merchant_id, request.path_params["event_id"])
@@ -103,28 +116,32 @@ def _delivery(item: Delivery, tried: list[Tried]) -> dict[str, Any]:
 async def event_replay(request: Request) -> Response:
     """Send one event again, to every receiver that it has."""
     merchant = await merchant_of(request)
-    context = service_of(request).context
-    again = await replay(context, merchant.merchant_id, event=request.path_params["event_id"])
-    return Response(encode({"replayed": again}), media_type="application/json")
+    context, name = service_of(request).context, request.path_params["event_id"]
+
+    async def act() -> bytes:
+        return encode({"replayed": await replay(context, merchant.merchant_id, event=name)})
+
+    return await idempotent.answer_plain(request, merchant.merchant_id, await read_bytes(request), act)
 
 
 async def replay_range(request: Request) -> Response:
     """Send a range of events again: those after `after` up to and with `until`, both event ids, both optional."""
     merchant = await merchant_of(request)
     require_json(request)
-    body = parse_object(await read_bytes(request))
-    after, until = bound(body, "after"), bound(body, "until")
-    again = await replay(service_of(request).context, merchant.merchant_id, after=after, until=until)
-    return Response(encode({"replayed": again}), media_type="application/json")
+    body = await read_bytes(request)
+    context = service_of(request).context
+
+    async def act() -> bytes:
+        after, until = read_range(parse_object(body))
+        again = await replay(context, merchant.merchant_id, after=after, until=until)
+        return encode({"replayed": again})
+
+    return await idempotent.answer_plain(request, merchant.merchant_id, body, act)
 
 
-def bound(body: dict[str, Any], name: str) -> str | None:
-    """An event id that bounds a range, or None."""
-    given = body.get(name)
-    if given is None:
-        return None
-    try:
-        checked: str = text(1, 100)(given)
-    except WrongField as wrong:
-        raise _invalid(name, str(wrong)) from None
-    return checked
+def read_range(body: dict[str, Any]) -> tuple[str | None, str | None]:
+    """The event ids that bound a range, each optional; raises Refused with every failure."""
+    reader = Reader(lenient=False)
+    after, until = (reader.read(body, name, text(1, 100)) for name in ("after", "until"))
+    reader.finish()
+    return after, until

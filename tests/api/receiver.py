@@ -1,0 +1,58 @@
+"""A merchant's webhook receiver on loopback: a real socket that keeps what came."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from cuota.flows.deliver_webhooks import Courier, publish_events
+from cuota.rails.http import GuardedClient
+from makers import Merchant
+
+
+@dataclass
+class Receiver:
+    """Answers `status` to everything; `got` holds headers (lower-case names) and body of each request."""
+
+    url: str = ""
+    status: int = 200
+    got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, until its other end has gone."""
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+                pairs = (line.partition(":") for line in head[1:] if line)
+                headers = {name.lower(): value.strip() for name, _, value in pairs}
+                body = await reader.readexactly(int(headers["content-length"]))
+                self.got.append((headers, body))
+                writer.write(f"HTTP/1.1 {self.status} So\r\nContent-Length: 4\r\n\r\nseen".encode())
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+
+@asynccontextmanager
+async def receiving() -> AsyncIterator[Receiver]:
+    """A receiver for the time of the block."""
+    receiver = Receiver()
+    server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0)
+    receiver.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hooks"
+    try:
+        yield receiver
+    finally:
+        server.close()
+
+
+async def deliver(merchant: Merchant) -> None:
+    """What the worker does, for this merchant alone: other tests' endpoints are not called."""
+    context = merchant.service.context
+    await publish_events(context)
+    client = GuardedClient(loopback=True)
+    courier = Courier(context, client)
+    while await courier._send_merchant(merchant.merchant_id):
+        await courier.finish(20)
+    await client.close()
