@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from uuid import UUID
@@ -63,13 +64,15 @@ async def pending(session: Session, merchant_id: UUID, order_id: UUID) -> Pendin
 
 
 async def claim_refunds(session: Session, now: datetime, limit: int) -> list[DueRefund]:
-    """Claim card refunds that are due, at most `limit` a merchant."""
-    merchants = await session.fetch(_MERCHANTS_DUE, now)
-    return [
-        DueRefund(*row)
-        for merchant in merchants
-        for row in await session.fetch(_CLAIM, merchant["merchant_id"], now, now + LEASE, limit)
-    ]
+    """Claim card refunds that are due, at most `limit`; whose turn it is first is left to chance."""
+    merchants = [row["merchant_id"] for row in await session.fetch(_MERCHANTS_DUE, now)]
+    random.shuffle(merchants)
+    found: list[DueRefund] = []
+    for merchant_id in merchants:
+        if len(found) < limit:
+            rows = await session.fetch(_CLAIM, merchant_id, now, now + LEASE, limit - len(found))
+            found += [DueRefund(*row) for row in rows]
+    return found
 
 
 async def still_pending(session: Session, due: DueRefund) -> bool:

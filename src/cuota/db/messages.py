@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -47,12 +48,15 @@ class DueMessage:
 
 
 async def claim(session: Session, now: datetime, limit: int) -> list[DueMessage]:
-    """Claim messages that are due, at most `limit` a merchant."""
-    return [
-        _due_of(row)
-        for merchant in await session.fetch(_MERCHANTS_DUE, now)
-        for row in await session.fetch(_CLAIM, merchant["merchant_id"], now, now + LEASE, limit)
-    ]
+    """Claim messages that are due, at most `limit`; whose turn it is first is left to chance."""
+    merchants = [row["merchant_id"] for row in await session.fetch(_MERCHANTS_DUE, now)]
+    random.shuffle(merchants)
+    found: list[DueMessage] = []
+    for merchant_id in merchants:
+        if len(found) < limit:
+            rows = await session.fetch(_CLAIM, merchant_id, now, now + LEASE, limit - len(found))
+            found += [_due_of(row) for row in rows]
+    return found
 
 
 def _due_of(row: tuple[object, ...]) -> DueMessage:

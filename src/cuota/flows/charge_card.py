@@ -8,7 +8,8 @@ from cuota.core.checkout import Charging
 from cuota.core.order import Order
 from cuota.core.outcome import Charge
 from cuota.flows.context import Context
-from cuota.rails.card import Answer, RailUnavailable
+from cuota.rails.card import Answer
+from cuota.rails.unavailable import RailUnavailable
 
 Record = Callable[[Answer], Awaitable[Order]]
 

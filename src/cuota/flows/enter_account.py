@@ -14,7 +14,7 @@ from cuota.db.accounts import AccountSession
 from cuota.flows.checkout import Problem
 from cuota.flows.context import Context, utc_now
 from cuota.flows.identify_consumer import CODE_LIFE, CODE_TRIES, CODES_A_SESSION, CODES_AN_HOUR
-from cuota.rails.card import RailUnavailable
+from cuota.rails.unavailable import RailUnavailable
 
 SESSION_LIFE = timedelta(hours=1)
 _NOT_A_NUMBER = "Enter a US mobile number of ten digits, area code first."
@@ -35,12 +35,18 @@ class Visit:
         return self.session.consumer_id
 
 
-async def open_account(context: Context) -> str:
-    """A new browser: its session secret, which only the browser keeps."""
-    secret = secrets.token_urlsafe(32)
+def new_secret() -> str:
+    """A session secret, which only the browser keeps. Nothing is written down until a number is given."""
+    return secrets.token_urlsafe(32)
+
+
+async def open_account(context: Context, secret: str) -> Visit:
+    """The visit of a browser that gives a number: a new one, unless it has one already (a second click has)."""
     now = utc_now()
     await accounts.open_session(context.pool, _hash(context, secret), now, now + SESSION_LIFE)
-    return secret
+    visit = await load_account(context, secret)
+    assert visit is not None
+    return visit
 
 
 async def load_account(context: Context, secret: str) -> Visit | None:
@@ -60,7 +66,8 @@ async def send_account_code(context: Context, visit: Visit, typed: str) -> None:
     if not is_us_number(phone):
         raise Problem({"phone": _NOT_A_NUMBER})
     now = utc_now()
-    sent = await checkouts.count_code(context.pool, context.vault.hash("phone", phone), now)
+    # A count of its own: this page is open to anybody, and nobody is to lock a person out of a checkout with it.
+    sent = await checkouts.count_code(context.pool, context.vault.hash("account-phone", phone), now)
     if sent > CODES_AN_HOUR and not context.settings.sandbox:
         raise Problem({"phone": _TOO_MANY})
     code = context.rails.message.new_code()
@@ -93,7 +100,7 @@ async def check_account_code(context: Context, visit: Visit, typed: str) -> str:
         raise Problem({"code": "This code is too old. Send a new one."})
     if not hmac.compare_digest(context.vault.hash("code", f"{phone}:{''.join(typed.split())}"), code_hash):
         raise Problem({"code": "That code is not right. Check the message, or send a new one."})
-    secret = secrets.token_urlsafe(32)
+    secret = new_secret()
     consumer_id, new_hash = context.vault.consumer_id(phone), _hash(context, secret)
     ends = now + SESSION_LIFE
     if not await accounts.verified(context.pool, session_hash, consumer_id, code_hash, new_hash, ends):

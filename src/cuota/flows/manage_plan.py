@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from cuota.core import collection
@@ -17,13 +18,13 @@ from cuota.flows.checkout import Problem
 from cuota.flows.collect_installments import collect, pay_now
 from cuota.flows.context import Context
 from cuota.flows.settle import settle
-from cuota.rails.card import RailUnavailable
+from cuota.rails.unavailable import RailUnavailable
 
 BUSY = "A payment for this plan is being made right now. Look again in a minute; nothing is charged twice."
 NOT_OWED = "This payment is not due any more. Here is your plan as it stands."
-CHANGED = (
-    "The amount has changed since you opened the page. Here is your plan as it stands; nothing was charged."
-)
+CHANGED = "Your plan has changed since you opened the page. Here it is as it stands; nothing was charged."
+PARTLY = "Your card paid a part of this and was then declined by its bank. Here is what is still open."
+PAID_BEFORE = "This was paid already. Nothing was charged twice."
 DECLINED = "Your card was declined by its bank; nothing was charged. Try again later, or change the card."
 NOT_REACHED = "Your card's bank cannot be reached at the moment. The card was not changed; please try again."
 
@@ -43,18 +44,30 @@ async def pay_early(context: Context, detail: PlanDetail, numbers: list[int], ex
     order = detail.shown.order
     asked = [item for item in owed(detail.shown.plan) if item.number in numbers]
     if len(asked) != len(set(numbers)) or not asked:
-        raise Problem(notice=NOT_OWED)
+        raise Problem(notice=_not_owed(detail.shown.plan, numbers))
     if sum(item.total for item in asked) != expected:
         raise Problem(notice=CHANGED)
     for item in asked:
-        await _pay_one(context, order.merchant_id, order.order_id, item)
+        try:
+            await _pay_one(context, order.merchant_id, order.order_id, item)
+        except Problem as said:
+            if said.notice == DECLINED and item is not asked[0]:
+                raise Problem(notice=PARTLY) from None
+            raise
+
+
+def _not_owed(plan: Sequence[Installment], numbers: list[int]) -> str:
+    paid = {item.number for item in plan if item.paid}
+    return PAID_BEFORE if numbers and paid >= set(numbers) else NOT_OWED
 
 
 async def _pay_one(context: Context, merchant_id: UUID, order_id: UUID, item: Installment) -> None:
     try:
         await pay_now(context, merchant_id, order_id, item.number, item.total)
     except NothingOwed:
-        raise Problem(notice=NOT_OWED) from None
+        agreed = await plans.read(context.pool, merchant_id, order_id)
+        plan = agreed.found.plan if agreed else ()
+        raise Problem(notice=_not_owed(plan, [item.number])) from None
     except (CardBusy, Charging):
         raise Problem(notice=BUSY) from None
     agreed = await plans.read(context.pool, merchant_id, order_id)
@@ -63,8 +76,16 @@ async def _pay_one(context: Context, merchant_id: UUID, order_id: UUID, item: In
         raise Problem(notice=DECLINED)
 
 
-async def change_card(context: Context, detail: PlanDetail, card: CardEntry) -> None:
-    """Another card pays from now on; what is overdue is asked of it at once. Raises Problem."""
+def overdue(plan: Sequence[Installment]) -> list[Installment]:
+    """What a new card is asked for at once."""
+    return [item for item in owed(plan) if item.failures]
+
+
+async def change_card(context: Context, detail: PlanDetail, card: CardEntry, expected: int) -> None:
+    """Another card pays from now on; what is overdue is asked of it at once. Raises Problem.
+
+    `expected` is what the page said is overdue, in cents. Whether the new card then paid, the plan tells.
+    """
     ids = (detail.shown.order.merchant_id, detail.shown.order.order_id)
     try:
         kept = await context.rails.card.tokenize(card)
@@ -77,6 +98,8 @@ async def change_card(context: Context, detail: PlanDetail, card: CardEntry) -> 
         return None if agreed is None else agreed.found
 
     def decide(found: Found) -> Outcome:
+        if sum(item.total for item in overdue(found.plan)) != expected:
+            raise Problem(notice=CHANGED)
         return collection.change_card(found.order, found.plan, new, context.now(), context.new_id)
 
     try:
@@ -85,5 +108,5 @@ async def change_card(context: Context, detail: PlanDetail, card: CardEntry) -> 
         raise Problem(notice=BUSY) from None
     except NothingOwed:
         raise Problem(notice=NOT_OWED) from None
-    if changed.installments:
+    for _ in changed.installments:  # one charge each; what this leaves is due for the worker
         await collect(context, *ids)

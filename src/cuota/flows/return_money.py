@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import timedelta
 
@@ -13,9 +14,11 @@ from cuota.db.charges import DueRefund
 from cuota.db.orders import Found, Session
 from cuota.flows.context import Context
 from cuota.flows.settle import settle
-from cuota.rails.card import RailUnavailable
+from cuota.rails.unavailable import RailUnavailable
 
-BATCH = 50
+# Few enough that the slowest rail is through with them before their claim's lease ends.
+BATCH = 40
+AT_ONCE = 8
 LONGEST_WAIT = timedelta(hours=1)
 log = logging.getLogger("cuota.work")
 
@@ -27,16 +30,20 @@ class _SettledAlready(Exception):  # noqa: N818 - a fact: by a save whose answer
 async def return_money(context: Context) -> int:
     """Work off what is due; answers how many were claimed."""
     claimed = await charges.claim_refunds(context.pool, context.now(), BATCH)
-    for due in claimed:
-        try:
-            await _return_one(context, due)
-        except Refused as busy:
-            log.warning(
-                "card refund waits", extra={"facts": {"orderId": str(due.order_id), "code": busy.code}}
-            )
-        except Exception:
-            # One that cannot be settled holds up no other; its lease ends, and it is asked for again.
-            log.exception("card refund failed", extra={"facts": {"orderId": str(due.order_id)}})
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def give_back(due: DueRefund) -> None:
+        facts = {"orderId": str(due.order_id)}
+        async with places:
+            try:
+                await _return_one(context, due)
+            except Refused as busy:
+                log.warning("card refund waits", extra={"facts": {**facts, "code": busy.code}})
+            except Exception:
+                # One that cannot be settled holds up no other; its lease ends, and it is asked for again.
+                log.exception("card refund failed", extra={"facts": facts})
+
+    await asyncio.gather(*(give_back(due) for due in claimed))
     return len(claimed)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import timedelta
 
@@ -10,9 +11,11 @@ from cuota.core.notice import words
 from cuota.db import messages
 from cuota.db.messages import DueMessage
 from cuota.flows.context import Context
-from cuota.rails.card import RailUnavailable
+from cuota.rails.unavailable import RailUnavailable
 
-BATCH = 50
+# Few enough that the slowest rail is through with them before their claim's lease ends.
+BATCH = 24
+AT_ONCE = 8
 LONGEST_WAIT = timedelta(hours=1)
 # About a day and a half of trying: after that a reminder of a payment tells nobody anything.
 MOST_TRIES = 40
@@ -22,12 +25,17 @@ log = logging.getLogger("cuota.work")
 async def send_messages(context: Context) -> int:
     """Send what is due; answers how many were claimed."""
     claimed = await messages.claim(context.pool, context.now(), BATCH)
-    for due in claimed:
-        try:
-            await _send_one(context, due)
-        except Exception:
-            # One that cannot be sent holds up no other; its lease ends, and it is tried again.
-            log.exception("message failed", extra={"facts": {"orderId": str(due.order_id)}})
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def send(due: DueMessage) -> None:
+        async with places:
+            try:
+                await _send_one(context, due)
+            except Exception:
+                # One that cannot be sent holds up no other; its lease ends, and it is tried again.
+                log.exception("message failed", extra={"facts": {"orderId": str(due.order_id)}})
+
+    await asyncio.gather(*(send(due) for due in claimed))
     return len(claimed)
 
 
