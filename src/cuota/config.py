@@ -5,14 +5,28 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
-import re
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import SplitResult, urlsplit
 
-SECRET_BYTES = 32
+from cuota.config_reading import (
+    SECRET_BYTES,
+    accent,
+    address,
+    database,
+    hook,
+    hook_secret,
+    mail_server,
+    mailbox,
+    one_of,
+    picture,
+    rail,
+    secret,
+    whole,
+    words,
+)
+from cuota.rails.senders import MailServer, Senders
 
 
 class BadSettings(Exception):  # noqa: N818 - stops the start with every problem at once
@@ -34,6 +48,7 @@ class Settings:
     authorization_days: int
     card_rail: str
     message_rail: str
+    senders: Senders | None
     pool_size: int
     brand_name: str
     brand_accent: str
@@ -61,91 +76,6 @@ class Setting:
     read: Callable[[str], object]
 
 
-def _one_of(*values: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in values:
-            raise ValueError(f"must be {' or '.join(values)}")
-        return text
-
-    return read
-
-
-def _whole(low: int, high: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or not low <= int(text) <= high:
-            raise ValueError(f"must be a whole number from {low} to {high}")
-        return int(text)
-
-    return read
-
-
-def _split(text: str) -> SplitResult | None:
-    """The parts of an address; None where it is none, down to its port."""
-    try:
-        parts = urlsplit(text)
-        _ = parts.port
-    except ValueError:
-        return None
-    return parts
-
-
-def _address(text: str) -> str:
-    parts = _split(text)
-    if (
-        parts is None
-        or parts.scheme not in {"http", "https"}
-        or not parts.hostname
-        or parts.query
-        or parts.fragment
-    ):
-        raise ValueError("must be an http or https address such as https://pay.example.com")
-    if parts.username or parts.password:
-        raise ValueError("must not carry a user name or password")
-    return text.rstrip("/")
-
-
-def _database(text: str) -> str:
-    parts = _split(text)
-    if parts is None or parts.scheme not in {"postgres", "postgresql"}:
-        raise ValueError("must be a PostgreSQL address such as postgresql://user:password@host:5432/cuota")
-    return text
-
-
-def _secret(text: str) -> bytes:
-    try:
-        key = base64.b64decode(text, validate=True)
-    except ValueError:
-        key = b""
-    if len(key) != SECRET_BYTES or len(set(key)) < 8:
-        raise ValueError("must be 32 random bytes in base64; make one with: openssl rand -base64 32")
-    return key
-
-
-def _picture(text: str) -> Path:
-    path = Path(text)
-    if path.suffix.lower() not in {".svg", ".png"} or not path.is_file():
-        raise ValueError("must be the path of an SVG or PNG file that is there")
-    return path
-
-
-def _accent(text: str) -> str:
-    if not re.fullmatch(r"#[0-9A-Fa-f]{6}", text):
-        raise ValueError("must be a colour such as #0B6E63")
-    return text
-
-
-def _dotted(text: str) -> str:
-    if text != "sandbox" and not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", text):
-        raise ValueError("must be sandbox, or the dotted path of a class such as mybank.rails.CardRail")
-    return text
-
-
-def _words(text: str) -> str:
-    if not 1 <= len(text) <= 60 or not text.isprintable():
-        raise ValueError("must be 1 to 60 printable characters")
-    return text
-
-
 def default_data_dir(environment: str) -> Path:
     """Where the embedded database and the sandbox's secret key live; root's must be open to `postgres`."""
     if os.name == "posix" and os.geteuid() == 0:
@@ -154,23 +84,27 @@ def default_data_dir(environment: str) -> Path:
     return Path(base) / "cuota" / environment
 
 
-_LEVELS = _one_of("debug", "info", "warning", "error")
+_LEVELS = one_of("debug", "info", "warning", "error")
 SETTINGS = (
-    Setting("CUOTA_ENVIRONMENT", "sandbox or production; the two share nothing", "sandbox", _one_of("sandbox", "production")),
-    Setting("CUOTA_PUBLIC_URL", "the address at which merchants and consumers reach the service", "http://HOST:PORT of `serve`", _address),
-    Setting("CUOTA_AUTH_URL", "the token issuer's address", "CUOTA_PUBLIC_URL", _address),
-    Setting("CUOTA_AUDIENCE", "the audience that merchants ask tokens for", "CUOTA_PUBLIC_URL", _address),
-    Setting("CUOTA_DATABASE_URL", "a PostgreSQL 16 or later", "the embedded PostgreSQL", _database),
+    Setting("CUOTA_ENVIRONMENT", "sandbox or production; the two share nothing", "sandbox", one_of("sandbox", "production")),
+    Setting("CUOTA_PUBLIC_URL", "the address at which merchants and consumers reach the service", "http://HOST:PORT of `serve`", address),
+    Setting("CUOTA_AUTH_URL", "the token issuer's address", "CUOTA_PUBLIC_URL", address),
+    Setting("CUOTA_AUDIENCE", "the audience that merchants ask tokens for", "CUOTA_PUBLIC_URL", address),
+    Setting("CUOTA_DATABASE_URL", "a PostgreSQL 16 or later", "the embedded PostgreSQL", database),
     Setting("CUOTA_DATA_DIR", "folder of the embedded database and the sandbox's secret key", "~/.local/share/cuota/ENVIRONMENT; as root /var/lib/cuota/ENVIRONMENT", Path),
-    Setting("CUOTA_SECRET_KEY", "32 random bytes in base64: encrypts secrets, keys hashes; the same on every machine", "sandbox: made once and kept in the data folder; production: none, it must be set", _secret),
-    Setting("CUOTA_ORDER_MINUTES", "minutes that a consumer has to complete an order", "60", _whole(1, 1440)),
-    Setting("CUOTA_AUTHORIZATION_DAYS", "days that an authorization holds", "13", _whole(1, 90)),
-    Setting("CUOTA_CARD_RAIL", "sandbox, or a class of the CardRail protocol", "sandbox", _dotted),
-    Setting("CUOTA_MESSAGE_RAIL", "sandbox, or a class of the MessageRail protocol", "sandbox", _dotted),
-    Setting("CUOTA_POOL_SIZE", "database connections of each worker process", "16", _whole(1, 200)),
-    Setting("CUOTA_BRAND_NAME", "the name that consumers see", "Pay in four", _words),
-    Setting("CUOTA_BRAND_ACCENT", "the accent colour of the pages", "#0B6E63", _accent),
-    Setting("CUOTA_BRAND_LOGO", "path of an SVG or PNG file shown beside the name", "none", _picture),
+    Setting("CUOTA_SECRET_KEY", "32 random bytes in base64: encrypts secrets, keys hashes; the same on every machine", "sandbox: made once and kept in the data folder; production: none, it must be set", secret),
+    Setting("CUOTA_ORDER_MINUTES", "minutes that a consumer has to complete an order", "60", whole(1, 1440)),
+    Setting("CUOTA_AUTHORIZATION_DAYS", "days that an authorization holds", "13", whole(1, 90)),
+    Setting("CUOTA_CARD_RAIL", "sandbox, or a class of the CardRail protocol", "sandbox", rail("sandbox", example="mybank.rails.CardRail")),
+    Setting("CUOTA_MESSAGE_RAIL", "sandbox, live (text hook and SMTP), or a class of the MessageRail protocol", "sandbox", rail("sandbox", "live", example="mytexts.rails.MessageRail")),
+    Setting("CUOTA_TEXT_HOOK_URL", "where `live` posts text messages", "none; `live` needs it", hook),
+    Setting("CUOTA_TEXT_HOOK_SECRET", "signs what is posted there: whsec_ and 24 to 64 random bytes in base64", "none; `live` needs it", hook_secret),
+    Setting("CUOTA_SMTP_URL", "by which server `live` sends mail: smtp://user:password@host:587 (STARTTLS) or smtps://user:password@host:465", "none: everything goes by text", mail_server),
+    Setting("CUOTA_MAIL_FROM", "the address that mail comes from", "none; CUOTA_SMTP_URL needs it", mailbox),
+    Setting("CUOTA_POOL_SIZE", "database connections of each worker process", "16", whole(1, 200)),
+    Setting("CUOTA_BRAND_NAME", "the name that consumers see", "Pay in four", words),
+    Setting("CUOTA_BRAND_ACCENT", "the accent colour of the pages", "#0B6E63", accent),
+    Setting("CUOTA_BRAND_LOGO", "path of an SVG or PNG file shown beside the name", "none", picture),
     Setting("CUOTA_LOG_LEVEL", "debug, info, warning or error", "info", _LEVELS),
 )  # fmt: skip
 
@@ -187,24 +121,26 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
     data_dir = Path(str(given.get("CUOTA_DATA_DIR", default_data_dir(environment))))
     if environment == "production":
         problems += _production_problems(given, public_url)
+    senders = _senders(environ, given, problems)
     if problems:
         raise BadSettings("\n".join(problems))
-    secret = given.get("CUOTA_SECRET_KEY") or _kept_secret(data_dir)
-    assert isinstance(secret, bytes)
+    key = given.get("CUOTA_SECRET_KEY") or _kept_secret(data_dir)
+    assert isinstance(key, bytes)
     logo = given.get("CUOTA_BRAND_LOGO")
-    database = given.get("CUOTA_DATABASE_URL")
+    named = given.get("CUOTA_DATABASE_URL")
     return Settings(
         environment=environment,
         public_url=public_url,
         auth_url=str(given.get("CUOTA_AUTH_URL", public_url)),
         audience=str(given.get("CUOTA_AUDIENCE", public_url)),
-        database_url=str(database) if database else None,
+        database_url=str(named) if named else None,
         data_dir=data_dir,
-        secret_key=secret,
+        secret_key=key,
         order_minutes=int(str(given.get("CUOTA_ORDER_MINUTES", 60))),
         authorization_days=int(str(given.get("CUOTA_AUTHORIZATION_DAYS", 13))),
         card_rail=str(given.get("CUOTA_CARD_RAIL", "sandbox")),
         message_rail=str(given.get("CUOTA_MESSAGE_RAIL", "sandbox")),
+        senders=senders,
         pool_size=int(str(given.get("CUOTA_POOL_SIZE", 16))),
         brand_name=str(given.get("CUOTA_BRAND_NAME", "Pay in four")),
         brand_accent=str(given.get("CUOTA_BRAND_ACCENT", "#0B6E63")),
@@ -249,11 +185,39 @@ def _production_problems(given: Mapping[str, object], public_url: str) -> list[s
         if not str(value).startswith("https://"):
             problems.append(f"{name}: must be an https address in production.")
     problems.extend(
-        f"{name}: production needs a real rail; give the dotted path of its class."
-        for name in ("CUOTA_CARD_RAIL", "CUOTA_MESSAGE_RAIL")
+        f"{name}: production needs a real rail; give {what}the dotted path of its class."
+        for name, what in (("CUOTA_CARD_RAIL", ""), ("CUOTA_MESSAGE_RAIL", "live, or "))
         if given.get(name, "sandbox") == "sandbox"
     )
+    if not str(given.get("CUOTA_TEXT_HOOK_URL", "https://")).startswith("https://"):
+        problems.append("CUOTA_TEXT_HOOK_URL: must be an https address in production.")
     return problems
+
+
+def _senders(environ: Mapping[str, str], given: Mapping[str, object], problems: list[str]) -> Senders | None:
+    """What the message rail `live` sends by; None where it is another. Adds what is missing to `problems`."""
+    if given.get("CUOTA_MESSAGE_RAIL") != "live":
+        return None
+    needs = {
+        "CUOTA_TEXT_HOOK_URL": "must be set where CUOTA_MESSAGE_RAIL is live: one-time codes go by text",
+        "CUOTA_TEXT_HOOK_SECRET": "must be set where CUOTA_MESSAGE_RAIL is live: it signs what is posted to the hook",
+    }
+    there = {name for name, text in environ.items() if text.strip()}
+    if "CUOTA_SMTP_URL" in there:
+        needs["CUOTA_MAIL_FROM"] = "must be set where CUOTA_SMTP_URL is: the address that mail comes from"
+    if "CUOTA_MAIL_FROM" in there:
+        needs["CUOTA_SMTP_URL"] = "must be set where CUOTA_MAIL_FROM is: the server that mail goes by"
+    problems.extend(f"{name}: {why}." for name, why in needs.items() if name not in there)
+    if problems:
+        return None
+    server, mail_from = given.get("CUOTA_SMTP_URL"), given.get("CUOTA_MAIL_FROM")
+    return Senders(
+        mail=server if isinstance(server, MailServer) else None,
+        mail_from=str(mail_from) if mail_from else None,
+        hook_url=str(given["CUOTA_TEXT_HOOK_URL"]),
+        hook_secret=str(given["CUOTA_TEXT_HOOK_SECRET"]),
+        secure=given.get("CUOTA_ENVIRONMENT") == "production",
+    )
 
 
 def _kept_secret(data_dir: Path) -> bytes:
@@ -269,7 +233,7 @@ def _kept_secret(data_dir: Path) -> bytes:
                 os.fsync(file.fileno())
                 with contextlib.suppress(FileExistsError):
                     os.link(file.name, path)
-        return _secret(path.read_text().strip())
+        return secret(path.read_text().strip())
     except (OSError, ValueError) as problem:
         raise BadSettings(
             f"CUOTA_DATA_DIR: the secret key in {path} cannot be kept or read: {problem}."

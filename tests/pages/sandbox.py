@@ -44,11 +44,11 @@ class Sandbox:
             answer = await http.post("/order", json=body, headers={"Authorization": f"Bearer {self.token}"})
             return dict(answer.raise_for_status().json())
 
-    async def sql(self, text: str, order: dict[str, str]) -> None:
+    async def sql(self, text: str, *values: str) -> None:
         """Two states last too short, or too long, to wait for: they are written down."""
         with open_embedded(self.data) as embedded:
             connection = await asyncpg.connect(**embedded.dsn_kwargs)
-            await connection.execute(text, order["orderId"])
+            await connection.execute(text, *values)
             await connection.close()
 
 

@@ -10,10 +10,11 @@ import os
 import shutil
 import sys
 from base64 import b64encode
-from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.async_api import Browser, Page, async_playwright
+from account_scene import account
+from camera import DETAILS, Camera, fill, pay, through
+from playwright.async_api import Browser, async_playwright
 from sandbox import Sandbox, sandbox
 
 FLAGS = (
@@ -27,38 +28,6 @@ ITEMS_OF_A_HUNDRED = [
     {"name": "Stoneware Cup", "quantity": 2, "price": "22.00"},
     {"name": "Linen Towels", "quantity": 2, "price": "26.50"},
 ]
-
-
-@dataclass
-class Camera:
-    """One look: a width and a scheme."""
-
-    page: Page
-    folder: Path
-    name: str
-
-    async def take(self, state: str) -> None:
-        await self.page.screenshot(path=self.folder / f"{state}-{self.name}.png", full_page=True)
-
-
-async def fill(page: Page, **fields: str) -> None:
-    """Type into fields by their names, and press the primary button."""
-    for name, value in fields.items():
-        field = page.locator(f"[name={name}]")
-        await (field.select_option(value) if name == "state" else field.fill(value))
-    await page.locator("form.ask button.primary").click()
-
-
-DETAILS = {
-    "given_names": "Jordan", "surname": "Rivera", "email": "jordan.rivera@mail.example", "address_line1": "1480 Mission Street",
-    "address_line2": "Apt 5", "city": "San Francisco", "state": "CA", "postcode": "94103",
-}  # fmt: skip
-
-
-async def pay(page: Page, card: str) -> None:
-    """Give a card, accept, and press the button."""
-    await page.get_by_label("I have read and accept").check()
-    await fill(page, card_number=card, card_expiry="12 / 39", card_cvc="123")
 
 
 async def checkout(camera: Camera, running: Sandbox) -> None:
@@ -90,13 +59,16 @@ async def checkout(camera: Camera, running: Sandbox) -> None:
     await pay(page, "4000 0000 0000 0002")
     await camera.take("checkout-4-pay-declined")
     await running.sql(
-        "UPDATE orders SET charging = gen_random_uuid(), charging_since = now() WHERE order_id = $1", order
+        "UPDATE orders SET charging = gen_random_uuid(), charging_since = now() WHERE order_id = $1",
+        order["orderId"],
     )
     await page.goto(
         f"{running.url}/checkout/{order['redirectUrl'].split('/')[-1].split('?')[0]}/{order['orderId']}"
     )
     await camera.take("checkout-5-working")
-    await running.sql("UPDATE orders SET charging = NULL, charging_since = NULL WHERE order_id = $1", order)
+    await running.sql(
+        "UPDATE orders SET charging = NULL, charging_since = NULL WHERE order_id = $1", order["orderId"]
+    )
     await page.reload()
     await pay(page, "4242 4242 4242 4242")
     await camera.take("checkout-6-approved")
@@ -128,7 +100,7 @@ async def ends(camera: Camera, running: Sandbox) -> None:
     expired = await running.order()
     await page.goto(expired["redirectUrl"])
     await running.sql(
-        "UPDATE orders SET expires_at = now(), due_at = 'infinity' WHERE order_id = $1", expired
+        "UPDATE orders SET expires_at = now(), due_at = 'infinity' WHERE order_id = $1", expired["orderId"]
     )
     await page.reload()
     await camera.take("checkout-7-expired")
@@ -138,12 +110,6 @@ async def ends(camera: Camera, running: Sandbox) -> None:
     await page.context.clear_cookies()
     await page.goto(long["redirectUrl"])
     await camera.take("checkout-7-finished-elsewhere")
-
-
-async def through(page: Page, details: dict[str, str]) -> None:
-    await fill(page, phone="212 555 0143")
-    await fill(page, code="123456")
-    await fill(page, **details)
 
 
 async def shop(camera: Camera, running: Sandbox) -> None:
@@ -190,6 +156,32 @@ async def shop(camera: Camera, running: Sandbox) -> None:
     await camera.take("shop-6-not-found")
 
 
+FILL = """INSERT INTO message_simulator.inbox (key, channel, recipient, subject, text, created_at)
+    SELECT gen_random_uuid(), channel, recipient, 'Your payment of $25.00 is on Sat 5 Dec', format(E'Sample Shop, order %s:\n'
+        'we charge $25.00 to your card ending 4242 on Sat 5 Dec.\nSee your payments at %s/account. Not a link: https://shop.example/x',
+        $1::text, $2::text), now()
+    FROM (VALUES ('mail', 'jordan.rivera.with.a.rather.long.mailbox.name@subdomain.mail.example'), ('text', '2125550142')) r (channel, recipient),
+        generate_series(1, 30)"""
+
+
+async def inbox(camera: Camera, running: Sandbox) -> None:
+    """The sandbox's inbox: full, of one consumer, and of nobody."""
+    page = camera.page
+    order = await running.order()
+    await running.sql(FILL, order["orderId"], running.url)
+    await page.goto(order["redirectUrl"])
+    await fill(page, phone="212 555 0142")
+    await page.goto(f"{running.url}/sandbox/inbox")
+    await camera.take("inbox-1")
+    await page.get_by_role("link", name="Older messages").click()
+    await camera.take("inbox-2-older")
+    await page.get_by_label("Phone number or email").fill("(212) 555-0142")
+    await page.get_by_role("button", name="Show").click()
+    await camera.take("inbox-3-of-one")
+    await page.goto(f"{running.url}/sandbox/inbox?to=nobody@mail.example")
+    await camera.take("inbox-4-nothing")
+
+
 async def picture(browser: Browser, running: Sandbox, folder: Path) -> None:
     """The README's: the first page and the last on a phone, side by side."""
     page = await browser.new_page(viewport=PHONE, color_scheme="light")
@@ -216,7 +208,7 @@ async def take_all(folder: Path, running: Sandbox) -> None:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=FLAGS.split())
         for size, scheme in LOOKS:
-            for scene in (checkout, shop):
+            for scene in (checkout, shop, inbox, account):
                 context = await browser.new_context(viewport=size, color_scheme=scheme)
                 page = await context.new_page()
                 await scene(Camera(page, folder, f"{size['width']}-{scheme}"), running)

@@ -94,7 +94,7 @@ def logs() -> AsyncIterator[io.StringIO]:
 async def bought(service: Running, own_database: dict[str, object], logs: io.StringIO) -> Bought:
     """A purchase with every kind of mistake in it, in a database of its own."""
     async with runtime.opened(service.settings, own_database, pool_size=4) as context:
-        running = beside(context, Clock(), message=Mailbox())
+        running = beside(context, Clock(), message=Mailbox(context.pool))
         async with make_merchant(running) as merchant, running.client() as http:
             consumer = {
                 "phoneNumber": PHONE,
@@ -119,8 +119,9 @@ async def bought(service: Running, own_database: dict[str, object], logs: io.Str
 async def _dump(where: dict[str, object]) -> dict[str, str]:
     connection = await asyncpg.connect(**where)
     try:
+        # Not the sandbox's inbox: it stands for the consumers' own phones, where codes do arrive.
         sql = """SELECT format('%I.%I', schemaname, tablename) FROM pg_tables
-            WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"""
+            WHERE schemaname NOT IN ('pg_catalog', 'information_schema', 'message_simulator')"""
         names = [row[0] for row in await connection.fetch(sql)]
         return {
             name: "\n".join(
@@ -142,16 +143,18 @@ def test_no_one_time_code_stands_in_any_table(bought: Bought) -> None:
     assert {name: _found(CODE, text) for name, text in bought.tables.items() if _found(CODE, text)} == {}
 
 
-def test_a_phone_number_stands_only_where_the_consumer_and_the_order_are_kept(bought: Bought) -> None:
+def test_a_phone_number_stands_only_where_the_consumer_the_order_and_who_pays_it_are_kept(bought: Bought) -> None:
     found = {name for name, text in bought.tables.items() if _found(PHONE, text)}
-    assert found == {"public.consumers", "public.checkout_sessions", "public.order_details"}
+    assert found == {"public.consumers", "public.checkout_sessions", "public.order_details", "public.plans"}
 
 
 def test_no_log_line_holds_a_card_a_code_a_person_or_a_secret_of_the_browser(bought: Bought) -> None:
     assert bought.logs.count('"route": "/checkout/{merchant_id}/{order_id}/pay"') == 3
     for secret in (CARD, "4000 0000 0000 0002", CODE, PHONE):
         assert _found(secret, bought.logs) == []
-    assert not re.search(r"Jordan|Rivera|@|Mission|94103|csrf|cookie|token=|737|checkout-", bought.logs)
+    assert not re.search(
+        r"Jordan|Rivera|@|Mission|94103|csrf|cookie|token=|(?<![\w.-])737(?![\w.-])|checkout-", bought.logs
+    )
 
 
 async def test_a_rail_with_a_bug_that_complains_with_the_card_in_hand_puts_no_number_into_the_log(

@@ -6,7 +6,10 @@ import argparse
 
 import httpx
 
-from cuota.commands.common import Add, show
+from cuota import config
+from cuota.commands.common import Add, run, show
+from cuota.flows.context import Context
+from cuota.rails.inbox import KEPT, Received, look
 from cuota.walk import CannotWalk, walk
 
 
@@ -22,6 +25,58 @@ def sandbox_complete(options: argparse.Namespace) -> int:
     return 0
 
 
+def sandbox_inbox(options: argparse.Namespace) -> int:
+    """`cuota sandbox inbox`."""
+    if not config.load().sandbox:
+        raise config.BadSettings(
+            "CUOTA_ENVIRONMENT is production: it has no inbox, its messages are really sent. Run this in the sandbox."
+        )
+
+    async def flow(context: Context) -> list[Received]:
+        return await look(context.pool, to=options.to or "", limit=options.limit)
+
+    found = run(flow)
+    show(options, [_facts(each) for each in found], _lines(found))
+    return 0
+
+
+def _facts(received: Received) -> dict[str, str]:
+    return {
+        "id": str(received.key),
+        "channel": received.channel,
+        "to": received.recipient,
+        "subject": received.subject,
+        "text": received.text,
+        "createdAt": received.created_at.isoformat(),
+    }
+
+
+def _lines(found: list[Received]) -> list[str]:
+    lines = []
+    for each in found:
+        at = f"{each.created_at:%Y-%m-%d %H:%M:%S} UTC"
+        words = [each.subject, *each.text.splitlines()] if each.channel == "mail" else each.text.splitlines()
+        lines += [f"{at}  {each.channel} to {each.recipient}", *(f"    {_printable(line)}" for line in words)]
+    return lines or ["Nothing was sent."]
+
+
+def _printable(text: str) -> str:
+    """A terminal obeys control characters; a message may not command it."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def _limit(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= KEPT:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {KEPT}")
+    return int(text)
+
+
+def _recipient(text: str) -> str:
+    if not text.strip() or "\0" in text:
+        raise argparse.ArgumentTypeError("must be a phone number or a mail address")
+    return text
+
+
 def register(add: Add) -> None:
     """`cuota sandbox ...`."""
     complete = add(
@@ -31,3 +86,6 @@ def register(add: Add) -> None:
     )
     complete.add_argument("redirect_url", metavar="REDIRECT_URL")
     complete.add_argument("--outcome", choices=["approved", "declined", "abandoned"], required=True)
+    inbox = add("inbox", sandbox_inbox, "what consumers were sent, newest first")
+    inbox.add_argument("--to", type=_recipient, metavar="PHONE_OR_EMAIL", help="to this one only")
+    inbox.add_argument("--limit", type=_limit, default=20, metavar="N", help="so many (default 20)")

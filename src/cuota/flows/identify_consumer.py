@@ -11,6 +11,7 @@ from cuota.core.consumer import Profile, is_us_number, typed_number
 from cuota.db import checkouts, consumers
 from cuota.flows.checkout import Checkout, Problem, session_key
 from cuota.flows.context import Context, utc_now
+from cuota.rails.unavailable import RailUnavailable
 
 CODE_LIFE = timedelta(minutes=10)
 CODE_TRIES = 5
@@ -19,6 +20,7 @@ CODES_AN_HOUR = 12
 CODES_AN_ORDER = 24
 
 _NOT_A_NUMBER = "Enter a US mobile number of ten digits, area code first."
+_NOT_SENT = "We could not send a text to this number right now. Try again in a moment."
 _TOO_MANY = (
     "Too many codes were asked for. Wait an hour, or go back to the shop and choose another way to pay."
 )
@@ -49,7 +51,10 @@ async def send_code(context: Context, checkout: Checkout, typed: str) -> None:
     if not await checkouts.code_sent(context.pool, checkout.key, phone, code_hash, ends_at, CODES_A_SESSION):
         # Many asked at once: the count and its limit are one statement.
         raise Problem({"phone": _TOO_MANY})
-    await context.rails.message.send_code(phone, code, context.settings.brand_name)
+    try:
+        await context.rails.message.send_code(phone, code, context.settings.brand_name)
+    except RailUnavailable:
+        raise Problem({"phone": _NOT_SENT}) from None
 
 
 async def check_code(context: Context, checkout: Checkout, typed: str) -> str:

@@ -1,4 +1,4 @@
-"""A card rail whose every call ends: one that hangs is one that did not answer."""
+"""Rails whose every call ends: one that hangs is one that did not answer."""
 
 from __future__ import annotations
 
@@ -8,11 +8,23 @@ from typing import TypeVar
 from uuid import UUID
 
 from cuota.core.card import CardEntry
-from cuota.rails.card import Answer, Card, CardRail, RailUnavailable
+from cuota.core.message import Message
+from cuota.rails.card import Answer, Card, CardRail
+from cuota.rails.message import MessageRail
+from cuota.rails.unavailable import RailUnavailable
 
 # Less than core/order.LOOK_UP_AFTER: nobody looks a charge up while its own call may still answer.
 SECONDS = 10.0
+MESSAGE_SECONDS = 15.0
 T = TypeVar("T")
+
+
+async def _within(call: Awaitable[T], seconds: float) -> T:
+    try:
+        async with asyncio.timeout(seconds):
+            return await call
+    except TimeoutError:
+        raise RailUnavailable(f"no answer within {seconds:.0f} seconds") from None
 
 
 class BoundedCardRail:
@@ -22,25 +34,39 @@ class BoundedCardRail:
         self._rail = rail
         self._seconds = seconds
 
-    async def _within(self, call: Awaitable[T]) -> T:
-        try:
-            async with asyncio.timeout(self._seconds):
-                return await call
-        except TimeoutError:
-            raise RailUnavailable(f"no answer within {self._seconds:.0f} seconds") from None
-
     async def tokenize(self, card: CardEntry) -> Card:
         """Bounded."""
-        return await self._within(self._rail.tokenize(card))
+        return await _within(self._rail.tokenize(card), self._seconds)
 
     async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
         """Bounded."""
-        return await self._within(self._rail.charge(key, token, amount, currency))
+        return await _within(self._rail.charge(key, token, amount, currency), self._seconds)
 
     async def find_charge(self, key: UUID) -> Answer | None:
         """Bounded."""
-        return await self._within(self._rail.find_charge(key))
+        return await _within(self._rail.find_charge(key), self._seconds)
 
     async def refund(self, key: UUID, charge: UUID, amount: int) -> Answer:
         """Bounded."""
-        return await self._within(self._rail.refund(key, charge, amount))
+        return await _within(self._rail.refund(key, charge, amount), self._seconds)
+
+
+class BoundedMessageRail:
+    """Wraps a MessageRail; raises RailUnavailable where it takes longer than it may."""
+
+    def __init__(self, rail: MessageRail, seconds: float = MESSAGE_SECONDS) -> None:
+        self._rail = rail
+        self._seconds = seconds
+        self.shown_code = rail.shown_code
+
+    def new_code(self) -> str:
+        """The rail's own."""
+        return self._rail.new_code()
+
+    async def send_code(self, phone: str, code: str, sender: str) -> None:
+        """Bounded."""
+        await _within(self._rail.send_code(phone, code, sender), self._seconds)
+
+    async def send(self, message: Message) -> None:
+        """Bounded."""
+        await _within(self._rail.send(message), self._seconds)

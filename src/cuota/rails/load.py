@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from cuota.rails.bounded import BoundedCardRail
+from cuota.rails.bounded import BoundedCardRail, BoundedMessageRail
 from cuota.rails.card import Books, CardRail, SandboxCardRail
-from cuota.rails.message import MessageRail, SandboxMessageRail
+from cuota.rails.message import MessageRail, SandboxMessageRail, utc_now
+from cuota.rails.message_live import LiveMessageRail
+from cuota.rails.senders import Senders
 
 
 class NoSuchRail(Exception):  # noqa: N818 - stops the start
@@ -23,15 +27,45 @@ class Rails:
     message: MessageRail
 
 
-def load(card: str, message: str, books: Books, *, sandbox: bool) -> Rails:
-    """Make both; raise NoSuchRail before anything is served. Production takes no simulator, by whatever name."""
+def load(
+    card: str,
+    message: str,
+    books: Books,
+    *,
+    sandbox: bool,
+    senders: Senders | None = None,
+    now: Callable[[], datetime] = utc_now,
+) -> Rails:
+    """Make both; raise NoSuchRail before anything is served. Production takes no simulator, by whatever name.
+
+    `senders` is what the message rail `live` sends by; `now` dates what lands in the sandbox's inbox.
+    """
     card_rail = SandboxCardRail(books) if card == "sandbox" else _named("CUOTA_CARD_RAIL", card)(books)
-    message_rail = SandboxMessageRail() if message == "sandbox" else _named("CUOTA_MESSAGE_RAIL", message)()
+    message_rail = _message_rail(message, books, senders, now)
     if not sandbox and isinstance(card_rail, SandboxCardRail):
         raise NoSuchRail("CUOTA_CARD_RAIL: production needs a real rail, and this one is simulated.")
     if not sandbox and message_rail.shown_code is not None:
         raise NoSuchRail("CUOTA_MESSAGE_RAIL: production needs a real rail, and this one shows its codes.")
-    return Rails(card=BoundedCardRail(card_rail), message=message_rail)
+    return Rails(card=BoundedCardRail(card_rail), message=BoundedMessageRail(message_rail))
+
+
+def _message_rail(
+    name: str, books: Books, senders: Senders | None, now: Callable[[], datetime]
+) -> MessageRail:
+    if name == "live":
+        if senders is None:
+            raise NoSuchRail("CUOTA_MESSAGE_RAIL: live needs CUOTA_TEXT_HOOK_URL and CUOTA_TEXT_HOOK_SECRET.")
+        return LiveMessageRail(senders)
+    made = SandboxMessageRail if name == "sandbox" else _named("CUOTA_MESSAGE_RAIL", name)
+    if isinstance(made, type) and issubclass(made, SandboxMessageRail):
+        return made(books, now)
+    rail: MessageRail = made()
+    lacking = [part for part in ("shown_code", "new_code", "send_code", "send") if not hasattr(rail, part)]
+    if lacking:
+        raise NoSuchRail(
+            f"CUOTA_MESSAGE_RAIL: {name} lacks {', '.join(lacking)} of the MessageRail protocol."
+        )
+    return rail
 
 
 def _named(setting: str, path: str) -> Any:

@@ -1,0 +1,70 @@
+"""The sandbox's inbox: what consumers would have got, by text and by mail. Its newest 10,000 are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from cuota.core.consumer import is_us_number, typed_number
+
+KEPT = 10_000
+# One statement, one round trip. Old ones go a hundred at a time: looking for them costs most sends nothing.
+# The NOT EXISTS keeps a repeat from using up a number; where two come at once, ON CONFLICT decides.
+PUT = f"""
+WITH put AS (
+    INSERT INTO message_simulator.inbox (key, channel, recipient, subject, text, created_at)
+    SELECT $1::uuid, $2::text, $3::text, $4::text, $5::text, $6::timestamptz
+    WHERE NOT EXISTS (SELECT FROM message_simulator.inbox WHERE key = $1 AND channel = $2)
+    ON CONFLICT (key, channel) DO NOTHING RETURNING number
+)
+DELETE FROM message_simulator.inbox old USING put
+WHERE put.number % 100 = 0 AND old.number <= put.number - {KEPT}
+"""
+_COLUMNS = "number, key, channel, recipient, subject, text, created_at"
+_NEWEST = f"""
+SELECT {_COLUMNS} FROM message_simulator.inbox WHERE number < $1 ORDER BY number DESC LIMIT $2
+"""
+_NEWEST_TO = f"""
+SELECT {_COLUMNS} FROM message_simulator.inbox WHERE lower(recipient) = lower($3) AND number < $1 ORDER BY number DESC LIMIT $2
+"""
+_END = 2**63 - 1
+
+
+class Shelf(Protocol):
+    """Where the inbox is kept: the service's pool."""
+
+    async def fetch(self, sql: str, *values: object) -> Sequence[Mapping[str, Any]]:
+        """All rows."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One message in the inbox. `number` grows with each; `recipient` is ten digits or an address."""
+
+    number: int
+    key: UUID
+    channel: str
+    recipient: str
+    subject: str
+    text: str
+    created_at: datetime
+
+
+def recipient_of(typed: str) -> str:
+    """A phone number or an address as a person types it, as the inbox keeps it."""
+    number = typed_number(typed)
+    return number if is_us_number(number) else typed.strip()
+
+
+async def look(shelf: Shelf, *, to: str = "", before: int | None = None, limit: int = 50) -> list[Received]:
+    """The newest first; of one recipient, or of all; those before a number, for the next page."""
+    end = _END if before is None else before
+    if to:
+        rows = await shelf.fetch(_NEWEST_TO, end, limit, recipient_of(to))
+    else:
+        rows = await shelf.fetch(_NEWEST, end, limit)
+    return [Received(**row) for row in rows]

@@ -1,0 +1,93 @@
+"""`GET /sandbox/inbox`: what consumers would have got, newest first. The sandbox's only."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.agreement import day
+from cuota.core.consumer import is_us_number
+from cuota.core.refusal import Code, Refused
+from cuota.rails.inbox import KEPT, Received, look
+from cuota.web.addresses import LONGEST, origin_of
+from cuota.web.pages.render import Page, page
+from cuota.web.service import service_of
+
+PAGE = 50
+PATH = "/sandbox/inbox"
+_ADDRESS = re.compile(r"(https?://[A-Za-z0-9\-._~!$&'()*+,;=:@/?#%\[\]]+)")
+_LAST_NUMBER = 2**63 - 1
+
+
+async def inbox(request: Request) -> Response:
+    """Pages of 50; `?to=` of one number or address, `?before=` older than a message's number."""
+    service = service_of(request)
+    if not service.settings.sandbox:
+        raise Refused(Code.NOT_FOUND, "There is nothing at this path. The API is described at /docs.")
+    # PostgreSQL knows no NUL in a text; nobody's address has one.
+    to = request.query_params.get("to", "").replace("\0", "").strip()[:LONGEST]
+    before = _number(request.query_params.get("before", ""))
+    found = await look(service.context.pool, to=to, before=before, limit=PAGE + 1)
+    shown = found[:PAGE]
+    own = origin_of(service.settings.public_url)
+    lead = f"What consumers were sent, newest first. Nothing leaves the sandbox; the last {KEPT:,} are kept."
+    if service.settings.message_rail != "sandbox":
+        lead = "Messages go by the rail that CUOTA_MESSAGE_RAIL names, so none land here."
+    context: Page = {
+        "page": {"title": "Inbox", "lead": lead, "step": None, "steps": 0},
+        "sandbox": True,
+        "path": PATH,
+        "to": to,
+        "later": before is not None,
+        "messages": [_message(each, own) for each in shown],
+        "newest": _address(to, None),
+        "older": _address(to, shown[-1].number) if len(found) > PAGE else None,
+    }
+    return page(request, "inbox.html", context)
+
+
+def _number(text: str) -> int | None:
+    digits = text.isascii() and text.isdigit() and len(text) < 20
+    return min(int(text), _LAST_NUMBER) if digits else None
+
+
+def _address(to: str, before: int | None) -> str:
+    given = {"to": to} if to else {}
+    query = urlencode(given if before is None else {**given, "before": str(before)})
+    return f"{PATH}?{query}" if query else PATH
+
+
+def _message(received: Received, own: str) -> dict[str, object]:
+    at = received.created_at
+    return {
+        "channel": "Text" if received.channel == "text" else "Mail",
+        "recipient": shown_recipient(received.recipient),
+        "only": _address(received.recipient, None),
+        "iso": at.isoformat(timespec="seconds"),
+        "at": f"{day(at.date())}, {at:%H:%M} UTC",
+        # A text message has no subject: the phone shows none.
+        "subject": received.subject if received.channel == "mail" else None,
+        "parts": parts(received.text, own),
+    }
+
+
+def shown_recipient(recipient: str) -> str:
+    """`(212) 555-0187`, or the address as it is."""
+    if not is_us_number(recipient):
+        return recipient
+    return f"({recipient[:3]}) {recipient[3:6]}-{recipient[6:]}"
+
+
+def parts(text: str, own: str) -> list[tuple[str, bool]]:
+    """The text in pieces, each with whether it is a link: only an address of the service's own origin is one."""
+    pieces: list[tuple[str, bool]] = []
+    for piece in _ADDRESS.split(text):
+        address = piece.rstrip(".,;:!?)'")
+        if address == own or address.startswith((f"{own}/", f"{own}?", f"{own}#")):
+            pieces += [(address, True), (piece[len(address) :], False)]
+        else:
+            pieces.append((piece, False))
+    return [piece for piece in pieces if piece[0]]

@@ -1,0 +1,46 @@
+"""What every scene of the pictures uses: a camera, and a shopper's hands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.async_api import Page
+
+
+@dataclass
+class Camera:
+    """One look: a width and a scheme."""
+
+    page: Page
+    folder: Path
+    name: str
+
+    async def take(self, state: str) -> None:
+        await self.page.screenshot(path=self.folder / f"{state}-{self.name}.png", full_page=True)
+
+
+async def fill(page: Page, **fields: str) -> None:
+    """Type into fields by their names, and press the primary button."""
+    for name, value in fields.items():
+        field = page.locator(f"[name={name}]")
+        await (field.select_option(value) if name == "state" else field.fill(value))
+    await page.locator("form.ask button.primary").click()
+
+
+DETAILS = {
+    "given_names": "Jordan", "surname": "Rivera", "email": "jordan.rivera@mail.example", "address_line1": "1480 Mission Street",
+    "address_line2": "Apt 5", "city": "San Francisco", "state": "CA", "postcode": "94103",
+}  # fmt: skip
+
+
+async def pay(page: Page, card: str) -> None:
+    """Give a card, accept, and press the button."""
+    await page.get_by_label("I have read and accept").check()
+    await fill(page, card_number=card, card_expiry="12 / 39", card_cvc="123")
+
+
+async def through(page: Page, details: dict[str, str]) -> None:
+    await fill(page, phone="212 555 0143")
+    await fill(page, code="123456")
+    await fill(page, **details)

@@ -1,0 +1,57 @@
+"""The live rail in the service: the code that a consumer types is the one that the hook was given."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import httpx
+from beside import Beside, beside
+from listeners import Hook, listening
+from visitor import Visitor
+
+from cuota import config, runtime
+from cuota.rails.senders import Senders
+from makers import Clock, make_merchant
+
+
+async def test_a_checkout_takes_the_code_that_was_texted_and_shows_none(
+    settings: config.Settings, own_database: dict[str, Any]
+) -> None:
+    hook = Hook()
+    async with listening(hook.serve) as port:
+        senders = Senders(
+            None, None, f"http://127.0.0.1:{port}/send?key=k%201", "whsec_" + "MfKQ9r8G" * 4, secure=False
+        )
+        live = replace(settings, message_rail="live", senders=senders)
+        async with runtime.opened(live, own_database, pool_size=4) as context:
+            running = beside(context, Clock())
+            async with make_merchant(running) as merchant, running.client() as http:
+                await _walk(running, hook, Visitor(http), await merchant.create())
+                assert (await inbox_text(http)).count("none land here") == 1
+
+
+async def _walk(running: Beside, hook: Hook, visitor: Visitor, order: dict[str, Any]) -> None:
+    page = await visitor.until("code", order, phone="2125550187")
+    assert "Sandbox: no text is sent" not in page.text
+    [(_, body)] = hook.posted
+    posted = json.loads(body)
+    assert posted["to"] == "+12125550187"
+    found = re.match(rf"(\d{{6}}) is your {running.settings.brand_name} code", posted["text"])
+    assert found is not None
+    code = found[1]
+    wrong = f"{(int(code) + 1) % 10**6:06}"
+    assert "That code is not right" in (await visitor.send("code", code=wrong)).text
+    assert (await visitor.send("code", code=code)).heading == "Your details"
+    hook.status = 500
+    another = Visitor(running.client())
+    await another.until("phone", order)
+    page = await another.send("phone", phone="2125550187")
+    await another.http.aclose()
+    assert "We could not send a text to this number right now." in page.text
+
+
+async def inbox_text(http: httpx.AsyncClient) -> str:
+    return (await http.get("/sandbox/inbox")).text

@@ -1,0 +1,252 @@
+"""The sandbox's message rail: what consumers would get lands in the inbox, once, dated by the sandbox's clock."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import types
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from cuota import config, runtime
+from cuota.core.message import Message
+from cuota.db.pool import Pool
+from cuota.flows.context import utc_now
+from cuota.rails.bounded import BoundedMessageRail
+from cuota.rails.inbox import KEPT, PUT, look
+from cuota.rails.load import NoSuchRail, load
+from cuota.rails.message import SandboxMessageRail
+from cuota.rails.message_live import LiveMessageRail
+from cuota.rails.senders import Senders
+from cuota.rails.unavailable import RailUnavailable
+
+THEN = datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
+SENDERS = Senders(
+    None, None, "https://texts.example/send", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", secure=True
+)
+
+
+@pytest.fixture
+async def pool(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Pool]:
+    """A pool, as the service's own role, on an inbox that is empty."""
+    async with runtime.opened(settings, own_database, pool_size=8) as context:
+        yield context.pool
+
+
+def notice(phone: str | None = "2125550142", email: str | None = "jordan@mail.example") -> Message:
+    return Message(uuid4(), phone, email, "Pay in four", "Your payment", "It is due.")
+
+
+async def test_a_code_lands_in_the_inbox_as_a_text(pool: Pool) -> None:
+    rail = SandboxMessageRail(pool, now=lambda: THEN)
+    assert (rail.new_code(), rail.shown_code) == ("123456", "123456")
+    await rail.send_code("2125550142", "123456", "Pay in four")
+    [found] = await look(pool)
+    assert (found.channel, found.recipient, found.created_at) == ("text", "2125550142", THEN)
+    assert found.text.startswith("123456 is your Pay in four code.")
+
+
+async def test_two_codes_are_two_messages(pool: Pool) -> None:
+    rail = SandboxMessageRail(pool)
+    for _ in range(2):
+        await rail.send_code("2125550142", "123456", "Pay")
+    assert len(await look(pool)) == 2
+
+
+async def test_a_notice_stands_there_once_for_each_way_however_often_it_is_asked_for(pool: Pool) -> None:
+    rail = SandboxMessageRail(pool)
+    message = notice()
+    await asyncio.gather(*(rail.send(message) for _ in range(8)))
+    found = await look(pool)
+    assert {(each.channel, each.recipient) for each in found} == {
+        ("mail", "jordan@mail.example"),
+        ("text", "2125550142"),
+    }
+    assert len(found) == 2
+    assert {each.key for each in found} == {message.key}
+
+
+async def test_the_newest_is_what_came_last_wherever_the_clock_stood(pool: Pool) -> None:
+    times = iter([THEN, THEN - timedelta(days=40), THEN - timedelta(days=90)])
+    rail = SandboxMessageRail(pool, now=lambda: next(times))
+    sent = [notice(email=None) for _ in range(3)]
+    for message in sent:
+        await rail.send(message)
+    assert [each.key for each in await look(pool)] == [message.key for message in reversed(sent)]
+
+
+@pytest.mark.parametrize(
+    ("to", "count"),
+    [
+        ("2125550142", 2),
+        ("+1 (212) 555-0142", 2),
+        ("Jordan@Mail.Example", 1),
+        (" jordan@mail.example ", 1),
+        ("2125550143", 0),
+        ("%", 0),
+    ],
+)
+async def test_an_inbox_is_looked_into_by_number_or_address_as_a_person_types_it(
+    pool: Pool, to: str, count: int
+) -> None:
+    rail = SandboxMessageRail(pool)
+    await rail.send(notice())
+    await rail.send_code("2125550142", "123456", "Pay")
+    await rail.send(notice("9175550199", "other@mail.example"))
+    assert len(await look(pool, to=to)) == count
+
+
+async def test_pages_follow_one_another_without_a_gap(pool: Pool) -> None:
+    rail = SandboxMessageRail(pool)
+    sent = [notice(email=None) for _ in range(7)]
+    for message in sent:
+        await rail.send(message)
+    seen, before = [], None
+    while page := await look(pool, before=before, limit=3):
+        seen += [each.key for each in page]
+        before = page[-1].number
+    assert seen == [message.key for message in reversed(sent)]
+
+
+async def test_the_newest_ten_thousand_are_kept_and_hardly_more(
+    pool: Pool, own_database: dict[str, Any]
+) -> None:
+    owner = await asyncpg.connect(**own_database)
+    await owner.execute(
+        f"""INSERT INTO message_simulator.inbox (key, channel, recipient, subject, text, created_at)
+        SELECT gen_random_uuid(), 'text', '2125550142', '', n::text, now() FROM generate_series(1, {KEPT}) n"""
+    )
+    await owner.close()
+    rail = SandboxMessageRail(pool)
+    repeated = notice(email=None)
+    for _ in range(150):
+        await rail.send(repeated)
+        await rail.send(notice(email=None))
+    found = await look(pool, limit=3 * KEPT)
+    assert KEPT <= len(found) < KEPT + 100
+    assert sum(each.text == "It is due." for each in found) == 151
+    assert {"1", "100"}.isdisjoint(each.text for each in found)
+    assert str(KEPT) in {each.text for each in found}
+
+
+async def test_sending_looks_at_no_more_than_a_few_rows_however_full_the_inbox_is(
+    own_database: dict[str, Any],
+) -> None:
+    owner = await asyncpg.connect(**own_database)
+    await owner.execute(
+        """INSERT INTO message_simulator.inbox (key, channel, recipient, subject, text, created_at)
+        SELECT gen_random_uuid(), 'text', '2125550142', '', '', now() FROM generate_series(1, 10050);
+        ANALYZE message_simulator.inbox"""
+    )
+    values = f"'{uuid4()}', 'text', '2125550142', '', '', now()"
+    await owner.execute(f"PREPARE put AS {PUT}")
+    plan = await owner.fetch(f"EXPLAIN (ANALYZE, TIMING off, BUFFERS) EXECUTE put({values})")
+    lines = [row[0] for row in plan]
+    await owner.close()
+    # The old ones are not even looked for: the number of the new one is no hundredth.
+    assert any("inbox_newest" in line and "never executed" in line for line in lines), "\n".join(lines)
+    assert not any("Seq Scan on inbox" in line for line in lines), "\n".join(lines)
+
+
+async def test_a_rail_that_hangs_is_one_that_did_not_answer(pool: Pool) -> None:
+    class Hanging(SandboxMessageRail):
+        async def send(self, message: Message) -> None:
+            await asyncio.Event().wait()
+
+        async def send_code(self, phone: str, code: str, sender: str) -> None:
+            await asyncio.Event().wait()
+
+    rail = BoundedMessageRail(Hanging(pool), seconds=0.05)
+    assert (rail.shown_code, rail.new_code()) == ("123456", "123456")
+    with pytest.raises(RailUnavailable, match="no answer within"):
+        await rail.send(notice())
+    with pytest.raises(RailUnavailable, match="no answer within"):
+        await rail.send_code("2125550142", "123456", "Pay")
+
+
+class Custom:
+    """A rail of an operator's own, made without arguments; it keeps what it was asked."""
+
+    shown_code = None
+
+    def __init__(self) -> None:
+        self.sent: list[Message] = []
+
+    def new_code(self) -> str:
+        return "739146"
+
+    async def send_code(self, phone: str, code: str, sender: str) -> None:
+        """Nothing to do."""
+
+    async def send(self, message: Message) -> None:
+        self.sent.append(message)
+
+
+class Older:
+    """A rail from before there were notices."""
+
+    shown_code = None
+
+    def new_code(self) -> str:
+        return "739146"
+
+    async def send_code(self, phone: str, code: str, sender: str) -> None:
+        """Nothing to do."""
+
+
+@pytest.fixture
+def operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator's module."""
+    module = types.ModuleType("operators_rails")
+    module.__dict__.update(Custom=Custom, Older=Older)
+    monkeypatch.setitem(sys.modules, "operators_rails", module)
+
+
+@pytest.mark.usefixtures("operators")
+async def test_a_rail_of_one_s_own_is_made_without_arguments_and_sends(pool: Pool) -> None:
+    rails = load("sandbox", "operators_rails.Custom", pool, sandbox=True)
+    message = notice()
+    await rails.message.send(message)
+    assert isinstance(rails.message, BoundedMessageRail)
+    assert rails.message._rail.sent == [message]
+    assert (rails.message.new_code(), rails.message.shown_code) == ("739146", None)
+
+
+@pytest.mark.usefixtures("operators")
+async def test_a_rail_that_lacks_a_part_is_named_with_the_part(pool: Pool) -> None:
+    with pytest.raises(NoSuchRail, match=r"CUOTA_MESSAGE_RAIL: operators_rails.Older lacks send of"):
+        load("sandbox", "operators_rails.Older", pool, sandbox=True)
+
+
+async def test_live_is_loaded_with_its_senders_and_not_without(pool: Pool) -> None:
+    rails = load("sandbox", "live", pool, sandbox=True, senders=SENDERS)
+    assert isinstance(rails.message, BoundedMessageRail)
+    assert isinstance(rails.message._rail, LiveMessageRail)
+    with pytest.raises(NoSuchRail, match="live needs CUOTA_TEXT_HOOK_URL"):
+        load("sandbox", "live", pool, sandbox=True)
+
+
+@pytest.mark.usefixtures("operators")
+@pytest.mark.parametrize("path", ["sandbox", "cuota.rails.message.SandboxMessageRail"])
+async def test_production_takes_no_inbox_for_a_rail(
+    pool: Pool, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["operators_rails"], "Card", lambda books: books, raising=False)
+    with pytest.raises(NoSuchRail, match="CUOTA_MESSAGE_RAIL: production needs a real rail"):
+        load("operators_rails.Card", path, pool, sandbox=False, senders=SENDERS)
+
+
+async def test_the_service_s_own_rail_dates_by_the_clock_that_it_was_given(
+    settings: config.Settings, pool: Pool
+) -> None:
+    rails = load("sandbox", "sandbox", pool, sandbox=settings.sandbox, now=lambda: THEN)
+    await rails.message.send(replace(notice(), email=None))
+    [found] = await look(pool)
+    assert found.created_at == THEN
+    assert abs(utc_now() - THEN) > timedelta(days=1)
