@@ -7,21 +7,24 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cuota.commands import events, merchants, operate, sandbox
+from cuota.commands import events, merchants, operate, sandbox, time
 from cuota.commands.common import EXIT_CODES, Add, adder
 from cuota.config import SETTINGS, BadSettings
+from cuota.core.instant import BadInstant
 from cuota.core.refusal import Refused
 from cuota.db.embedded import EmbeddedFailed
 from cuota.db.pool import LOST, UnsafeDatabase
 from cuota.db.vault import WrongKey
 from cuota.demo import demo
 from cuota.flows.manage_merchants import BadMerchant
+from cuota.flows.move_time import CannotMoveTime
 from cuota.rails.load import NoSuchRail
 from cuota.serve import CannotServe, serve
 from cuota.walk import CannotWalk
+from cuota.worker import work_alone
 
 KNOWN = (
-    BadSettings, BadMerchant, CannotServe, CannotWalk, EmbeddedFailed, NoSuchRail, Refused,
+    BadInstant, BadSettings, BadMerchant, CannotMoveTime, CannotServe, CannotWalk, EmbeddedFailed, NoSuchRail, Refused,
     UnsafeDatabase, WrongKey,
 )  # fmt: skip
 
@@ -63,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     _listen(
         add("serve", _serve, "API, token issuer, pages and background work of one environment", json=False)
     )
+    add("work", _work, "the background work alone; any number of workers may run", json=False)
     shown = add("demo", _demo, "serve, a demo merchant, and its shop on a second origin", json=False)
     _listen(shown)
     shown.add_argument("--shop-port", type=_port, default=8001, help="port of the shop (default 8001)")
@@ -72,11 +76,16 @@ def _parser() -> argparse.ArgumentParser:
     events.register_webhook(group("webhook", "webhooks that were sent"))
     operate.register_keys(group("keys", "the token issuer's signing keys"))
     operate.register(add)
+    time.register(add)
     return whole
 
 
 def _serve(options: argparse.Namespace) -> int:
     return serve(options.host, options.port, options.workers)
+
+
+def _work(_options: argparse.Namespace) -> int:
+    return work_alone()
 
 
 def _demo(options: argparse.Namespace) -> int:

@@ -19,10 +19,14 @@ import uvloop
 
 from cuota import config, runtime
 from cuota.core.event import Event
+from cuota.flows.clock import SandboxClock, following
+from cuota.flows.context import Context, utc_now
+from cuota.flows.standstill import Standstill
 from cuota.web.app import make_app
 from cuota.web.edge import Edge, JsonLines
 from cuota.web.metrics import count
 from cuota.web.protocol import BoundedProtocol
+from cuota.web.standing import Standing
 from cuota.work.loop import Signals, work
 
 # While stopping: so long new connections are still taken and answered, each closed after its answer, and so long
@@ -65,13 +69,18 @@ def set_up_logging(level: str) -> None:
 
 async def _serve(settings: config.Settings, listener: socket.socket, *, background: bool) -> None:
     with runtime.database(settings) as where:
-        async with runtime.opened(settings, where) as opened:
+        clock = SandboxClock() if settings.sandbox else None
+        async with (
+            runtime.opened(settings, where, now=clock.now if clock else utc_now) as opened,
+            following(clock, opened.pool),
+        ):
             signals = Signals(asyncio.Event(), asyncio.Event())
             context = replace(opened, happened=_teller(signals))
             edge = make_app(context)
+            standstill = Standstill(where, clock, edge.forget) if clock else None
             server = DrainingServer(
                 uvicorn.Config(
-                    edge,
+                    Standing(edge, context, standstill) if standstill else edge,
                     http=BoundedProtocol,
                     ws="none",
                     lifespan="off",
@@ -86,12 +95,21 @@ async def _serve(settings: config.Settings, listener: socket.socket, *, backgrou
                 edge,
             )
             parent = asyncio.create_task(_watch_parent(server))
-            worker = asyncio.create_task(work(context, signals)) if background else None
+            worker = _background(context, signals, standstill, jobs=background)
             await server.serve(sockets=[listener])
             signals.stop.set()
             parent.cancel()
             if worker is not None:
                 await worker
+
+
+def _background(
+    context: Context, signals: Signals, standstill: Standstill | None, *, jobs: bool
+) -> asyncio.Task[None] | None:
+    """The jobs, or at least somebody who lets requests wait while the sandbox is copied."""
+    if jobs:
+        return asyncio.create_task(work(context, signals, standstill))
+    return asyncio.create_task(standstill.keep(signals.stop)) if standstill else None
 
 
 def _teller(signals: Signals) -> Callable[[Event], None]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import datetime
 from typing import Any
 
 import asyncpg
@@ -14,7 +15,7 @@ from cuota.db.embedded import open_embedded
 from cuota.db.migrate import migrate
 from cuota.db.pool import GONE, UnsafeDatabase, open_pool
 from cuota.db.vault import Vault
-from cuota.flows.context import Context
+from cuota.flows.context import Context, utc_now
 from cuota.flows.keys import ensure_key
 from cuota.rails.load import load
 
@@ -71,13 +72,24 @@ async def noted_audience(context: Context) -> str:
 
 @contextlib.asynccontextmanager
 async def opened(
-    settings: Settings, where: dict[str, Any], *, pool_size: int | None = None
+    settings: Settings,
+    where: dict[str, Any],
+    *,
+    pool_size: int | None = None,
+    now: Callable[[], datetime] = utc_now,
 ) -> AsyncIterator[Context]:
-    """A context on a migrated database; closes its pool at the end."""
+    """A context on a migrated database; closes its pool at the end. `now` is the clock: the sandbox's can be moved."""
     pool = await open_pool(where, pool_size or settings.pool_size)
     try:
-        rails = load(settings.card_rail, settings.message_rail, pool, sandbox=settings.sandbox)
-        context = Context(settings, pool, rails, Vault(settings.secret_key))
+        rails = load(
+            settings.card_rail,
+            settings.message_rail,
+            pool,
+            sandbox=settings.sandbox,
+            senders=settings.senders,
+            now=now,
+        )
+        context = Context(settings, pool, rails, Vault(settings.secret_key), now=now)
         await ensure_key(context)
         yield context
     finally:

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from cuota import config, runtime
 from cuota.core import money
-from cuota.flows.context import Context
+from cuota.flows.clock import SandboxClock, following
+from cuota.flows.context import Context, utc_now
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 not done, or something disagrees (the reason is on standard error); 2 wrong use."
@@ -43,7 +44,12 @@ def run(flow: Callable[[Context], Awaitable[T]]) -> T:
 
         async def go() -> T:
             await runtime.migrated(settings, where)
-            async with runtime.opened(settings, where, pool_size=2) as context:
+            clock = SandboxClock() if settings.sandbox else None
+            now = clock.now if clock else utc_now
+            async with (
+                runtime.opened(settings, where, pool_size=2, now=now) as context,
+                following(clock, context.pool),
+            ):
                 if config.names_its_address():
                     return await flow(context)
                 known = replace(settings, audience=await runtime.noted_audience(context))

@@ -48,6 +48,11 @@ class Callers:
         self._merchants: dict[str, _Entry] = {}
         self._reading: dict[str, asyncio.Task[Merchant | None]] = {}
 
+    def forget(self) -> None:
+        """Remember nobody: the sandbox went back to an earlier state."""
+        self._tokens.clear()
+        self._merchants.clear()
+
     async def merchant(self, authorization: str | None) -> Merchant:
         """The merchant behind an Authorization header; raises Refused(unauthorized)."""
         scheme, _, token = (authorization or "").partition(" ")

@@ -15,9 +15,10 @@ from cuota.core.order import Order
 from cuota.db import checkouts, consumers, documents, orders
 from cuota.db.checkouts import CheckoutSession, Key
 from cuota.db.documents import Document
-from cuota.flows.context import Context
+from cuota.flows.context import Context, utc_now
 from cuota.flows.days import local_day
 
+# On the real clock, as everything that guards access: moving the sandbox's clock logs nobody out.
 SESSION_LIFE = timedelta(hours=24)
 
 
@@ -63,9 +64,7 @@ async def open_checkout(context: Context, merchant_id: UUID, token: UUID) -> tup
     if order_id is None:
         return None
     secret = secrets.token_urlsafe(32)
-    await checkouts.open_session(
-        context.pool, session_key(context, merchant_id, order_id, secret), context.now()
-    )
+    await checkouts.open_session(context.pool, session_key(context, merchant_id, order_id, secret), utc_now())
     return order_id, secret
 
 
@@ -78,7 +77,7 @@ async def load(context: Context, merchant_id: UUID, order_id: UUID, secret: str)
     """Read the checkout of this browser; None for a forged, forgotten or foreign session."""
     key = session_key(context, merchant_id, order_id, secret)
     found = await checkouts.read(context.pool, key)
-    if found is None or context.now() > found.session.created_at + SESSION_LIFE:
+    if found is None or utc_now() > found.session.created_at + SESSION_LIFE:
         return None
     document = documents.decode(found.document)
     return Checkout(found.merchant, found.order, found.token, document, found.plan, found.session, key)

@@ -16,7 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from cuota.core.refusal import Code, Refused
 from cuota.web.metrics import LATENCY, REQUESTS
-from cuota.web.pages.render import trouble
+from cuota.web.pages.render import in_account, trouble
 from cuota.web.problem import headers_of, response_of, status_of
 from cuota.web.service import service_of
 
@@ -33,6 +33,10 @@ class Edge:
     def drain(self) -> None:
         """From now on every answer closes its connection, and readiness says no."""
         self._app.state.draining = True
+
+    def forget(self) -> None:
+        """Remember no caller: the sandbox went back to an earlier state."""
+        self._app.state.service.callers.forget()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -104,7 +108,7 @@ def _note(scope: Scope, status: int, started: float, request_id: str) -> None:
 
 
 def _answer(request: Request, refused: Refused) -> Response:
-    if request.url.path.startswith("/checkout/"):
+    if request.url.path.startswith("/checkout/") or in_account(request.url.path):
         return trouble(request, status_of(refused), headers_of(refused))
     public_url = service_of(request).settings.public_url
     return response_of(

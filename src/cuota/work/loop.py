@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from cuota.core.refusal import Refused
 from cuota.db.pool import GONE
 from cuota.flows.context import Context
+from cuota.flows.standstill import Gate, Standstill
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
+from cuota.work.messages import send_due_messages
 from cuota.work.tidy import tidy
 from cuota.work.webhooks import Webhooks
 
@@ -21,12 +23,16 @@ log = logging.getLogger("cuota.work")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job answers how much it did; after none it rests so many seconds, or until something has happened here."""
+    """A job answers how much it did; after none it rests so many seconds, or until something has happened here.
+
+    `real` goes by the real clock, whatever the sandbox's says.
+    """
 
     name: str
     run: Callable[[Context], Awaitable[int]]
     rest: float
     wakes: bool = False
+    real: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,35 +43,48 @@ class Signals:
     news: asyncio.Event
 
 
-async def work(context: Context, signals: Signals) -> None:
-    """Run every job until told to stop; what is at work then is finished."""
-    webhooks = Webhooks(context)
-    jobs = (
+def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
+    """Everything that runs by itself, for the worker and for whoever moves the sandbox's clock."""
+    return (
         Job("webhooks", webhooks.run, 0.5, wakes=True),
         Job("due_orders", settle_due_orders, 1.0),
         Job("card_refunds", return_due_money, 1.0),
-        Job("tidy", tidy, 300.0),
+        Job("messages", send_due_messages, 1.0),
+        Job("tidy", tidy, 300.0, real=True),
     )
+
+
+async def work(context: Context, signals: Signals, standstill: Standstill | None = None) -> None:
+    """Run every job until told to stop; what is at work then is finished. In the sandbox all stand still at times."""
+    webhooks = Webhooks(context)
+    gate = standstill.jobs if standstill else Gate(is_open=True)
     try:
         async with asyncio.TaskGroup() as group:
-            for job in jobs:
-                group.create_task(_repeat(context, job, signals))
+            for job in jobs_of(webhooks):
+                group.create_task(_repeat(context, job, signals, gate))
+            if standstill is not None:
+                group.create_task(standstill.keep(signals.stop, webhooks.rest))
     finally:
         await webhooks.close()
 
 
-async def _repeat(context: Context, job: Job, signals: Signals) -> None:
+async def _repeat(context: Context, job: Job, signals: Signals, gate: Gate) -> None:
     while not signals.stop.is_set():
         done = 0
         if job.wakes:
             signals.news.clear()
-        try:
-            done = await job.run(context)
-        except (Refused, *GONE) as problem:
-            log.warning("job waits", extra={"facts": {"job": job.name, "problem": type(problem).__name__}})
-        except Exception:
-            # One job's bug stops neither the others nor itself for good.
-            log.exception("job failed", extra={"facts": {"job": job.name}})
+        async with gate.inside():
+            if signals.stop.is_set():
+                return
+            try:
+                done = await job.run(context)
+            except (Refused, *GONE) as problem:
+                log.warning(
+                    "job waits", extra={"facts": {"job": job.name, "problem": type(problem).__name__}}
+                )
+            except Exception:
+                # One job's bug stops neither the others nor itself for good.
+                log.exception("job failed", extra={"facts": {"job": job.name}})
         if not done:
             await _rest(job, signals)
 

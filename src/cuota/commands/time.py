@@ -1,0 +1,199 @@
+"""`cuota time`: the sandbox's clock, moving it forward, and whole copies of the sandbox to go back to."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from cuota import config, runtime
+from cuota.commands.common import Add, Command, adder, show
+from cuota.config import Settings
+from cuota.core.instant import Asked, BadInstant, read_instant, shown
+from cuota.db import clock, forks
+from cuota.flows import fork_sandbox
+from cuota.flows.clock import FrozenClock
+from cuota.flows.move_time import CannotMoveTime, moving
+from cuota.work.advance import Advanced, Done, Tell, advance
+
+INTERRUPTED = 130
+# What the jobs do, and what waits in the tables, in words for people.
+WORDS = {
+    "webhooks": "webhooks",
+    "due_orders": "orders",
+    "card_refunds": "card refunds",
+    "messages": "messages",
+    "orders": "orders",
+    "deliveries": "webhooks",
+}
+T = TypeVar("T")
+
+
+def run(flow: Callable[[Settings, dict[str, Any]], Awaitable[T]]) -> T:
+    """One flow on the sandbox's database, reached as its owner. Production's clock is the real one."""
+    settings = config.load()
+    if not settings.sandbox:
+        raise CannotMoveTime("Time can be moved in the sandbox only; CUOTA_ENVIRONMENT is production.")
+    with runtime.database(settings) as where:
+
+        async def go() -> T:
+            await runtime.migrated(settings, where)
+            return await flow(settings, where)
+
+        return asyncio.run(go())
+
+
+def time_show(options: argparse.Namespace) -> int:
+    """`cuota time`."""
+
+    async def flow(_: Settings, where: dict[str, Any]) -> int:
+        async with clock.connected(where) as connection:
+            seen = await clock.read(connection)
+            waiting = await clock.next_of_each(connection, seen.now)
+            taken = await forks.read_all(connection)
+        facts = {
+            "now": shown(seen.now),
+            "aheadSeconds": round(seen.ahead.total_seconds(), 3),
+            "moving": seen.moving,
+            "next": [{"at": shown(item.at), "what": item.table, "count": item.rows} for item in waiting],
+            "forks": [{"name": fork.name, "serviceTime": shown(fork.service_time)} for fork in taken],
+        }
+        lines = [f"{facts['now']}  {_ahead(seen.ahead)}{'; being moved right now' if seen.moving else ''}"]
+        lines += [f"next  {shown(item.at)}  {item.rows} {WORDS[item.table]}" for item in waiting]
+        lines += [f"fork  {shown(fork.service_time)}  {fork.name}" for fork in taken]
+        show(options, facts, lines if waiting else [*lines, "Nothing waits to fall due."])
+        return 0
+
+    return run(flow)
+
+
+def _ahead(ahead: timedelta) -> str:
+    if abs(ahead) < timedelta(seconds=1):
+        return "the real time"
+    span = timedelta(seconds=round(abs(ahead).total_seconds()))
+    return f"{span} {'ahead of' if ahead > timedelta(0) else 'behind'} the real time"
+
+
+def time_advance(options: argparse.Namespace) -> int:
+    """`cuota time advance`: returns when everything on the way has happened."""
+
+    def tell(at: datetime, done: Done) -> None:
+        if not options.json:
+            print(f"{shown(at)}  {_told(done)}", flush=True)
+
+    moved = run(lambda settings, where: travel(settings, where, options.to, tell))
+    facts = {
+        "from": shown(moved.before),
+        "to": shown(moved.after),
+        "steps": moved.instants,
+        "jobs": dict(moved.done.jobs),
+        "events": dict(moved.done.events),
+        "stopped": moved.stopped,
+    }
+    end = "Stopped: the service's clock is at" if moved.stopped else "The service's clock is at"
+    show(options, facts, [f"{end} {facts['to']}. On the way: {_told(moved.done)}."])
+    return INTERRUPTED if moved.stopped else 0
+
+
+def _told(done: Done) -> str:
+    """Events by their type, then what the jobs did."""
+    jobs = [f"{count} {WORDS[name]}" for name, count in done.jobs.items() if name != "due_orders"]
+    return ", ".join([*(f"{count} {name}" for name, count in done.events.items()), *jobs]) or (
+        f"{done.jobs['due_orders']} orders" if done.jobs else "nothing fell due"
+    )
+
+
+async def travel(settings: Settings, where: dict[str, Any], asked: Asked, tell: Tell) -> Advanced:
+    """Advance, with connections and rails of one's own. SIGINT and SIGTERM end it between two instants."""
+    frozen, stop, loop = FrozenClock(), asyncio.Event(), asyncio.get_running_loop()
+
+    def interrupted(number: signal.Signals) -> None:
+        # A second one ends it at once.
+        loop.remove_signal_handler(number)
+        stop.set()
+
+    async with (
+        moving(where) as move,
+        runtime.opened(settings, where, now=frozen.now) as opened,
+    ):
+        known = opened
+        if not config.names_its_address():
+            # Links in messages lead to where the service last listened.
+            address = await runtime.noted_audience(opened)
+            known = replace(opened, settings=replace(settings, public_url=address, audience=address))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, interrupted, number)
+        try:
+            return await advance(known, frozen, move, asked, tell, stop)
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+
+def time_fork(options: argparse.Namespace) -> int:
+    """`cuota time fork`."""
+    made = run(lambda _, where: fork_sandbox.fork(where, options.name, replace=options.replace))
+    text = f"{made.rows} rows copied to {made.name}, at {shown(made.service_time)}."
+    _show_copied(options, made, [text, f"Go back to it: cuota time rewind {made.name}"])
+    return 0
+
+
+def time_rewind(options: argparse.Namespace) -> int:
+    """`cuota time rewind`."""
+    back = run(lambda _, where: fork_sandbox.rewind(where, options.name))
+    text = f"Back at {shown(back.service_time)}, with the {back.rows} rows of {back.name}."
+    _show_copied(options, back, [text])
+    return 0
+
+
+def _show_copied(options: argparse.Namespace, copied: fork_sandbox.Copied, lines: list[str]) -> None:
+    facts = {"name": copied.name, "serviceTime": shown(copied.service_time), "rows": copied.rows}
+    show(options, facts, lines)
+
+
+def time_forget(options: argparse.Namespace) -> int:
+    """`cuota time forget`."""
+    run(lambda _, where: fork_sandbox.forget(where, options.name))
+    show(options, {"forgotten": options.name}, [f"The fork {options.name} is dropped."])
+    return 0
+
+
+def _instant(text: str) -> Asked:
+    try:
+        return read_instant(text)
+    except BadInstant as bad:
+        raise argparse.ArgumentTypeError(str(bad)) from None
+
+
+def register(add: Add) -> None:
+    """`cuota time ...`."""
+    whole = add("time", time_show, "the sandbox's clock; move it forward, copy the sandbox, go back")
+    plain = adder(whole.add_subparsers(metavar="COMMAND"))
+
+    def under(name: str, command: Command, text: str) -> argparse.ArgumentParser:
+        parser = plain(name, command, text, json=False)
+        # Where it stands before the command's name it counts as well.
+        parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+        return parser
+
+    forward = under(
+        "advance", time_advance, "move the clock; all that falls due on the way happens at its instant"
+    )
+    forward.add_argument(
+        "to", type=_instant, metavar="SPAN_OR_DATE", help="90m, 36h, 14d, 6w, 2026-12-25, 2026-12-25T09:30Z"
+    )
+    for name, command, text in (
+        ("fork", time_fork, "copy the whole sandbox aside"),
+        ("rewind", time_rewind, "go back to a fork; what happened since is gone"),
+        ("forget", time_forget, "drop a fork"),
+    ):
+        parser = under(name, command, text)
+        parser.add_argument("name", metavar="NAME")
+        if name == "fork":
+            parser.add_argument(
+                "--replace", action="store_true", help="take the place of a fork of that name"
+            )

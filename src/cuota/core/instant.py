@@ -1,0 +1,67 @@
+"""How a person names an instant to move the sandbox's clock to: `14d`, `36h`, a date, a date with time and zone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+FARTHEST = timedelta(days=5 * 365 + 2)
+_SPAN = re.compile(r"([0-9]{1,7})([mhdw])", re.ASCII)
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}.*", re.ASCII)
+_FORMS = (
+    "Give a span (90m, 36h, 14d, 6w), a date (2026-12-25), or a date with time and zone (2026-12-25T09:30Z)."
+)
+
+
+class BadInstant(ValueError):  # noqa: N818 - a fact for the person who typed it
+    """Nothing that the clock can be moved to; the text says why, and what could be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked for: a span from the service's clock on, or an instant."""
+
+    text: str
+    span: timedelta | None = None
+    instant: datetime | None = None
+
+    def after(self, now: datetime) -> datetime:
+        """The instant, where the service's clock is at `now`; raises BadInstant."""
+        target = self.instant if self.span is None else now + self.span
+        assert target is not None
+        if target <= now:
+            raise BadInstant(
+                f"{self.text} is not ahead: the service's clock is at {shown(now)}. It moves forward only;"
+                " to go back, `cuota time fork NAME` first and `cuota time rewind NAME` later."
+            )
+        if target - now > FARTHEST:
+            raise BadInstant(f"{self.text} is more than 5 years ahead of {shown(now)}.")
+        return target
+
+
+def read_instant(text: str) -> Asked:
+    """Read what was typed; raises BadInstant."""
+    span = _SPAN.fullmatch(text)
+    if span is not None:
+        # Cut to what a date can hold; that it is too much is said later, when the clock is known.
+        return Asked(text, span=min(timedelta(**{UNITS[span[2]]: int(span[1])}), 2 * FARTHEST))
+    try:
+        if _DAY.fullmatch(text):
+            return Asked(text, instant=datetime.combine(date.fromisoformat(text), time(0), UTC))
+        moment = datetime.fromisoformat(text) if _MOMENT.fullmatch(text) else None
+        instant = moment.astimezone(UTC) if moment else None
+    except (ValueError, OverflowError) as problem:
+        raise BadInstant(f"{text} is no such date: {problem}.") from None
+    if moment is not None and moment.tzinfo is None:
+        raise BadInstant(f"{text} has no zone. Add Z for UTC, or an offset such as -08:00.")
+    if instant is not None:
+        return Asked(text, instant=instant)
+    raise BadInstant(f"{text} is no instant. {_FORMS}")
+
+
+def shown(at: datetime) -> str:
+    """An instant for people and scripts alike: UTC, to the millisecond."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"

@@ -1,0 +1,114 @@
+"""Moving the sandbox's clock forward: whatever falls due on the way happens at its own instant, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from cuota.core.event import Event
+from cuota.core.instant import Asked
+from cuota.db import clock
+from cuota.flows.clock import FrozenClock
+from cuota.flows.context import Context
+from cuota.flows.deliver_webhooks import PUBLISHED_AT_ONCE
+from cuota.flows.move_time import Move
+from cuota.work.loop import Job, jobs_of
+from cuota.work.webhooks import Webhooks
+
+# What is due is done, then what this caused, and so on. Requests from outside go on meanwhile, and a receiver may answer
+# each event by a call that makes the next: after so many turns time goes on, and what is left is done at the next instant.
+MOST_TURNS = 10
+
+
+@dataclass(slots=True)
+class Done:
+    """What happened at one instant, or on the whole way: by job, and events by type."""
+
+    jobs: Counter[str] = field(default_factory=Counter)
+    events: Counter[str] = field(default_factory=Counter)
+
+    def __bool__(self) -> bool:
+        return bool(self.jobs or self.events)
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """How far the clock was moved. `stopped` means that it was interrupted on the way, between two instants."""
+
+    before: datetime
+    after: datetime
+    instants: int
+    done: Done
+    stopped: bool
+
+
+Tell = Callable[[datetime, Done], None]
+
+
+async def advance(
+    context: Context, frozen: FrozenClock, move: Move, asked: Asked, tell: Tell, stop: asyncio.Event
+) -> Advanced:
+    """Move on. `context` has the frozen clock. Raises BadInstant."""
+    before = frozen.at = await move.hold((await move.reading()).now)
+    target = asked.after(before)
+    way = _Way(context, tell)
+    try:
+        await way.settle(before)
+        while not stop.is_set():
+            at = await clock.next_due(context.pool, frozen.at)
+            if at is None or at > target:
+                frozen.at = await move.hold(target)
+                await way.settle(target)
+                break
+            frozen.at = await move.hold(at)
+            await way.settle(frozen.at)
+    finally:
+        await way.webhooks.close()
+    return Advanced(before, frozen.at, way.instants, way.total, stopped=frozen.at < target)
+
+
+class _Way:
+    """All jobs, again and again at each instant, until a whole round does nothing."""
+
+    def __init__(self, context: Context, tell: Tell) -> None:
+        self.context = replace(context, happened=self._happened)
+        self.webhooks = Webhooks(self.context)
+        self.total = Done()
+        self.instants = 0
+        self._jobs: tuple[Job, ...] = tuple(job for job in jobs_of(self.webhooks) if not job.real)
+        self._tell = tell
+        self._here = Done()
+
+    def _happened(self, event: Event) -> None:
+        self._here.events[event.type] += 1
+
+    async def settle(self, at: datetime) -> None:
+        """Do all that is due at this instant, and all that this causes at the same instant."""
+        self._here = Done()
+        for _ in range(MOST_TURNS):
+            left = await clock.count_due(self.context.pool, at)
+            if not left:
+                break
+            while left > 0 and (done := await self._round()):
+                left -= done
+            if left > 0:
+                # A whole round did nothing: what is left can be done at a later instant, or never.
+                break
+        if self._here:
+            self.instants += 1
+            self.total.jobs.update(self._here.jobs)
+            self.total.events.update(self._here.events)
+            self._tell(at, self._here)
+
+    async def _round(self) -> int:
+        """Every job once; answers how much was done that can have caused anything."""
+        done = {job.name: await job.run(self.context) for job in self._jobs}
+        await self.webhooks.rest()
+        published = self.webhooks.published
+        done["webhooks"] -= published
+        self._here.jobs.update({name: count for name, count in done.items() if count})
+        # What is published is addressed in the same round: by itself it causes nothing, unless there was too much.
+        return sum(done.values()) + (published if published >= PUBLISHED_AT_ONCE else 0)
