@@ -27,7 +27,7 @@ from cuota.web.edge import Edge
 
 ADDRESS = Address("1480 Mission Street", "", "San Francisco", "CA", "94103")
 PROFILE = Profile("Jordan", "Rivera", "jordan@mail.example", ADDRESS)
-UNDOCUMENTED = ("/checkout", "/static")
+UNDOCUMENTED = ("/account", "/checkout", "/sandbox", "/static")
 
 
 class Clock:
@@ -204,9 +204,10 @@ async def complete(
     created: dict[str, Any],
     card: str = "4242 4242 4242 4242",
     profile: Profile = PROFILE,
+    phone: str | None = None,
 ) -> Order:
     """Walk the flows of the hosted checkout to the button, and press it."""
-    seen, _ = await checkout(service, merchant_id, created, profile)
+    seen, _ = await checkout(service, merchant_id, created, profile, phone)
     assert seen.session.profile is not None
     terms = propose(service.context, seen, seen.session.profile)
     entry = read_card(card, "12/39", "123", datetime.now(UTC).date())

@@ -13,7 +13,9 @@ from cuota.core.outcome import PlanCard
 from cuota.db.orders import MONEY, PLAN, Session, order_of, plan_of
 from cuota.db.plans import CARD
 
-_OPEN = "INSERT INTO account_sessions (session_hash, created_at, ends_at) VALUES ($1, $2, $3)"
+_OPEN = """INSERT INTO account_sessions AS s (session_hash, created_at, ends_at) VALUES ($1, $2, $3)
+    ON CONFLICT (session_hash) DO UPDATE SET created_at = $2, ends_at = $3, phone = NULL, code_hash = NULL,
+        code_ends_at = NULL, code_tries = 0, codes_sent = 0, consumer_id = NULL WHERE s.ends_at < $2::timestamptz + interval '10 minutes'"""
 _READ = """SELECT session_hash, phone, codes_sent, code_hash IS NOT NULL AS waiting, consumer_id
     FROM account_sessions WHERE session_hash = $1 AND ends_at > $2"""
 _CODE_SENT = """UPDATE account_sessions SET phone = $2, code_hash = $3, code_ends_at = $4, code_tries = 0,
@@ -30,7 +32,9 @@ FROM plans p JOIN orders o USING (merchant_id, order_id) JOIN merchants m USING 
     JOIN order_details d USING (merchant_id, order_id)"""
 # Those with something left to pay first: they are what a consumer comes for.
 _PLANS = f"""SELECT {_SHOWN} WHERE p.consumer_id = $1 AND o.status = 'Approved'
-    ORDER BY (o.collect_at IS NULL), p.agreed_at DESC LIMIT $2 OFFSET $3"""
+    ORDER BY NOT EXISTS (SELECT 1 FROM installments i WHERE i.merchant_id = o.merchant_id
+        AND i.order_id = o.order_id AND i.charge_id IS NULL AND i.amount + i.fee > 0), p.agreed_at DESC, o.order_id
+    LIMIT $2 OFFSET $3"""
 _PLAN = f"""
 SELECT p.agreement, p.agreement_hash,
     ARRAY(SELECT ROW(c.charge_id, c.installment, c.amount, c.card_brand, c.card_last4, c.settled_at) FROM charges c
@@ -102,7 +106,7 @@ class PlanDetail:
 
 
 async def open_session(session: Session, session_hash: bytes, now: datetime, ends_at: datetime) -> None:
-    """A new browser."""
+    """A new browser. One that has an open session keeps it, unless a code sent now could outlive it."""
     await session.fetchrow(_OPEN, session_hash, now, ends_at)
 
 

@@ -24,7 +24,7 @@ from cuota.web.api.order import order_collection, order_item
 from cuota.web.api.refund import refund
 from cuota.web.api.void import void
 from cuota.web.metrics import metrics
-from cuota.web.pages import assets, entry, steps
+from cuota.web.pages import account, assets, entry, inbox, steps
 from cuota.web.service import Service
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -56,6 +56,21 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/openapi.json", openapi_json),
     ("GET", "/docs", docs_page),
     ("GET", "/static/{name}", assets.static),
+    ("GET", "/sandbox/inbox", inbox.inbox),
+    ("GET", "/account", account.enter.home),
+    ("POST", "/account/phone", account.enter.phone),
+    ("GET", "/account/code", account.enter.show_code),
+    ("POST", "/account/code", account.enter.code),
+    ("POST", "/account/resend", account.enter.resend),
+    ("POST", "/account/leave", account.enter.leave),
+    ("GET", "/account/{step}", account.enter.elsewhere),
+    ("GET", "/account/plans/{merchant_id}/{order_id}", account.plans.plan),
+    ("GET", "/account/plans/{merchant_id}/{order_id}/pay", account.pay.show),
+    ("POST", "/account/plans/{merchant_id}/{order_id}/pay", account.pay.pay),
+    ("GET", "/account/plans/{merchant_id}/{order_id}/card", account.card.show),
+    ("POST", "/account/plans/{merchant_id}/{order_id}/card", account.card.change),
+    ("GET", "/account/plans/{merchant_id}/{order_id}/agreement", account.plans.agreement),
+    ("GET", "/account/plans/{merchant_id}/{order_id}/receipts/{charge_id}", account.plans.receipt),
     ("GET", "/checkout/{merchant_id}", entry.enter),
     ("GET", "/checkout/{merchant_id}/{order_id}", steps.show),
     ("POST", "/checkout/{merchant_id}/{order_id}/phone", steps.phone),

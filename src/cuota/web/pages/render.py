@@ -56,6 +56,11 @@ def page(
     return HTMLResponse(html, status, headers)
 
 
+def in_account(path: str) -> bool:
+    """Whether an address is of the consumer's own page, which knows no shop to go back to."""
+    return path == "/account" or path.startswith("/account/")
+
+
 _TROUBLE = {
     404: ("There is no such page", "Open the payment again from the shop. Nothing was changed."),
     413: ("This form is too large", "It could not be read, and nothing was changed. Go back and try again."),
@@ -66,9 +71,20 @@ _OURS = (
 )
 
 
+_NO_PAGE = (
+    "There is no such page",
+    "Perhaps the address was cut off when it was copied. Nothing was changed.",
+)
+_OURS_THERE = (
+    "We cannot answer right now",
+    "Please look again in a moment. Your plans are as they were, and nothing is charged twice.",
+)
+
+
 def trouble(request: Request, status: int, headers: dict[str, str]) -> Response:
     """A refusal where a person is looking: a page in place of the API's error body."""
-    known = _TROUBLE[404] if status in {404, 405} else _TROUBLE.get(status, _OURS)
+    nowhere, ours = (_NO_PAGE, _OURS_THERE) if in_account(request.url.path) else (_TROUBLE[404], _OURS)
+    known = nowhere if status in {404, 405} else _TROUBLE.get(status, ours)
     response = problem(request, status, *known)
     response.headers.update(headers)
     return response
@@ -78,6 +94,8 @@ def problem(
     request: Request, status: int, headline: str, text: str, *, back: tuple[str, str] | None = None
 ) -> Response:
     """A page that says what is wrong and what can be done; `back` is an address and its label."""
+    if back is None and in_account(request.url.path):
+        back = "/account", "See your plans"
     context: Page = {
         "page": {"title": headline, "lead": None, "step": None, "steps": 4},
         "merchant": None,

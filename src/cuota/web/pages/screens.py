@@ -136,12 +136,13 @@ def _pay(request: Request, checkout: Checkout, secret: str, profile: Profile) ->
         "plan": plan_of(proposed.plan, checkout.order.currency),
         "payer": payer_of(profile),
         "agreement": {"text": list(proposed.agreement.paragraphs), "hash": proposed.agreement.hash},
-        "test_cards": _test_cards(context.settings.card_rail),
+        "test_cards": test_cards(context.settings.card_rail),
         "pay_label": f"Pay {today} today",
     }
 
 
-def _test_cards(card_rail: str) -> list[tuple[str, str]]:
+def test_cards(card_rail: str) -> list[tuple[str, str]]:
+    """The sandbox's cards to try, number and meaning; none with a real rail."""
     if card_rail != "sandbox":
         return []
     return [(card.number, card.meaning.capitalize()) for card in TEST_CARDS]

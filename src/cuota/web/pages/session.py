@@ -34,23 +34,33 @@ def base_path(merchant_id: UUID, order_id: UUID) -> str:
     return f"/checkout/{merchant_id}/{order_id}"
 
 
-def _cookie_name(request: Request, order_id: UUID) -> str:
+def _cookie_name(request: Request, name: str) -> str:
     # The prefix binds the cookie to this very host; browsers allow it on https only.
-    return f"{'__Host-' if service_of(request).settings.secure else ''}checkout-{order_id}"
+    return f"{'__Host-' if service_of(request).settings.secure else ''}{name}"
+
+
+def kept_secret(request: Request, name: str) -> str | None:
+    """The session secret that this browser holds by a name."""
+    return request.cookies.get(_cookie_name(request, name))
+
+
+def keep_secret(request: Request, response: Response, name: str, secret: str, seconds: int) -> None:
+    """Hand the browser a session secret; with 0 seconds, it forgets the one it holds."""
+    secure = service_of(request).settings.secure
+    response.set_cookie(
+        _cookie_name(request, name), secret,
+        max_age=seconds, path="/", secure=secure, httponly=True, samesite="lax",
+    )  # fmt: skip
 
 
 def secret_of(request: Request, order_id: UUID) -> str | None:
     """The session secret that this browser holds for an order."""
-    return request.cookies.get(_cookie_name(request, order_id))
+    return kept_secret(request, f"checkout-{order_id}")
 
 
 def set_secret(request: Request, response: Response, order_id: UUID, secret: str) -> None:
-    """Hand the browser its session secret."""
-    secure = service_of(request).settings.secure
-    name = _cookie_name(request, order_id)
-    response.set_cookie(
-        name, secret, max_age=HOURS * 3600, path="/", secure=secure, httponly=True, samesite="lax"
-    )
+    """Hand the browser its session secret for an order."""
+    keep_secret(request, response, f"checkout-{order_id}", secret, HOURS * 3600)
 
 
 def csrf_of(request: Request, secret: str) -> str:
@@ -90,8 +100,8 @@ async def checkout_of(request: Request) -> tuple[Checkout, str]:
     return found, secret
 
 
-async def form_of(request: Request, secret: str) -> dict[str, str]:
-    """The fields of a form that this browser's own page sent; raises Stop for any other."""
+async def form_of(request: Request, secret: str, place: str = "checkout page") -> dict[str, str]:
+    """The fields of a form that this browser's own page sent; raises Stop for any other. `place` names the page."""
     kind, _ = media_type(request)
     body = await read_bytes(request)
     fields: dict[str, Any] = {}
@@ -105,7 +115,7 @@ async def form_of(request: Request, secret: str) -> dict[str, str]:
     values = {name: texts[-1].strip() for name, texts in fields.items() if "\0" not in texts[-1]}
     foreign = request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}
     if foreign or not hmac.compare_digest(values.get("csrf", "").encode(), csrf_of(request, secret).encode()):
-        text = "This form did not come from your own checkout page. Nothing was changed. Open the page again."
+        text = f"This form did not come from your own {place}. Nothing was changed. Open the page again."
         raise Stop(problem(request, 403, "This form cannot be used", text))
     return values
 

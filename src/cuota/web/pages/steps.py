@@ -12,7 +12,6 @@ from cuota.core.card import BadCard, read_card
 from cuota.core.checkout import Charging, Lapsed
 from cuota.core.order import Final, Status
 from cuota.flows.checkout import Checkout, Problem
-from cuota.flows.context import utc_now
 from cuota.flows.identify_consumer import check_code, give_details, send_code
 from cuota.flows.leave_checkout import leave_checkout
 from cuota.flows.submit_checkout import submit_checkout
@@ -138,7 +137,7 @@ async def pay(request: Request, checkout: Checkout, secret: str, form: dict[str,
     errors: dict[str, str] = {}
     card = None
     try:
-        today = utc_now().date()
+        today = service_of(request).context.now().date()
         card = read_card(
             form.get("card_number", ""), form.get("card_expiry", ""), form.get("card_cvc", ""), today
         )

@@ -21,12 +21,14 @@ from cuota.web.service import service_of
 STEPS = 4
 
 
-def plan_of(plan: Sequence[Installment], currency: str, *, finance: bool = True) -> dict[str, object]:
-    """The picture of a plan; the first payment is today's until it is paid."""
+def plan_of(
+    plan: Sequence[Installment], currency: str, *, finance: bool = True, today: bool = True
+) -> dict[str, object]:
+    """The picture of a plan; `today`: on the day of its first payment."""
     payments = [
         {
             "number": item.number,
-            "label": "Today" if item.number == 1 else day(item.due_on),
+            "label": "Today" if today and item.number == 1 else day(item.due_on),
             "iso": item.due_on.isoformat(),
             "amount": money.shown(item.total, currency),
             "state": _state(item),

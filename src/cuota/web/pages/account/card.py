@@ -1,0 +1,83 @@
+"""Another card for a plan. It is read, handed to the rail and forgotten."""
+
+from __future__ import annotations
+
+import re
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.card import BadCard, read_card
+from cuota.core.collection import owed
+from cuota.db.accounts import PlanDetail
+from cuota.flows import manage_plan
+from cuota.flows.checkout import Problem
+from cuota.flows.context import utc_now
+from cuota.flows.manage_plan import change_card, find_plan, overdue
+from cuota.web.pages.account.view import amount, common, key_of, plan_card
+from cuota.web.pages.account.visit import Known, of_plan, plan_path
+from cuota.web.pages.render import page
+from cuota.web.pages.screens import test_cards
+from cuota.web.pages.session import see_other
+from cuota.web.service import service_of
+
+_CENTS = re.compile(r"[0-9]{1,15}", re.ASCII)
+
+
+@of_plan
+async def show(request: Request, known: Known, detail: PlanDetail) -> Response:
+    """The form."""
+    if detail.shown.order.charging is not None:
+        return see_other(plan_path(detail, "busy"))
+    if not owed(detail.shown.plan):
+        return see_other(plan_path(detail, "nothing-left"))
+    return _page(request, known, detail)
+
+
+def _page(request: Request, known: Known, detail: PlanDetail, problem: Problem | None = None) -> Response:
+    shown = detail.shown
+    late = sum(item.total for item in overdue(shown.plan))
+    lead = f"For your order at {shown.merchant}. Until now {plan_card(shown)} pays."
+    context = {
+        **common(request, known.visit.secret, "Change the card", lead, known),
+        "address": plan_path(detail),
+        "late": amount(shown, late) if late else None,
+        "cents": late,
+        "test_cards": test_cards(service_of(request).settings.card_rail),
+    }
+    if problem:
+        context |= {"errors": problem.errors, "notice": problem.notice}
+    return page(request, "account/card.html", context, status=400 if problem else 200)
+
+
+@of_plan
+async def change(request: Request, known: Known, detail: PlanDetail) -> Response:
+    """The new card pays from now on; what the page said is overdue is asked of it at once."""
+    form, context = known.form, service_of(request).context
+    if not _CENTS.fullmatch(form.get("expected", "")):
+        return see_other(plan_path(detail, "changed"))
+    if not owed(detail.shown.plan):
+        return see_other(plan_path(detail, "nothing-left"))
+    try:
+        number, expiry, cvc = (form.get(f"card_{name}", "") for name in ("number", "expiry", "cvc"))
+        card = read_card(number, expiry, cvc, utc_now().date())
+        await change_card(context, detail, card, int(form["expected"]))
+    except BadCard as bad:
+        return _page(request, known, detail, Problem(bad.errors))
+    except Problem as said:
+        if said.notice == manage_plan.NOT_REACHED:
+            return _page(request, known, detail, said)
+        return see_other(plan_path(detail, key_of(said.notice)))
+    after = await find_plan(
+        context, known.consumer_id, detail.shown.order.merchant_id, detail.shown.order.order_id
+    )
+    return see_other(plan_path(detail, _became(detail, after or detail)))
+
+
+def _became(before: PlanDetail, after: PlanDetail) -> str:
+    """What a new card did, by the plan as it is now."""
+    if not overdue(before.shown.plan):
+        return "card"
+    if after.shown.order.charging is not None:
+        return "card-busy"
+    return "card-declined" if overdue(after.shown.plan) else "card-paid"

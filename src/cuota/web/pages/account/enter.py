@@ -1,0 +1,168 @@
+"""The way in and out of the consumer's own page: a phone number, a one-time code, an hour."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.flows.checkout import Problem
+from cuota.flows.enter_account import (
+    Visit,
+    check_account_code,
+    leave_account,
+    new_secret,
+    open_account,
+    send_account_code,
+)
+from cuota.web.pages.account.plans import plan_list
+from cuota.web.pages.account.view import common
+from cuota.web.pages.account.visit import (
+    PATH,
+    PLACE,
+    Known,
+    drop_secret,
+    missing,
+    secret_of,
+    set_secret,
+    signed_out,
+    visit_of,
+)
+from cuota.web.pages.render import page
+from cuota.web.pages.session import Stop, form_of, see_other
+from cuota.web.pages.view import masked
+from cuota.web.service import service_of
+
+_SAID = {
+    "ended": (
+        "Please confirm your number. An hour after your code you are signed out, so that your plans stay yours.",
+        "calm",
+    ),
+    "left": ("You are signed out. See you next time.", "done"),
+}
+_POSTED = ("phone", "resend", "leave")
+Step = Callable[[Request, Visit, dict[str, str]], Awaitable[Response]]
+
+
+async def home(request: Request) -> Response:
+    """The phone form, or the plans of whoever proved a number. Looking writes nothing down."""
+    visit = await visit_of(request)
+    if visit is not None and visit.consumer_id is not None:
+        return await plan_list(request, Known(visit, visit.consumer_id, {}))
+    return _phone_page(request, secret_of(request) or new_secret())
+
+
+def _phone_page(
+    request: Request, secret: str, problem: Problem | None = None, values: dict[str, str] | None = None
+) -> Response:
+    lead = "See what you have paid and what comes next. First, confirm your phone number."
+    shown = common(request, secret, "Your plans", lead)
+    shown["notice"], shown["notice_tone"] = _SAID.get(request.query_params.get("said", ""), (None, "error"))
+    if problem:
+        shown |= {"notice": problem.notice, "errors": problem.errors, "values": values or {}}
+    response = page(request, "account/phone.html", shown, status=400 if problem else 200)
+    set_secret(request, response, secret)
+    return response
+
+
+async def phone(request: Request) -> Response:
+    """A code to this number, whether anybody here knows it or not."""
+    secret = secret_of(request)
+    if secret is None:
+        return signed_out()
+    try:
+        form = await form_of(request, secret, PLACE)
+    except Stop as stop:
+        return stop.response
+    context = service_of(request).context
+    visit = await open_account(context, secret)
+    try:
+        await send_account_code(context, visit, form.get("phone", ""))
+    except Problem as wrong:
+        return _phone_page(request, secret, wrong, form)
+    response = see_other(f"{PATH}/code")
+    set_secret(request, response, secret)
+    return response
+
+
+def _waiting(step: Step) -> Callable[[Request], Awaitable[Response]]:
+    """A step between the number and the right code."""
+
+    @wraps(step)
+    async def run(request: Request) -> Response:
+        visit = await visit_of(request)
+        if visit is None or visit.session.phone is None:
+            return signed_out()
+        if visit.consumer_id is not None:
+            return see_other(PATH)
+        try:
+            form = await form_of(request, visit.secret, PLACE) if request.method == "POST" else {}
+        except Stop as stop:
+            return stop.response
+        return await step(request, visit, form)
+
+    return run
+
+
+def _code_page(request: Request, visit: Visit, problem: Problem | None = None) -> Response:
+    number = masked(visit.session.phone)
+    lead = f"We texted a code to {number}, to make sure that it is you."
+    shown = common(request, visit.secret, "Enter your code", lead)
+    shown["phone_masked"] = number
+    shown["sandbox_code"] = service_of(request).context.rails.message.shown_code
+    if problem:
+        shown |= {"notice": problem.notice, "errors": problem.errors}
+    elif request.query_params.get("said") == "resent":
+        shown |= {"notice": f"A new code is on its way to {number}.", "notice_tone": "done"}
+    return page(request, "account/code.html", shown, status=400 if problem else 200)
+
+
+@_waiting
+async def show_code(request: Request, visit: Visit, form: dict[str, str]) -> Response:
+    """The page that asks for the code."""
+    del form
+    return _code_page(request, visit)
+
+
+@_waiting
+async def code(request: Request, visit: Visit, form: dict[str, str]) -> Response:
+    """The code that came."""
+    try:
+        secret = await check_account_code(service_of(request).context, visit, form.get("code", ""))
+    except Problem as wrong:
+        return _code_page(request, visit, wrong)
+    response = see_other(PATH)
+    set_secret(request, response, secret)
+    return response
+
+
+@_waiting
+async def resend(request: Request, visit: Visit, form: dict[str, str]) -> Response:
+    """Another code to the same number."""
+    del form
+    try:
+        await send_account_code(service_of(request).context, visit, visit.session.phone or "")
+    except Problem as wrong:
+        return _code_page(request, visit, Problem(notice=next(iter(wrong.errors.values()), wrong.notice)))
+    return see_other(f"{PATH}/code?said=resent")
+
+
+async def leave(request: Request) -> Response:
+    """Sign out: what this browser held opens nothing any more."""
+    visit = await visit_of(request)
+    if visit is not None:
+        try:
+            await form_of(request, visit.secret, PLACE)
+        except Stop as stop:
+            return stop.response
+        await leave_account(service_of(request).context, visit)
+    response = see_other(f"{PATH}?said=left")
+    drop_secret(request, response)
+    return response
+
+
+async def elsewhere(request: Request) -> Response:
+    """GET where a step is posted to: a reload or a bookmark. It changes nothing, and leads to the page."""
+    return see_other(PATH) if request.path_params["step"] in _POSTED else missing(request)

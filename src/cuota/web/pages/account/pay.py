@@ -1,0 +1,83 @@
+"""Paying early, paying what is overdue, paying off: a page that shows the amount, and one button."""
+
+from __future__ import annotations
+
+import re
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.agreement import day
+from cuota.core.collection import owed
+from cuota.core.installment import Installment
+from cuota.db.accounts import PlanDetail
+from cuota.flows.checkout import Problem
+from cuota.flows.manage_plan import pay_early
+from cuota.web.pages.account.view import amount, common, key_of, plan_card
+from cuota.web.pages.account.visit import Known, of_plan, plan_path
+from cuota.web.pages.render import page
+from cuota.web.pages.session import see_other
+from cuota.web.service import service_of
+
+_NUMBERS = re.compile(r"[1-4](,[1-4]){0,3}", re.ASCII)
+_CENTS = re.compile(r"[0-9]{1,15}", re.ASCII)
+
+
+@of_plan
+async def show(request: Request, known: Known, detail: PlanDetail) -> Response:
+    """What is paid, how much, from which card. `?number=` one payment, `?all=1` all that is left."""
+    if detail.shown.order.charging is not None:
+        return see_other(plan_path(detail, "busy"))
+    waiting = owed(detail.shown.plan)
+    if request.query_params.get("all") != "1":
+        waiting = [item for item in waiting if str(item.number) == request.query_params.get("number")]
+    if not waiting:
+        return see_other(plan_path(detail, "not-owed" if owed(detail.shown.plan) else "nothing-left"))
+    return _page(request, known, detail, waiting)
+
+
+def _page(request: Request, known: Known, detail: PlanDetail, items: list[Installment]) -> Response:
+    shown = detail.shown
+    cents = sum(item.total for item in items)
+    total = amount(shown, cents)
+    which = "This payment" if len(items) == 1 else "These payments"
+    lead = f"{which} of your order at {shown.merchant}, charged to your card now."
+    context = {
+        **common(request, known.visit.secret, f"Pay {total}", lead, known),
+        "address": plan_path(detail),
+        "rows": [
+            {
+                "number": item.number,
+                "day": day(item.due_on),
+                "amount": amount(shown, item.total),
+                "overdue": bool(item.failures),
+            }
+            for item in items
+        ],
+        "total_now": total,
+        "card": plan_card(shown),
+        "card_mark": _mark(detail),
+        "numbers": ",".join(str(item.number) for item in items),
+        "cents": cents,
+    }
+    return page(request, "account/pay.html", context)
+
+
+def _mark(detail: PlanDetail) -> str:
+    card = detail.shown.card
+    return f"{card.brand}-{card.last4}"
+
+
+@of_plan
+async def pay(request: Request, known: Known, detail: PlanDetail) -> Response:
+    """The button. What the page said must still be so: the payments, their sum, and the card."""
+    numbers, cents = known.form.get("numbers", ""), known.form.get("expected", "")
+    understood = _NUMBERS.fullmatch(numbers) and _CENTS.fullmatch(cents)
+    chosen = [int(number) for number in numbers.split(",")] if understood else []
+    if len(set(chosen)) != max(len(chosen), 1) or known.form.get("card") != _mark(detail):
+        return see_other(plan_path(detail, "changed"))
+    try:
+        await pay_early(service_of(request).context, detail, chosen, int(cents))
+    except Problem as said:
+        return see_other(plan_path(detail, key_of(said.notice)))
+    return see_other(plan_path(detail, "paid"))

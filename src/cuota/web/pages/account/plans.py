@@ -1,0 +1,164 @@
+"""What a consumer reads about their plans: the list, one plan, its agreement, a receipt."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.collection import owed
+from cuota.core.installment import COUNT, Installment, plan_state
+from cuota.core.refusal import Refused
+from cuota.db import accounts
+from cuota.db.accounts import PlanDetail, ShownPlan
+from cuota.web.api.order import guid
+from cuota.web.pages.account.view import (
+    STATES,
+    TOLD,
+    amount,
+    card_name,
+    card_of_list,
+    common,
+    day_there,
+    next_words,
+    overdue_words,
+    payments_of,
+    plan_card,
+    return_words,
+)
+from cuota.web.pages.account.visit import PATH, Known, missing, of_plan, plan_path
+from cuota.web.pages.render import Page, page
+from cuota.web.pages.view import plan_of
+from cuota.web.service import service_of
+
+A_PAGE = 20
+_LAST_PAGE = 10_000
+
+
+async def plan_list(request: Request, known: Known) -> Response:
+    """Plans with something left to pay first, 20 a page."""
+    context = service_of(request).context
+    asked = request.query_params.get("page", "1")
+    at = min(max(int(asked), 1), _LAST_PAGE) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 1
+    found = await accounts.plans_of(context.pool, known.consumer_id, A_PAGE + 1, (at - 1) * A_PAGE)
+    lead = "Every plan that you pay with this number." if found else None
+    now = context.now()
+    shown = {
+        **common(request, known.visit.secret, "Your plans", lead, known),
+        "plans": [card_of_list(each, now) for each in found[:A_PAGE]],
+        "older": f"{PATH}?page={at + 1}" if len(found) > A_PAGE else None,
+        "newer": (PATH if at == 2 else f"{PATH}?page={at - 1}") if at > 1 else None,
+        "home": PATH,
+    }
+    return page(request, "account/plans.html", shown)
+
+
+def _page_of(request: Request, known: Known, detail: PlanDetail, title: str, lead: str | None) -> Page:
+    """What every page about one plan is given."""
+    return {
+        **common(request, known.visit.secret, title, lead, known),
+        "address": plan_path(detail),
+        "merchant_name": detail.shown.merchant,
+        "reference": detail.shown.reference,
+    }
+
+
+@of_plan
+async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
+    """One plan: what comes next, each payment, money that went back."""
+    shown, brand = detail.shown, service_of(request).settings.brand_name
+    state = plan_state(shown.plan)
+    context: Page = {
+        **_page_of(request, known, detail, shown.merchant, None),
+        "home": PATH,
+        "agreed": day_there(shown.agreed_at, shown.zone, year=True),
+        "state": state,
+        "state_word": STATES[state],
+        "plan": plan_of(shown.plan, shown.order.currency, finance=False, today=False),
+        "payments": payments_of(detail),
+        "returns": [return_words(detail, back, brand) for back in detail.returns],
+        "now": _now(request, detail),
+    }
+    context["notice"], context["notice_tone"] = TOLD.get(
+        request.query_params.get("said", ""), (None, "error")
+    )
+    return page(request, "account/plan.html", context)
+
+
+def _now(request: Request, detail: PlanDetail) -> Page:
+    """The part that says what comes next, and what can be done about it."""
+    shown, now = detail.shown, service_of(request).context.now()
+    waiting = owed(shown.plan)
+    late = [item for item in waiting if item.failures]
+    if shown.order.charging is not None:
+        text = (
+            "Your bank is asked for a payment. Nothing is charged twice; this page shows it once it is done."
+        )
+        return {"title": "A payment is being made right now", "texts": [text], "busy": True}
+    if not waiting:
+        return {"title": "Nothing left to pay", "texts": [next_words(shown, now)], "busy": False, "pay": None}
+    texts = [overdue_words(shown, item, now) for item in late] or [f"{next_words(shown, now)}."]
+    first = waiting[0]
+    rest = amount(shown, sum(item.total for item in waiting)) if len(waiting) > 1 else None
+    return {
+        "title": "Overdue" if late else "Next payment",
+        "texts": texts,
+        "busy": False,
+        "pay": _pay_words(shown, first),
+        "number": first.number,
+        "rest": f"Pay all that is left, {rest}" if rest else None,
+        "another_card": any(item.charge_at is None for item in late),
+        "card": plan_card(shown),
+    }
+
+
+def _pay_words(shown: ShownPlan, item: Installment) -> str:
+    cents = amount(shown, item.total)
+    if not item.failures:
+        return f"Pay {cents} early"
+    return f"Try {plan_card(shown)} once more" if item.charge_at is None else f"Pay the overdue {cents}"
+
+
+@of_plan
+async def agreement(request: Request, known: Known, detail: PlanDetail) -> Response:
+    """The words and numbers as they were accepted."""
+    lead = f"You accepted this on {day_there(detail.shown.agreed_at, detail.shown.zone, year=True)}."
+    context = {
+        **_page_of(request, known, detail, "Payment agreement", lead),
+        "paragraphs": detail.agreement.split("\n\n"),
+        "hash": detail.agreement_hash,
+    }
+    return page(request, "account/agreement.html", context)
+
+
+@of_plan
+async def receipt(request: Request, known: Known, detail: PlanDetail) -> Response:
+    """One payment that a card made, to print."""
+    try:
+        charge_id = guid(request.path_params["charge_id"])
+    except Refused:
+        return missing(request)
+    paid = next((each for each in detail.receipts if each.charge_id == charge_id), None)
+    if paid is None:
+        return missing(request)
+    shown = detail.shown
+    local = paid.paid_at.astimezone(ZoneInfo(shown.zone))
+    returned = shown.plan[paid.installment - 1].returned
+    rows = [
+        ("Paid on", f"{day_there(paid.paid_at, shown.zone, year=True)}, {local:%I:%M %p %Z}".replace(", 0", ", ")),
+        ("Payment", f"{paid.installment} of {COUNT}"),
+        ("For your order at", shown.merchant),
+        ("Order", shown.reference),
+        ("Card", card_name(paid.card_brand, paid.card_last4)),
+        ("Paid to", service_of(request).settings.brand_name),
+        ("Receipt number", str(paid.charge_id)),
+    ]  # fmt: skip
+    context = {
+        **_page_of(request, known, detail, "Receipt", None),
+        "amount": amount(shown, paid.amount),
+        "rows": rows,
+        "returned": amount(shown, returned) if returned else None,
+        "kept": amount(shown, paid.amount - returned),
+    }
+    return page(request, "account/receipt.html", context)

@@ -1,0 +1,165 @@
+"""What the templates of the consumer's own page are given: texts ready to read, days as they are where they live."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from starlette.requests import Request
+
+from cuota.core import money
+from cuota.core.agreement import day
+from cuota.core.collection import owed
+from cuota.core.installment import Installment, plan_state
+from cuota.db.accounts import PlanDetail, Return, ShownPlan
+from cuota.flows import manage_plan
+from cuota.web.pages.account.visit import PATH, Known, plan_path
+from cuota.web.pages.render import Page
+from cuota.web.pages.session import csrf_of
+from cuota.web.pages.view import plan_of
+from cuota.web.service import service_of
+
+_BRANDS = {"visa": "Visa", "mastercard": "Mastercard", "amex": "American Express", "discover": "Discover"}
+STATES = {"active": "Active", "overdue": "Overdue", "completed": "Completed", "cancelled": "Cancelled"}
+
+# What happened just before, in fixed words and with its tone: the address carries only which.
+TOLD = {
+    "paid": ("Your payment went through. Thank you.", "done"),
+    "busy": (manage_plan.BUSY, "calm"),
+    "not-owed": (manage_plan.NOT_OWED, "calm"),
+    "paid-before": (manage_plan.PAID_BEFORE, "done"),
+    "nothing-left": ("Nothing is left to pay here.", "calm"),
+    "changed": (manage_plan.CHANGED, "error"),
+    "declined": (manage_plan.DECLINED, "error"),
+    "partly": (manage_plan.PARTLY, "error"),
+    "card": ("Your new card pays from now on.", "done"),
+    "card-paid": ("Your new card pays from now on. What was overdue is paid.", "done"),
+    "card-busy": ("Your new card pays from now on. It is being asked for what is overdue right now.", "calm"),
+    "card-declined": (
+        "Your new card is saved, but its bank declined the overdue payment. Pay it later, or give another card.",
+        "error",
+    ),
+}
+
+
+def key_of(notice: str | None) -> str:
+    """The word by which an address says one of the texts above."""
+    return next((key for key, (text, _) in TOLD.items() if text == notice), "changed")
+
+
+def common(
+    request: Request, secret: str, title: str, lead: str | None, known: Known | None = None
+) -> dict[str, object]:
+    """What every page here is given. `known` adds who is signed in, and the way out."""
+    return {
+        "page": {"title": title, "lead": lead, "step": None, "steps": 0},
+        "sandbox": service_of(request).settings.sandbox,
+        "form": {"action": PATH, "csrf": csrf_of(request, secret)},
+        "errors": {},
+        "notice": None,
+        "notice_tone": "error",
+        "values": {},
+        "signed_in": (known.visit.session.phone or "")[-2:] if known else None,
+    }
+
+
+def card_name(brand: str, last4: str) -> str:
+    """`Visa ending 4242`."""
+    return f"{_BRANDS.get(brand, 'Card')} ending {last4}"
+
+
+def plan_card(shown: ShownPlan) -> str:
+    """The card that pays next."""
+    return card_name(shown.card.brand, shown.card.last4)
+
+
+def amount(shown: ShownPlan, cents: int) -> str:
+    """In the order's currency."""
+    return money.shown(cents, shown.order.currency)
+
+
+def when(at: datetime, zone: str) -> str:
+    """`Sat 5 Dec at 6:00 AM PST`."""
+    local = at.astimezone(ZoneInfo(zone))
+    return f"{day(local.date())} at {local:%I:%M %p %Z}".replace(" at 0", " at ")
+
+
+def day_there(at: datetime, zone: str, *, year: bool = False) -> str:
+    """The calendar day where the consumer lives."""
+    return day(at.astimezone(ZoneInfo(zone)).date(), year=year)
+
+
+def next_words(shown: ShownPlan, now: datetime) -> str:
+    """What comes next, in one line."""
+    waiting = owed(shown.plan)
+    if shown.order.charging is not None:
+        return "A payment is being made right now."
+    if not waiting:
+        done = plan_state(shown.plan) == "completed"
+        return (
+            "You have paid everything." if done else "Nothing to pay: all of it was cancelled or sent back."
+        )
+    item, card = waiting[0], plan_card(shown)
+    if item.failures:
+        return overdue_words(shown, item, now)
+    today = now.astimezone(ZoneInfo(shown.zone)).date()
+    on = "today" if item.due_on <= today else f"on {day(item.due_on)}"
+    return f"{amount(shown, item.total)} {on}, {card}"
+
+
+def overdue_words(shown: ShownPlan, item: Installment, now: datetime) -> str:
+    """What went wrong with a payment, and what happens by itself."""
+    was = f"{amount(shown, item.total)} was due on {day(item.due_on)}."
+    if item.charge_at is None:
+        return f"{was} {plan_card(shown)} cannot pay it and is not tried again: another card is needed."
+    if item.charge_at <= now:
+        return f"{was} {plan_card(shown)} is tried again in a few minutes."
+    return f"{was} {plan_card(shown)} is tried again on {when(item.charge_at, shown.zone)}."
+
+
+def card_of_list(shown: ShownPlan, now: datetime) -> Page:
+    """A plan as one card of the list."""
+    order = shown.order
+    state = plan_state(shown.plan)
+    return {
+        "id": f"plan-{order.order_id}",
+        "address": f"{PATH}/plans/{order.merchant_id}/{order.order_id}",
+        "merchant": shown.merchant,
+        "reference": shown.reference,
+        "agreed": day_there(shown.agreed_at, shown.zone, year=True),
+        "state": state,
+        "state_word": STATES[state],
+        "next": next_words(shown, now),
+        "plan": plan_of(shown.plan, order.currency, finance=False, today=False),
+    }
+
+
+def payments_of(detail: PlanDetail) -> list[Page]:
+    """The rows of the payments table."""
+    shown = detail.shown
+    receipts = {receipt.charge_id: receipt for receipt in detail.receipts}
+    rows: list[Page] = []
+    for item in shown.plan:
+        receipt = receipts.get(item.charge_id) if item.charge_id else None
+        row: Page = {
+            "number": item.number,
+            "day": day_there(receipt.paid_at, shown.zone) if receipt else day(item.due_on),
+            "amount": amount(shown, item.total + item.returned),
+            "state": item.state,
+            "word": item.state.capitalize(),
+            "returned": f"{amount(shown, item.returned)} sent back" if item.returned else None,
+            "receipt": f"{plan_path(detail)}/receipts/{receipt.charge_id}" if receipt else None,
+        }
+        rows.append(row)
+    return rows
+
+
+def return_words(detail: PlanDetail, back: Return, brand: str) -> str:
+    """Money that a card gets back."""
+    shown = detail.shown
+    card, sum_, asked = card_name(back.card_brand, back.card_last4), amount(shown, back.amount), back.asked_at
+    if back.state == "succeeded":
+        return f"{sum_} went back to {card}. Your bank may take a few days to show it."
+    if back.state == "failed":
+        return f"{sum_} could not be sent back to {card}: its bank refused. Ask {shown.merchant} or {brand} for it."
+    return f"{sum_} is on its way back to {card}, since {day_there(asked, shown.zone)}."

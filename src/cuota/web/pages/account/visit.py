@@ -1,0 +1,115 @@
+"""One browser on the consumer's own page: its cookie, and that its number is proved before anything is shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import wraps
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.refusal import Refused
+from cuota.db.accounts import PlanDetail
+from cuota.flows.enter_account import SESSION_LIFE, Visit, load_account
+from cuota.flows.manage_plan import find_plan
+from cuota.web.api.order import guid
+from cuota.web.pages.render import trouble
+from cuota.web.pages.session import Stop, form_of, keep_secret, kept_secret, see_other
+from cuota.web.service import service_of
+
+PATH = "/account"
+PLACE = "account page"
+_COOKIE = "account"
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+_SECONDS = int(SESSION_LIFE.total_seconds())
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A browser that proved its number, and the form that it sent, if it did."""
+
+    visit: Visit
+    consumer_id: UUID
+    form: dict[str, str]
+
+
+Handler = Callable[[Request, Known], Awaitable[Response]]
+PlanHandler = Callable[[Request, Known, PlanDetail], Awaitable[Response]]
+
+
+def secret_of(request: Request) -> str | None:
+    """The secret that this browser holds; None for what can be none of ours."""
+    secret = kept_secret(request, _COOKIE)
+    return secret if secret and _SECRET.fullmatch(secret) else None
+
+
+def set_secret(request: Request, response: Response, secret: str) -> None:
+    """Hand the browser its secret, for as long as a session lives."""
+    keep_secret(request, response, _COOKIE, secret, _SECONDS)
+
+
+def drop_secret(request: Request, response: Response) -> None:
+    """The browser forgets its secret."""
+    keep_secret(request, response, _COOKIE, "", 0)
+
+
+async def visit_of(request: Request) -> Visit | None:
+    """Where this browser stands; None before it gave a number, and after its session's end."""
+    secret = secret_of(request)
+    return await load_account(service_of(request).context, secret) if secret else None
+
+
+def signed_out() -> Response:
+    """To the first page, which says why."""
+    return see_other(f"{PATH}?said=ended")
+
+
+def missing(request: Request) -> Response:
+    """One page for a malformed address, another consumer's plan, and one that nobody has."""
+    return trouble(request, 404, {})
+
+
+def proved(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """A page for whoever proved a number; a form must be this browser's own."""
+
+    @wraps(handler)
+    async def run(request: Request) -> Response:
+        visit = await visit_of(request)
+        if visit is None or visit.consumer_id is None:
+            return signed_out()
+        try:
+            form = await form_of(request, visit.secret, PLACE) if request.method == "POST" else {}
+        except Stop as stop:
+            return stop.response
+        return await handler(request, Known(visit, visit.consumer_id, form))
+
+    return run
+
+
+def of_plan(handler: PlanHandler) -> Callable[[Request], Awaitable[Response]]:
+    """A page about one plan of theirs."""
+
+    @proved
+    @wraps(handler)
+    async def run(request: Request, known: Known) -> Response:
+        try:
+            ids = guid(request.path_params["merchant_id"]), guid(request.path_params["order_id"])
+        except Refused:
+            return missing(request)
+        detail = await find_plan(service_of(request).context, known.consumer_id, *ids)
+        if detail is None:
+            return missing(request)
+        request.scope["merchant_id"] = ids[0]
+        return await handler(request, known, detail)
+
+    return run
+
+
+def plan_path(detail: PlanDetail, said: str = "") -> str:
+    """Where a plan's page is, saying what happened just before."""
+    order = detail.shown.order
+    path = f"{PATH}/plans/{order.merchant_id}/{order.order_id}"
+    return f"{path}?said={said}" if said else path
