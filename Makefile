@@ -1,6 +1,6 @@
 # `make` lists what there is. Every target sets up what it needs, into .venv, from the locked files.
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench screenshots lock browser clean
+.PHONY: help run test check fix bench screenshots lock browser php clean
 SHELL := /bin/bash
 
 PYTHON ?= python3
@@ -15,7 +15,7 @@ help: ## list the targets
 run: .venv/run ## start the sandbox with a demo merchant and its shop; Ctrl-C ends it
 	@$(BIN)/cuota demo $(ARGS)
 
-test: .venv/dev browser ## every test, against a real PostgreSQL and a real browser
+test: .venv/dev browser php ## every test, against a real PostgreSQL and a real browser
 	$(BIN)/pytest $(ARGS)
 
 check: .venv/dev ## lint, formatting, types, imports
@@ -68,3 +68,11 @@ browser:
 		echo "The tests need Chromium: apt-get install chromium, or set CHROMIUM to its path."; exit 1; fi; \
 	echo "Installing Chromium (once)..."; export DEBIAN_FRONTEND=noninteractive; \
 	$$S apt-get -qq update && $$S apt-get -qq install -y --no-install-recommends chromium fonts-liberation >/dev/null
+
+# The tests run the receivers of docs/receivers; the one in PHP needs its interpreter.
+php:
+	@if command -v php >/dev/null; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ]; then S=; elif sudo -n true 2>/dev/null; then S="sudo -n"; else \
+		echo "The tests need PHP: apt-get install php-cli."; exit 1; fi; \
+	echo "Installing PHP (once)..."; export DEBIAN_FRONTEND=noninteractive; \
+	$$S apt-get -qq update && $$S apt-get -qq install -y --no-install-recommends php-cli >/dev/null

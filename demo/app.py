@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from . import backoffice, storefront
+from . import backoffice, storefront, webhooks
 from .payments import Payments
 from .settings import Settings
 from .store import Store
@@ -44,6 +44,7 @@ def make_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = No
         routes=[
             *storefront.routes,
             *backoffice.routes,
+            *webhooks.routes,
             Route("/health", _health),
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],

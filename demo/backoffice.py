@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from . import words
-from .checkout import refresh
+from .checkout import as_told, refresh
 from .money import from_form, show
 from .payments import PaymentError
 from .records import changes
@@ -32,7 +32,7 @@ async def list_orders(request: Request) -> Response:
 
 
 async def show_order(request: Request) -> Response:
-    """Show one order as the provider's record says it is now."""
+    """Show one order as its webhooks told it; `?ask=1` asks the provider all the same."""
     return await _order_page(request, _order(request))
 
 
@@ -90,14 +90,17 @@ async def _preview(request: Request, order: Order, wanted: Operation) -> Respons
 
 async def _order_page(request: Request, order: Order, **preview: Any) -> Response:
     shop = shop_of(request)
+    told = None if request.query_params.get("ask") else as_told(shop, order)
     try:
-        payment, unreachable = await refresh(shop, order), False
+        payment, unreachable = told or await refresh(shop, order), False
     except PaymentError:
         payment, unreachable = None, True
     context = {
         "order": shop.store.order(order.number),
         "payment": payment,
         "unreachable": unreachable,
+        "by_webhook": told is not None,
+        "told": shop.store.told(order.provider_order_id or "-"),
         "pending": shop.store.pending(order.number),
         "references": {kind: str(uuid.uuid4()) for kind in DONE},
         "done": DONE,

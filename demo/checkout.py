@@ -6,7 +6,7 @@ from .catalog import Basket
 from .money import to_json
 from .records import JsonObject, Payment
 from .settings import Settings
-from .store import Order
+from .store import FINAL, Order
 from .web import Shop
 
 
@@ -25,6 +25,8 @@ async def begin(shop: Shop, session: str, key: str, basket: Basket) -> str:
 
 def order_body(settings: Settings, order: Order) -> JsonObject:
     """Describe the order as `POST /order` takes it. Amounts are decimal strings."""
+    # Without the secrets to verify it with, what is told would be worth nothing: then the shop only asks.
+    told_at = {} if settings.webhook_url is None else {"statusCallbackUrl": settings.webhook_url}
     return {
         "amount": to_json(order.amount),
         "shippingAmount": to_json(order.shipping),
@@ -37,6 +39,7 @@ def order_body(settings: Settings, order: Order) -> JsonObject:
         "merchant": {
             "redirectConfirmUrl": f"{settings.public_url}/confirm?order={order.number}",
             "redirectCancelUrl": f"{settings.public_url}/cancel?order={order.number}",
+            **told_at,
         },
     }
 
@@ -49,10 +52,29 @@ async def refresh(shop: Shop, order: Order) -> Payment | None:
     if order.provider_order_id is None:
         return None
     payment = await shop.payments.read_order(order.provider_order_id)
+    learn(shop, order, payment)
+    return payment
+
+
+def learn(shop: Shop, order: Order, payment: Payment) -> None:
+    """Store how an order stands, whether the provider was asked or told it by itself."""
     first_told = shop.store.settle(order.number, payment.status)
     if first_told and payment.status == "Approved":
         shop.store.clear_basket(order.session)
     for movement in payment.movements:
         # An operation whose answer was lost, but which the record lists, was done.
         shop.store.finish(movement.reference, "done")
-    return payment
+
+
+def as_told(shop: Shop, order: Order) -> Payment | None:
+    """How an order stands by the webhooks that came; None where the provider knows more, and must be asked.
+
+    It does while an order is undecided, and while the shop has moved money of which no webhook has told yet.
+    """
+    record = None if order.provider_order_id is None else shop.store.newest_record(order.provider_order_id)
+    if record is None:
+        return None
+    payment = Payment.read(record)
+    listed = {movement.reference for movement in payment.movements}
+    known = payment.status in FINAL and listed.issuperset(shop.store.asked_for(order.number))
+    return payment if known else None

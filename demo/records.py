@@ -90,6 +90,32 @@ class Payment:
 
 
 @dataclass(frozen=True)
+class Told:
+    """An event that a webhook brought. A test tells of no order: its order id is empty."""
+
+    event_id: str
+    order_id: str
+    sequence: int
+    type: str
+    amount: int
+    message: str
+    happened: str
+
+    @classmethod
+    def read(cls, event: JsonObject) -> Self:
+        """Read a webhook's body, once it is verified."""
+        return cls(
+            event_id=str(event["id"]),
+            order_id=str(event["orderId"] or ""),
+            sequence=int(event["sequence"] or 0),
+            type=str(event["type"]),
+            amount=from_json(event["amount"]),
+            message=str(event["message"] or ""),
+            happened=str(event["timestamp"]),
+        )
+
+
+@dataclass(frozen=True)
 class Created:
     """A new order: where its consumer pays."""
 

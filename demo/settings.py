@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +13,14 @@ from urllib.parse import urlsplit
 
 class SettingsError(Exception):
     """A setting is missing or unusable; the text names it and says what it should be."""
+
+
+@dataclass(frozen=True)
+class WebhookKeys:
+    """What webhooks are verified with: the bytes of the webhook secret and of the signing secret."""
+
+    webhook: bytes = field(repr=False)
+    signing: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,7 @@ class Settings:
     audience: str
     public_url: str
     data: Path
+    webhook_keys: WebhookKeys | None
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
@@ -37,6 +48,7 @@ class Settings:
             audience=_text(environ, "SHOP_AUDIENCE"),
             public_url=_address(environ, "SHOP_PUBLIC_URL", "http://127.0.0.1:8001"),
             data=Path(environ.get("SHOP_DATA") or ".data/shop"),
+            webhook_keys=_webhook_keys(environ),
         )
 
     @property
@@ -44,6 +56,11 @@ class Settings:
         """Scheme, host and port of the provider, as a content security policy names them."""
         parts = urlsplit(self.api_url)
         return f"{parts.scheme}://{parts.netloc}"
+
+    @property
+    def webhook_url(self) -> str | None:
+        """Where the provider tells what happens; None where the shop could not verify it."""
+        return None if self.webhook_keys is None else f"{self.public_url}/webhooks"
 
     @property
     def https(self) -> bool:
@@ -56,6 +73,22 @@ def _text(environ: Mapping[str, str], name: str) -> str:
     if not value:
         raise SettingsError(f"{name} is missing: set it to the value that the payment provider issued.")
     return value
+
+
+def _webhook_keys(environ: Mapping[str, str]) -> WebhookKeys | None:
+    """Both or none: without them the shop is told nothing, and asks."""
+    webhook, signing = (
+        environ.get(name, "").strip() for name in ("SHOP_WEBHOOK_SECRET", "SHOP_SIGNING_SECRET")
+    )
+    if not webhook and not signing:
+        return None
+    try:
+        key = base64.b64decode(webhook.removeprefix("whsec_"), validate=True)
+    except binascii.Error:
+        key = b""
+    if not key:
+        raise SettingsError("SHOP_WEBHOOK_SECRET should be the merchant's webhook secret, whsec_ and base64.")
+    return WebhookKeys(key, _text(environ, "SHOP_SIGNING_SECRET").encode())
 
 
 def _address(environ: Mapping[str, str], name: str, default: str | None) -> str:

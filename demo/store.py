@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 from .catalog import Basket, Line, basket_of
+from .records import JsonObject, Told
 
 FINAL = {"Approved", "Declined", "Abandoned"}
 _SCHEMA = """
@@ -26,6 +28,10 @@ CREATE TABLE IF NOT EXISTS orders (
 CREATE TABLE IF NOT EXISTS operations (
     reference TEXT PRIMARY KEY, number INTEGER NOT NULL, kind TEXT NOT NULL, amount INTEGER NOT NULL,
     state TEXT NOT NULL DEFAULT 'pending', created TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS told (
+    event_id TEXT PRIMARY KEY, order_id TEXT NOT NULL, sequence INTEGER NOT NULL, type TEXT NOT NULL,
+    amount INTEGER NOT NULL, message TEXT NOT NULL, happened TEXT NOT NULL, came TEXT NOT NULL, body TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS told_of_order ON told (order_id, sequence);
 """
 
 
@@ -135,16 +141,21 @@ class Store:
 
     def created(self, number: int, provider_order_id: str, redirect_url: str) -> None:
         """Remember what the provider calls the order; every later call needs it."""
+        # A webhook may have been faster than the answer that brings the id: then its word counts.
+        record = self.newest_record(provider_order_id)
+        status = "Created" if record is None else record["orderStatus"]
         self._db.execute(
-            "UPDATE orders SET status = 'Created', provider_order_id = ?, redirect_url = ?"
+            "UPDATE orders SET status = ?, provider_order_id = ?, redirect_url = ?"
             " WHERE number = ? AND status = 'New'",
-            (provider_order_id, redirect_url, number),
+            (status, provider_order_id, redirect_url, number),
         )
 
     def settle(self, number: int, status: str) -> bool:
-        """Store the status that the provider told; True the first time that it is final."""
+        """Store the status that the provider told; True the first time that it is final. What is final stays."""
         changed = self._db.execute(
-            "UPDATE orders SET status = ? WHERE number = ? AND status <> ?", (status, number, status)
+            "UPDATE orders SET status = ? WHERE number = ? AND status <> ?"
+            " AND status NOT IN ('Approved', 'Declined', 'Abandoned')",
+            (status, number, status),
         )
         return changed.rowcount == 1 and status in FINAL
 
@@ -153,6 +164,11 @@ class Store:
         if number > 999_999_999:  # SQLite takes no integer past 64 bits
             return None
         row = self._db.execute("SELECT * FROM orders WHERE number = ?", (number,)).fetchone()
+        return None if row is None else _order(row)
+
+    def order_at_provider(self, order_id: str) -> Order | None:
+        """Find the order that the provider calls so."""
+        row = self._db.execute("SELECT * FROM orders WHERE provider_order_id = ?", (order_id,)).fetchone()
         return None if row is None else _order(row)
 
     def orders(self) -> list[Order]:
@@ -185,6 +201,41 @@ class Store:
             "SELECT * FROM operations WHERE number = ? AND state = 'pending' ORDER BY created", (number,)
         )
         return [Operation(**row) for row in found]
+
+    def asked_for(self, number: int) -> set[str]:
+        """List the references of an order under which money was moved, or may have been."""
+        found = self._db.execute(
+            "SELECT reference FROM operations WHERE number = ? AND state <> 'refused'", (number,)
+        )
+        return {row["reference"] for row in found}
+
+    def keep_told(self, told: Told, body: str) -> bool:
+        """Keep what a webhook told, durably; False where it came before."""
+        kept = self._db.execute(
+            "INSERT INTO told (event_id, order_id, sequence, type, amount, message, happened, came, body)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (event_id) DO NOTHING",
+            (*astuple(told), _now(), body),
+        )
+        return kept.rowcount == 1
+
+    def told(self, order_id: str) -> list[Told]:
+        """List what was told of an order, newest first."""
+        found = self._db.execute(
+            "SELECT event_id, order_id, sequence, type, amount, message, happened FROM told"
+            " WHERE order_id = ? ORDER BY sequence DESC",
+            (order_id,),
+        )
+        return [Told(**row) for row in found]
+
+    def newest_record(self, order_id: str) -> JsonObject | None:
+        """Read the order's record out of the newest that was told of it, whatever came last."""
+        row = self._db.execute(
+            "SELECT body FROM told WHERE order_id = ? ORDER BY sequence DESC LIMIT 1", (order_id,)
+        ).fetchone()
+        record: JsonObject | None = None
+        if row is not None:
+            record = json.loads(row["body"], parse_float=Decimal)["order"]
+        return record
 
 
 def _order(row: sqlite3.Row) -> Order:

@@ -68,10 +68,10 @@ async def check_out(request: Request) -> Response:
 
 
 async def outcome(request: Request) -> Response:
-    """Show how the checkout ended. Both return addresses lead here: only the provider's record counts."""
+    """Show how the checkout ended. Both return addresses lead here: only the provider's word counts."""
     shop, order = shop_of(request), _returned_order(request)
     try:
-        payment = await checkout.refresh(shop, order)
+        payment = checkout.as_told(shop, order) or await checkout.refresh(shop, order)
     except PaymentError:
         return page(request, "outcome.html", status=503, order=order, status_word="Unknown")
     return page(request, "outcome.html", order=order, status_word=payment.status if payment else "Created")

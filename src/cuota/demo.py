@@ -14,7 +14,12 @@ from pathlib import Path
 import httpx
 
 from cuota import config, runtime
+from cuota.core.merchant import Merchant
 from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, TEST_CARDS
+from cuota.db import endpoints
+from cuota.db.events import OWN_ADDRESS
+from cuota.flows.context import Context
+from cuota.flows.deliver_webhooks import live_secrets
 from cuota.flows.manage_merchants import BadMerchant, Terms, create_merchant, find_merchant, rotate_secret
 from cuota.serve import CannotServe, bind, serve
 
@@ -32,17 +37,36 @@ async def _credentials(settings: config.Settings) -> dict[str, str]:
             except BadMerchant:
                 terms = Terms(name=NAME, maximum=100_000, defer_funds_capture=True)
                 new = await create_merchant(context, terms)
-                kept = {"merchantId": str(new.merchant.merchant_id), "clientId": new.client_id}
-                return _keep(
-                    path, {**kept, "clientSecret": new.client_secret, "signingSecret": new.signing_secret}
-                )
-            if path.exists():
-                kept = json.loads(path.read_text())
-                if kept.get("merchantId") == str(merchant.merchant_id):
-                    return dict(kept)
-            (client_id, secret), *_ = await rotate_secret(context, NAME, timedelta(hours=24))
-            known = {"merchantId": str(merchant.merchant_id), "clientId": client_id, "clientSecret": secret}
-            return _keep(path, known)
+                merchant, client = new.merchant, (new.client_id, new.client_secret)
+            else:
+                client = await _client(context, merchant, path)
+            known = {
+                "merchantId": str(merchant.merchant_id),
+                "clientId": client[0],
+                "clientSecret": client[1],
+            }
+            return _keep(path, {**known, **await _webhook_keys(context, merchant)})
+
+
+async def _client(context: Context, merchant: Merchant, path: Path) -> tuple[str, str]:
+    """As it was kept; where it was not, a new secret."""
+    kept = _kept(path)
+    if kept.get("merchantId") == str(merchant.merchant_id):
+        return kept["clientId"], kept["clientSecret"]
+    first, *_ = await rotate_secret(context, NAME, timedelta(hours=24))
+    return first
+
+
+async def _webhook_keys(context: Context, merchant: Merchant) -> dict[str, str]:
+    """What webhooks are signed with. Read anew at each start: an earlier release did not keep it beside the data."""
+    held = await endpoints.secrets_of(context.pool, merchant.merchant_id)
+    (webhook,) = live_secrets(context, merchant.merchant_id, OWN_ADDRESS, held)
+    signing = context.vault.decrypt(held.signing_secret, f"signing-secret:{merchant.merchant_id}")
+    return {"signingSecret": signing, "webhookSecret": webhook}
+
+
+def _kept(path: Path) -> dict[str, str]:
+    return dict(json.loads(path.read_text())) if path.exists() else {}
 
 
 def _keep(path: Path, kept: dict[str, str]) -> dict[str, str]:
@@ -70,6 +94,8 @@ def demo(host: str, port: int, shop_port: int, workers: int) -> int:
             "SHOP_CLIENT_ID": kept["clientId"],
             "SHOP_CLIENT_SECRET": kept["clientSecret"],
             "SHOP_AUDIENCE": settings.audience,
+            "SHOP_WEBHOOK_SECRET": kept["webhookSecret"],
+            "SHOP_SIGNING_SECRET": kept["signingSecret"],
             "SHOP_PUBLIC_URL": shop_url,
             "SHOP_DATA": str(settings.data_dir / "demo-shop"),
         }
@@ -116,7 +142,7 @@ def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str) -> 
   Cuota is running: a sandbox, no real money moves.
 
   The shop         {shop_url}     buy something, pay in four
-  Its back office  {shop_url}/orders     capture, void, refund
+  Its back office  {shop_url}/orders     capture, void, refund, what webhooks told
   The API          {url}     described at {url}/docs
 
   Merchant         {NAME}, id {kept["merchantId"]}

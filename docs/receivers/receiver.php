@@ -1,0 +1,81 @@
+<?php
+// Receives Cuota's webhooks: PHP 8.1 or later, nothing to install. Serve it as index.php, or try it with PHP's own server:
+// WEBHOOK_SECRET=whsec_... SIGNING_SECRET=signing_... INBOX=inbox php -S 127.0.0.1:8400 receiver.php
+declare(strict_types=1);
+
+const TOLERANCE = 300; // seconds
+const MOST_BYTES = 1024 * 1024;
+$webhookKey = base64_decode(preg_replace('/^whsec_/', '', (string) getenv('WEBHOOK_SECRET')), true);
+$signingKey = (string) getenv('SIGNING_SECRET');
+$inbox = getenv('INBOX') ?: __DIR__ . '/inbox'; // where the web server does not serve from
+if (!$webhookKey || $signingKey === '') {
+    error_log('An empty secret proves nothing.');
+    http_response_code(500);
+    exit;
+}
+
+// Whether both signatures fit these very bytes, and the timestamp is less than five minutes off.
+function genuine(string $body, string $webhookKey, string $signingKey): bool
+{
+    $name = $_SERVER['HTTP_WEBHOOK_ID'] ?? '';
+    $sentAt = $_SERVER['HTTP_WEBHOOK_TIMESTAMP'] ?? '';
+    if (!preg_match('/^\w{1,100}$/D', $name) || !preg_match('/^[0-9]{1,12}$/D', $sentAt)) {
+        return false;
+    }
+    if (abs(time() - (int) $sentAt) > TOLERANCE) {
+        return false;
+    }
+    $wanted = 'v1,' . sign($webhookKey, "$name.$sentAt.$body");
+    // Two stand here while a secret rotates: one must fit. All are compared, each in constant time.
+    $fits = false;
+    foreach (explode(' ', $_SERVER['HTTP_WEBHOOK_SIGNATURE'] ?? '') as $given) {
+        $fits = hash_equals($wanted, $given) || $fits;
+    }
+    return $fits && hash_equals(sign($signingKey, $body), $_SERVER['HTTP_X_PAY_SIGNATURE'] ?? '');
+}
+
+function sign(string $key, string $message): string
+{
+    return base64_encode(hash_hmac('sha256', $message, $key, true));
+}
+
+// Puts it into the inbox, on the disk, under its id; false where it came before.
+function keep(string $inbox, string $name, string $body): bool
+{
+    $kept = "$inbox/$name.json";
+    $new = "$inbox/.new-" . bin2hex(random_bytes(16));
+    try {
+        $file = fopen($new, 'x');
+        if (!$file || fwrite($file, $body) !== strlen($body) || !fsync($file)) {
+            throw new RuntimeException('The inbox cannot be written to.');
+        }
+        if (@link($new, $kept)) {
+            return true;
+        }
+        if (is_file($kept)) {
+            return false;
+        }
+        throw new RuntimeException('The inbox cannot be written to.');
+    } finally {
+        @unlink($new);
+    }
+}
+
+// 204 for what is kept or was kept before, 401 for what does not prove where it comes from. The work is done later,
+// from the inbox. Whatever goes wrong answers 500: it is not kept, and is sent again.
+http_response_code(500);
+if (!is_dir($inbox)) {
+    mkdir($inbox, 0700, true);
+}
+$body = file_get_contents('php://input', length: MOST_BYTES + 1);
+if (strlen($body) > MOST_BYTES) {
+    http_response_code(413);
+} elseif (!genuine($body, $webhookKey, $signingKey)) {
+    http_response_code(401);
+} else {
+    if (keep($inbox, $_SERVER['HTTP_WEBHOOK_ID'], $body)) {
+        $event = json_decode($body, true);
+        error_log("$event[type] $event[id]");
+    }
+    http_response_code(204);
+}

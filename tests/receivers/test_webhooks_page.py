@@ -1,0 +1,88 @@
+"""docs/webhooks.md says what is: its receivers, its example, its tables."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from receiver_programs import DOCS, send_out
+
+from cuota.core.delivery import TIMETABLE
+from cuota.core.signature import pay_signature, webhook_signature
+from makers import Merchant
+
+CONTRACT = Path(__file__).resolve().parents[2] / "src/cuota/web/openapi.yaml"
+PAGE = (DOCS / "webhooks.md").read_text()
+
+
+def block(language: str) -> str:
+    found = re.search(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    assert found is not None, language
+    return found[1]
+
+
+@pytest.mark.parametrize(("language", "name"), [("python", "py"), ("js", "mjs"), ("php", "php")])
+def test_the_page_shows_exactly_the_receivers_that_are_tested(language: str, name: str) -> None:
+    assert block(language) == (DOCS / f"receivers/receiver.{name}").read_text()
+
+
+def _raw_example() -> bytes:
+    """The example as it was sent: without the spaces and line breaks between its parts."""
+    parts = re.sub(r'("(?:[^"\\]|\\.)*")|\s+', lambda found: found[1] or "", block("json"))
+    return parts.encode()
+
+
+def test_the_example_s_signatures_fit_its_body_and_secrets() -> None:
+    headers = dict(line.split(": ", 1) for line in block("http").splitlines()[1:])
+    webhook, signing = (
+        re.search(rf"^{name}=(\S+)$", PAGE, re.MULTILINE)[1] for name in ("WEBHOOK_SECRET", "SIGNING_SECRET")
+    )
+    name, at = headers["webhook-id"], int(headers["webhook-timestamp"])
+    assert headers["webhook-signature"] == webhook_signature([webhook], name, at, _raw_example())
+    assert headers["X-Pay-Signature"] == pay_signature(signing, _raw_example())
+
+
+async def test_the_example_has_the_fields_that_are_sent_today_in_their_order(merchant: Merchant) -> None:
+    import json
+
+    order = await merchant.approved("119.96")
+    await merchant.move(order, "capture", "59.98")
+    await send_out(merchant)
+    sent = (await merchant.http.get("/events")).json()["events"][-1]
+    example = json.loads(_raw_example())
+    assert sent["type"] == example["type"]
+
+    def names(value: Any) -> Any:
+        return {key: names(each) for key, each in value.items()} if isinstance(value, dict) else None
+
+    sent["metadata"] = sent["order"]["metadata"] = example["metadata"]
+    assert list(sent) == list(example)
+    assert list(sent["order"]) == list(example["order"])
+    assert names(sent) == names(example)
+
+
+def test_every_type_of_event_has_its_row() -> None:
+    contract = yaml.safe_load(CONTRACT.read_text())
+    types = [*contract["components"]["schemas"]["EventType"]["enum"], "webhook.test"]
+    assert sorted(re.findall(r"^\| `([a-z]+\.[a-z]+)` \|", PAGE, re.MULTILINE)) == sorted(types)
+
+
+def _wait(text: str) -> timedelta:
+    """A wait as the page writes it."""
+    units = {"s": "seconds", "min": "minutes", "h": "hours", "day": "days", "days": "days"}
+    parts = re.findall(r"(\d+) (s|min|h|days?)\b", text)
+    return timedelta(**{units[unit]: int(number) for number, unit in parts})
+
+
+def test_the_timetable_is_the_one_that_is_kept() -> None:
+    rows = re.findall(r"^\| (\d+) \| ([^|]+) \| ([^|]+) \|$", PAGE, re.MULTILINE)
+    assert [int(row[0]) for row in rows] == list(range(1, len(TIMETABLE) + 1))
+    assert [_wait(row[1]).total_seconds() for row in rows] == list(TIMETABLE)
+    for (_, _, said), exact in zip(rows, accumulate(TIMETABLE), strict=True):
+        off = abs(_wait(said).total_seconds() - exact)
+        assert off <= (1800 if "day" in said else 60), said
