@@ -1,0 +1,160 @@
+"""A service whose worker can be killed at an exact step, a receiver that writes down what it gets, a clock to move."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+from served import ORDER, Service, token, until
+
+from cuota.db.embedded import open_embedded
+
+STRIKE = Path(__file__).with_name("strike")
+
+
+class StruckService(Service):
+    """`cuota serve` with the strike in it; harmless until it is armed."""
+
+    @property
+    def file(self) -> Path:
+        return self.data.parent / "strike"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**super().environment, "PYTHONPATH": str(STRIKE), "STRIKE_FILE": str(self.file)}
+
+    def arm(self, when: str, kind: str, what: str) -> None:
+        aside = self.file.with_suffix(".new")
+        aside.write_text(f"{when}\n{kind}\n{what}")
+        aside.rename(self.file)
+
+    def wait_for_strike(self) -> None:
+        until(lambda: not self.file.exists(), 30)
+
+
+@dataclass
+class Receiver:
+    """A merchant's webhook receiver: every body in the order of its arrival."""
+
+    url: str
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+
+    def sequences(self, order_id: str) -> list[int]:
+        return [body["sequence"] for body in self.bodies if body["orderId"] == order_id]
+
+
+@contextmanager
+def receiver() -> Iterator[Receiver]:
+    """On loopback, in a thread; acknowledges everything."""
+    got = Receiver("")
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            got.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    got.url = f"http://127.0.0.1:{server.server_port}/hooks"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield got
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@dataclass
+class World:
+    """The service, a merchant of it with its token, and its receiver."""
+
+    service: StruckService
+    receiver: Receiver
+    headers: dict[str, str]
+
+    def call(self, method: str, path: str, **more: Any) -> httpx.Response:
+        """A merchant that asks again until it has a definite answer."""
+        found: list[httpx.Response] = []
+
+        def answered() -> bool:
+            try:
+                answer = httpx.request(
+                    method,
+                    f"{self.service.url}{path}",
+                    headers=self.headers,
+                    trust_env=False,
+                    timeout=20,
+                    **more,
+                )
+            except httpx.TransportError:
+                return False
+            found.append(answer)
+            return answer.status_code != 503
+
+        until(answered, 30)
+        return found[-1]
+
+    def approved(self) -> str:
+        """An order that its consumer completed; walked again from the start if the service died under the consumer."""
+        order: dict[str, Any] = {}
+
+        def walked() -> bool:
+            body = {**ORDER, "merchant": {**ORDER["merchant"], "statusCallbackUrl": self.receiver.url}}
+            order.update(self.call("POST", "/order", json=body).json())
+            done = self.service.run("sandbox", "complete", order["redirectUrl"], "--outcome", "approved")
+            return done.returncode == 0
+
+        until(walked, 40)
+        return str(order["orderId"])
+
+    def ask(self, sql: str, *values: object) -> Any:
+        """One value, as the database's owner."""
+
+        async def go() -> Any:
+            with open_embedded(self.service.data) as embedded:
+                connection = await asyncpg.connect(**embedded.dsn_kwargs)
+                try:
+                    return await connection.fetchval(sql, *values)
+                finally:
+                    await connection.close()
+
+        return asyncio.run(go())
+
+    def later(self, interval: str) -> None:
+        """The service's clock moves, without anybody doing the work meanwhile but its own worker."""
+        self.ask(
+            "INSERT INTO sandbox_clock (ahead) VALUES ($1::text::interval)"
+            " ON CONFLICT (single) DO UPDATE SET ahead = sandbox_clock.ahead + excluded.ahead",
+            interval,
+        )
+
+    def just_before(self, instant: str, *values: object) -> None:
+        """The service's clock moves to a minute before what this statement answers."""
+        self.ask(
+            f"INSERT INTO sandbox_clock (ahead) VALUES (({instant}) - now() - interval '1 minute')"
+            " ON CONFLICT (single) DO UPDATE SET ahead = excluded.ahead",
+            *values,
+        )
+
+
+def world_of(served: StruckService, hooks: Receiver) -> World:
+    """A new merchant with an endpoint."""
+    return World(served, hooks, token(served.url, served.merchant()))
