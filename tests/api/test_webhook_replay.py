@@ -227,3 +227,19 @@ async def test_an_unusable_key_does_nothing(merchant: Merchant) -> None:
     answer = await register(merchant, "https://shop.example/", **{"Idempotency-Key": ""})
     assert_refused(answer, 400, "bad_header")
     assert (await merchant.http.get("/webhook-endpoints")).json() == {"endpoints": []}
+
+
+async def test_a_new_endpoint_is_sent_what_happened_before_it_only_when_that_is_asked_for(
+    merchant: Merchant,
+) -> None:
+    order = await merchant.approved("100.00")
+    await deliver(merchant)
+    async with receiving() as late:
+        endpoint = (await register(merchant, late.url)).json()
+        await merchant.move(order, "capture", "10.00")
+        await deliver(merchant)
+        assert len(ids(merchant, late)) == 1
+        assert await replayed(merchant, f"/webhook-endpoints/{endpoint['id']}/replay", json={}) == 3
+        await deliver(merchant)
+        bodies = [body for _, body in late.got]
+        assert [merchant.service.contract.check_event(body)["sequence"] for body in bodies] == [1, 2, 3]
