@@ -253,3 +253,14 @@ async def test_without_a_token_there_are_no_events(merchant: Merchant) -> None:
     async with merchant.service.client() as nobody:
         for path in ("/events", "/webhook-endpoints"):
             assert_refused(await nobody.get(path), 401, "unauthorized")
+
+
+async def test_an_order_s_events_stand_in_their_order_though_two_clocks_differ(merchant: Merchant) -> None:
+    service = merchant.service
+    async with service.clock.moved(hours=1):
+        order = await merchant.approved("100.00")
+    await merchant.move(order, "capture", "10.00")
+    await publish_events(service.context)
+    events = (await merchant.http.get("/events")).json()["events"]
+    assert [event["sequence"] for event in events] == [1, 2, 3]
+    assert events[2]["timestamp"] < events[1]["timestamp"]

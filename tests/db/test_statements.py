@@ -16,10 +16,15 @@ FOLDER = Path(cuota.db.__file__).parent
 ALLOWED = {
     "orders.MERCHANTS_DUE": "a plain read that finds the merchants that have something due; claiming names each",
     "charges._MERCHANTS_DUE": "the same, for card refunds",
+    "deliveries._LANES": "the same, for receivers' queues",
+    "events._WAITING": "the same, for what is to be published",
+    "messages._MERCHANTS_DUE": "the same, for messages",
     "verify._MERCHANTS": "finds every merchant that has rows; the reads that follow name each",
     "merchants._ALL": "the operator's list of all merchants",
     "merchants._BY_NAME": "finds the merchant id by its unique name",
     "merchants._BY_CLIENT": "a credential is looked up before it is known whose it is",
+    "clock._NEXT": "the sandbox's clock goes by the earliest instant of all merchants",
+    "clock._DUE": "counts what is due of all merchants at an instant of the sandbox's clock",
     "checkouts._FORGET": "drops every merchant's browsers of a month ago",
 }  # fmt: skip
 _TABLE = re.compile(r"CREATE (?:UNLOGGED )?TABLE (\w+) \((.*?)\n\)", re.DOTALL)

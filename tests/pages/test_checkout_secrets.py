@@ -143,7 +143,9 @@ def test_no_one_time_code_stands_in_any_table(bought: Bought) -> None:
     assert {name: _found(CODE, text) for name, text in bought.tables.items() if _found(CODE, text)} == {}
 
 
-def test_a_phone_number_stands_only_where_the_consumer_the_order_and_who_pays_it_are_kept(bought: Bought) -> None:
+def test_a_phone_number_stands_only_where_the_consumer_the_order_and_who_pays_it_are_kept(
+    bought: Bought,
+) -> None:
     found = {name for name, text in bought.tables.items() if _found(PHONE, text)}
     assert found == {"public.consumers", "public.checkout_sessions", "public.order_details", "public.plans"}
 

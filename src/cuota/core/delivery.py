@@ -11,6 +11,10 @@ JITTER = 0.1
 LONGEST_RETRY_AFTER = timedelta(days=1)
 # A later event of the same order waits until the one before it is delivered or has failed this often.
 HOLDS_BACK_FOR = 3
+# How many tries one receiver has under way at once: few until it has shown that it answers, then more, none to spare.
+FIRST_AT_ONCE = 4
+MOST_AT_ONCE = 16
+PROMPT_MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +33,15 @@ class Attempt:
         return self.error is None and self.status is not None and 200 <= self.status < 300
 
 
+def next_at_once(at_once: int, attempt: Attempt) -> int:
+    """How many tries a receiver may have under way after this one: a prompt one doubles, one that hangs has one."""
+    if attempt.status is None:
+        return 1
+    return min(2 * at_once, MOST_AT_ONCE) if attempt.ms <= PROMPT_MS else max(at_once // 2, 1)
+
+
 def next_try(tries: int, attempt: Attempt, chance: float) -> timedelta | None:
-    """How long to wait after `tries` tries, the last of which was `attempt`; None: park it.
+    """How long to wait after `tries` failed tries, the last of which was `attempt`; None: park it.
 
     `chance` from 0 to 1 spreads tries by a tenth either way, so that a receiver that comes back is not met by all at once.
     """

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
+# 168.63.129.16 looks public and is the platform's own address inside every Azure machine.
 _FORBIDDEN_4 = tuple(
     map(
         IPv4Network,
         (
-            "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+            "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16",
+            "172.16.0.0/12",
             "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24",
             "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
         ),
@@ -28,14 +30,15 @@ def is_allowed(address: str, *, loopback: bool) -> bool:
     would take them to places that were not looked at.
     """
     try:
-        parsed = ip_address(address.partition("%")[0])
+        parsed = ip_address(address)
     except ValueError:
         return False
     if isinstance(parsed, IPv4Address):
         if parsed in _LOOPBACK_4:
             return loopback
         return not any(parsed in network for network in _FORBIDDEN_4)
-    if "%" in address:
+    # One with a zone is local by definition.
+    if parsed.scope_id is not None:
         return False
     if parsed == _LOOPBACK_6:
         return loopback

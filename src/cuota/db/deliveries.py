@@ -19,6 +19,9 @@ LOOK_PAST = 48
 # An earlier event is under way: its record wakes the later one; this is for when they cross.
 LOOK_AGAIN = timedelta(seconds=2)
 
+# Single rows are found by their key: pending is said as "has a time" there, or the planner, which thinks the index of
+# what is pending small, would read all of it.
+
 # From queue to queue by the index: what one receiver's backlog costs here is one row.
 _LANES = """
 WITH RECURSIVE lane AS (
@@ -40,31 +43,30 @@ WHERE (receiver = $2 OR EXISTS (SELECT FROM webhook_endpoints w
 # changed since it was looked at (xmin) is left: what held it back may have been recorded, or another worker has it.
 _CLAIM = f"""
 WITH seen AS MATERIALIZED (
-    SELECT p.*, sum((p.waits_for IS NULL)::integer) OVER (
-        PARTITION BY p.receiver, p.host ORDER BY p.try_at, p.position) AS turn, lane.room
+    SELECT q.*, w.waits_for, lane.room, sum((w.waits_for IS NULL)::integer) OVER (
+        PARTITION BY q.receiver, q.host ORDER BY q.try_at, q.position) AS turn
     FROM unnest($4::uuid[], $5::text[], $6::integer[]) AS lane (receiver, host, room) CROSS JOIN LATERAL (
-        SELECT q.*, (
-            SELECT max(CASE WHEN e.tries = e.failed AND e.try_at > $2 THEN e.try_at ELSE $2 + $7::interval END)
-            FROM deliveries e WHERE e.merchant_id = $1 AND e.order_id = q.order_id AND e.receiver = q.receiver
-                AND e.sequence < q.sequence AND e.state = 'pending' AND e.failed < {HOLDS_BACK_FOR}) AS waits_for
-        FROM (
-            SELECT d.order_id, d.sequence, d.receiver, d.host, d.try_at, d.position, d.xmin AS version
-            FROM deliveries d WHERE d.merchant_id = $1 AND d.receiver = lane.receiver AND d.host = lane.host
-                AND d.state = 'pending' AND d.try_at <= $2
-            ORDER BY d.try_at, d.position LIMIT lane.room + {LOOK_PAST}
-        ) q
-    ) p
+        SELECT d.order_id, d.sequence, d.receiver, d.host, d.try_at, d.position, d.xmin AS version
+        FROM deliveries d WHERE d.merchant_id = $1 AND d.receiver = lane.receiver AND d.host = lane.host
+            AND d.state = 'pending' AND d.try_at <= $2
+        ORDER BY d.try_at, d.position LIMIT lane.room + {LOOK_PAST}
+    ) q CROSS JOIN LATERAL (
+        SELECT max(CASE WHEN e.tries = e.failed AND e.try_at > $2 THEN e.try_at ELSE $2 + $7::interval END)
+            AS waits_for
+        FROM deliveries e WHERE e.merchant_id = $1 AND e.order_id = q.order_id AND e.receiver = q.receiver
+            AND e.sequence < q.sequence AND e.try_at IS NOT NULL AND e.failed < {HOLDS_BACK_FOR}
+    ) w
 ), held AS (
     SELECT s.order_id, s.sequence, s.receiver, s.waits_for
     FROM seen s JOIN deliveries d ON d.merchant_id = $1 AND d.order_id = s.order_id AND d.receiver = s.receiver
         AND d.sequence = s.sequence AND d.xmin = s.version
-    WHERE s.turn <= s.room AND d.state = 'pending' AND d.try_at <= $2
+    WHERE s.turn <= s.room AND d.try_at <= $2
     FOR NO KEY UPDATE OF d SKIP LOCKED
 )
-UPDATE deliveries d SET tries = CASE WHEN h.waits_for IS NULL THEN d.tries + 1 ELSE d.tries END,
+UPDATE deliveries d SET tries = d.tries + 1 - (h.waits_for IS NOT NULL)::integer,
     try_at = COALESCE(h.waits_for, $3)
 FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = h.receiver
-    AND d.sequence = h.sequence AND d.state = 'pending' AND d.try_at <= $2
+    AND d.sequence = h.sequence AND d.try_at <= $2
 RETURNING d.merchant_id, d.order_id, d.sequence, d.receiver, d.url, d.host, d.tries, d.failed,
     h.waits_for IS NOT NULL AS waits
 """
@@ -81,15 +83,15 @@ WITH given AS (
         failed = CASE WHEN g.state = 'delivered' THEN d.failed ELSE d.failed + 1 END,
         settled_at = CASE WHEN g.state = 'pending' THEN NULL ELSE g.at END
     FROM given g WHERE d.merchant_id = $1 AND d.order_id = g.order_id AND d.sequence = g.sequence
-        AND d.receiver = g.receiver AND d.tries = g.tries AND d.state = 'pending'
+        AND d.receiver = g.receiver AND d.tries = g.tries AND d.try_at IS NOT NULL
     RETURNING g.*, d.failed
 ), freed AS (
     UPDATE deliveries d SET try_at = o.at FROM done o
     WHERE (o.state <> 'pending' OR o.failed >= {HOLDS_BACK_FOR})
-        AND d.merchant_id = $1 AND d.order_id = o.order_id AND d.receiver = o.receiver AND d.state = 'pending'
+        AND d.merchant_id = $1 AND d.order_id = o.order_id AND d.receiver = o.receiver AND d.try_at IS NOT NULL
         AND d.tries = 0 AND d.sequence = (
             SELECT min(n.sequence) FROM deliveries n WHERE n.merchant_id = $1 AND n.order_id = o.order_id
-                AND n.receiver = o.receiver AND n.sequence > o.sequence AND n.state = 'pending' AND n.tries = 0)
+                AND n.receiver = o.receiver AND n.sequence > o.sequence AND n.try_at IS NOT NULL AND n.tries = 0)
 )
 INSERT INTO delivery_attempts (merchant_id, order_id, sequence, receiver, number, at, status, ms, error, answer)
 SELECT $1, o.order_id, o.sequence, o.receiver, (SELECT count(*) + 1 FROM delivery_attempts a
@@ -112,6 +114,14 @@ _AGAIN = """UPDATE deliveries d SET state = 'pending', tries = 0, failed = 0, tr
         AND NOT (d.state = 'pending' AND d.tries > d.failed AND d.try_at > $2 AND d.try_at <= $8)
         AND NOT EXISTS (SELECT FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.endpoint_id = d.receiver
             AND w.state = 'deleted') RETURNING 1"""
+# What was never addressed to an endpoint, since it happened before there was one.
+_ADDRESS = """INSERT INTO deliveries
+    (merchant_id, order_id, sequence, receiver, position, url, host, state, try_at, created_at)
+    SELECT $1, f.order_id, f.sequence, w.endpoint_id, f.position, w.url, split_part(w.url, '/', 3), 'pending', $2, $2
+    FROM feed f JOIN webhook_endpoints w ON w.merchant_id = $1 AND w.endpoint_id = $5 AND w.state <> 'deleted'
+    WHERE f.merchant_id = $1 AND f.position > $6 AND f.position <= $7
+        AND ($3::uuid IS NULL OR (f.order_id = $3 AND f.sequence = $4))
+    ON CONFLICT DO NOTHING RETURNING 1"""
 _PARK = """UPDATE deliveries SET state = 'parked', try_at = NULL, settled_at = $3
     WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending'"""
 
@@ -230,10 +240,15 @@ async def send_again(
     after: int = 0,
     until: int = 2**62,
 ) -> int:
-    """Replay: by event, by receiver, by range of positions. Answers how many will be sent again."""
+    """Replay: by event, by receiver, by range of positions. Answers how many will be sent.
+
+    An endpoint that is named is also sent what happened before it was registered.
+    """
     order_id, sequence = event or (None, None)
-    leased = now + LEASE
-    rows = await session.fetch(_AGAIN, merchant_id, now, order_id, sequence, receiver, after, until, leased)
+    asked = (merchant_id, now, order_id, sequence, receiver, after, until)
+    rows = await session.fetch(_AGAIN, *asked, now + LEASE)
+    if receiver is not None:
+        rows += await session.fetch(_ADDRESS, *asked)
     return len(rows)
 
 

@@ -25,10 +25,12 @@ WITH mine AS (
         SELECT order_id, sequence FROM outbox WHERE merchant_id = $1 ORDER BY order_id, sequence LIMIT $2
     ) RETURNING o.order_id, o.sequence
 ), numbered AS (
-    SELECT t.order_id, t.sequence,
-        m.last_position + row_number() OVER (ORDER BY e.created_at, t.order_id, t.sequence) AS position
-    FROM taken t CROSS JOIN mine m JOIN events e
-        ON e.merchant_id = $1 AND e.order_id = t.order_id AND e.sequence = t.sequence
+    SELECT order_id, sequence, m.last_position + row_number() OVER (ORDER BY at, order_id, sequence) AS position
+    FROM mine m CROSS JOIN (
+        -- Two processes' clocks may differ; an order's events stand in their own order all the same.
+        SELECT t.order_id, t.sequence, max(e.created_at) OVER (PARTITION BY t.order_id ORDER BY t.sequence) AS at
+        FROM taken t JOIN events e ON e.merchant_id = $1 AND e.order_id = t.order_id AND e.sequence = t.sequence
+    ) happened
 ), fed AS (
     INSERT INTO feed (merchant_id, position, order_id, sequence)
     SELECT $1, position, order_id, sequence FROM numbered
@@ -36,8 +38,8 @@ WITH mine AS (
     UPDATE feeds SET last_position = feeds.last_position + (SELECT count(*) FROM numbered)
     FROM mine WHERE merchant_id = $1
 ), sent AS (
-    INSERT INTO deliveries (merchant_id, order_id, sequence, receiver, position, url, state, try_at, created_at)
-    SELECT $1, n.order_id, n.sequence, r.receiver, n.position, r.url, 'pending', $3, $3
+    INSERT INTO deliveries (merchant_id, order_id, sequence, receiver, position, url, host, state, try_at, created_at)
+    SELECT $1, n.order_id, n.sequence, r.receiver, n.position, r.url, split_part(r.url, '/', 3), 'pending', $3, $3
     FROM numbered n CROSS JOIN LATERAL (
         SELECT w.endpoint_id AS receiver, w.url FROM webhook_endpoints w
             WHERE w.merchant_id = $1 AND w.state <> 'deleted'

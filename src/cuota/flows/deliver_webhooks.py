@@ -5,24 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from uuid import UUID
 
-from cuota.core.delivery import next_try
+from cuota.core.delivery import Attempt, next_try
 from cuota.core.signature import pay_signature, webhook_signature
 from cuota.db import deliveries, endpoints, events
-from cuota.db.deliveries import LEASE, Claimed
+from cuota.db.deliveries import Claimed, Lane, Result
 from cuota.db.endpoints import Secrets
 from cuota.db.events import OWN_ADDRESS, Facts
 from cuota.db.vault import Vault
-from cuota.flows.context import Context
+from cuota.flows.context import Context, utc_now
+from cuota.flows.limit_receivers import Limits
+from cuota.flows.record_attempts import Recorder
 from cuota.flows.show_event import event_body, event_id
 from cuota.rails.http import GuardedClient
 
 PUBLISHED_AT_ONCE = 500
-EACH_HOST = 16
-MOST_UNDER_WAY = 400
+# So that sending never takes the sessions that requests need.
+MERCHANTS_AT_ONCE = 3
 log = logging.getLogger("cuota.webhooks")
 
 
@@ -35,22 +37,32 @@ async def publish_events(context: Context) -> int:
 
 
 class Courier:
-    """Sends what is due. A slow receiver holds up only its own: each host has a few at a time, claimed in turn."""
+    """Sends what is due. A slow receiver holds up only its own: each has a few at a time, claimed from its own queue."""
 
     def __init__(self, context: Context, client: GuardedClient) -> None:
         self._context = context
         self._client = client
+        self._recorder = Recorder(context.pool)
         self._under_way: set[asyncio.Task[None]] = set()
-        self._hosts: Counter[str] = Counter()
+        self._limits = Limits()
 
     async def send_due(self) -> int:
-        """Claim what is due and start sending it; answers how many were claimed. Does not wait for answers."""
-        claimed = 0
-        for merchant_id in await deliveries.merchants_due(self._context.pool, self._context.now()):
-            if len(self._under_way) >= MOST_UNDER_WAY:
-                break
-            claimed += await self._send_merchant(merchant_id)
-        return claimed
+        """Claim what is due and start sending it; answers how much was done. Does not wait for answers."""
+        places = asyncio.Semaphore(MERCHANTS_AT_ONCE)
+
+        async def send(merchant_id: UUID, lanes: list[Lane]) -> int:
+            async with places:
+                return await self._send_lanes(merchant_id, lanes)
+
+        self._limits.crowded = False
+        due = await self._lanes_due()
+        return sum(await asyncio.gather(*(send(merchant_id, lanes) for merchant_id, lanes in due.items())))
+
+    async def room(self, seconds: float) -> bool:
+        """Where a receiver that answers has no room for what is due: wait a little for some, and answer True."""
+        if self._limits.crowded and self._under_way:
+            await asyncio.wait(self._under_way, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        return self._limits.crowded
 
     async def finish(self, seconds: float) -> None:
         """Let what is under way end; what has not after so many seconds is given up, and tried again by its lease."""
@@ -59,52 +71,85 @@ class Courier:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
+        await self._recorder.finish()
+
+    async def _lanes_due(self) -> dict[UUID, list[Lane]]:
+        lanes = await deliveries.lanes_due(self._context.pool, self._context.now())
+        # Where there is not room for all, it is not always the same who have it.
+        random.shuffle(lanes)
+        due: dict[UUID, list[Lane]] = defaultdict(list)
+        for lane in lanes:
+            due[lane.merchant_id].append(lane)
+        return due
 
     async def _send_merchant(self, merchant_id: UUID) -> int:
-        context, now = self._context, self._context.now()
-        busy = [host for host, count in self._hosts.items() if count >= EACH_HOST]
-        claimed = await deliveries.claim(context.pool, merchant_id, now, now + LEASE, busy, EACH_HOST)
-        if not claimed:
-            return 0
-        facts = await events.facts(context.pool, merchant_id, list({item.order_id for item in claimed}))
-        secrets = await endpoints.secrets_of(context.pool, merchant_id)
-        for item in claimed:
-            task = asyncio.create_task(self._send(item, facts[item.order_id], secrets))
-            self._under_way.add(task)
-            self._hosts[item.host] += 1
-            task.add_done_callback(self._ended(item.host))
-        return len(claimed)
+        return await self._send_lanes(merchant_id, (await self._lanes_due())[merchant_id])
 
-    def _ended(self, host: str) -> Callable[[asyncio.Task[None]], None]:
+    async def _send_lanes(self, merchant_id: UUID, lanes: list[Lane]) -> int:
+        context = self._context
+        room = self._limits.room(lanes)
+        if not room:
+            return 0
+        # One session for all three: what is claimed is not left waiting for its lease because none was free.
+        async with context.pool.session() as session:
+            claimed, aside = await deliveries.claim(session, merchant_id, context.now(), room)
+            if claimed:
+                orders = list({item.order_id for item in claimed})
+                facts = await events.facts(session, merchant_id, orders)
+                secrets = await endpoints.secrets_of(session, merchant_id)
+        if claimed:
+            bodies: dict[str, bytes] = {}
+            for item in claimed:
+                task = asyncio.create_task(self._send(item, facts, secrets, bodies))
+                self._under_way.add(task)
+                self._limits.begin(item.lane)
+                task.add_done_callback(self._ended(item.lane))
+        return len(claimed) + aside
+
+    def _ended(self, lane: Lane) -> Callable[[asyncio.Task[None]], None]:
         def ended(task: asyncio.Task[None]) -> None:
             self._under_way.discard(task)
-            self._hosts[host] -= 1
-            if not self._hosts[host]:
-                del self._hosts[host]
+            self._limits.end(lane)
             if not task.cancelled() and task.exception() is not None:
                 log.error("delivery failed", exc_info=task.exception())
 
         return ended
 
-    async def _send(self, item: Claimed, facts: Facts, secrets: Secrets) -> None:
+    async def _send(
+        self, item: Claimed, facts: dict[UUID, Facts], secrets: Secrets, bodies: dict[str, bytes]
+    ) -> None:
+        """`bodies` holds what is made already: many receivers are sent the same event."""
         context = self._context
-        body = event_body(facts, item.sequence, sandbox=context.settings.sandbox)
         identity = event_id(item.order_id, item.sequence)
-        headers = signed(context, item.merchant_id, item.receiver, secrets, identity, body)
-        attempt = await self._client.post(item.url, headers, body)
+        try:
+            if identity not in bodies:
+                bodies[identity] = event_body(
+                    facts[item.order_id], item.sequence, sandbox=context.settings.sandbox
+                )
+            body = bodies[identity]
+            headers = signed(context, item.merchant_id, item.receiver, secrets, identity, body)
+        except Exception:
+            # One that cannot be made holds up no other; it keeps its place in the timetable and can be replayed.
+            log.exception("webhook not made", extra={"facts": {"eventId": identity}})
+            attempt = Attempt(None, 0, "the event could not be written")
+        else:
+            attempt = await self._client.post(item.url, headers, body)
+            self._limits.learn(item.lane, attempt)
         now = context.now()
         state, try_at = "delivered", None
         if not attempt.acknowledged:
-            wait = next_try(item.tries, attempt, random.random())  # noqa: S311 - jitter, no secret
+            wait = next_try(item.failed + 1, attempt, random.random())  # noqa: S311 - jitter, no secret
             state, try_at = ("parked", None) if wait is None else ("pending", now + wait)
-        await deliveries.record(context.pool, item, attempt, now, state, try_at)
+        await self._recorder.record(Result(item, attempt, now, state, try_at))
 
 
 def signed(
     context: Context, merchant_id: UUID, receiver: UUID, secrets: Secrets, identity: str, body: bytes
 ) -> list[tuple[str, str]]:
     """The headers of one try: Standard Webhooks with every live secret, and the SDK's formula over the raw body."""
-    timestamp = int(context.now().timestamp())
+    # Every receiver's library holds this one against its own clock and refuses what is five minutes off, so it is the
+    # real time of sending; the body's `timestamp` says when it happened on the service's clock.
+    timestamp = int(utc_now().timestamp())
     keys = live_secrets(context, merchant_id, receiver, secrets)
     signing = context.vault.decrypt(secrets.signing_secret, f"signing-secret:{merchant_id}")
     return [
@@ -124,6 +169,6 @@ def live_secrets(context: Context, merchant_id: UUID, receiver: UUID, secrets: S
         return [vault.decrypt(secrets.webhook_secret, f"webhook-secret:{merchant_id}")]
     secret, old, old_ends = secrets.endpoints[receiver]
     held = [vault.decrypt(secret, f"endpoint-secret:{receiver}")]
-    if old is not None and old_ends is not None and context.now() < old_ends:
+    if old is not None and old_ends is not None and utc_now() < old_ends:
         held.append(vault.decrypt(old, f"endpoint-secret:{receiver}"))
     return held

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import re
 import socket
+import ssl
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpcore
@@ -17,9 +23,20 @@ from cuota.core.destination import is_allowed
 
 ACKNOWLEDGE_SECONDS = 10.0
 BODY_SECONDS = 2.0
-ATTEMPT_SECONDS = 18.0
+CLOSE_SECONDS = 2.0
+CONNECT_SECONDS = 4.0
+# Below the five seconds after which common servers close an idle connection, perhaps under a request.
+IDLE_SECONDS = 4.0
 MOST_ANSWER_BYTES = 64 * 1024
+# So small that reading a piece of rubbish never holds the loop up.
+PIECE_BYTES = 8 * 1024
 KEPT_ANSWER_BYTES = 1024
+# Names are looked up by threads of their own: a name server that hangs holds up neither the other receivers nor the
+# service's own lookups.
+RESOLVERS = 32
+# Nothing that two readers may take for two places: no user info, no backslash, nothing but printable ASCII.
+_PLAIN = re.compile(r"(?i:https?)://[!-.0->A-\[\]-~]+(?:[/?#][!-\[\]-~]*)?", re.ASCII)
+log = logging.getLogger("cuota.webhooks")
 
 
 class ForbiddenDestination(httpcore.ConnectError):
@@ -36,6 +53,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     def __init__(self, *, loopback: bool) -> None:
         self._loopback = loopback
         self._inner = AutoBackend()
+        self._resolvers = ThreadPoolExecutor(RESOLVERS, thread_name_prefix="cuota-resolve")
 
     async def connect_tcp(
         self,
@@ -45,23 +63,32 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first checked address; raises ForbiddenDestination if any is not allowed."""
-        address = await self._checked(host, port)
-        return await self._inner.connect_tcp(
-            address, port, timeout=timeout, local_address=local_address, socket_options=socket_options
-        )
+        """Connect to the first checked address that answers; raises ForbiddenDestination if any is not allowed."""
+        problem: Exception = httpcore.ConnectError("the name cannot be resolved")
+        for address in await self._checked(host, port):
+            try:
+                stream = await self._inner.connect_tcp(
+                    address, port, timeout=timeout, local_address=local_address, socket_options=socket_options
+                )
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as failed:
+                problem = failed
+            else:
+                return _Bounded(stream)
+        raise problem
 
-    async def _checked(self, host: str, port: int) -> str:
+    async def _checked(self, host: str, port: int) -> list[str]:
         loop = asyncio.get_running_loop()
         try:
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            found = await loop.run_in_executor(
+                self._resolvers, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            )
         except (OSError, UnicodeError):
             raise httpcore.ConnectError("the name cannot be resolved") from None
-        addresses = [str(item[4][0]) for item in found]
+        addresses = list(dict.fromkeys(str(item[4][0]) for item in found))
         # All must pass: a name with one address outside and one inside is not half allowed.
-        if not addresses or not all(is_allowed(address, loopback=self._loopback) for address in addresses):
+        if not all(is_allowed(address, loopback=self._loopback) for address in addresses):
             raise ForbiddenDestination("the address is not on the public internet")
-        return addresses[0]
+        return addresses
 
     async def connect_unix_socket(self, path: str, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
         """Never."""
@@ -71,43 +98,100 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         """As asked."""
         await asyncio.sleep(seconds)
 
+    def close(self) -> None:
+        """Look up no more names."""
+        self._resolvers.shutdown(wait=False, cancel_futures=True)
+
+
+class _Bounded(httpcore.AsyncNetworkStream):
+    """A connection of which no more is read for one request than an answer may have, head and all."""
+
+    def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
+        self._inner = inner
+        self._left = MOST_ANSWER_BYTES
+
+    async def read(
+        self,
+        max_bytes: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
+    ) -> bytes:
+        if self._left <= 0:
+            raise httpcore.ReadError("the answer is longer than 64 KiB")
+        data = await self._inner.read(min(max_bytes, self._left, PIECE_BYTES), timeout)
+        self._left -= len(data)
+        return data
+
+    async def write(
+        self,
+        buffer: bytes,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
+    ) -> None:
+        self._left = MOST_ANSWER_BYTES
+        await self._inner.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
+    ) -> httpcore.AsyncNetworkStream:
+        return _Bounded(await self._inner.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
 
 class GuardedClient:
-    """One pool for all receivers. `loopback` is true in the sandbox only."""
+    """One pool for all receivers. `loopback` is true in the sandbox only; `tls` is whom to trust if not the public CAs."""
 
-    def __init__(self, *, loopback: bool, connections: int = 200) -> None:
+    def __init__(self, *, loopback: bool, connections: int = 400, tls: ssl.SSLContext | None = None) -> None:
+        self._backend = GuardedBackend(loopback=loopback)
         self._pool = httpcore.AsyncConnectionPool(
+            # Made once: httpcore would read the whole list of CAs anew for each connection.
+            ssl_context=tls or httpcore.default_ssl_context(),
             max_connections=connections,
             max_keepalive_connections=connections,
-            keepalive_expiry=20,
-            network_backend=GuardedBackend(loopback=loopback),
+            keepalive_expiry=IDLE_SECONDS,
+            network_backend=self._backend,
         )
 
     async def post(self, url: str, headers: list[tuple[str, str]], body: bytes) -> Attempt:
         """Send once; never raises for what the other side does. Redirects are answers like any other."""
         started = time.monotonic()
+        if not _PLAIN.fullmatch(url):
+            return Attempt(None, 0, "the address cannot be used")
         try:
-            async with asyncio.timeout(ATTEMPT_SECONDS):
-                return await self._post(url, headers, body, started)
-        except TimeoutError:
-            return Attempt(None, _ms(started), "no complete answer in time")
-        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError) as problem:
+            async with asyncio.timeout(ACKNOWLEDGE_SECONDS) as limit:
+                return await self._post(url, headers, body, started, limit)
+        except (TimeoutError, httpcore.TimeoutException):
+            return Attempt(None, _ms(started), "no answer in time")
+        except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as problem:
             return Attempt(None, _ms(started), _words(problem))
-        except (httpcore.UnsupportedProtocol, ValueError, UnicodeError):
+        except (httpcore.UnsupportedProtocol, ValueError):
             return Attempt(None, _ms(started), "the address cannot be used")
+        except Exception:
+            # What a receiver answers may find a bug of ours or of a library: it costs that receiver a try.
+            log.exception("webhook failed")
+            return Attempt(None, _ms(started), "the answer cannot be read")
 
-    async def _post(self, url: str, headers: list[tuple[str, str]], body: bytes, started: float) -> Attempt:
-        limits = {"connect": 5.0, "read": ACKNOWLEDGE_SECONDS, "write": 5.0, "pool": 5.0}
+    async def _post(
+        self, url: str, headers: list[tuple[str, str]], body: bytes, started: float, limit: asyncio.Timeout
+    ) -> Attempt:
+        # The pool's own wait needs no limit: the whole has one.
+        limits = {"connect": CONNECT_SECONDS, "read": ACKNOWLEDGE_SECONDS, "write": ACKNOWLEDGE_SECONDS}
         async with self._pool.stream(
             "POST", url, headers=headers, content=body, extensions={"timeout": limits}
         ) as answer:
-            in_time = time.monotonic() - started <= ACKNOWLEDGE_SECONDS
-            error = None if in_time else f"answered after {ACKNOWLEDGE_SECONDS:.0f} seconds"
+            limit.reschedule(asyncio.get_running_loop().time() + BODY_SECONDS + CLOSE_SECONDS)
             kept = await _first_bytes(answer)
-            return Attempt(answer.status, _ms(started), error, kept, _retry_after(answer.headers))
+            return Attempt(answer.status, _ms(started), None, kept, _retry_after(answer.headers))
 
     async def close(self) -> None:
         """Close every connection."""
+        self._backend.close()
         await self._pool.aclose()
 
 
@@ -119,10 +203,8 @@ async def _first_bytes(answer: httpcore.Response) -> bytes:
     ):
         async with asyncio.timeout(BODY_SECONDS):
             async for chunk in answer.aiter_stream():
-                read += chunk[: MOST_ANSWER_BYTES - len(read)]
-                if len(read) >= MOST_ANSWER_BYTES:
-                    break
-    return bytes(read[:KEPT_ANSWER_BYTES])
+                read += chunk[: KEPT_ANSWER_BYTES - len(read)]
+    return bytes(read)
 
 
 def _ms(started: float) -> int:
@@ -130,12 +212,20 @@ def _ms(started: float) -> int:
 
 
 def _words(problem: BaseException) -> str:
-    text = str(problem).strip()
+    # No NUL, which the database's text cannot hold.
+    text = str(problem).replace("\0", " ").strip()
     return (text or type(problem).__name__)[:200]
 
 
 def _retry_after(headers: list[tuple[bytes, bytes]]) -> int | None:
+    """Seconds, or the date form; None for anything else."""
     for name, value in headers:
-        if name.lower() == b"retry-after" and value.isdigit() and len(value) < 10:
-            return int(value)
+        if name.lower() != b"retry-after":
+            continue
+        if value.isdigit():
+            return int(value[:9])
+        with contextlib.suppress(ValueError, TypeError, OverflowError):
+            until = parsedate_to_datetime(value.decode("ascii"))
+            if until.tzinfo is not None:
+                return max(0, int((until - datetime.now(UTC)).total_seconds()))
     return None

@@ -7,18 +7,28 @@ from cuota.flows.deliver_webhooks import Courier, publish_events
 from cuota.rails.http import GuardedClient
 
 FINISH_SECONDS = 3.0
+# Longer than any attempt takes.
+REST_SECONDS = 25.0
+# A prompt receiver's answer makes room for its next ones sooner than the loop would look again.
+ROOM_SECONDS = 0.05
 
 
 class Webhooks:
-    """One courier a process, with one pool of connections."""
+    """One courier a process, with one pool of connections. `published` is what the last run put into the feeds."""
 
     def __init__(self, context: Context) -> None:
         self._client = GuardedClient(loopback=context.settings.sandbox)
         self._courier = Courier(context, self._client)
+        self.published = 0
 
     async def run(self, context: Context) -> int:
         """Publish, then start sending what is due; answers how much there was."""
-        return await publish_events(context) + await self._courier.send_due()
+        self.published = await publish_events(context)
+        return self.published + await self._courier.send_due()
+
+    async def rest(self) -> None:
+        """Wait until nothing is under way, answers recorded."""
+        await self._courier.finish(REST_SECONDS)
 
     async def close(self) -> None:
         """Let what is under way end, then close the connections."""

@@ -44,20 +44,24 @@ CREATE TABLE deliveries (
     receiver     uuid NOT NULL,
     position     bigint NOT NULL,
     url          text NOT NULL,
+    host         text NOT NULL,                     -- host and port of the url
     state        text NOT NULL CHECK (state IN (
         'pending',                                  -- waits for its turn or its next try
         'delivered',                                -- acknowledged with 2xx
         'parked'                                    -- the last try failed: kept, visible, replayable
     )),
-    tries        smallint NOT NULL DEFAULT 0,
+    tries        smallint NOT NULL DEFAULT 0,       -- begun; one more than failed while one is under way
+    failed       smallint NOT NULL DEFAULT 0,       -- ended without a 2xx
     try_at       timestamptz,                       -- null once it is delivered or parked
     created_at   timestamptz NOT NULL,
     settled_at   timestamptz,
-    PRIMARY KEY (merchant_id, order_id, sequence, receiver),
+    PRIMARY KEY (merchant_id, order_id, receiver, sequence),
     CONSTRAINT pending_has_a_time CHECK ((state = 'pending') = (try_at IS NOT NULL))
 );
-CREATE INDEX deliveries_due ON deliveries (try_at, merchant_id) WHERE state = 'pending';
-CREATE INDEX deliveries_receiver ON deliveries (merchant_id, receiver, position);
+-- A receiver's queue: whoever is behind a dead one's backlog is found without reading it.
+CREATE INDEX deliveries_due ON deliveries (merchant_id, receiver, host, try_at, position) WHERE state = 'pending';
+-- Not by receiver: the planner, while it knows nothing of the table, would take that for as good as the primary key.
+CREATE INDEX deliveries_position ON deliveries (merchant_id, position);
 
 CREATE TABLE delivery_attempts (
     merchant_id uuid NOT NULL,

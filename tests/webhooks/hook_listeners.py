@@ -1,0 +1,127 @@
+"""What stands at the other end: listeners on real sockets of loopback, kind and hostile."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@dataclass
+class Listener:
+    """Where it listens, and how many connections it has seen and has open."""
+
+    port: int = 0
+    seen: int = 0
+    open: int = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/hooks"
+
+
+@contextlib.asynccontextmanager
+async def listening(
+    serve: Serve, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Listener]:
+    """A listener on a free port; ends every connection at its end."""
+    listener, under_way = Listener(), set()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        under_way.add(asyncio.current_task())
+        listener.seen += 1
+        listener.open += 1
+        try:
+            await serve(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, asyncio.CancelledError):
+            pass  # the other side went, or the test is over
+        finally:
+            listener.open -= 1
+            writer.transport.abort()
+            under_way.discard(asyncio.current_task())
+
+    server = await asyncio.start_server(connected, host, 0, ssl=tls)
+    listener.port = server.sockets[0].getsockname()[1]
+    try:
+        yield listener
+    finally:
+        server.close()
+        ending = [task for task in under_way if task is not None]
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+        await asyncio.sleep(0.01)  # the sockets of aborted connections are closed by the loop, a turn later
+
+
+async def read_request(reader: asyncio.StreamReader) -> tuple[dict[str, str], bytes]:
+    """Headers (lower-case names) and body."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    pairs = (line.partition(":") for line in head[1:] if line)
+    headers = {name.lower(): value.strip() for name, _, value in pairs}
+    return headers, await reader.readexactly(int(headers["content-length"]))
+
+
+@dataclass
+class Came:
+    """One webhook as it came, at a moment of the loop's clock."""
+
+    headers: dict[str, str]
+    body: bytes
+    at: float
+
+    @property
+    def event(self) -> dict[str, Any]:
+        return dict(json.loads(self.body))
+
+
+@dataclass
+class Hook:
+    """Keeps what comes; answers with the statuses of `answers` in turn, then with `status`; a pause before each."""
+
+    status: int = 200
+    answers: list[int] = field(default_factory=list)
+    headers: str = ""
+    body: bytes = b"seen"
+    pause: Callable[[], float] = lambda: 0.0
+    got: list[Came] = field(default_factory=list)
+    # Of each answer that was given: order, sequence, status.
+    gave: list[tuple[str, int, int]] = field(default_factory=list)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            headers, body = await read_request(reader)
+            came = Came(headers, body, asyncio.get_running_loop().time())
+            self.got.append(came)
+            await asyncio.sleep(self.pause())
+            status = self.answers.pop(0) if self.answers else self.status
+            self.gave.append((came.event["orderId"], came.event["sequence"], status))
+            length = f"Content-Length: {len(self.body)}\r\n"
+            writer.write(f"HTTP/1.1 {status} So\r\n{length}{self.headers}\r\n".encode() + self.body)
+            await writer.drain()
+
+    @property
+    def sequences(self) -> list[int]:
+        return [came.event["sequence"] for came in self.got]
+
+
+@contextlib.asynccontextmanager
+async def hooked(**more: Any) -> AsyncIterator[tuple[Hook, Listener]]:
+    """A hook that listens."""
+    hook = Hook(**more)
+    async with listening(hook.serve) as listener:
+        yield hook, listener
+
+
+@contextlib.contextmanager
+def dead_port() -> Iterator[str]:
+    """An address at which nobody listens: the port is taken, so nobody else can."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}/hooks"
