@@ -149,6 +149,16 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
     )
 
 
+def missing_database(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The data folder, where no database of its own has been made in it yet; None where there is one, or another is named."""
+    given, _ = _read(os.environ if environ is None else environ)
+    if given.get("CUOTA_DATABASE_URL"):
+        return None
+    environment = str(given.get("CUOTA_ENVIRONMENT", "sandbox"))
+    folder = Path(str(given.get("CUOTA_DATA_DIR", default_data_dir(environment))))
+    return None if (folder / "pg").exists() else folder
+
+
 def names_its_address(environ: Mapping[str, str] | None = None) -> bool:
     """Whether the environment says where the service is reached; otherwise it is where `serve` last listened."""
     environ = os.environ if environ is None else environ

@@ -138,6 +138,7 @@ def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str) -> 
         "grant_type": "client_credentials",
     }
     cards = f"\n{' ' * 19}".join(f"{card.number}  {card.meaning}" for card in TEST_CARDS)
+    code = CODE if settings.message_rail == "sandbox" else "a real one, sent by CUOTA_MESSAGE_RAIL"
     return f"""
   Cuota is running: a sandbox, no real money moves.
 
@@ -150,7 +151,7 @@ def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str) -> 
   client_secret    {kept["clientSecret"]}
   audience         {settings.audience}
 
-  One-time code    {CODE}
+  One-time code    {code}
   Cards            {cards}
   Surnames         {DECLINED_SURNAME} is declined by risk, {APPROVED_SURNAME} is approved whatever the amount
 

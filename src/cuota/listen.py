@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from decimal import Decimal
 
 from cuota.core.delivery import Attempt
 from cuota.core.merchant import Merchant
@@ -53,10 +54,10 @@ async def _one(
     if as_json:
         print(body.decode(), flush=True)
         return
-    event = json.loads(body)
+    event = json.loads(body, parse_float=Decimal)
     told = "" if attempt is None else f"  -> {attempt.status or attempt.error} in {attempt.ms} ms"
     print(
-        f"{event['timestamp']}  {event['type']:22} {event['amount']:>10}  {event['orderId']}{told}",
+        f"{event['timestamp']}  {event['type']:22} {Decimal(event['amount']):>10.2f}  {event['orderId']}{told}",
         flush=True,
     )
 

@@ -6,6 +6,7 @@ Started by `cuota serve` with the listening socket; it ends cleanly on SIGTERM, 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -35,6 +36,7 @@ TAKE_SECONDS = 1.0
 LINGER_SECONDS = 0.5
 SLOWEST_SECONDS = 6
 PARENT_CHECK_SECONDS = 1.0
+log = logging.getLogger("cuota.process")
 
 
 class DrainingServer(uvicorn.Server):
@@ -96,11 +98,14 @@ async def _serve(settings: config.Settings, listener: socket.socket, *, backgrou
             )
             parent = asyncio.create_task(_watch_parent(server))
             worker = _background(context, signals, standstill, jobs=background)
+            if worker is not None:
+                worker.add_done_callback(lambda ended: _watch_work(ended, server))
             await server.serve(sockets=[listener])
             signals.stop.set()
             parent.cancel()
             if worker is not None:
-                await worker
+                with contextlib.suppress(Exception):  # told when it happened
+                    await worker
 
 
 def _background(
@@ -120,6 +125,13 @@ def _teller(signals: Signals) -> Callable[[Event], None]:
         signals.news.set()
 
     return happened
+
+
+def _watch_work(ended: asyncio.Task[None], server: uvicorn.Server) -> None:
+    """A process whose background work has broken down must not look well: it ends, and its parent starts another."""
+    if not ended.cancelled() and ended.exception() is not None:
+        log.critical("background work broke down", exc_info=ended.exception())
+        server.should_exit = True
 
 
 async def _watch_parent(server: uvicorn.Server) -> None:

@@ -64,8 +64,11 @@ class _Page(HTMLParser):
             self._in_heading = False
 
 
-def walk(redirect_url: str, outcome: str) -> str:
-    """Complete the checkout behind a redirectUrl; answers the merchant address at its end, without calling it."""
+def walk(redirect_url: str, outcome: str, **typed: str) -> str:
+    """Complete the checkout behind a redirectUrl; answers the merchant address at its end, without calling it.
+
+    `typed` is what the consumer types instead of what stands above, by field.
+    """
     here = urlsplit(redirect_url).netloc
     with httpx.Client(trust_env=False, timeout=30) as client:
         answer = _follow(client, client.get(redirect_url), here)
@@ -85,15 +88,15 @@ def walk(redirect_url: str, outcome: str) -> str:
                 continue
             if not page.forms or answer.status_code >= httpx.codes.BAD_REQUEST:
                 raise CannotWalk(f"The checkout says: {page.heading.strip() or answer.status_code}.")
-            answer = _follow(client, _send(client, page, outcome, str(answer.url)), here)
+            answer = _follow(client, _send(client, page, outcome, str(answer.url), typed), here)
     raise CannotWalk("The checkout did not come to an end.")
 
 
-def _send(client: httpx.Client, page: _Page, outcome: str, url: str) -> httpx.Response:
+def _send(client: httpx.Client, page: _Page, outcome: str, url: str, typed: dict[str, str]) -> httpx.Response:
     wanted = "/leave" if outcome == "abandoned" else ""
     for action, fields in page.forms:
         if action.endswith("/leave") == bool(wanted) and not action.endswith("/resend"):
-            answers = {**ANSWERS, "surname": SURNAMES.get(outcome, "")}
+            answers = {**ANSWERS, "surname": SURNAMES.get(outcome, ""), **typed}
             filled = {name: answers.get(name, value) for name, value in fields.items()}
             return client.post(urljoin(url, action), data=filled)
     raise CannotWalk(f"The checkout cannot be {outcome} from here: {page.heading.strip()}.")

@@ -141,7 +141,36 @@ async def test_a_card_that_can_never_pay_is_told_and_another_one_asked_for_first
         page = await consumer.open(plan.path)
     assert "Visa ending 9987 cannot pay it and is not tried again: another card is needed." in page.text
     assert page.link("Give another card") == f"{plan.path}/card"
-    assert page.link("Try Visa ending 9987 once more") == f"{plan.path}/pay?number=2"
+    assert f"{plan.path}/pay" not in page.answer.text
+    # Who asks for it all the same is told, and no card is asked.
+    tried = await consumer.open(f"{plan.path}/pay?number=2")
+    assert tried.heading.startswith("Pay $")
+    assert "This card cannot pay any more; nothing was charged." in (await consumer.send("pay")).text
+
+
+async def test_two_overdue_payments_are_paid_together(
+    consumer: Consumer, shop: Merchant, service: Running
+) -> None:
+    plan = await consumer.buy_at(shop, card=FAILS_LATER)
+    await consumer.enter()
+    async with service.clock.moved(days=29):
+        for _ in range(6):
+            await plan.collected()
+        assert "$50.00 is overdue: 2 payments." in (await consumer.open("/account")).text
+        page = await consumer.open(plan.path)
+        assert page.link("Pay the overdue $50.00") == f"{plan.path}/pay?overdue=1"
+        assert "Pay $50.00" in (await consumer.open(f"{plan.path}/pay?overdue=1")).heading
+
+
+async def test_what_the_shop_gave_back_is_said_where_the_plan_no_longer_shows_it(
+    consumer: Consumer, shop: Merchant
+) -> None:
+    plan = await consumer.buy_at(shop)
+    await consumer.enter()
+    assert "cancelled or refunded by" not in (await consumer.open(plan.path)).text
+    await shop.move(plan.order, "refund", "20.00")
+    said = f"$20.00 of your order of $100.00 was cancelled or refunded by {shop.name}"
+    assert said in (await consumer.open(plan.path)).text
 
 
 async def test_money_on_its_way_back_and_there_is_told_in_words(

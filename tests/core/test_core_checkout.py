@@ -17,12 +17,13 @@ from cuota.core.installment import schedule
 from cuota.core.ledger import Account
 from cuota.core.movement import Kind
 from cuota.core.order import Final, Order, PaymentState, Status
-from cuota.core.outcome import Charge, JobState, Outcome, Plan, Settled
+from cuota.core.outcome import Charge, JobState, Notice, NoticeKind, Outcome, Plan, Settled
 from makers import PROFILE
 
 CHARGE = UUID(int=101)
 YES = decide(Facts(10_000, "USD", "Ruiz", sandbox=True))
 NO = decide(Facts(10_000, "USD", "Declinetest", sandbox=True))
+TOLD = Notice(UUID(int=60), NoticeKind.PLAN_STARTED, 1, 2500, TODAY, NOW)
 AGREED = Plan(
     UUID(int=50), PROFILE, "2125550123", "America/New_York", TODAY, "the agreement", "its hash", NOW
 )
@@ -39,7 +40,7 @@ def _charging(**more: object) -> Order:
 
 def _approve(order: Order) -> Outcome:
     paid = plan(order.amount, order.fee)
-    return checkout.approve(order, paid, Settled(CHARGE, JobState.SUCCEEDED), MOVEMENT, NOW, 13)
+    return checkout.approve(order, paid, Settled(CHARGE, JobState.SUCCEEDED), MOVEMENT, TOLD, NOW, 13)
 
 
 def _fail(order: Order) -> Outcome:
@@ -185,7 +186,9 @@ def test_an_order_is_open_until_the_moment_it_expires() -> None:
 def test_a_charge_begun_in_time_may_be_answered_after_the_expiry() -> None:
     late = NOW + timedelta(hours=2)
     paid = plan()
-    outcome = checkout.approve(_charging(), paid, Settled(CHARGE, JobState.SUCCEEDED), MOVEMENT, late, 13)
+    outcome = checkout.approve(
+        _charging(), paid, Settled(CHARGE, JobState.SUCCEEDED), MOVEMENT, TOLD, late, 13
+    )
     assert outcome.order.status is Status.APPROVED
     assert outcome.order.authorization_expires_at == late + timedelta(days=13)
 
@@ -195,4 +198,6 @@ def test_approval_needs_the_first_installment_to_be_paid_by_this_charge() -> Non
     foreign = [replace(unpaid[0], charge_id=UUID(int=88)), *unpaid[1:]]
     for agreed in (unpaid, foreign):
         with pytest.raises(AssertionError):
-            checkout.approve(_charging(), agreed, Settled(CHARGE, JobState.SUCCEEDED), MOVEMENT, NOW, 13)
+            checkout.approve(
+                _charging(), agreed, Settled(CHARGE, JobState.SUCCEEDED), MOVEMENT, TOLD, NOW, 13
+            )

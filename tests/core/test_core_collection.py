@@ -116,7 +116,7 @@ def test_no_second_card_is_asked_while_one_is() -> None:
 def test_a_payment_that_went_through_is_posted_and_the_next_is_due_two_weeks_later() -> None:
     agreed = timed()
     order, charge = begun(on(agreed), agreed, DUE_2)
-    outcome = collection.paid(order, agreed, charge, DUE_2, ids())
+    outcome = collection.paid(order, agreed, charge, ZONE, DUE_2, ids())
     assert outcome.order.charging is None
     assert [item.state for item in after(agreed, outcome)] == ["paid", "paid", "scheduled", "scheduled"]
     assert held(outcome.transfers) == {Account.CARD_CLEARING: 2500, Account.CONSUMER_RECEIVABLE: -2500}
@@ -129,7 +129,7 @@ def test_a_payment_that_went_through_is_posted_and_the_next_is_due_two_weeks_lat
 def test_a_plan_that_is_paid_is_completed_and_nothing_is_due_any_more() -> None:
     agreed = timed(paid=(1, 2, 3))
     order, charge = begun(on(agreed), agreed, datetime(2027, 1, 2, tzinfo=ZONE))
-    outcome = collection.paid(order, agreed, charge, NOW, ids())
+    outcome = collection.paid(order, agreed, charge, ZONE, NOW, ids())
     assert plan_state(after(agreed, outcome)) == "completed"
     assert outcome.order.collect_at is None
     assert replace(outcome.order, captured=10_000).due_at is None
@@ -165,7 +165,8 @@ def test_soft_declines_are_tried_again_after_six_hours_then_1_3_5_and_7_days_the
         waits.append(agreed[1].charge_at - at)
         at = agreed[1].charge_at
     assert waits == list(RETRIES) == [timedelta(hours=6), *(timedelta(days=n) for n in (1, 3, 5, 7))]
-    assert told == [NoticeKind.PAYMENT_FAILED] * 5 + [NoticeKind.CARD_NEEDED]
+    # Of the first, at midnight, nobody is told: by the morning the second is over.
+    assert told == [NoticeKind.PAYMENT_FAILED] * 4 + [NoticeKind.CARD_NEEDED]
     assert (agreed[1].state, plan_state(agreed)) == ("overdue", "overdue")
 
 
@@ -200,7 +201,7 @@ def test_what_a_refund_cut_while_the_card_was_asked_goes_back_to_the_card(cut: i
     order, charge = begun(replace(on(agreed), captured=10_000), agreed, DUE_2)
     given_back = refund(order, agreed, asked(Kind.REFUND, cut), MOVEMENT, DUE_2, ids())
     meanwhile = after(agreed, given_back)
-    outcome = collection.paid(given_back.order, meanwhile, charge, DUE_2, ids())
+    outcome = collection.paid(given_back.order, meanwhile, charge, ZONE, DUE_2, ids())
     assert to_cards(outcome) == ({charge_id(2): excess} if excess else {})
     second = after(meanwhile, outcome)[1]
     assert (second.amount, second.returned, second.state) == (2500 - excess, excess, "paid")
@@ -246,3 +247,43 @@ def test_an_order_whose_time_is_not_its_plans_is_put_right() -> None:
 def test_a_paid_payment_has_no_times() -> None:
     assert [item.charge_at is None for item in timed(paid=(1, 3))] == [True, False, True, False]
     assert date(2026, 11, 21) == TODAY
+
+
+@pytest.mark.parametrize(
+    ("hour", "told"), [(0, "05T09:00"), (8, "05T09:00"), (9, "05T09:00"), (20, "05T20:00"), (21, "06T09:00")]
+)
+def test_how_a_scheduled_payment_went_is_told_by_day(hour: int, told: str) -> None:
+    agreed, at = timed(), DUE_2 + timedelta(hours=hour)
+    order, charge = begun(on(agreed), agreed, at)
+    outcome = collection.paid(order, agreed, charge, ZONE, at, ids())
+    assert outcome.notices[0].send_at.astimezone(ZONE).isoformat()[8:16] == told
+
+
+def test_a_payment_that_the_consumer_makes_at_night_is_told_at_once() -> None:
+    agreed = timed()
+    order, charge = begun(on(agreed), agreed, DUE_2, number=3)
+    assert collection.paid(order, agreed, charge, ZONE, DUE_2, ids()).notices[0].send_at == DUE_2
+
+
+def test_a_card_that_will_never_pay_is_not_asked_for_the_later_payments_either() -> None:
+    dead = after(timed(), said_no(timed(), "card_stolen"))
+    reminded = collection.remind(on(dead), dead, ZONE, datetime(2026, 12, 16, 10, tzinfo=ZONE), ids())
+    assert reminded is not None
+    assert [(n.kind, n.installment) for n in reminded.notices] == [(NoticeKind.CARD_NEEDED, 3)]
+    due_3 = datetime(2026, 12, 19, tzinfo=ZONE)
+    assert collection.give_up(on(dead), dead, ZONE, due_3 - timedelta(seconds=1), ids()) is None
+    outcome = collection.give_up(on(dead), dead, ZONE, due_3, ids())
+    assert outcome is not None
+    assert outcome.charge is None
+    assert [item.state for item in after(dead, outcome)] == ["paid", "overdue", "overdue", "scheduled"]
+    assert [(n.kind, n.installment) for n in outcome.notices] == [(NoticeKind.CARD_NEEDED, 3)]
+
+
+def test_a_card_that_had_no_funds_six_times_is_still_asked_for_the_next_payment() -> None:
+    agreed, at = timed(), DUE_2
+    for _ in range(6):
+        agreed = after(agreed, said_no(agreed, at=at))
+        at = agreed[1].charge_at or at
+    assert agreed[1].charge_at is None
+    assert not collection.needs_card(agreed)
+    assert collection.give_up(on(agreed), agreed, ZONE, at + timedelta(days=30), ids()) is None

@@ -24,6 +24,7 @@ ALLOWED = {
     "merchants._BY_NAME": "finds the merchant id by its unique name",
     "merchants._BY_CLIENT": "a credential is looked up before it is known whose it is",
     "clock._NEXT": "the sandbox's clock goes by the earliest instant of all merchants",
+    "clock._PAID": "tells what was done for all merchants' consumers at an instant of the sandbox's clock",
     "clock._DUE": "counts what is due of all merchants at an instant of the sandbox's clock",
     "checkouts._FORGET": "drops every merchant's browsers of a month ago",
 }  # fmt: skip

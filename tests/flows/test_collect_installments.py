@@ -68,11 +68,13 @@ async def at_next(own: Own, order_id: UUID) -> datetime | None:
 
 
 async def told(own: Own) -> list[tuple[str, int, str]]:
+    """What the consumer was told after the plan's beginning."""
     async with own.owner() as owner:
         rows = await owner.fetch(
             "SELECT kind, installment, state FROM messages ORDER BY created_at, installment"
         )
-    return [tuple(row) for row in rows]
+    assert tuple(rows[0])[:2] == ("plan_started", 1)
+    return [tuple(row) for row in rows[1:]]
 
 
 async def charged(own: Own) -> list[tuple[int, int, str]]:
@@ -99,6 +101,8 @@ async def test_a_plan_is_reminded_of_and_charged_on_its_days_until_it_is_complet
     assert [(kind, n) for kind, n, _ in await told(own)] == [
         (kind, n) for n in (2, 3, 4) for kind in ("reminder", "reminder", "payment_received")
     ]
+    own.service.clock.ahead += timedelta(hours=9)
+    await work(own)
     assert {state for _, _, state in await told(own)} == {"sent"}
     assert plan_state((await agreed(own, order_id)).found.plan) == "completed"
     assert (await verify(own.context.pool)).disagreements == []
@@ -137,10 +141,15 @@ async def consumer_of(own: Own, order_id: UUID) -> UUID:
 
 async def test_a_card_that_is_reported_lost_is_asked_once_and_never_again(own: Own) -> None:
     order_id = await agreed_order(own, LOST_LATER)
-    while "overdue" not in await states(own, order_id):
-        await at_next(own, order_id)
+    while await at_next(own, order_id):
+        pass
     assert [reason for _, _, reason in await charged(own)] == ["paid", "card_lost"]
-    assert (await told(own))[-1] == ("card_needed", 2, "sent")
+    assert await states(own, order_id) == ["paid", "overdue", "overdue", "overdue"]
+    own.service.clock.ahead += timedelta(hours=9)
+    await work(own)
+    needed = [(n, state) for kind, n, state in await told(own) if kind == "card_needed"]
+    assert needed == [(number, "sent") for number in (2, 3, 3, 3, 4, 4, 4)]
+    assert (await verify(own.context.pool)).disagreements == []
 
 
 @pytest.mark.parametrize("arrives", [True, False], ids=["after it acted", "before it acted"])

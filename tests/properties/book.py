@@ -77,7 +77,10 @@ class Book:
         plan[0] = replace(plan[0], charge_id=charge)
         plan = collection.timed(plan, UTC, self.now)
         settled = Settled(charge, JobState.SUCCEEDED)
-        self.save(checkout.approve(self.order, plan, settled, self.new_id(), self.now, AUTHORIZATION_DAYS))
+        told = collection.started(plan, self.new_id(), self.now)
+        self.save(
+            checkout.approve(self.order, plan, settled, self.new_id(), told, self.now, AUTHORIZATION_DAYS)
+        )
 
     def ask_card(self, number: int) -> int:
         """A card is asked for an installment; answers the cents."""
@@ -95,7 +98,7 @@ class Book:
         assert charge is not None
         self.charge = None
         if pays:
-            return self.save(collection.paid(self.order, plan, charge, self.now, self.new_id))
+            return self.save(collection.paid(self.order, plan, charge, UTC, self.now, self.new_id))
         return self.save(
             collection.failed(self.order, plan, charge, "card_declined", UTC, self.now, self.new_id)
         )

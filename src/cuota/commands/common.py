@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from cuota import config, runtime
 from cuota.core import money
+from cuota.db.pool import UnsafeDatabase
 from cuota.flows.clock import SandboxClock, following
 from cuota.flows.context import Context, utc_now
 
@@ -35,6 +36,15 @@ def adder(under: Any) -> Add:
         return parser
 
     return add
+
+
+def require_database() -> None:
+    """For commands that look at what is there: a mistyped folder must not look like an empty, healthy service."""
+    folder = config.missing_database()
+    if folder is not None:
+        raise UnsafeDatabase(
+            f"There is no database in {folder}. Set CUOTA_DATA_DIR or CUOTA_DATABASE_URL to where the service keeps its own."
+        )
 
 
 def run(flow: Callable[[Context], Awaitable[T]]) -> T:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import argparse
 
-from cuota.commands.common import Add, run, show
+from cuota.commands.common import Add, require_database, run, show
 from cuota.flows.context import Context
-from cuota.flows.manage_merchants import find_merchant
+from cuota.flows.manage_merchants import BadMerchant, find_merchant
 from cuota.flows.replay_webhooks import replay
 from cuota.listen import listen
+from cuota.web.addresses import BadAddress, read_address
 
 
 def listen_to(options: argparse.Namespace) -> int:
     """`cuota listen`: until Ctrl-C."""
+    if options.forward is not None:
+        try:
+            read_address(options.forward, https_only=False)
+        except BadAddress as bad:
+            raise BadMerchant(f"--forward {options.forward} {bad}.") from None
+    require_database()
     run(
         lambda context: listen(
             context, options.merchant, options.forward, as_json=options.json, from_start=options.from_start
@@ -22,7 +29,11 @@ def listen_to(options: argparse.Namespace) -> int:
 
 
 def webhook_replay(options: argparse.Namespace) -> int:
-    """`cuota webhook replay`."""
+    """`cuota webhook replay`: never everything because an option was forgotten."""
+    if not (options.event or options.endpoint or options.after or options.until or options.all):
+        raise BadMerchant("Say what to send again: --event, --endpoint, --after, --until, or --all.")
+
+    require_database()
 
     async def flow(context: Context) -> int:
         merchant = await find_merchant(context, options.merchant)
@@ -53,3 +64,4 @@ def register_webhook(add: Add) -> None:
     again.add_argument("--endpoint", metavar="ID", help="to this endpoint only")
     again.add_argument("--after", metavar="ID", help="events after this one")
     again.add_argument("--until", metavar="ID", help="events up to and with this one")
+    again.add_argument("--all", action="store_true", help="everything that has happened")

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 
 from cuota import config, runtime
-from cuota.commands.common import Add, run, show
+from cuota.commands.common import Add, require_database, run, show
 from cuota.db.verify import verify
 from cuota.flows.keys import rotate_keys
 
@@ -20,6 +20,7 @@ def keys_rotate(options: argparse.Namespace) -> int:
 
 def verify_ledger(options: argparse.Namespace) -> int:
     """`cuota verify`: exit 1 if a row disagrees."""
+    require_database()
     report = run(lambda context: verify(context.pool))
     lines = [f"{d.merchant_id} {d.order_id}  {d.row}: {d.problem}" for d in report.disagreements]
     facts = {

@@ -16,7 +16,9 @@ from cuota.walk import CannotWalk, walk
 def sandbox_complete(options: argparse.Namespace) -> int:
     """`cuota sandbox complete`."""
     try:
-        address = walk(options.redirect_url, options.outcome)
+        typed = {"card_number": options.card, "phone": options.phone}
+        given = {name: value for name, value in typed.items() if value}
+        address = walk(options.redirect_url, options.outcome, **given)
     except httpx.HTTPError as problem:
         raise CannotWalk(f"The checkout cannot be reached: {problem}.") from None
     except (httpx.InvalidURL, ValueError) as problem:
@@ -86,6 +88,10 @@ def register(add: Add) -> None:
     )
     complete.add_argument("redirect_url", metavar="REDIRECT_URL")
     complete.add_argument("--outcome", choices=["approved", "declined", "abandoned"], required=True)
+    complete.add_argument(
+        "--card", metavar="NUMBER", help="pay with this test card (default 4242 4242 4242 4242)"
+    )
+    complete.add_argument("--phone", metavar="NUMBER", help="as the consumer with this number")
     inbox = add("inbox", sandbox_inbox, "what consumers were sent, newest first")
     inbox.add_argument("--to", type=_recipient, metavar="PHONE_OR_EMAIL", help="to this one only")
     inbox.add_argument("--limit", type=_limit, default=20, metavar="N", help="so many (default 20)")

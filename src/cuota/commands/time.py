@@ -21,15 +21,8 @@ from cuota.flows.move_time import CannotMoveTime, moving
 from cuota.work.advance import Advanced, Done, Tell, advance
 
 INTERRUPTED = 130
-# What the jobs do, and what waits in the tables, in words for people.
-WORDS = {
-    "webhooks": "webhooks",
-    "due_orders": "orders",
-    "card_refunds": "card refunds",
-    "messages": "messages",
-    "orders": "orders",
-    "deliveries": "webhooks",
-}
+# What waits in the tables, in words for people.
+WORDS = {"orders": "order", "card_refunds": "card refund", "messages": "message", "deliveries": "webhook"}
 T = TypeVar("T")
 
 
@@ -63,7 +56,10 @@ def time_show(options: argparse.Namespace) -> int:
             "forks": [{"name": fork.name, "serviceTime": shown(fork.service_time)} for fork in taken],
         }
         lines = [f"{facts['now']}  {_ahead(seen.ahead)}{'; being moved right now' if seen.moving else ''}"]
-        lines += [f"next  {shown(item.at)}  {item.rows} {WORDS[item.table]}" for item in waiting]
+        lines += [
+            f"next  {shown(item.at)}  {item.rows} {WORDS[item.table]}{'' if item.rows == 1 else 's'}"
+            for item in waiting
+        ]
         lines += [f"fork  {shown(fork.service_time)}  {fork.name}" for fork in taken]
         show(options, facts, lines if waiting else [*lines, "Nothing waits to fall due."])
         return 0
@@ -82,7 +78,8 @@ def time_advance(options: argparse.Namespace) -> int:
     """`cuota time advance`: returns when everything on the way has happened."""
 
     def tell(at: datetime, done: Done) -> None:
-        if not options.json:
+        # A dead receiver is tried again and again: that is in the sum at the end.
+        if not options.json and (done.events or done.paid or set(done.jobs) - {"webhooks"}):
             print(f"{shown(at)}  {_told(done)}", flush=True)
 
     moved = run(lambda settings, where: travel(settings, where, options.to, tell))
@@ -92,6 +89,7 @@ def time_advance(options: argparse.Namespace) -> int:
         "steps": moved.instants,
         "jobs": dict(moved.done.jobs),
         "events": dict(moved.done.events),
+        "consumers": dict(moved.done.paid),
         "stopped": moved.stopped,
     }
     end = "Stopped: the service's clock is at" if moved.stopped else "The service's clock is at"
@@ -100,11 +98,11 @@ def time_advance(options: argparse.Namespace) -> int:
 
 
 def _told(done: Done) -> str:
-    """Events by their type, then what the jobs did."""
-    jobs = [f"{count} {WORDS[name]}" for name, count in done.jobs.items() if name != "due_orders"]
-    return ", ".join([*(f"{count} {name}" for name, count in done.events.items()), *jobs]) or (
-        f"{done.jobs['due_orders']} orders" if done.jobs else "nothing fell due"
-    )
+    """Events by their type, payments and messages, then how many webhooks were tried."""
+    found = [f"{count} {name}" for name, count in (*done.events.items(), *done.paid.items())]
+    if tried := done.jobs["webhooks"]:
+        found.append(f"{tried} {'webhook' if tried == 1 else 'webhooks'} sent")
+    return ", ".join(found) or ("looked, nothing to do" if done.jobs else "nothing fell due")
 
 
 async def travel(settings: Settings, where: dict[str, Any], asked: Asked, tell: Tell) -> Advanced:

@@ -14,7 +14,7 @@ from cuota.core.event import Event
 from cuota.core.installment import Installment
 from cuota.core.movement import Kind, Movement
 from cuota.core.order import WARNINGS, Final, Order, Status, edge
-from cuota.core.outcome import Charge, JobState, Outcome, Plan, Settled
+from cuota.core.outcome import Charge, JobState, Notice, Outcome, Plan, Settled
 
 CARD_TRIES = 3
 
@@ -49,12 +49,14 @@ def approve(
     installments: Sequence[Installment],
     charge: Settled,
     movement_id: UUID,
+    notice: Notice,
     now: datetime,
     authorization_days: int,
 ) -> Outcome:
     """The card paid the first installment: the plan starts, and an auto capture happens in the same breath.
 
-    `installments` is the agreed schedule with the first one paid by this charge, the others with their times.
+    `installments` is the agreed schedule with the first one paid by this charge, the others with their times;
+    `notice` tells the consumer.
     """
     move = edge(order.status, "approve")
     first = installments[0]
@@ -82,6 +84,7 @@ def approve(
         transfers=tuple(transfers),
         events=tuple(events),
         charge_settled=charge,
+        notices=(notice,),
         at=now,
     )
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta, tzinfo
+from dataclasses import replace
+from datetime import datetime, timedelta, tzinfo
 from uuid import UUID
 
 from cuota.core import posting
@@ -21,10 +21,8 @@ from cuota.core.outcome import (
     PlanCard,
     Settled,
 )
+from cuota.core.payday import Days
 
-# Days ahead of a payment on which the consumer is reminded, at an hour when a message wakes nobody.
-REMINDERS = (3, 1)
-REMINDER_HOUR = time(10)
 # After the first, second, ... failed charge: so long until the next. After the last of these another card is needed.
 RETRIES = (timedelta(hours=6), timedelta(days=1), timedelta(days=3), timedelta(days=5), timedelta(days=7))
 # A card that answers with one of these will never pay: it is not asked again.
@@ -42,24 +40,6 @@ class NothingOwed(Exception):  # noqa: N818 - a fact
     """The payment is paid, cancelled, or not there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Days:
-    """The instants of a payment's days, where the consumer lives."""
-
-    zone: tzinfo
-
-    def charge_at(self, due_on: date) -> datetime:
-        """The start of the day on which a payment is due."""
-        return datetime.combine(due_on, time(0), self.zone)
-
-    def remind_at(self, due_on: date, after: datetime) -> datetime | None:
-        """The next reminder of a payment later than `after`; None when the last was given."""
-        days = (
-            datetime.combine(due_on - timedelta(days=ahead), REMINDER_HOUR, self.zone) for ahead in REMINDERS
-        )
-        return min((at for at in days if at > after), default=None)
-
-
 def timed(plan: Sequence[Installment], zone: tzinfo, now: datetime) -> list[Installment]:
     """A plan whose unpaid installments know when they are charged, and when the consumer is reminded."""
     days = Days(zone)
@@ -69,6 +49,18 @@ def timed(plan: Sequence[Installment], zone: tzinfo, now: datetime) -> list[Inst
         else replace(item, charge_at=days.charge_at(item.due_on), remind_at=days.remind_at(item.due_on, now))
         for item in plan
     ]
+
+
+def started(plan: Sequence[Installment], notice_id: UUID, now: datetime) -> Notice:
+    """What the consumer is told when the first payment went through."""
+    first, later = plan[0], owed(plan)
+    kind = NoticeKind.PLAN_STARTED if later else NoticeKind.PAYMENT_RECEIVED
+    return Notice(notice_id, kind, first.number, first.total, (later or plan)[0].due_on, now)
+
+
+def needs_card(plan: Sequence[Installment]) -> bool:
+    """A card said that it will never pay: it is asked for nothing any more, another is needed."""
+    return any(item.charge_at is None and 0 < item.failures <= len(RETRIES) for item in owed(plan))
 
 
 def owed(plan: Sequence[Installment]) -> list[Installment]:
@@ -88,8 +80,9 @@ def remind(
     due = [item for item in owed(plan) if item.remind_at is not None and item.remind_at <= now]
     if not due:
         return None
+    kind = NoticeKind.CARD_NEEDED if needs_card(plan) else NoticeKind.REMINDER
     notices = tuple(
-        Notice(new_id(), NoticeKind.REMINDER, item.number, item.total, item.due_on)
+        Notice(new_id(), kind, item.number, item.total, item.due_on, now)
         for item in due
         if item.charge_at is not None and now < item.charge_at
     )
@@ -128,14 +121,32 @@ def begin(
     return Outcome(order=charging, charge=charge, at=now)
 
 
-def paid(order: Order, plan: Sequence[Installment], charge: Charge, now: datetime, new_id: NewId) -> Outcome:
+def give_up(
+    order: Order, plan: Sequence[Installment], zone: tzinfo, now: datetime, new_id: NewId
+) -> Outcome | None:
+    """A payment is due and its card will never pay: it is not asked. None where none is due, or the card may pay."""
+    due = [item for item in owed(plan) if item.charge_at is not None and item.charge_at <= now]
+    if order.charging is not None or not due or not needs_card(plan):
+        return None
+    item = due[0]
+    tried = replace(item, failures=1, charge_at=None, remind_at=None)
+    needed = Notice(
+        new_id(), NoticeKind.CARD_NEEDED, item.number, item.total, item.due_on, Days(zone).daytime(now)
+    )
+    return _planned(order, plan, [tried], notices=(needed,), now=now)
+
+
+def paid(
+    order: Order, plan: Sequence[Installment], charge: Charge, zone: tzinfo, now: datetime, new_id: NewId
+) -> Outcome:
     """The card paid. What a void or refund has cut from the installment meanwhile goes back to the card."""
     item = plan[charge.installment - 1]
     assert order.charging == charge.charge_id
     assert not item.paid
     excess = charge.amount - item.total
     done = replace(item, charge_id=charge.charge_id, charge_at=None, remind_at=None, returned=excess)
-    received = Notice(new_id(), NoticeKind.PAYMENT_RECEIVED, item.number, charge.amount, item.due_on)
+    send_at = Days(zone).daytime(now) if charge.origin is Origin.SCHEDULE else now
+    received = Notice(new_id(), NoticeKind.PAYMENT_RECEIVED, item.number, charge.amount, item.due_on, send_at)
     return replace(
         _planned(order, plan, [done], notices=(received,), now=now, charging=False),
         transfers=(
@@ -168,14 +179,24 @@ def failed(
     final = reason in HARD_DECLINES or item.failures >= len(RETRIES)
     again = None if final else now + RETRIES[item.failures]
     tried = replace(item, failures=item.failures + 1, charge_at=again, remind_at=None)
-    if again is None:
-        notice = Notice(new_id(), NoticeKind.CARD_NEEDED, item.number, item.total, item.due_on)
-    else:
-        day = again.astimezone(zone).date()
-        notice = Notice(new_id(), NoticeKind.PAYMENT_FAILED, item.number, item.total, day)
+    told = _told_of_failure(item, again, zone, now, new_id)
     return replace(
-        _planned(order, plan, [tried], notices=(notice,), now=now, charging=False), charge_settled=settled
+        _planned(order, plan, [tried], notices=told, now=now, charging=False), charge_settled=settled
     )
+
+
+def _told_of_failure(
+    item: Installment, again: datetime | None, zone: tzinfo, now: datetime, new_id: NewId
+) -> tuple[Notice, ...]:
+    send_at = Days(zone).daytime(now)
+    if again is None:
+        needed = Notice(new_id(), NoticeKind.CARD_NEEDED, item.number, item.total, item.due_on, send_at)
+        return (needed,)
+    if again <= send_at:
+        # By the morning the next try is over, and that one is told.
+        return ()
+    day = again.astimezone(zone).date()
+    return (Notice(new_id(), NoticeKind.PAYMENT_FAILED, item.number, item.total, day, send_at),)
 
 
 def change_card(
@@ -192,7 +213,7 @@ def change_card(
         raise NothingOwed
     overdue = [replace(item, charge_at=now, failures=1) for item in waiting if item.failures]
     first = waiting[0]
-    told = Notice(new_id(), NoticeKind.CARD_CHANGED, first.number, first.total, first.due_on)
+    told = Notice(new_id(), NoticeKind.CARD_CHANGED, first.number, first.total, first.due_on, now)
     return replace(_planned(order, plan, overdue, notices=(told,), now=now), plan_card=card)
 
 

@@ -43,3 +43,12 @@ def is_allowed(address: str, *, loopback: bool) -> bool:
     if parsed == _LOOPBACK_6:
         return loopback
     return parsed in _GLOBAL_6 and not any(parsed in network for network in _FORBIDDEN_6)
+
+
+def is_inside(host: str, *, loopback: bool) -> bool:
+    """Whether a host that is written as an address may not be gone to; a name is only known once it is resolved."""
+    try:
+        ip_address(host.strip("[]").partition("%")[0])
+    except ValueError:
+        return False
+    return not is_allowed(host.strip("[]"), loopback=loopback)

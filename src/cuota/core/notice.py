@@ -23,6 +23,10 @@ def words(notice: Notice, merchant: str, currency: str, page: str) -> Words:
     amount, when = money.shown(notice.amount, currency), day(notice.day)
     which = f"payment {notice.installment} of {COUNT} for your order at {merchant}"
     subject, text = {
+        NoticeKind.PLAN_STARTED: (
+            f"We received {amount}",
+            f"We charged {amount} to your card: {which}. The next is due on {when}. Your plan and receipts: {page}",
+        ),
         NoticeKind.REMINDER: (
             f"{amount} is due on {when}",
             f"On {when} we charge {amount} to your card: {which}. Pay early or change the card: {page}",

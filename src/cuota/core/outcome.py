@@ -66,6 +66,7 @@ class Charge:
 class NoticeKind(StrEnum):
     """What a consumer is told by the message rail."""
 
+    PLAN_STARTED = "plan_started"  # the first payment went through; `day` is the next one's
     REMINDER = "reminder"  # a payment is due in a few days
     PAYMENT_RECEIVED = "payment_received"  # a scheduled payment went through
     PAYMENT_FAILED = "payment_failed"  # it did not; it is tried again on `day`
@@ -75,13 +76,14 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message to the consumer, written with what it tells of and sent by the worker. `amount` in cents."""
+    """A message to the consumer, written with what it tells of and sent by the worker from `send_at` on. Cents."""
 
     notice_id: UUID
     kind: NoticeKind
     installment: int
     amount: int
     day: date
+    send_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

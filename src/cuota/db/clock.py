@@ -60,6 +60,12 @@ _DUE = "SELECT sum(rows) AS rows FROM ({}) counts".format(
         ]
     )
 )
+_PAID = """
+SELECT 'payment ' || CASE state WHEN 'succeeded' THEN 'received' ELSE 'failed' END AS what, count(*) AS rows
+    FROM charges WHERE settled_at = $1 AND origin <> 'checkout' GROUP BY state
+UNION ALL SELECT 'refund to a card ' || state, count(*) FROM card_refunds WHERE settled_at = $1 GROUP BY state
+UNION ALL SELECT 'message ' || replace(kind, '_', ' '), count(*) FROM messages WHERE settled_at = $1 GROUP BY kind
+"""
 _NEXT_IN = "SELECT {column} AS at, count(*) AS rows FROM {table} WHERE {which} AND {column} > $1 GROUP BY {column} ORDER BY {column} LIMIT 1"
 
 
@@ -167,3 +173,8 @@ async def connected(where: dict[str, Any]) -> AsyncIterator[Connection]:
     finally:
         with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
             await connection.close(timeout=5)
+
+
+async def done_at(session: Session, at: datetime) -> dict[str, int]:
+    """What of the consumers' side was done at an instant at which the clock stood still, in words, with how often."""
+    return {row["what"]: row["rows"] for row in await session.fetch(_PAID, at)}

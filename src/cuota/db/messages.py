@@ -24,8 +24,8 @@ UPDATE messages m SET try_at = $3, tries = least(m.tries + 1, 1000) FROM (
     AND m.message_id = due.message_id AND m.try_at <= $2
     AND p.merchant_id = $1 AND p.order_id = m.order_id AND s.merchant_id = $1
     AND o.merchant_id = $1 AND o.order_id = m.order_id
-RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amount, m.day, m.tries, p.payer,
-    s.name, o.currency
+RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amount, m.day, m.created_at,
+    m.tries, p.payer, s.name, o.currency
 """
 _SETTLED = """UPDATE messages SET state = $4, reason = $5, settled_at = $6, try_at = NULL
     WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
@@ -60,9 +60,9 @@ async def claim(session: Session, now: datetime, limit: int) -> list[DueMessage]
 
 
 def _due_of(row: tuple[object, ...]) -> DueMessage:
-    merchant_id, order_id, message_id, kind, installment, amount, day, tries, payer, name, currency = row
+    merchant_id, order_id, message_id, kind, installment, amount, day, at, tries, payer, name, currency = row
     who = json.loads(payer) if payer else {}  # type: ignore[arg-type]
-    notice = Notice(message_id, NoticeKind(kind), installment, amount, day)  # type: ignore[arg-type]
+    notice = Notice(message_id, NoticeKind(kind), installment, amount, day, at)  # type: ignore[arg-type]
     return DueMessage(
         merchant_id, order_id, notice, tries, who.get("phone"), who.get("email"), name, currency  # type: ignore[arg-type]
     )  # fmt: skip

@@ -225,12 +225,13 @@ def decision(outcome: Outcome) -> Part:
 
 def notices(outcome: Outcome) -> Part:
     """What the consumer is told; the worker sends it."""
-    sql = """INSERT INTO messages (merchant_id, order_id, message_id, kind, installment, amount, day, state, created_at,
-        try_at) SELECT changed.merchant_id, changed.order_id, n.*, 'pending', :6::timestamptz, :6::timestamptz
-        FROM changed, unnest(:1::uuid[], :2::text[], :3::smallint[], :4::bigint[], :5::date[]) AS n"""
+    sql = """INSERT INTO messages (merchant_id, order_id, message_id, kind, installment, amount, day, try_at, state,
+        created_at) SELECT changed.merchant_id, changed.order_id, n.*, 'pending', :7::timestamptz FROM changed,
+        unnest(:1::uuid[], :2::text[], :3::smallint[], :4::bigint[], :5::date[], :6::timestamptz[]) AS n"""
     told = outcome.notices
     columns = ([n.notice_id for n in told], [n.kind for n in told], [n.installment for n in told])
-    return Part("notice", sql, (*columns, [n.amount for n in told], [n.day for n in told], outcome.at))
+    more = ([n.amount for n in told], [n.day for n in told], [n.send_at for n in told])
+    return Part("notice", sql, (*columns, *more, outcome.at))
 
 
 def plan_card(outcome: Outcome) -> Part:

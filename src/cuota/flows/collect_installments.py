@@ -52,6 +52,8 @@ async def collect(context: Context, merchant_id: UUID, order_id: UUID) -> None:
         now, agreed = context.now(), plan.agreed
         outcome = collection.remind(found.order, found.plan, agreed.zone, now, context.new_id)
         if outcome is None:
+            outcome = collection.give_up(found.order, found.plan, agreed.zone, now, context.new_id)
+        if outcome is None:
             outcome = collection.begin(found.order, found.plan, None, agreed.card, charge_id, now)
         if outcome is None:
             outcome = collection.reschedule(found.order, found.plan, now)
@@ -112,7 +114,7 @@ def _recorder(context: Context, merchant_id: UUID, order_id: UUID, charge: Charg
                 raise _Recorded
             now, new_id = context.now(), context.new_id
             if answer.approved:
-                return collection.paid(found.order, found.plan, charge, now, new_id)
+                return collection.paid(found.order, found.plan, charge, plan.agreed.zone, now, new_id)
             reason = answer.reason or "card_declined"
             return collection.failed(found.order, found.plan, charge, reason, plan.agreed.zone, now, new_id)
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from cuota.core import collection
 from cuota.core.card import CardEntry
 from cuota.core.checkout import Charging
-from cuota.core.collection import CardBusy, NothingOwed, owed
+from cuota.core.collection import CardBusy, NothingOwed, needs_card, owed
 from cuota.core.installment import Installment
 from cuota.core.outcome import Outcome, PlanCard
 from cuota.db import accounts, plans
@@ -25,6 +25,7 @@ NOT_OWED = "This payment is not due any more. Here is your plan as it stands."
 CHANGED = "Your plan has changed since you opened the page. Here it is as it stands; nothing was charged."
 PARTLY = "Your card paid a part of this and was then declined by its bank. Here is what is still open."
 PAID_BEFORE = "This was paid already. Nothing was charged twice."
+OTHER_CARD = "This card cannot pay any more; nothing was charged. Give another card."
 DECLINED = "Your card was declined by its bank; nothing was charged. Try again later, or change the card."
 NOT_REACHED = "Your card's bank cannot be reached at the moment. The card was not changed; please try again."
 
@@ -47,6 +48,8 @@ async def pay_early(context: Context, detail: PlanDetail, numbers: list[int], ex
         raise Problem(notice=_not_owed(detail.shown.plan, numbers))
     if sum(item.total for item in asked) != expected:
         raise Problem(notice=CHANGED)
+    if needs_card(detail.shown.plan):
+        raise Problem(notice=OTHER_CARD)
     for item in asked:
         try:
             await _pay_one(context, order.merchant_id, order.order_id, item)

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from cuota.core import checkout as ends
 from cuota.core.card import CardEntry
-from cuota.core.collection import timed
+from cuota.core.collection import started, timed
 from cuota.core.decision import Facts, decide
 from cuota.core.installment import schedule
 from cuota.core.order import Final, Order
@@ -99,7 +99,9 @@ def _recorder(
             agreed = schedule(order.amount, order.fee, first_day)
             agreed[0] = replace(agreed[0], charge_id=charge.charge_id)
             plan = timed(agreed, ZoneInfo(zone), now)
-            return ends.approve(order, plan, settled, movement_id, now, context.settings.authorization_days)
+            notice = started(plan, context.new_id(), now)
+            days = context.settings.authorization_days
+            return ends.approve(order, plan, settled, movement_id, notice, now, days)
 
         try:
             return (await settle(context, merchant_id, order_id, read, decide_end)).order

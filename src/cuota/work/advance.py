@@ -25,10 +25,11 @@ MOST_TURNS = 10
 
 @dataclass(slots=True)
 class Done:
-    """What happened at one instant, or on the whole way: by job, and events by type."""
+    """What happened at one instant, or on the whole way: by job, events by type, payments and messages in words."""
 
     jobs: Counter[str] = field(default_factory=Counter)
     events: Counter[str] = field(default_factory=Counter)
+    paid: Counter[str] = field(default_factory=Counter)
 
     def __bool__(self) -> bool:
         return bool(self.jobs or self.events)
@@ -99,6 +100,8 @@ class _Way:
                 break
         if self._here:
             self.instants += 1
+            self._here.paid.update(await clock.done_at(self.context.pool, at))
+            self.total.paid.update(self._here.paid)
             self.total.jobs.update(self._here.jobs)
             self.total.events.update(self._here.events)
             self._tell(at, self._here)

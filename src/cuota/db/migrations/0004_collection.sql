@@ -37,7 +37,7 @@ CREATE TABLE messages (
     order_id    uuid NOT NULL,
     message_id  uuid NOT NULL,                      -- the rail's idempotency key
     kind        text NOT NULL CHECK (kind IN (
-        'reminder', 'payment_received', 'payment_failed', 'card_needed', 'card_changed')),
+        'plan_started', 'reminder', 'payment_received', 'payment_failed', 'card_needed', 'card_changed')),
     installment smallint NOT NULL CHECK (installment BETWEEN 1 AND 4),
     amount      bigint NOT NULL CHECK (amount > 0),
     day         date NOT NULL,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.destination import is_inside
 from cuota.core.refusal import Refused
 from cuota.db import endpoints
 from cuota.db.documents import encode
@@ -54,9 +56,12 @@ def _read(body: dict[str, Any], *, https_only: bool, new: bool) -> manage.Change
         if not isinstance(value, str):
             raise wrong_type("a string")
         try:
-            return read_address(value, https_only=https_only)
+            checked = read_address(value, https_only=https_only)
         except BadAddress as bad:
             raise WrongField("invalid", str(bad)) from None
+        if is_inside(urlsplit(checked).hostname or "", loopback=not https_only):
+            raise WrongField("invalid", "must not be an address inside a network")
+        return checked
 
     def flag(value: Any) -> bool:
         if not isinstance(value, bool):

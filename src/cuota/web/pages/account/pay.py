@@ -25,11 +25,13 @@ _CENTS = re.compile(r"[0-9]{1,15}", re.ASCII)
 
 @of_plan
 async def show(request: Request, known: Known, detail: PlanDetail) -> Response:
-    """What is paid, how much, from which card. `?number=` one payment, `?all=1` all that is left."""
+    """What is paid, how much, from which card: `?number=` one payment, `?overdue=1` those, `?all=1` all that is left."""
     if detail.shown.order.charging is not None:
         return see_other(plan_path(detail, "busy"))
     waiting = owed(detail.shown.plan)
-    if request.query_params.get("all") != "1":
+    if request.query_params.get("overdue") == "1":
+        waiting = [item for item in waiting if item.failures]
+    elif request.query_params.get("all") != "1":
         waiting = [item for item in waiting if str(item.number) == request.query_params.get("number")]
     if not waiting:
         return see_other(plan_path(detail, "not-owed" if owed(detail.shown.plan) else "nothing-left"))

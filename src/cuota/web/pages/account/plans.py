@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.collection import owed
+from cuota.core.collection import needs_card, owed
 from cuota.core.installment import COUNT, Installment, plan_state
 from cuota.core.refusal import Refused
 from cuota.db import accounts
@@ -21,6 +21,7 @@ from cuota.web.pages.account.view import (
     card_of_list,
     common,
     day_there,
+    given_back_words,
     next_words,
     overdue_words,
     payments_of,
@@ -79,6 +80,7 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
         "payments": payments_of(detail),
         "returns": [return_words(detail, back, brand) for back in detail.returns],
         "now": _now(request, detail),
+        "given_back": given_back_words(detail),
     }
     context["notice"], context["notice_tone"] = TOLD.get(
         request.query_params.get("said", ""), (None, "error")
@@ -99,25 +101,27 @@ def _now(request: Request, detail: PlanDetail) -> Page:
     if not waiting:
         return {"title": "Nothing left to pay", "texts": [next_words(shown, now)], "busy": False, "pay": None}
     texts = [overdue_words(shown, item, now) for item in late] or [f"{next_words(shown, now)}."]
-    first = waiting[0]
-    rest = amount(shown, sum(item.total for item in waiting)) if len(waiting) > 1 else None
+    pay = late or waiting[:1]
+    rest = amount(shown, sum(item.total for item in waiting)) if len(waiting) > len(pay) else None
     return {
         "title": "Overdue" if late else "Next payment",
         "texts": texts,
         "busy": False,
-        "pay": _pay_words(shown, first),
-        "number": first.number,
+        "pay": _pay_words(shown, pay),
+        "which": "overdue=1" if late else f"number={pay[0].number}",
         "rest": f"Pay all that is left, {rest}" if rest else None,
         "another_card": any(item.charge_at is None for item in late),
+        "dead_card": needs_card(shown.plan),
         "card": plan_card(shown),
     }
 
 
-def _pay_words(shown: ShownPlan, item: Installment) -> str:
-    cents = amount(shown, item.total)
-    if not item.failures:
+def _pay_words(shown: ShownPlan, items: list[Installment]) -> str:
+    cents = amount(shown, sum(item.total for item in items))
+    if not items[0].failures:
         return f"Pay {cents} early"
-    return f"Try {plan_card(shown)} once more" if item.charge_at is None else f"Pay the overdue {cents}"
+    stopped = any(item.charge_at is None for item in items)
+    return f"Try {plan_card(shown)} once more" if stopped else f"Pay the overdue {cents}"
 
 
 @of_plan

@@ -31,6 +31,7 @@ TOLD = {
     "nothing-left": ("Nothing is left to pay here.", "calm"),
     "changed": (manage_plan.CHANGED, "error"),
     "declined": (manage_plan.DECLINED, "error"),
+    "other-card": (manage_plan.OTHER_CARD, "error"),
     "partly": (manage_plan.PARTLY, "error"),
     "card": ("Your new card pays from now on.", "done"),
     "card-paid": ("Your new card pays from now on. What was overdue is paid.", "done"),
@@ -100,8 +101,11 @@ def next_words(shown: ShownPlan, now: datetime) -> str:
             "You have paid everything." if done else "Nothing to pay: all of it was cancelled or sent back."
         )
     item, card = waiting[0], plan_card(shown)
-    if item.failures:
-        return overdue_words(shown, item, now)
+    late = [each for each in waiting if each.failures]
+    if len(late) > 1:
+        return f"{amount(shown, sum(each.total for each in late))} is overdue: {len(late)} payments."
+    if late:
+        return overdue_words(shown, late[0], now)
     today = now.astimezone(ZoneInfo(shown.zone)).date()
     on = "today" if item.due_on <= today else f"on {day(item.due_on)}"
     return f"{amount(shown, item.total)} {on}, {card}"
@@ -163,3 +167,16 @@ def return_words(detail: PlanDetail, back: Return, brand: str) -> str:
     if back.state == "failed":
         return f"{sum_} could not be sent back to {card}: its bank refused. Ask {shown.merchant} or {brand} for it."
     return f"{sum_} is on its way back to {card}, since {day_there(asked, shown.zone)}."
+
+
+def given_back_words(detail: PlanDetail) -> str | None:
+    """What the shop cancelled or refunded, where the plan no longer shows it."""
+    order = detail.shown.order
+    gone = order.voided + order.refunded
+    if not gone:
+        return None
+    shown = detail.shown
+    return (
+        f"{amount(shown, gone)} of your order of {amount(shown, order.amount)} was cancelled or refunded by "
+        f"{shown.merchant}: your last payments became less."
+    )
