@@ -11,7 +11,7 @@ from cuota.core import posting
 from cuota.core.collection import next_at
 from cuota.core.decision import Decision
 from cuota.core.event import Event
-from cuota.core.installment import Installment
+from cuota.core.installment import DAYS_BETWEEN, Installment
 from cuota.core.movement import Kind, Movement
 from cuota.core.order import WARNINGS, Final, Order, Status, edge
 from cuota.core.outcome import Charge, JobState, Notice, Outcome, Plan, Settled
@@ -76,7 +76,11 @@ def approve(
         holds = timedelta(days=authorization_days)
         # A warning whose time is over before it begins is not given.
         warned = sum(ahead >= holds for ahead in WARNINGS)
-        done = replace(done, authorization_expires_at=now + holds, warned=warned)
+        ends, second = now + holds, installments[1].charge_at
+        # A lost hour, or an answer after midnight, must not leave it standing when installment 2 falls due.
+        if authorization_days < DAYS_BETWEEN and second is not None and now < second < ends:
+            ends = second
+        done = replace(done, authorization_expires_at=ends, warned=warned)
     return Outcome(
         order=done,
         movement=movement,

@@ -41,6 +41,8 @@ FIND_BY_CHECKOUT_TOKEN = "SELECT order_id FROM orders WHERE merchant_id = $1 AND
 DUE = """
 SELECT order_id FROM orders WHERE merchant_id = $1 AND due_at <= $2 ORDER BY due_at LIMIT $3
 """
+# No decision: it only looks for what is due a little later. Whatever is saved meanwhile says anew when that is.
+_ASIDE = "UPDATE orders SET due_at = $4 WHERE merchant_id = $1 AND order_id = $2 AND due_at <= $3"
 # A plain read over all merchants finds who has something due; claiming then names each.
 MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM orders WHERE due_at <= $1"
 
@@ -157,3 +159,10 @@ async def due(session: Session, now: datetime, limit: int) -> list[tuple[UUID, U
         for row in merchants
         for item in await session.fetch(DUE, row["merchant_id"], now, limit)
     ]
+
+
+async def step_aside(
+    session: Session, merchant_id: UUID, order_id: UUID, now: datetime, until: datetime
+) -> None:
+    """An order that could not be settled lets the others have their turn."""
+    await session.fetchrow(_ASIDE, merchant_id, order_id, now, until)

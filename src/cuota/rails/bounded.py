@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
 from collections.abc import Awaitable
 from typing import TypeVar
 from uuid import UUID
@@ -17,6 +19,7 @@ from cuota.rails.unavailable import RailUnavailable
 SECONDS = 10.0
 MESSAGE_SECONDS = 15.0
 T = TypeVar("T")
+log = logging.getLogger("cuota.rails")
 
 
 async def _within(call: Awaitable[T], seconds: float) -> T:
@@ -25,6 +28,23 @@ async def _within(call: Awaitable[T], seconds: float) -> T:
             return await call
     except TimeoutError:
         raise RailUnavailable(f"no answer within {seconds:.0f} seconds") from None
+    except RailUnavailable:
+        raise
+    except Exception as problem:
+        log.exception("rail failed")
+        raise RailUnavailable(f"the rail failed ({type(problem).__name__})") from None
+
+
+_REASON = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
+
+
+def _read(answer: object) -> Answer:
+    """Only a plain yes or no is one: anything else is no answer, and is looked up."""
+    if not isinstance(answer, Answer) or not isinstance(answer.approved, bool):
+        raise RailUnavailable("the rail's answer cannot be read")
+    if answer.approved or (isinstance(answer.reason, str) and _REASON.fullmatch(answer.reason)):
+        return answer
+    return Answer(False, "card_declined")
 
 
 class BoundedCardRail:
@@ -40,15 +60,16 @@ class BoundedCardRail:
 
     async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
         """Bounded."""
-        return await _within(self._rail.charge(key, token, amount, currency), self._seconds)
+        return _read(await _within(self._rail.charge(key, token, amount, currency), self._seconds))
 
     async def find_charge(self, key: UUID) -> Answer | None:
         """Bounded."""
-        return await _within(self._rail.find_charge(key), self._seconds)
+        found = await _within(self._rail.find_charge(key), self._seconds)
+        return None if found is None else _read(found)
 
     async def refund(self, key: UUID, charge: UUID, amount: int) -> Answer:
         """Bounded."""
-        return await _within(self._rail.refund(key, charge, amount), self._seconds)
+        return _read(await _within(self._rail.refund(key, charge, amount), self._seconds))
 
 
 class BoundedMessageRail:

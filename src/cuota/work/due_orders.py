@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+from datetime import timedelta
 from uuid import UUID
 
 from cuota.core.order import Order, Status
 from cuota.core.refusal import Refused
 from cuota.db import charges, orders
+from cuota.db.pool import GONE
 from cuota.flows.collect_installments import collect, finish_collection, wait_longer
 from cuota.flows.context import Context
 from cuota.flows.expire_authorizations import expire_authorization
@@ -18,6 +21,8 @@ from cuota.flows.submit_checkout import finish_charge
 BATCH = 100
 # So a rail that is slow to answer about some orders does not keep the others waiting.
 AT_ONCE = 8
+# One that fails is not at the head of the queue again at once: a hundred such would leave nobody else a turn.
+ASIDE = timedelta(minutes=1)
 log = logging.getLogger("cuota.work")
 
 
@@ -34,6 +39,9 @@ async def settle_due_orders(context: Context) -> int:
             except Exception:
                 # One order that cannot be settled holds up no other.
                 log.exception("order failed", extra={"facts": {"orderId": str(order_id)}})
+                now = context.now()
+                with contextlib.suppress(Refused, *GONE):
+                    await orders.step_aside(context.pool, merchant_id, order_id, now, now + ASIDE)
             return False
 
     due = await orders.due(context.pool, context.now(), BATCH)
@@ -46,6 +54,9 @@ async def _settle_one(context: Context, merchant_id: UUID, order_id: UUID) -> bo
     if found is None:
         return False
     order, now = found.order, context.now()
+    # First of all: what was never captured is not charged, and a silent card rail holds up no void.
+    if order.authorization_due_at is not None and order.authorization_due_at <= now:
+        await expire_authorization(context, merchant_id, order_id)
     if order.charging is not None:
         if not await _finish(context, order):
             return False
@@ -53,8 +64,6 @@ async def _settle_one(context: Context, merchant_id: UUID, order_id: UUID) -> bo
         await lapse_order(context, merchant_id, order_id)
     elif order.collect_at is not None and order.collect_at <= now:
         await collect(context, merchant_id, order_id)
-    if order.authorization_due_at is not None and order.authorization_due_at <= now:
-        await expire_authorization(context, merchant_id, order_id)
     return True
 
 
