@@ -163,3 +163,21 @@ def test_a_merchant_is_told_the_audience_of_the_service_that_ran_last(cuota: Cuo
     with serving(cuota) as (ready, _):
         made = cuota("merchant", "create", "--name", "Told", "--json")
     assert json.loads(made.stdout)["audience"] == ready["url"]
+
+
+def test_money_that_a_card_refused_is_listed_and_a_nightly_job_notices(cuota: Cuota) -> None:
+    none = cuota("card-refunds")
+    assert (none.returncode, none.stdout) == (0, "No card has refused money back.\n")
+    ids = "gen_random_uuid(), '01a1fd26-ec25-7faf-84fe-91b1266e7426', gen_random_uuid()"
+    sql(
+        cuota,
+        f"""WITH c AS (INSERT INTO charges (merchant_id, order_id, charge_id, installment, amount, card_token, card_brand,
+            card_last4, state, created_at) VALUES ({ids}, 1, 2500, 't', 'visa', '4242', 'succeeded', now()) RETURNING *)
+        INSERT INTO card_refunds (merchant_id, order_id, card_refund_id, charge_id, amount, state, reason, created_at,
+            settled_at) SELECT merchant_id, order_id, gen_random_uuid(), charge_id, 1250, 'failed', 'card_closed', now(),
+            now() FROM c""",
+    )
+    done = cuota("card-refunds", "--json")
+    (found,) = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert (found["amount"], found["card"], found["reason"]) == ("12.50", "visa 4242", "card_closed")

@@ -18,6 +18,7 @@ ALLOWED = {
     "charges._MERCHANTS_DUE": "the same, for card refunds",
     "deliveries._LANES": "the same, for receivers' queues",
     "events._WAITING": "the same, for what is to be published",
+    "charges._FAILED": "the operator's list of money that cards refused, of all merchants",
     "messages._MERCHANTS_DUE": "the same, for messages",
     "verify._MERCHANTS": "finds every merchant that has rows; the reads that follow name each",
     "merchants._ALL": "the operator's list of all merchants",

@@ -7,8 +7,12 @@ import asyncio
 
 from cuota import config, runtime
 from cuota.commands.common import Add, require_database, run, show
+from cuota.core import money
+from cuota.db.charges import failed_refunds
 from cuota.db.verify import verify
 from cuota.flows.keys import rotate_keys
+
+MOST_SHOWN = 1000
 
 
 def keys_rotate(options: argparse.Namespace) -> int:
@@ -36,6 +40,27 @@ def verify_ledger(options: argparse.Namespace) -> int:
     )
     show(options, facts, [*lines, summary])
     return 1 if report.disagreements else 0
+
+
+def card_refunds(options: argparse.Namespace) -> int:
+    """`cuota card-refunds`: exit 1 if any failed, so that a nightly job tells."""
+    require_database()
+    found = run(lambda context: failed_refunds(context.pool, MOST_SHOWN))
+    facts = [
+        {
+            "merchantId": str(each.merchant_id),
+            "orderId": str(each.order_id),
+            "cardRefundId": str(each.card_refund_id),
+            "amount": money.text_of(each.amount),
+            "card": f"{each.card_brand} {each.card_last4}",
+            "reason": each.reason,
+            "failedAt": each.failed_at.isoformat(),
+        }
+        for each in found
+    ]
+    lines = [" ".join(str(value) for value in fact.values()) for fact in facts]
+    show(options, facts, lines or ["No card has refused money back."])
+    return 1 if found else 0
 
 
 def migrate_database(options: argparse.Namespace) -> int:
@@ -66,5 +91,10 @@ def register(add: Add) -> None:
         "verify",
         verify_ledger,
         "rederive every order from the ledger and name each row that disagrees",
+    )
+    add(
+        "card-refunds",
+        card_refunds,
+        "money back that a card refused: owed to consumers, to be paid another way",
     )
     add("migrate", migrate_database, "bring the database up to this release")

@@ -28,6 +28,10 @@ _STILL_PENDING = """SELECT 1 FROM card_refunds
 _AGAIN = """UPDATE card_refunds SET try_at = $4, tries = least(tries + 1, 1000), reason = $5
     WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending'"""
 
+_FAILED = """SELECT r.merchant_id, r.order_id, r.card_refund_id, r.amount, r.reason, r.settled_at, c.card_brand, c.card_last4
+    FROM card_refunds r JOIN charges c USING (merchant_id, order_id, charge_id)
+    WHERE r.state = 'failed' ORDER BY r.created_at DESC LIMIT $1"""
+
 # While one worker asks the rail nobody else does; if it dies, another takes over after this.
 LEASE = timedelta(seconds=60)
 
@@ -51,6 +55,20 @@ class DueRefund:
     charge_id: UUID
     amount: int
     tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRefund:
+    """Money that is owed to a consumer and that a card would not take. Cents."""
+
+    merchant_id: UUID
+    order_id: UUID
+    card_refund_id: UUID
+    amount: int
+    reason: str | None
+    failed_at: datetime
+    card_brand: str
+    card_last4: str
 
 
 async def pending(session: Session, merchant_id: UUID, order_id: UUID) -> PendingCharge | None:
@@ -84,3 +102,8 @@ async def still_pending(session: Session, due: DueRefund) -> bool:
 async def try_again(session: Session, due: DueRefund, at: datetime, reason: str) -> None:
     """The rail could not be asked: once more at `at`."""
     await session.fetchrow(_AGAIN, due.merchant_id, due.order_id, due.card_refund_id, at, reason)
+
+
+async def failed_refunds(session: Session, limit: int) -> list[FailedRefund]:
+    """Of all merchants, the newest first: for the operator."""
+    return [FailedRefund(*row) for row in await session.fetch(_FAILED, limit)]

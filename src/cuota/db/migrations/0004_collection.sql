@@ -11,6 +11,9 @@ ALTER TABLE orders
     DROP CONSTRAINT charging_while_created,         -- the previous release charges none but open orders: it misses nothing
     ADD CONSTRAINT charging_while_open CHECK (charging IS NULL OR status IN ('Created', 'Approved'));
 
+-- Money that a card network would not take back: an operator must see it, and pay it another way.
+CREATE INDEX card_refunds_failed ON card_refunds (created_at) WHERE state = 'failed';
+
 -- Who asked for it: only a scheduled charge that fails is tried again by itself.
 ALTER TABLE charges
     ADD COLUMN origin text NOT NULL DEFAULT 'checkout' CHECK (origin IN ('checkout', 'schedule', 'consumer'));
