@@ -150,9 +150,12 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
 
 
 def missing_database(environ: Mapping[str, str] | None = None) -> Path | None:
-    """The data folder, where no database of its own has been made in it yet; None where there is one, or another is named."""
-    given, _ = _read(os.environ if environ is None else environ)
-    if given.get("CUOTA_DATABASE_URL"):
+    """The data folder, where no database of its own has been made in it yet; None where there is one, or another is named.
+
+    None too for settings that are wrong: `load` names them.
+    """
+    given, problems = _read(os.environ if environ is None else environ)
+    if problems or given.get("CUOTA_DATABASE_URL"):
         return None
     environment = str(given.get("CUOTA_ENVIRONMENT", "sandbox"))
     folder = Path(str(given.get("CUOTA_DATA_DIR", default_data_dir(environment))))
