@@ -17,10 +17,10 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True)
 class WebhookKeys:
-    """What webhooks are verified with: the bytes of the webhook secret and of the signing secret."""
+    """What webhooks are verified with: the webhook secret and the signing secret, as they were issued."""
 
-    webhook: bytes = field(repr=False)
-    signing: bytes = field(repr=False)
+    webhook: str = field(repr=False)
+    signing: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _webhook_keys(environ: Mapping[str, str]) -> WebhookKeys | None:
         key = b""
     if not key:
         raise SettingsError("SHOP_WEBHOOK_SECRET should be the merchant's webhook secret, whsec_ and base64.")
-    return WebhookKeys(key, _text(environ, "SHOP_SIGNING_SECRET").encode())
+    return WebhookKeys(webhook, _text(environ, "SHOP_SIGNING_SECRET"))
 
 
 def _address(environ: Mapping[str, str], name: str, default: str | None) -> str:

@@ -1,0 +1,61 @@
+"""A merchant's client: the calls of the API, safe to lose an answer, and both signatures.
+
+Nothing here needs the rest of Cuota: httpx is all. `docs/client.md` shows how it is used.
+"""
+
+from cuota.client.answers import (
+    Balances,
+    Configuration,
+    CreatedOrder,
+    FieldError,
+    Installment,
+    Movement,
+    Order,
+    Original,
+    Preview,
+    Standing,
+)
+from cuota.client.asynchronous import AsyncClient
+from cuota.client.errors import (
+    BadWebhook,
+    CuotaError,
+    DuplicateReference,
+    NotFound,
+    RateLimited,
+    RequestRefused,
+    Unauthorized,
+    Unavailable,
+)
+from cuota.client.money import cents
+from cuota.client.signing import sign, verify_webhook
+from cuota.client.sync import Client
+from cuota.client.told import Endpoint, EndpointTest, Event
+
+__all__ = [
+    "AsyncClient",
+    "BadWebhook",
+    "Balances",
+    "Client",
+    "Configuration",
+    "CreatedOrder",
+    "CuotaError",
+    "DuplicateReference",
+    "Endpoint",
+    "EndpointTest",
+    "Event",
+    "FieldError",
+    "Installment",
+    "Movement",
+    "NotFound",
+    "Order",
+    "Original",
+    "Preview",
+    "RateLimited",
+    "RequestRefused",
+    "Standing",
+    "Unauthorized",
+    "Unavailable",
+    "cents",
+    "sign",
+    "verify_webhook",
+]

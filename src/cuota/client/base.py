@@ -1,0 +1,50 @@
+"""What both clients share: their terms, read once and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+from urllib.parse import urlsplit
+
+import httpx
+
+from cuota.client.talk import Answer, Lost, Terms
+
+PAUSES = (0.2, 0.8, 2.0)
+LONGEST_WAIT = 30.0
+TIMEOUT = 15.0
+PAGE = 100
+USER_AGENT = {"User-Agent": "cuota-client/1"}
+
+Operation = Literal["capture", "void", "refund"]
+# The request never left: it cannot have been applied.
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+def terms_of(
+    base_url: str, client_id: str, client_secret: str, audience: str | None, auth_url: str | None,
+    pauses: Sequence[float], longest_wait: float,
+) -> Terms:  # fmt: skip
+    """Check what a client was told; raises ValueError."""
+    if not client_id or not client_secret:
+        raise ValueError("client_id and client_secret are needed, as the provider issued them.")
+    base = _address("base_url", base_url)
+    auth = base if auth_url is None else _address("auth_url", auth_url)
+    return Terms(base, auth, client_id, client_secret, audience or auth, tuple(pauses), longest_wait)
+
+
+def _address(name: str, value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"{name} is {value!r}: it should be an address such as https://pay.example.")
+    return value.rstrip("/")
+
+
+def answer_of(response: httpx.Response) -> Answer:
+    """What came back."""
+    return Answer(response.status_code, response.headers, response.content)
+
+
+def lost(problem: httpx.RequestError) -> Lost:
+    """What it means that nothing came back."""
+    return Lost(type(problem).__name__, not isinstance(problem, _NEVER_SENT))
