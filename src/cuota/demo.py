@@ -145,6 +145,7 @@ def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str) -> 
   The shop         {shop_url}     buy something, pay in four
   Its back office  {shop_url}/orders     capture, void, refund, what webhooks told
   The API          {url}     described at {url}/docs
+  Consumers        {url}/account     their plans; what they are sent: {url}/sandbox/inbox
 
   Merchant         {NAME}, id {kept["merchantId"]}
   client_id        {kept["clientId"]}
@@ -159,6 +160,7 @@ def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str) -> 
     curl -s {settings.auth_url}/oauth/token -H 'Content-Type: application/json' \\
       -d '{json.dumps(token_body)}'
 
+  Six weeks in seconds: .venv/bin/cuota time advance 6w. What merchants are told: .venv/bin/cuota listen --merchant "{NAME}"
   CUOTA_LOG_LEVEL=info shows a line for each request. The first steps with curl stand in README.md.
   Ctrl-C stops it; the data stays in {settings.data_dir}.
 """
