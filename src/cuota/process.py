@@ -33,7 +33,7 @@ from cuota.work.loop import Signals, work
 # While stopping: so long new connections are still taken and answered, each closed after its answer, and so long
 # the ones that were taken may still send their request. Together with the slowest request well under 10 seconds.
 TAKE_SECONDS = 1.0
-LINGER_SECONDS = 0.5
+LINGER_SECONDS = 1.0
 SLOWEST_SECONDS = 6
 PARENT_CHECK_SECONDS = 1.0
 log = logging.getLogger("cuota.process")
@@ -45,13 +45,16 @@ class DrainingServer(uvicorn.Server):
     This one says `Connection: close` with every answer first, then stops taking connections, then closes.
     """
 
-    def __init__(self, settings: uvicorn.Config, edge: Edge) -> None:
+    def __init__(self, settings: uvicorn.Config, edge: Edge, stopping: asyncio.Event) -> None:
         super().__init__(settings)
         self._edge = edge
+        self._stopping = stopping
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Drain, then stop."""
         self._edge.drain()
+        # The background work ends first: the requests that are left have the process to themselves.
+        self._stopping.set()
         await asyncio.sleep(TAKE_SECONDS)
         for server in self.servers:
             server.close()
@@ -95,6 +98,7 @@ async def _serve(settings: config.Settings, listener: socket.socket, *, backgrou
                     timeout_graceful_shutdown=SLOWEST_SECONDS,
                 ),
                 edge,
+                signals.stop,
             )
             parent = asyncio.create_task(_watch_parent(server))
             worker = _background(context, signals, standstill, jobs=background)
