@@ -1,6 +1,6 @@
 # `make` lists what there is. Every target sets up what it needs, into .venv, from the locked files.
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench screenshots lock browser php clean
+.PHONY: help run test check fix bench screenshots lock sdk browser php clean
 SHELL := /bin/bash
 
 PYTHON ?= python3
@@ -33,13 +33,17 @@ bench: .venv/dev ## measure, beside the limits of this machine; writes bench/RES
 
 screenshots: .venv/dev browser ## pictures of every page and state, into .data/screenshots
 	$(BIN)/python tests/pages/screenshots.py .data/screenshots
+	$(BIN)/python tests/sdk_browser/pictures.py .data/screenshots
 
 lock: .venv/dev ## compile the lock files anew from pyproject.toml
 	$(COMPILE) --extra build --output-file requirements.lock pyproject.toml
 	$(COMPILE) --extra build --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
 
+sdk: ## build pay.js and page.js from sdk/ into the service, and test them (needs Node 20)
+	cd sdk && npm ci --ignore-scripts && npm run build && npm test
+
 clean: ## remove what the targets have installed; the data stays
-	rm -rf .venv .mypy_cache .ruff_cache .hypothesis build src/*.egg-info
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis build src/*.egg-info sdk/node_modules
 
 # A Debian without python3-venv has no ensurepip; the machine's own pip then fills the environment.
 .venv/bin/python:

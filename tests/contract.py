@@ -65,7 +65,9 @@ class Contract:
         assert found is not None, f"{where}: status not in the contract, which has {sorted(responses)}"
         at, response = self.follow(f"{at}/{status}", found)
         self._check_headers(response.get("headers", {}), headers, where)
-        if method != "HEAD":
+        if status == 204:
+            assert not body, where
+        elif method != "HEAD":
             self._check_body(at, response.get("content", {}), headers, body, where)
         if 200 <= status < 300 and request_body is not None and not lenient:
             self._check_request(verb, urlsplit(path).path, request_body, where)
@@ -155,7 +157,7 @@ class Contract:
         try:
             value = (
                 body.decode()
-                if media == "text/plain"
+                if media.startswith("text/")
                 else read_json(body)
                 if "json" in media
                 else _form(body)

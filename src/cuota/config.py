@@ -48,6 +48,7 @@ class Settings:
     authorization_days: int
     card_rail: str
     message_rail: str
+    issuing_rail: str
     senders: Senders | None
     pool_size: int
     brand_name: str
@@ -84,6 +85,7 @@ def default_data_dir(environment: str) -> Path:
     return Path(base) / "cuota" / environment
 
 
+_ISSUERS = {"sandbox": "sandbox", "production": "none"}
 _LEVELS = one_of("debug", "info", "warning", "error")
 SETTINGS = (
     Setting("CUOTA_ENVIRONMENT", "sandbox or production; the two share nothing", "sandbox", one_of("sandbox", "production")),
@@ -97,6 +99,7 @@ SETTINGS = (
     Setting("CUOTA_AUTHORIZATION_DAYS", "days that an authorization holds", "13", whole(1, 90)),
     Setting("CUOTA_CARD_RAIL", "sandbox, or a class of the CardRail protocol", "sandbox", rail("sandbox", example="mybank.rails.CardRail")),
     Setting("CUOTA_MESSAGE_RAIL", "sandbox, live (text hook and SMTP), or a class of the MessageRail protocol", "sandbox", rail("sandbox", "live", example="mytexts.rails.MessageRail")),
+    Setting("CUOTA_ISSUING_RAIL", "who issues virtual cards: sandbox, none, or a class of the IssuingRail protocol", "sandbox; production: none, so that there are no virtual cards", rail("sandbox", "none", example="mybank.rails.IssuingRail")),
     Setting("CUOTA_TEXT_HOOK_URL", "where `live` posts text messages", "none; `live` needs it", hook),
     Setting("CUOTA_TEXT_HOOK_SECRET", "signs what is posted there: whsec_ and 24 to 64 random bytes in base64", "none; `live` needs it", hook_secret),
     Setting("CUOTA_SMTP_URL", "by which server `live` sends mail: smtp://user:password@host:587 (STARTTLS) or smtps://user:password@host:465", "none: everything goes by text", mail_server),
@@ -140,6 +143,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         authorization_days=int(str(given.get("CUOTA_AUTHORIZATION_DAYS", 13))),
         card_rail=str(given.get("CUOTA_CARD_RAIL", "sandbox")),
         message_rail=str(given.get("CUOTA_MESSAGE_RAIL", "sandbox")),
+        issuing_rail=str(given.get("CUOTA_ISSUING_RAIL", _ISSUERS[environment])),
         senders=senders,
         pool_size=int(str(given.get("CUOTA_POOL_SIZE", 16))),
         brand_name=str(given.get("CUOTA_BRAND_NAME", "Pay in four")),
@@ -202,6 +206,10 @@ def _production_problems(given: Mapping[str, object], public_url: str) -> list[s
         for name, what in (("CUOTA_CARD_RAIL", ""), ("CUOTA_MESSAGE_RAIL", "live, or "))
         if given.get(name, "sandbox") == "sandbox"
     )
+    if given.get("CUOTA_ISSUING_RAIL") == "sandbox":
+        problems.append(
+            "CUOTA_ISSUING_RAIL: production needs a real rail; give none, or the dotted path of its class."
+        )
     if not str(given.get("CUOTA_TEXT_HOOK_URL", "https://")).startswith("https://"):
         problems.append("CUOTA_TEXT_HOOK_URL: must be an https address in production.")
     return problems

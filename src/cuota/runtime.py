@@ -81,15 +81,18 @@ async def opened(
     """A context on a migrated database; closes its pool at the end. `now` is the clock: the sandbox's can be moved."""
     pool = await open_pool(where, pool_size or settings.pool_size)
     try:
+        vault = Vault(settings.secret_key)
         rails = load(
             settings.card_rail,
             settings.message_rail,
             pool,
             sandbox=settings.sandbox,
             senders=settings.senders,
+            issuing=settings.issuing_rail,
+            safe=vault,
             now=now,
         )
-        context = Context(settings, pool, rails, Vault(settings.secret_key), now=now)
+        context = Context(settings, pool, rails, vault, now=now)
         await ensure_key(context)
         yield context
     finally:

@@ -67,6 +67,8 @@ class _Page(HTMLParser):
 def walk(redirect_url: str, outcome: str, **typed: str) -> str:
     """Complete the checkout behind a redirectUrl; answers the merchant address at its end, without calling it.
 
+    Where no merchant address is known, the merchant's page being open still, the last page's own.
+
     `typed` is what the consumer types instead of what stands above, by field.
     """
     here = urlsplit(redirect_url).netloc
@@ -80,7 +82,7 @@ def walk(redirect_url: str, outcome: str, **typed: str) -> str:
                 said = f"{answer.status_code} {page.heading}".strip()
                 raise CannotWalk(f"This is not a sandbox checkout (the address answers {said}).")
             if page.outcome:
-                return _checked(page, outcome)
+                return _checked(page, outcome, str(answer.url))
             if page.way_back and not page.forms and answer.is_success:
                 # A card is being charged: look again, as the page itself would.
                 time.sleep(1)
@@ -112,7 +114,8 @@ def _follow(client: httpx.Client, answer: httpx.Response, here: str) -> httpx.Re
     return answer
 
 
-def _checked(page: _Page, outcome: str) -> str:
-    if page.outcome != outcome or page.way_back is None:
+def _checked(page: _Page, outcome: str, url: str) -> str:
+    if page.outcome != outcome:
         raise CannotWalk(f"The checkout ended otherwise: {page.heading.strip()}.")
-    return page.way_back
+    # A merchant's page that stayed open has no address to go back to.
+    return page.way_back or url

@@ -91,12 +91,15 @@ def test_every_operation_has_an_id_a_summary_a_description_and_examples() -> Non
         for status, answer in operation["responses"].items():
             found = CONTRACT.follow("", answer)[1]
             assert found["headers"]["X-Request-Id"], f"{where} {status}"
-            assert all(part["examples"] for part in found["content"].values()), f"{where} {status}"
+            parts = {} if status == "204" else found["content"]
+            assert all(part["examples"] for part in parts.values()), f"{where} {status}"
 
 
 def test_every_object_in_an_answer_is_closed_and_complete() -> None:
-    # An event has `customer` with one type only, which its schema says by itself.
-    optional = {"PublicKey", "IssuerMetadata", "Event"}
+    # An event has `customer` with one type only, which its schema says by itself. What a page started says more of
+    # itself, and what the sandbox says of a signature is said nowhere else.
+    optional = {"PublicKey", "IssuerMetadata", "Event", "SignatureProblem"}
+    optional |= {"OrderRecord", "ItemRecord", "CheckoutStarted", "CheckoutResult"}
     for name, schema in DOCUMENT["components"]["schemas"].items():
         if "properties" in schema and not name.endswith("Request"):
             assert schema["additionalProperties"] is False, name

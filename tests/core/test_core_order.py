@@ -11,7 +11,7 @@ import pytest
 from core.values import NOW, approved, created
 from cuota.core.order import EDGES, LOOK_UP_AFTER, Final, PaymentState, Status, balances, edge
 
-MOVES = ("approve", "decline", "leave", "lapse")
+MOVES = ("approve", "decline", "reject", "leave", "lapse")
 
 
 def test_there_are_four_order_states_and_never_a_fifth() -> None:

@@ -16,6 +16,8 @@ FOLDER = Path(cuota.db.__file__).parent
 ALLOWED = {
     "orders.MERCHANTS_DUE": "a plain read that finds the merchants that have something due; claiming names each",
     "charges._MERCHANTS_DUE": "the same, for card refunds",
+    "virtual_cards._MERCHANTS_TOLD": "the same, for virtual cards whose limit fell",
+    "virtual_cards._MERCHANTS_HIDDEN": "the same, for virtual cards that were shown long enough",
     "deliveries._LANES": "the same, for receivers' queues",
     "events._WAITING": "the same, for what is to be published",
     "charges._FAILED": "the operator's list of money that cards refused, of all merchants",

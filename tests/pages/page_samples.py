@@ -76,7 +76,7 @@ def page(title: str, lead: str | None, step: int | None = None, /, **more: objec
         "merchant": {"name": "Northwind Outfitters"},
         "total": "$100.00",
         "sandbox": True,
-        "form": {"action": "/c/3f9a51", "csrf": "csrf-token"},
+        "form": {"action": "/c/3f9a51", "csrf": "csrf-token", "query": "", "more": ""},
         "errors": {},
         "notice": None,
         "values": {},

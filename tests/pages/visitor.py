@@ -98,7 +98,7 @@ class Page:
 
     def form(self, step: str) -> tuple[str, dict[str, str]]:
         for action, fields in self.seen.forms:
-            if action.endswith(f"/{step}"):
+            if urlsplit(action).path.endswith(f"/{step}"):
                 return action, fields
         raise AssertionError(f"{self.heading!r} has no form for {step}: {self.text[:200]}")
 

@@ -1,4 +1,4 @@
-"""docs/signing: each language signs the same bytes as the service verifies; the page shows what is tested."""
+"""docs/signing: each language signs the same bytes as the service verifies; docs/sdk.md shows what is tested."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from cuota.core.signature import pay_signature
 from cuota.core.strict_json import read_json
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGE = (DOCS / "signing.md").read_text()
-SECTION = PAGE
+PAGE = (DOCS / "sdk.md").read_text()
+SECTION = PAGE[PAGE.index("\n## Signing on your server\n") : PAGE.index("\n## What can go wrong")]
 SECRET = "signing_é-☕_of the tests"
 FILES = {"python": "sign.py", "node": "sign.mjs", "php": "sign.php"}
 VECTORS = {

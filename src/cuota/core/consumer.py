@@ -60,6 +60,14 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
+class ShippingAddress:
+    """Where an express order is sent, and to whom."""
+
+    name: str
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """Who pays: given in the checkout, prefilled from the order or from an earlier visit."""
 

@@ -52,6 +52,13 @@ EDGES = (
     Edge(Status.CREATED, "decline", Status.DECLINED, "order.declined", "risk said no, or three cards failed"),
     Edge(
         Status.CREATED,
+        "reject",
+        Status.DECLINED,
+        "order.rejected",
+        "started by script, outside the merchant's range",
+    ),
+    Edge(
+        Status.CREATED,
         "leave",
         Status.ABANDONED,
         "order.abandoned",

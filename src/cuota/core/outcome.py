@@ -7,7 +7,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from uuid import UUID
 
-from cuota.core.consumer import Profile
+from cuota.core.consumer import Profile, ShippingAddress
 from cuota.core.decision import Decision
 from cuota.core.event import Event
 from cuota.core.installment import Installment
@@ -107,6 +107,7 @@ class Plan:
     agreement: str
     agreement_hash: str
     agreed_at: datetime
+    shipping: ShippingAddress | None = None
 
 
 @dataclass(frozen=True, slots=True)

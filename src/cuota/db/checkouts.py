@@ -7,33 +7,38 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
-from cuota.core.consumer import Address, Profile
+from cuota.core.consumer import Address, Profile, ShippingAddress
 from cuota.core.installment import Installment
 from cuota.core.merchant import Merchant
 from cuota.core.merchant import Profile as BodyProfile
 from cuota.core.order import Order
+from cuota.core.start import Display, Start
 from cuota.db.orders import MONEY, PLAN, Session, order_of, plan_of
+from cuota.db.sdk_checkouts import LEFT, STARTED, start_of
 
 _KEY = "merchant_id = $1 AND order_id = $2 AND session_hash = $3"
-_OPEN = """INSERT INTO checkout_sessions (merchant_id, order_id, session_hash, created_at) VALUES ($1, $2, $3, $4)
-    ON CONFLICT DO NOTHING"""
+_OPEN = """INSERT INTO checkout_sessions (merchant_id, order_id, session_hash, created_at, display)
+    VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING"""
+_SHOWN = f"UPDATE checkout_sessions SET display = $4 WHERE {_KEY} AND display IS DISTINCT FROM $4"
 _READ = f"""
-SELECT {MONEY}, o.token, d.document, {PLAN},
-    s.session_hash, s.phone, s.code_hash, s.code_ends_at, s.code_tries, s.codes_sent, s.verified_at, s.consumer_id,
-    s.profile AS details, s.created_at AS opened_at,
+SELECT {MONEY}, o.token, d.document, {PLAN}, {STARTED}, {LEFT},
+    b.session_hash, b.phone, b.code_hash, b.code_ends_at, b.code_tries, b.codes_sent, b.verified_at, b.consumer_id,
+    b.profile AS details, b.created_at AS opened_at, b.display, b.shipping,
     ROW(m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins)
         AS merchant
-FROM checkout_sessions s JOIN orders o USING (merchant_id, order_id)
+FROM checkout_sessions b JOIN orders o USING (merchant_id, order_id)
     JOIN order_details d USING (merchant_id, order_id) JOIN merchants m USING (merchant_id)
-WHERE s.merchant_id = $1 AND s.order_id = $2 AND s.session_hash = $3
+    LEFT JOIN sdk_checkouts s USING (merchant_id, order_id)
+WHERE b.merchant_id = $1 AND b.order_id = $2 AND b.session_hash = $3
 """
 _CODE_SENT = f"""UPDATE checkout_sessions SET phone = $4, code_hash = $5, code_ends_at = $6, code_tries = 0,
-    codes_sent = codes_sent + 1, verified_at = NULL, consumer_id = NULL, profile = NULL
+    codes_sent = codes_sent + 1, verified_at = NULL, consumer_id = NULL, profile = NULL, shipping = NULL
     WHERE {_KEY} AND codes_sent < $7 RETURNING 1"""
 _TRY = f"""UPDATE checkout_sessions SET code_tries = least(code_tries + 1, 1000)
     WHERE {_KEY} AND code_hash IS NOT NULL RETURNING code_tries, code_hash, code_ends_at"""
 _VERIFIED = f"""UPDATE checkout_sessions SET verified_at = $4, consumer_id = $5, code_hash = NULL, session_hash = $7
     WHERE {_KEY} AND code_hash = $6 RETURNING 1"""
+_SHIPPING = f"UPDATE checkout_sessions SET shipping = $4::json WHERE {_KEY}"
 _PROFILE = f"UPDATE checkout_sessions SET profile = $4::json WHERE {_KEY}"
 _COUNT = """INSERT INTO codes_sent (phone_hash, hour, sent) VALUES ($1, date_trunc('hour', $2::timestamptz), 1)
     ON CONFLICT (phone_hash, hour) DO UPDATE SET sent = codes_sent.sent + 1 RETURNING sent"""
@@ -45,7 +50,10 @@ Key = tuple[UUID, UUID, bytes]
 
 @dataclass(frozen=True, slots=True)
 class CheckoutSession:
-    """What one browser has done. `verified_at` is set once its one-time code was right."""
+    """What one browser has done. `verified_at` is set once its one-time code was right.
+
+    `display` is None for an order of `POST /order`: the browser came by a link, in a window of its own.
+    """
 
     session_hash: bytes
     phone: str | None
@@ -57,6 +65,8 @@ class CheckoutSession:
     consumer_id: UUID | None
     profile: Profile | None
     created_at: datetime
+    display: Display | None = None
+    shipping: ShippingAddress | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +79,8 @@ class Opened:
     token: UUID
     document: str
     plan: tuple[Installment, ...]
+    start: Start | None
+    left: bool
 
 
 def profile_of(text: str | None) -> Profile | None:
@@ -79,14 +91,27 @@ def profile_of(text: str | None) -> Profile | None:
     return Profile(value["given_names"], value["surname"], value["email"], Address(**value["address"]))
 
 
+def shipping_of(text: str | None) -> ShippingAddress | None:
+    """Where an express order is sent, from its stored JSON."""
+    if text is None:
+        return None
+    value = json.loads(text)
+    return ShippingAddress(value["name"], Address(**value["address"]))
+
+
 def profile_text(profile: Profile) -> str:
     """A profile as stored JSON."""
     return json.dumps(asdict(profile))
 
 
-async def open_session(session: Session, key: Key, now: datetime) -> None:
+async def open_session(session: Session, key: Key, now: datetime, display: Display | None) -> None:
     """A new browser."""
-    await session.fetchrow(_OPEN, *key, now)
+    await session.fetchrow(_OPEN, *key, now, display)
+
+
+async def shown_as(session: Session, key: Key, display: Display) -> None:
+    """The same browser is led here in another way."""
+    await session.fetchrow(_SHOWN, *key, display)
 
 
 async def read(session: Session, key: Key) -> Opened | None:
@@ -107,6 +132,8 @@ async def read(session: Session, key: Key) -> Opened | None:
             consumer_id=row["consumer_id"],
             profile=profile_of(row["details"]),
             created_at=row["opened_at"],
+            display=Display(row["display"]) if row["display"] else None,
+            shipping=shipping_of(row["shipping"]),
         ),
         merchant=Merchant(
             merchant_id, name, minimum, maximum, deferred, BodyProfile(body_profile), currency, tuple(origins)
@@ -115,6 +142,8 @@ async def read(session: Session, key: Key) -> Opened | None:
         token=row["token"],
         document=row["document"],
         plan=plan_of(row["plan"]),
+        start=start_of(row),
+        left=row["was_left"],
     )
 
 
@@ -148,6 +177,11 @@ async def verified(
 async def save_profile(session: Session, key: Key, profile: Profile) -> None:
     """What the consumer typed as their details."""
     await session.fetchrow(_PROFILE, *key, profile_text(profile))
+
+
+async def save_shipping(session: Session, key: Key, shipping: ShippingAddress) -> None:
+    """Where an express order is to be sent."""
+    await session.fetchrow(_SHIPPING, *key, json.dumps(asdict(shipping)))
 
 
 async def forget(session: Session, now: datetime) -> None:

@@ -26,6 +26,8 @@ WAITING = (
     ("card_refunds", "try_at", "true"),
     ("deliveries", "try_at", "state = 'pending'"),
     ("messages", "try_at", "true"),
+    ("virtual_cards", "tell_at", "issued_at IS NOT NULL"),
+    ("issuing_simulator.clearings", "try_at", "true"),
 )
 
 _NOW = "CASE WHEN moving_until > clock_timestamp() AND held_at IS NOT NULL THEN held_at ELSE clock_timestamp() + ahead END"

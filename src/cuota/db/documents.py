@@ -24,19 +24,26 @@ class Document:
     value: dict[str, Any]
 
     @property
-    def confirm_url(self) -> str:
-        """Where the consumer goes after success."""
-        return str(self.value["merchant"]["redirectConfirmUrl"])
+    def confirm_url(self) -> str | None:
+        """Where the consumer goes after success; None where the merchant's page stayed open."""
+        url: str | None = self.value["merchant"]["redirectConfirmUrl"]
+        return url
 
     @property
-    def cancel_url(self) -> str:
-        """Where the consumer goes otherwise."""
-        return str(self.value["merchant"]["redirectCancelUrl"])
+    def cancel_url(self) -> str | None:
+        """Where the consumer goes otherwise; None as above."""
+        url: str | None = self.value["merchant"]["redirectCancelUrl"]
+        return url
 
     @property
     def consumer(self) -> dict[str, Any]:
         """What the merchant said about its customer; may be empty."""
         return self.value["consumer"] or {}
+
+    @property
+    def shipping(self) -> dict[str, Any]:
+        """The shipping address; may be empty."""
+        return self.value["shipping"] or {}
 
     @property
     def address(self) -> dict[str, Any]:

@@ -126,7 +126,7 @@ def _facts_of(row: Any) -> Facts:
         Movement(Kind(kind), movement_id, reference, amount, at)
         for kind, reference, movement_id, amount, at in row["movements"]
     )
-    record = OrderRecord(order_of(row), row["token"], row["document"], movements)
+    record = OrderRecord(order_of(row), row["token"], row["document"], movements, row["payer"])
     return Facts(record, row["reference"], row["payer"], tuple(Happened(*event) for event in row["events"]))
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from cuota.db.orders import Session
 from cuota.db.pool import Connection
 
-SCHEMAS = ("public", "card_simulator", "message_simulator")
+SCHEMAS = ("public", "card_simulator", "message_simulator", "issuing_simulator")
 # What a sandbox that goes back keeps: its identity, its keys (tokens stay good), the real clock's limits, its forks.
 KEPT = (
     "public.migrations", "public.installation", "public.last_served", "public.signing_keys", "public.token_failures",

@@ -9,14 +9,14 @@ from cuota.core.merchant import Merchant, Profile
 from cuota.db.orders import Session
 from cuota.db.pool import Row
 
-_COLUMNS = (
+COLUMNS = (
     """m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins"""
 )
-_BY_CLIENT = f"""SELECT {_COLUMNS}, c.revoked_at FROM credentials c JOIN merchants m USING (merchant_id)
+_BY_CLIENT = f"""SELECT {COLUMNS}, c.revoked_at FROM credentials c JOIN merchants m USING (merchant_id)
     WHERE c.client_id = $1"""
-_BY_ID = f"SELECT {_COLUMNS} FROM merchants m WHERE merchant_id = $1"
-_BY_NAME = f"SELECT {_COLUMNS} FROM merchants m WHERE lower(name) = lower($1)"
-_ALL = f"SELECT {_COLUMNS} FROM merchants m ORDER BY m.created_at, m.merchant_id"
+_BY_ID = f"SELECT {COLUMNS} FROM merchants m WHERE merchant_id = $1"
+_BY_NAME = f"SELECT {COLUMNS} FROM merchants m WHERE lower(name) = lower($1)"
+_ALL = f"SELECT {COLUMNS} FROM merchants m ORDER BY m.created_at, m.merchant_id"
 _INSERT = """
 WITH added AS (
     INSERT INTO merchants (merchant_id, name, minimum, maximum, defer_funds_capture, profile, currency, origins,

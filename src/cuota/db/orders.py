@@ -35,6 +35,8 @@ SELECT {MONEY}, o.token, d.document,
 FROM orders o JOIN order_details d USING (merchant_id, order_id)
 WHERE o.merchant_id = $1 AND
 """
+_PAYER = "SELECT payer FROM plans WHERE merchant_id = $1 AND order_id = $2"
+_EXPRESS = '"checkoutFlow":"express"'
 RECORD_BY_ID = _RECORD + "o.order_id = $2"
 RECORD_BY_TOKEN = _RECORD + "o.token = $2"
 FIND_BY_CHECKOUT_TOKEN = "SELECT order_id FROM orders WHERE merchant_id = $1 AND token = $2"
@@ -70,12 +72,16 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Everything that `GET /order` shows; `document` is the JSON text that never changes."""
+    """Everything that `GET /order` shows; `document` is the JSON text that never changes.
+
+    `payer` is who agreed to pay, as the plan keeps it: read for express orders, which say where to send it.
+    """
 
     order: Order
     token: UUID
     document: str
     movements: tuple[Movement, ...]
+    payer: str | None = None
 
 
 def order_of(row: Row) -> Order:
@@ -142,7 +148,12 @@ async def read_record(session: Session, merchant_id: UUID, name: UUID) -> Record
         Movement(Kind(kind), movement_id, reference, amount, at)
         for kind, reference, movement_id, amount, at in row["movements"]
     )
-    return Record(order_of(row), row["token"], row["document"], movements)
+    order, payer = order_of(row), None
+    # Most orders have no such thing: they are not made to look for it.
+    if _EXPRESS in row["document"] and order.status is Status.APPROVED:
+        agreed = await session.fetchrow(_PAYER, merchant_id, order.order_id)
+        payer = agreed["payer"] if agreed else None
+    return Record(order, row["token"], row["document"], movements, payer)
 
 
 async def find_by_token(session: Session, merchant_id: UUID, token: UUID) -> UUID | None:

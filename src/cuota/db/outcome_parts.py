@@ -10,7 +10,9 @@ from uuid import UUID
 
 from cuota.core.event import Event
 from cuota.core.order import Order
-from cuota.core.outcome import JobState, Outcome
+from cuota.core.outcome import JobState, Outcome, Plan
+from cuota.core.start import Start
+from cuota.db.documents import encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +60,20 @@ def changed(outcome: Outcome, *, leased: bool) -> Part:
     return Part("changed", _CHANGED_LEASED if leased else _CHANGED_PLAIN, values)
 
 
-_CREATED = """INSERT INTO orders (merchant_id, order_id, token, version, status, currency, amount, fee, auto_capture,
-    events, created_at, expires_at, due_at)
-    SELECT :1::uuid, :2::uuid, :3::uuid, 1, 'Created', :4::text, :5::bigint, :6::bigint, :7::boolean, 1,
-    :8::timestamptz, :9::timestamptz, :9::timestamptz{lease} RETURNING merchant_id, order_id"""
+_CREATED = """INSERT INTO orders (merchant_id, order_id, token, version, currency, amount, fee, auto_capture,
+    created_at, expires_at, status, events, due_at)
+    SELECT :1::uuid, :2::uuid, :3::uuid, 1, :4::text, :5::bigint, :6::bigint, :7::boolean,
+    :8::timestamptz, :9::timestamptz, :10::text, :11::integer, :12::timestamptz{lease}
+    RETURNING merchant_id, order_id"""
 _CREATED_PLAIN = _CREATED.format(lease="")
 _CREATED_LEASED = _CREATED.format(lease=" WHERE EXISTS (SELECT FROM held)")
 
 
-def created(order: Order, token: UUID, *, leased: bool) -> Part:
-    """A new order."""
+def created(order: Order, token: UUID, events: int, *, leased: bool) -> Part:
+    """A new order, with as many events as it begins with."""
     values = (
         order.merchant_id, order.order_id, token, order.currency, order.amount, order.fee, order.auto_capture,
-        order.created_at, order.expires_at,
+        order.created_at, order.expires_at, order.status, events, order.due_at,
     )  # fmt: skip
     return Part("changed", _CREATED_LEASED if leased else _CREATED_PLAIN, values)
 
@@ -80,6 +83,16 @@ def details(reference: str, document: str) -> Part:
     sql = """INSERT INTO order_details (merchant_id, order_id, reference, document)
         SELECT merchant_id, order_id, :1::text, :2::json FROM changed"""
     return Part("details", sql, (reference, document))
+
+
+def started(start: Start) -> Part:
+    """How the checkout was started. The same signed text twice is refused by its unique index."""
+    sql = """INSERT INTO sdk_checkouts (merchant_id, order_id, body_hash, origin, display, flow, integration,
+        additional) SELECT merchant_id, order_id, :1::bytea, :2::text, :3::text, :4::text, :5::text,
+        :6::json FROM changed"""
+    additional = None if start.additional is None else encode(start.additional).decode()
+    values = (start.body_hash, start.origin, start.display, start.flow, start.integration, additional)
+    return Part("started", sql, values)
 
 
 def plan(outcome: Outcome) -> Part:
@@ -95,9 +108,14 @@ def plan(outcome: Outcome) -> Part:
     assert agreed is not None
     values = (
         agreed.consumer_id, agreed.time_zone, agreed.first_day, agreed.agreement, agreed.agreement_hash,
-        agreed.agreed_at, json.dumps({**asdict(agreed.payer), "phone": agreed.phone}),
+        agreed.agreed_at, _payer(agreed),
     )  # fmt: skip
     return Part("plan", sql, values)
+
+
+def _payer(agreed: Plan) -> str:
+    shipping = {} if agreed.shipping is None else {"shipping": asdict(agreed.shipping)}
+    return json.dumps({**asdict(agreed.payer), "phone": agreed.phone, **shipping})
 
 
 def charge(outcome: Outcome) -> Part:

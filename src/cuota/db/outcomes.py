@@ -17,6 +17,7 @@ import asyncpg
 from cuota.core.event import Event
 from cuota.core.order import Order
 from cuota.core.outcome import Outcome
+from cuota.core.start import Start
 from cuota.db import outcome_parts as parts
 from cuota.db.orders import Session
 from cuota.db.outcome_parts import Part
@@ -34,13 +35,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """A new order with its first event and what never changes about it: token, merchantReference, JSON document."""
+    """A new order with its first events and what never changes about it: token, merchantReference, JSON document."""
 
     order: Order
     token: UUID
     reference: str
     document: str
-    event: Event
+    events: tuple[Event, ...]
+    start: Start | None = None
 
 
 _OPTIONAL: tuple[tuple[str, Callable[[Outcome], Part]], ...] = (
@@ -71,11 +73,12 @@ async def save(session: Session, outcome: Outcome, answer: Answer | None = None)
 
 
 async def create(session: Session, new: NewOrder, answer: Answer | None = None) -> bool:
-    """Write a new order and its first event. False only where the Idempotency-Key's lease was lost."""
-    created = parts.created(new.order, new.token, leased=answer is not None)
+    """Write a new order. False where the Idempotency-Key's lease was lost, or the signed text made one before."""
+    created = parts.created(new.order, new.token, len(new.events), leased=answer is not None)
     shape = _leased(new.order.merchant_id, answer, created)
     shape.append(parts.details(new.reference, new.document))
-    shape += [parts.events((new.event,), 0, new.order.created_at), parts.OUTBOX]
+    shape += [parts.started(new.start)] if new.start else []
+    shape += [parts.events(new.events, 0, new.order.created_at), parts.OUTBOX]
     return await _run(session, shape)
 
 

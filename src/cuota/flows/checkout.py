@@ -12,6 +12,7 @@ from cuota.core.consumer import Consumer, Profile, zone_of
 from cuota.core.installment import Installment, schedule
 from cuota.core.merchant import Merchant
 from cuota.core.order import Order
+from cuota.core.start import Display, Flow, Start
 from cuota.db import checkouts, consumers, documents, orders
 from cuota.db.checkouts import CheckoutSession, Key
 from cuota.db.documents import Document
@@ -33,7 +34,10 @@ class Problem(Exception):  # noqa: N818 - a fact for the consumer
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """Everything a page shows or a step decides on, as read at its start."""
+    """Everything a page shows or a step decides on, as read at its start.
+
+    `left`: an Abandoned order was ended by its customer; the others lapsed.
+    """
 
     merchant: Merchant
     order: Order
@@ -42,11 +46,24 @@ class Checkout:
     plan: tuple[Installment, ...]
     session: CheckoutSession
     key: Key
+    start: Start | None = None
+    left: bool = False
 
     @property
     def verified(self) -> bool:
         """Whether this browser proved its number: before that nothing personal is shown."""
         return self.session.verified_at is not None
+
+    @property
+    def express(self) -> bool:
+        """Whether the consumer is asked where to send it."""
+        return self.start is not None and self.start.flow is Flow.EXPRESS
+
+    @property
+    def display(self) -> Display:
+        """Where this browser sees the pages: it is the merchant's script that listens, or nobody does."""
+        listening = self.start is not None and self.start.in_page and self.start.origin is not None
+        return self.session.display or Display.REDIRECT if listening else Display.REDIRECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +75,16 @@ class Terms:
     agreement: Agreement
 
 
-async def open_checkout(context: Context, merchant_id: UUID, token: UUID) -> tuple[UUID, str] | None:
+async def open_checkout(
+    context: Context, merchant_id: UUID, token: UUID, display: Display | None = None
+) -> tuple[UUID, str] | None:
     """A new browser follows the link: (order id, a new session secret). None for an unknown link."""
     order_id = await orders.find_by_token(context.pool, merchant_id, token)
     if order_id is None:
         return None
     secret = secrets.token_urlsafe(32)
-    await checkouts.open_session(context.pool, session_key(context, merchant_id, order_id, secret), utc_now())
+    key = session_key(context, merchant_id, order_id, secret)
+    await checkouts.open_session(context.pool, key, utc_now(), display)
     return order_id, secret
 
 
@@ -80,7 +100,17 @@ async def load(context: Context, merchant_id: UUID, order_id: UUID, secret: str)
     if found is None or utc_now() > found.session.created_at + SESSION_LIFE:
         return None
     document = documents.decode(found.document)
-    return Checkout(found.merchant, found.order, found.token, document, found.plan, found.session, key)
+    return Checkout(
+        found.merchant,
+        found.order,
+        found.token,
+        document,
+        found.plan,
+        found.session,
+        key,
+        found.start,
+        found.left,
+    )
 
 
 def preview_plan(context: Context, checkout: Checkout) -> list[Installment]:

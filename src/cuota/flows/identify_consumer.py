@@ -7,7 +7,7 @@ import secrets
 from datetime import timedelta
 
 from cuota.core.checkout import require_open
-from cuota.core.consumer import Profile, is_us_number, typed_number
+from cuota.core.consumer import Profile, ShippingAddress, is_us_number, typed_number
 from cuota.db import checkouts, consumers
 from cuota.flows.checkout import Checkout, Problem, session_key
 from cuota.flows.context import Context, utc_now
@@ -93,3 +93,11 @@ async def give_details(context: Context, checkout: Checkout, profile: Profile) -
         raise Problem(notice="Confirm your phone number first.")
     await checkouts.save_profile(context.pool, checkout.key, profile)
     await consumers.save(context.pool, session.consumer_id, session.phone, profile, context.now())
+
+
+async def give_shipping(context: Context, checkout: Checkout, shipping: ShippingAddress) -> None:
+    """Keep where an express order is to be sent."""
+    require_open(checkout.order, context.now())
+    if checkout.session.consumer_id is None:
+        raise Problem(notice="Confirm your phone number first.")
+    await checkouts.save_shipping(context.pool, checkout.key, shipping)

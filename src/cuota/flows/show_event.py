@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from uuid import UUID
@@ -15,6 +14,7 @@ from cuota.core.order import Order, Status
 from cuota.db.documents import decode, encode
 from cuota.db.events import Facts, Happened
 from cuota.db.orders import Record
+from cuota.flows.checkout_result import customer_of
 from cuota.flows.move_money import timestamp
 from cuota.flows.show_order import record
 
@@ -22,6 +22,7 @@ _EVENT_ID = re.compile(r"evt_([0-9a-f]{32})_([1-9][0-9]{0,8})", re.ASCII)
 _STATUS = {
     "order.approved": Status.APPROVED,
     "order.declined": Status.DECLINED,
+    "order.rejected": Status.DECLINED,
     "order.abandoned": Status.ABANDONED,
 }
 _MOVED = {
@@ -69,7 +70,7 @@ def event_body(facts: Facts, sequence: int, *, sandbox: bool) -> bytes:
     }
     if happened.type == "order.approved":
         # Null where the order was approved before this was kept.
-        body["customer"] = None if facts.payer is None else _customer(facts.payer)
+        body["customer"] = None if facts.payer is None else customer_of(facts.payer)
     return encode(body)
 
 
@@ -89,21 +90,4 @@ def _as_of(now: Record, events: list[Happened]) -> Record:
         lapsed=any(event.type == "authorization.expired" for event in events),
         authorization_expires_at=now.order.authorization_expires_at if approved else None,
     )
-    return Record(order, now.token, now.document, movements)
-
-
-def _customer(payer: str) -> dict[str, object]:
-    given = json.loads(payer)
-    place = given["address"]
-    return {
-        "firstName": given["given_names"],
-        "lastName": given["surname"],
-        "email": given["email"],
-        "phoneNumber": given.get("phone"),
-        "address1": place["line1"],
-        "address2": place["line2"],
-        "city": place["city"],
-        "state": place["state"],
-        "postalCode": place["postcode"],
-        "country": "US",
-    }
+    return Record(order, now.token, now.document, movements, now.payer)

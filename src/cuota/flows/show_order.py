@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from cuota.core.money import decimal_from
 from cuota.core.movement import Kind, Movement
+from cuota.core.order import Status
 from cuota.db.documents import encode
 from cuota.db.orders import Record
+from cuota.flows.checkout_result import shipping_of
 from cuota.flows.move_money import timestamp
 
 
@@ -28,6 +30,7 @@ def movement(moved: Movement) -> dict[str, object]:
 def record(found: Record) -> bytes:
     """`GET /order/{orderId}`: what money moves, then the document as it was created, byte for byte."""
     order = found.order
+    shipping = shipping_of(found.payer) if order.status is Status.APPROVED else None
     authorization_ends = order.authorization_expires_at
     moving = encode(
         {
@@ -47,6 +50,7 @@ def record(found: Record) -> bytes:
             "captures": [movement(item) for item in found.movements if item.kind is Kind.CAPTURE],
             "voids": [movement(item) for item in found.movements if item.kind is Kind.VOID],
             "refunds": [movement(item) for item in found.movements if item.kind is Kind.REFUND],
+            **({"shippingAddress": shipping} if shipping else {}),
         }
     )
     return moving[:-1] + b"," + found.document.encode()[1:]

@@ -40,6 +40,8 @@ async def submit_checkout(
     ends.require_open(order, now)
     if session.consumer_id is None or session.profile is None or session.phone is None:
         raise Problem(notice="Confirm your phone number and details first.")
+    if checkout.express and session.shipping is None:
+        raise Problem(notice="Say where your order is to be sent first.")
     terms = propose(context, checkout, session.profile)
     if terms.agreement.hash != agreement_hash:
         raise Problem(notice=AGREEMENT_CHANGED)
@@ -64,6 +66,7 @@ async def submit_checkout(
         text.text,
         text.hash,
         now,
+        session.shipping if checkout.express else None,
     )
     # Saved with the order's version: of twenty presses at once one begins, the others see it charging.
     await _settle(context, order, lambda found: ends.begin(found.order, plan, charge, decision, now))

@@ -12,6 +12,7 @@ from uuid import UUID
 from cuota.core.card import CardEntry
 from cuota.core.message import Message
 from cuota.rails.card import Answer, Card, CardRail
+from cuota.rails.issuing import IssuingRail, VirtualCard
 from cuota.rails.message import MessageRail
 from cuota.rails.unavailable import RailUnavailable
 
@@ -70,6 +71,30 @@ class BoundedCardRail:
     async def refund(self, key: UUID, charge: UUID, amount: int) -> Answer:
         """Bounded."""
         return _read(await _within(self._rail.refund(key, charge, amount), self._seconds))
+
+
+class BoundedIssuingRail:
+    """Wraps an IssuingRail; raises RailUnavailable where it takes longer than it may."""
+
+    def __init__(self, rail: IssuingRail, seconds: float = SECONDS) -> None:
+        self._rail = rail
+        self._seconds = seconds
+
+    async def issue(self, key: UUID, merchant_id: UUID, order_id: UUID, amount: int, currency: str) -> None:
+        """Bounded."""
+        await _within(self._rail.issue(key, merchant_id, order_id, amount, currency), self._seconds)
+
+    async def reveal(self, key: UUID) -> VirtualCard | None:
+        """Bounded."""
+        return await _within(self._rail.reveal(key), self._seconds)
+
+    async def hide(self, key: UUID) -> None:
+        """Bounded."""
+        await _within(self._rail.hide(key), self._seconds)
+
+    async def limit(self, key: UUID, amount: int) -> None:
+        """Bounded."""
+        await _within(self._rail.limit(key, amount), self._seconds)
 
 
 class BoundedMessageRail:

@@ -6,10 +6,12 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
-from cuota.rails.bounded import BoundedCardRail, BoundedMessageRail
+from cuota.rails.bounded import BoundedCardRail, BoundedIssuingRail, BoundedMessageRail
 from cuota.rails.card import Books, CardRail, SandboxCardRail
+from cuota.rails.card_network import CardNetwork, Shelf
+from cuota.rails.issuing import IssuingRail, Safe, SandboxIssuingRail
 from cuota.rails.message import MessageRail, SandboxMessageRail, utc_now
 from cuota.rails.message_live import LiveMessageRail
 from cuota.rails.senders import Senders
@@ -19,26 +21,38 @@ class NoSuchRail(Exception):  # noqa: N818 - stops the start
     """A rail's dotted path leads nowhere; the text names the setting."""
 
 
+class BothBooks(Books, Shelf, Protocol):
+    """The service's pool, as every rail may use it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rails:
-    """Everything that reaches outside."""
+    """Everything that reaches outside. `issuing` is None where no virtual cards are issued.
+
+    `card_network` is the far side of the sandbox's own virtual cards; None where they are another issuer's.
+    """
 
     card: CardRail
     message: MessageRail
+    issuing: IssuingRail | None = None
+    card_network: CardNetwork | None = None
 
 
 def load(
     card: str,
     message: str,
-    books: Books,
+    books: BothBooks,
     *,
     sandbox: bool,
     senders: Senders | None = None,
+    issuing: str = "none",
+    safe: Safe | None = None,
     now: Callable[[], datetime] = utc_now,
 ) -> Rails:
-    """Make both; raise NoSuchRail before anything is served. Production takes no simulator, by whatever name.
+    """Make them; raise NoSuchRail before anything is served. Production takes no simulator, by whatever name.
 
     `senders` is what the message rail `live` sends by; `now` dates what lands in the sandbox's inbox.
+    `issuing` needs `safe`, unless it is none.
     """
     card_rail = SandboxCardRail(books) if card == "sandbox" else _named("CUOTA_CARD_RAIL", card)(books)
     message_rail = _message_rail(message, books, senders, now)
@@ -46,7 +60,24 @@ def load(
         raise NoSuchRail("CUOTA_CARD_RAIL: production needs a real rail, and this one is simulated.")
     if not sandbox and message_rail.shown_code is not None:
         raise NoSuchRail("CUOTA_MESSAGE_RAIL: production needs a real rail, and this one shows its codes.")
-    return Rails(card=BoundedCardRail(card_rail), message=BoundedMessageRail(message_rail))
+    issuing_rail, network = _issuing_rail(issuing, books, safe, now, sandbox=sandbox)
+    return Rails(BoundedCardRail(card_rail), BoundedMessageRail(message_rail), issuing_rail, network)
+
+
+def _issuing_rail(
+    name: str, books: BothBooks, safe: Safe | None, now: Callable[[], datetime], *, sandbox: bool
+) -> tuple[IssuingRail | None, CardNetwork | None]:
+    if name == "none":
+        return None, None
+    assert safe is not None
+    made = SandboxIssuingRail if name == "sandbox" else _named("CUOTA_ISSUING_RAIL", name)
+    rail: IssuingRail = made(books, safe, now)
+    simulated = isinstance(rail, SandboxIssuingRail)
+    if not sandbox and simulated:
+        raise NoSuchRail(
+            "CUOTA_ISSUING_RAIL: production needs a real rail or none, and this one is simulated."
+        )
+    return BoundedIssuingRail(rail), CardNetwork(books, safe) if simulated else None
 
 
 def _message_rail(

@@ -16,7 +16,7 @@ from cuota.flows.authenticate import Callers
 from cuota.flows.context import Context
 from cuota.flows.keys import Keys
 from cuota.web import edge
-from cuota.web.api import endpoints, events, health, token
+from cuota.web.api import card_network, endpoints, events, gateway, health, sdk_checkout, smi, token
 from cuota.web.api.capture import capture
 from cuota.web.api.configuration import configuration
 from cuota.web.api.docs import docs_page, home, openapi_json
@@ -24,7 +24,7 @@ from cuota.web.api.order import order_collection, order_item
 from cuota.web.api.refund import refund
 from cuota.web.api.void import void
 from cuota.web.metrics import metrics
-from cuota.web.pages import account, assets, entry, inbox, steps
+from cuota.web.pages import account, assets, entry, inbox, sdk_script, steps, window
 from cuota.web.service import Service
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -37,6 +37,9 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("POST", "/order/{order_id}/capture", capture),
     ("POST", "/order/{order_id}/void", void),
     ("POST", "/order/{order_id}/refund", refund),
+    ("GET POST", "/orders/authorize", gateway.authorize),
+    ("POST", "/checkouts", smi.checkout_collection),
+    ("GET", "/checkouts/{checkout_id}", smi.checkout_item),
     ("GET", "/events", events.event_list),
     ("POST", "/events/replay", events.replay_range),
     ("GET", "/events/{event_id}", events.event_item),
@@ -56,7 +59,20 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/openapi.json", openapi_json),
     ("GET", "/docs", docs_page),
     ("GET", "/static/{name}", assets.static),
+    ("POST", "/sdk/v1/checkouts", sdk_checkout.start),
+    ("OPTIONS", "/sdk/v1/checkouts", sdk_checkout.preflight),
+    ("POST", "/sdk/v1/checkouts/leave", sdk_checkout.leave),
+    ("OPTIONS", "/sdk/v1/checkouts/leave", sdk_checkout.preflight),
+    ("GET", "/sdk/v1/window", window.window),
+    ("GET", "/v1/pay.js", sdk_script.pay_js),
+    ("GET", "/v1/pay-{digest}.js", sdk_script.pinned),
+    ("GET", "/v1/pay.d.ts", sdk_script.types),
+    ("GET", "/v1/inspect.js", sdk_script.inspector),
     ("GET", "/sandbox/inbox", inbox.inbox),
+    ("POST", "/sandbox/cards/authorize", card_network.authorize),
+    ("POST", "/sandbox/cards/authorizations/{authorization_id}/capture", card_network.capture),
+    ("POST", "/sandbox/cards/authorizations/{authorization_id}/reverse", card_network.reverse),
+    ("POST", "/sandbox/cards/authorizations/{authorization_id}/refund", card_network.refund),
     ("GET", "/account", account.enter.home),
     ("POST", "/account/phone", account.enter.phone),
     ("GET", "/account/code", account.enter.show_code),
@@ -77,6 +93,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("POST", "/checkout/{merchant_id}/{order_id}/code", steps.code),
     ("POST", "/checkout/{merchant_id}/{order_id}/resend", steps.resend),
     ("POST", "/checkout/{merchant_id}/{order_id}/details", steps.details),
+    ("POST", "/checkout/{merchant_id}/{order_id}/shipping", steps.shipping),
     ("POST", "/checkout/{merchant_id}/{order_id}/pay", steps.pay),
     ("POST", "/checkout/{merchant_id}/{order_id}/leave", steps.leave),
     ("GET", "/checkout/{merchant_id}/{order_id}/{step}", steps.elsewhere),

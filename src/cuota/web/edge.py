@@ -22,6 +22,10 @@ from cuota.web.service import service_of
 
 log = logging.getLogger("cuota.request")
 _SAFE_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
+_FOR_PAGES = [
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-expose-headers", b"retry-after, x-request-id"),
+]
 
 
 class Edge:
@@ -51,6 +55,9 @@ class Edge:
         if len(path) > 1 and path.endswith("/") and not path.endswith("//"):
             scope["path"] = path[:-1]
         headers = [*_SAFE_HEADERS, (b"x-request-id", request_id.encode())]
+        if path.startswith("/sdk/v1/checkouts"):
+            # No cookie opens anything here, only what was signed: a page may read every answer, a refusal too.
+            headers += _FOR_PAGES
         if self._app.state.settings.secure:
             headers.append((b"strict-transport-security", b"max-age=31536000"))
         if self._app.state.draining:

@@ -16,6 +16,7 @@ from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
 from cuota.work.messages import send_due_messages
 from cuota.work.tidy import tidy
+from cuota.work.virtual_cards import settle_cards
 from cuota.work.webhooks import Webhooks
 
 log = logging.getLogger("cuota.work")
@@ -50,6 +51,7 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("due_orders", settle_due_orders, 1.0),
         Job("card_refunds", return_due_money, 1.0),
         Job("messages", send_due_messages, 1.0),
+        Job("virtual_cards", settle_cards, 1.0),
         Job("tidy", tidy, 300.0, real=True),
     )
 

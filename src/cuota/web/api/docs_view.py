@@ -91,7 +91,10 @@ def _parameter_rows(contract: dict[str, Any], parameter: dict[str, Any]) -> list
 
 
 def _answer(contract: dict[str, Any], status: str, answer: dict[str, Any]) -> dict[str, Any]:
-    ((media, part),) = answer["content"].items()
+    # An answer may have no body: a yes to the browser, a redirect.
+    content = answer.get("content", {"": {"schema": {}, "examples": {}}})
+    # Of several media the first is the one that programs read.
+    media, part = next(iter(content.items()))
     parts: list[Shape] = shapes(contract, part["schema"], "What comes back") if status == "200" else []
     return {
         "status": status,
@@ -131,6 +134,9 @@ def _curl(
     lines = [f"curl {'' if method == 'GET' else f'-X {method} '}'{url}'"]
     if "security" not in operation:
         lines.append('-H "Authorization: Bearer $ACCESS_TOKEN"')
+    lines += [
+        f"-H '{p['name']}: {needed[p['name']]}'" for p in parameters if p["in"] == "header" and p["required"]
+    ]
     if bodies:
         lines.append(f"-H 'Content-Type: {bodies[0]['media']}'")
         lines.append(f"-d '{bodies[0]['examples'][0]['text']}'")

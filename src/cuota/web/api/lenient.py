@@ -31,6 +31,59 @@ def normalised(body: dict[str, Any]) -> dict[str, Any]:
     return copy
 
 
+def normalised_sdk(order: dict[str, Any]) -> dict[str, Any]:
+    """The same for the order of a signed request, in both of its layouts."""
+    copy = dict(order)
+    for name in ("taxAmount", "shippingAmount"):
+        copy[name] = _amount(order.get(name))
+    for name in ("customer", "address", "billingAddress"):
+        place = order.get(name)
+        if isinstance(place, dict):
+            state, postcode = _state(place.get("state")), _postcode(place.get("postalCode"))
+            copy[name] = _blank_is_absent({**place, "state": state, "postalCode": postcode})
+    address = copy.get("address")
+    if isinstance(address, dict) and not any(value is not None for value in address.values()):
+        copy["address"] = None
+    items = order.get("lineItems")
+    if isinstance(items, list):
+        copy["lineItems"] = [_item(item) for item in items]
+    return copy
+
+
+def normalised_smi(body: dict[str, Any]) -> dict[str, Any]:
+    """The same for what a shop system sends."""
+    copy = dict(body)
+    shopper, order = body.get("shopper"), body.get("order")
+    if isinstance(shopper, dict):
+        more = {
+            "phone": _phone(shopper.get("phone")),
+            "billing_address": _smi_address(shopper.get("billing_address")),
+        }
+        copy["shopper"] = _blank_is_absent({**shopper, **more})
+    if isinstance(order, dict):
+        shipping, items = order.get("shipping"), order.get("items")
+        if isinstance(shipping, dict):
+            more = {
+                "amount": _amount(shipping.get("amount")),
+                "address": _smi_address(shipping.get("address")),
+            }
+            shipping = {**shipping, **more}
+        else:
+            shipping = _amount(shipping)
+        if isinstance(items, list):
+            items = [_item(item) for item in items]
+        copy["order"] = {**order, "shipping": shipping, "items": items}
+    return copy
+
+
+def _smi_address(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    place = {**value, "state": _state(value.get("state")), "postal_code": _postcode(value.get("postal_code"))}
+    kept = _blank_is_absent(place)
+    return kept if any(entry is not None for entry in kept.values()) else None
+
+
 def _blank_is_absent(value: dict[str, Any]) -> dict[str, Any]:
     return {
         key: None if isinstance(entry, str) and not entry.strip() else entry for key, entry in value.items()

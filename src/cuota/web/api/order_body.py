@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from cuota.core.consumer import is_email, is_name, is_us_number
@@ -32,7 +34,8 @@ ADDRESS: dict[str, tuple[Check, bool]] = {
 }
 
 
-def _quantity(value: Any) -> Any:
+def quantity(value: Any) -> Any:
+    """How many: a number, never text."""
     # Only amounts may come as text.
     if isinstance(value, str):
         raise wrong_type("a number")
@@ -43,7 +46,7 @@ ITEM: dict[str, Check] = {
     "description": DESCRIPTION,
     "name": text(0, 1000),
     "sku": text(0, 100),
-    "quantity": _quantity,
+    "quantity": quantity,
     "price": number,
 }
 
@@ -53,22 +56,7 @@ def read_order_body(body: dict[str, Any], merchant: Merchant, *, https_only: boo
     reader = Reader(lenient=merchant.profile is Profile.LENIENT)
     if reader.lenient:
         body = lenient.normalised(body)
-    amount = reader.read(body, "amount", cents(low=1), required=True)
-    tax = reader.read(body, "taxAmount", cents())
-    shipping = reader.read(body, "shippingAmount", cents())
-    fee = reader.read(body, "merchantFeeForPaymentPlan", cents())
-    if amount is not None:
-        if (tax or 0) + (shipping or 0) > amount:
-            wrong = WrongField(
-                "out_of_range", "and shippingAmount are included in amount: together they exceed it"
-            )
-            reader.fail("taxAmount", wrong)
-        if fee and split(amount, COUNT)[0] + split(fee, COUNT)[0] >= amount:
-            # Nothing would be financed after today's payment: such a plan has no annual percentage rate.
-            wrong = WrongField("out_of_range", "must be less: today's payment may not be as much as amount")
-            reader.fail("merchantFeeForPaymentPlan", wrong)
-        elif (fee or 0) > amount:
-            reader.fail("merchantFeeForPaymentPlan", WrongField("out_of_range", "must not exceed amount"))
+    sums = read_amounts(reader, body)
     own_reference = reader.read(body, "merchantReference", reference(0), required=True)
     document = {
         "consumer": _consumer(reader, body),
@@ -78,15 +66,55 @@ def read_order_body(body: dict[str, Any], merchant: Merchant, *, https_only: boo
         "items": _items(reader, body),
         "merchant": _merchant(reader, body, https_only=https_only),
         "merchantReference": own_reference,
-        "taxAmount": None if tax is None else decimal_from(tax),
-        "shippingAmount": None if shipping is None else decimal_from(shipping),
-        "merchantFeeForPaymentPlan": None if fee is None else decimal_from(fee),
-        "metadata": reader.read(body, "metadata", _metadata) or {},
+        **sums.shown(),
+        "metadata": reader.read(body, "metadata", metadata) or {},
         "promotions": None,
     }
     warnings = reader.finish()
-    assert amount is not None
-    return OrderRequest(amount, fee or 0, own_reference, document, warnings)
+    assert sums.amount is not None
+    return OrderRequest(sums.amount, sums.fee or 0, own_reference, document, warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """The amounts of an order in cents; None where not given, or broken and noted by the reader."""
+
+    amount: int | None
+    tax: int | None
+    shipping: int | None
+    fee: int | None
+
+    def shown(self) -> dict[str, Decimal | None]:
+        """As the document keeps them, beside the amount itself."""
+        named = {
+            "taxAmount": self.tax,
+            "shippingAmount": self.shipping,
+            "merchantFeeForPaymentPlan": self.fee,
+        }
+        return {name: None if cents is None else decimal_from(cents) for name, cents in named.items()}
+
+
+def read_amounts(reader: Reader, source: dict[str, Any], prefix: str = "") -> Sums:
+    """The amounts, and what they must be to one another."""
+    amount = reader.read(source, f"{prefix}amount", cents(low=1), required=True)
+    tax = reader.read(source, f"{prefix}taxAmount", cents())
+    shipping = reader.read(source, f"{prefix}shippingAmount", cents())
+    fee = reader.read(source, f"{prefix}merchantFeeForPaymentPlan", cents())
+    if amount is not None:
+        if (tax or 0) + (shipping or 0) > amount:
+            wrong = WrongField(
+                "out_of_range", "and shippingAmount are included in amount: together they exceed it"
+            )
+            reader.fail(f"{prefix}taxAmount", wrong)
+        if fee and split(amount, COUNT)[0] + split(fee, COUNT)[0] >= amount:
+            # Nothing would be financed after today's payment: such a plan has no annual percentage rate.
+            wrong = WrongField("out_of_range", "must be less: today's payment may not be as much as amount")
+            reader.fail(f"{prefix}merchantFeeForPaymentPlan", wrong)
+        elif (fee or 0) > amount:
+            reader.fail(
+                f"{prefix}merchantFeeForPaymentPlan", WrongField("out_of_range", "must not exceed amount")
+            )
+    return Sums(amount, tax, shipping, fee)
 
 
 def _consumer(reader: Reader, body: dict[str, Any]) -> dict[str, Any] | None:
@@ -109,7 +137,7 @@ def _address(reader: Reader, body: dict[str, Any], name: str) -> dict[str, Any] 
 
 
 def _items(reader: Reader, body: dict[str, Any]) -> list[dict[str, Any]] | None:
-    values = reader.read(body, "items", _as_items, prefill=True)
+    values = reader.read(body, "items", as_items, prefill=True)
     if values is None:
         return None
     items = []
@@ -126,7 +154,8 @@ def _items(reader: Reader, body: dict[str, Any]) -> list[dict[str, Any]] | None:
     return items
 
 
-def _as_items(value: Any) -> list[Any]:
+def as_items(value: Any) -> list[Any]:
+    """An array of at most MOST_ITEMS items."""
     if not isinstance(value, list):
         raise wrong_type("an array of objects")
     if len(value) > MOST_ITEMS:
@@ -138,15 +167,7 @@ def _merchant(reader: Reader, body: dict[str, Any], *, https_only: bool) -> dict
     value = reader.read(body, "merchant", as_object, required=True)
     if value is None:
         return None
-
-    def address(found: Any) -> str:
-        if not isinstance(found, str):
-            raise wrong_type("a string")
-        try:
-            return read_address(found, https_only=https_only)
-        except BadAddress as bad:
-            raise WrongField("invalid", str(bad)) from None
-
+    address = web_address(https_only=https_only)
     callback = None
     if value.get("statusCallbackUrl") != "":
         callback = reader.read(value, "merchant.statusCallbackUrl", address)
@@ -157,7 +178,22 @@ def _merchant(reader: Reader, body: dict[str, Any], *, https_only: bool) -> dict
     }
 
 
-def _metadata(value: Any) -> dict[str, str]:
+def web_address(*, https_only: bool) -> Check:
+    """An address of the merchant's, rebuilt."""
+
+    def address(found: Any) -> str:
+        if not isinstance(found, str):
+            raise wrong_type("a string")
+        try:
+            return read_address(found, https_only=https_only)
+        except BadAddress as bad:
+            raise WrongField("invalid", str(bad)) from None
+
+    return address
+
+
+def metadata(value: Any) -> dict[str, str]:
+    """A flat map of strings."""
     # null is the same as absent, here too.
     entries = {key: entry for key, entry in as_object(value).items() if entry is not None}
     if len(entries) > MOST_METADATA:

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import re
 
-from cuota.core.consumer import STATES, Address, Profile, is_email, is_name
+from cuota.core.consumer import STATES, Address, Profile, ShippingAddress, is_email, is_name
 from cuota.flows.checkout import Problem
 
 FIELDS = (
-    "given_names", "surname", "email", "address_line1", "address_line2", "city", "state", "postcode",
+    "recipient", "given_names", "surname", "email", "address_line1", "address_line2", "city", "state", "postcode",
 )  # fmt: skip
 
 
 def read_details(form: dict[str, str]) -> Profile:
     """A profile from the form; raises Problem with every field that is wrong."""
     errors: dict[str, str] = {}
-    zip_code = re.fullmatch(r"([0-9]{5})(-?[0-9]{4})?", form.get("postcode", ""), re.ASCII)
-    address = Address(
-        line1=_text(form, "address_line1", 3, "Enter the street and number of your billing address.", errors),
-        line2=_text(form, "address_line2", 0, "Use at most 50 characters.", errors),
-        city=_text(form, "city", 2, "Enter the city of your billing address.", errors),
-        state=form.get("state", ""),
-        postcode=zip_code[1] if zip_code else "",
-    )
-    if address.state not in STATES:
-        errors["state"] = "Choose the state of your billing address."
-    if not zip_code:
-        errors["postcode"] = "Enter the five digits of your ZIP code."
+    address = _address(form, "your billing address", errors)
     profile = Profile(
         given_names=_name(form, "given_names", "Enter your given names: letters, spaces and dashes.", errors),
         surname=_name(form, "surname", "Enter your surname: letters, spaces and dashes.", errors),
@@ -35,15 +24,46 @@ def read_details(form: dict[str, str]) -> Profile:
     )
     if not is_email(profile.email):
         errors["email"] = "Enter an e-mail address such as name@example.com."
-    if errors:
-        # In the order of the fields on the page, as the summary lists them.
-        raise Problem({name: errors[name] for name in FIELDS if name in errors})
+    _raise(errors)
     return profile
 
 
-def _text(form: dict[str, str], name: str, low: int, wrong: str, errors: dict[str, str]) -> str:
+def read_shipping(form: dict[str, str]) -> ShippingAddress:
+    """Where an express order is sent; raises Problem with every field that is wrong."""
+    errors: dict[str, str] = {}
+    name = _text(form, "recipient", 2, "Enter the name of whoever receives it.", errors, most=101)
+    shipping = ShippingAddress(name, _address(form, "the shipping address", errors))
+    _raise(errors)
+    return shipping
+
+
+def _raise(errors: dict[str, str]) -> None:
+    if errors:
+        # In the order of the fields on the page, as the summary lists them.
+        raise Problem({name: errors[name] for name in FIELDS if name in errors})
+
+
+def _address(form: dict[str, str], place: str, errors: dict[str, str]) -> Address:
+    zip_code = re.fullmatch(r"([0-9]{5})(-?[0-9]{4})?", form.get("postcode", ""), re.ASCII)
+    address = Address(
+        line1=_text(form, "address_line1", 3, f"Enter the street and number of {place}.", errors),
+        line2=_text(form, "address_line2", 0, "Use at most 50 characters.", errors),
+        city=_text(form, "city", 2, f"Enter the city of {place}.", errors),
+        state=form.get("state", ""),
+        postcode=zip_code[1] if zip_code else "",
+    )
+    if address.state not in STATES:
+        errors["state"] = f"Choose the state of {place}."
+    if not zip_code:
+        errors["postcode"] = f"Enter the five digits of {place.split(maxsplit=1)[0]} ZIP code."
+    return address
+
+
+def _text(
+    form: dict[str, str], name: str, low: int, wrong: str, errors: dict[str, str], *, most: int = 50
+) -> str:
     value = form.get(name, "")
-    if not low <= len(value) <= 50 or not value.isprintable():
+    if not low <= len(value) <= most or not value.isprintable():
         errors[name] = wrong
     return value
 

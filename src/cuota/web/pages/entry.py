@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
 from uuid import UUID
 
 from starlette.requests import Request
@@ -9,11 +10,13 @@ from starlette.responses import Response
 
 from cuota.core.order import Order, Status
 from cuota.core.refusal import Refused
-from cuota.db import orders
-from cuota.flows.checkout import load, open_checkout
+from cuota.core.start import Display
+from cuota.db import orders, sdk_checkouts
+from cuota.db.checkouts import shown_as
+from cuota.flows.checkout import load, open_checkout, session_key
 from cuota.web.api.order import guid
 from cuota.web.pages.render import problem
-from cuota.web.pages.session import base_path, secret_of, see_other, set_secret, unknown
+from cuota.web.pages.session import FRAMED, base_path, secret_of, see_other, set_secret, unknown
 from cuota.web.service import service_of
 
 
@@ -38,19 +41,44 @@ async def enter(request: Request) -> Response:
 async def _open(request: Request, order: Order, token: UUID) -> Response:
     context = service_of(request).context
     address = base_path(order.merchant_id, order.order_id)
+    start = await sdk_checkouts.read_start(context.pool, order.merchant_id, order.order_id)
+    listening = start is not None and start.in_page and start.origin is not None
+    display = _display(request) if listening else None
+    if display is Display.IFRAME:
+        return await _frame(request, order, token)
     secret = secret_of(request, order.order_id)
     if secret and await load(context, order.merchant_id, order.order_id, secret):
         # A second tab, or the back button: the same browser goes on where it was.
+        if display is not None:
+            key = session_key(context, order.merchant_id, order.order_id, secret)
+            await shown_as(context.pool, key, display)
         return see_other(address)
-    if order.status is not Status.CREATED:
+    # Where the merchant's page listens, its window says how it ended; a page of its own says that it has.
+    told = display is Display.POPUP
+    if not told and order.status is not Status.CREATED:
         text = "It was completed or ended before. Look at your order in the shop."
         return problem(request, 410, "This payment is finished", text)
-    if order.charging is None and context.now() >= order.expires_at:
+    if not told and order.charging is None and context.now() >= order.expires_at:
         text = "It was not completed in time, and nothing was charged. Go back to the shop to start again."
         return problem(request, 410, "This payment link has expired", text)
-    opened = await open_checkout(context, order.merchant_id, token)
+    opened = await open_checkout(context, order.merchant_id, token, display)
     if opened is None:
         return unknown(request)
     response = see_other(address)
     set_secret(request, response, order.order_id, opened[1])
     return response
+
+
+def _display(request: Request) -> Display:
+    try:
+        return Display(request.query_params.get("display", ""))
+    except ValueError:
+        return Display.REDIRECT
+
+
+async def _frame(request: Request, order: Order, token: UUID) -> Response:
+    """No cookie survives in a frame: a new session each time, its secret in the addresses."""
+    opened = await open_checkout(service_of(request).context, order.merchant_id, token, Display.IFRAME)
+    if opened is None:
+        return unknown(request)
+    return see_other(f"{base_path(order.merchant_id, order.order_id)}?{urlencode({FRAMED: opened[1]})}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,13 +17,16 @@ DEFAULT_ACCENT = "#0B6E63"
 Page = dict[str, object]
 
 
-@lru_cache(maxsize=1)
-def _templates() -> jinja2.Environment:
+@lru_cache(maxsize=2)
+def _templates(*, framed: bool) -> jinja2.Environment:
     folder = Path(__file__).resolve().parent / "templates"
     loader = jinja2.FileSystemLoader(folder)
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, auto_reload=False
     )
+    # Browsers refuse the attribute in another site's frame, aloud; there page.js moves the focus.
+    environment.globals["autofocus"] = "data-autofocus" if framed else "autofocus"
+    return environment
 
 
 def brand(request: Request) -> Page:
@@ -35,24 +39,46 @@ def brand(request: Request) -> Page:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a page may be shown: in a frame of these origins, or in a window that another page opened and talks to."""
+
+    ancestors: tuple[str, ...] = ()
+    opened: bool = False
+
+
+ALONE = Place()
+
+
 def page(
-    request: Request, template: str, context: Page, *, status: int = 200, form_origins: tuple[str, ...] = ()
+    request: Request,
+    template: str,
+    context: Page,
+    *,
+    status: int = 200,
+    form_origins: tuple[str, ...] = (),
+    place: Place = ALONE,
 ) -> Response:
     """Render; a form may lead to this service and to `form_origins` only."""
-    html = _templates().get_template(template).render(brand=brand(request), **context)
+    templates = _templates(framed=bool(place.ancestors))
+    html = templates.get_template(template).render(brand=brand(request), **context)
     targets = " ".join(("'self'", *form_origins))
+    ancestors = " ".join(place.ancestors) or "'none'"
     policy = (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
-        f"form-action {targets}; base-uri 'none'; frame-ancestors 'none'"
+        f"form-action {targets}; base-uri 'none'; frame-ancestors {ancestors}"
     )
     headers = {
         "Content-Security-Policy": policy,
         "Cache-Control": "no-store",
         "Referrer-Policy": "no-referrer",
-        "X-Frame-Options": "DENY",
-        "Cross-Origin-Opener-Policy": "same-origin",
+        # Anything stricter would cut a popup off from the page that opened it.
+        "Cross-Origin-Opener-Policy": "unsafe-none" if place.opened else "same-origin",
         "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     }
+    if not place.ancestors:
+        # It can name no origins: where frame-ancestors does, it would refuse them.
+        headers["X-Frame-Options"] = "DENY"
     return HTMLResponse(html, status, headers)
 
 
@@ -61,6 +87,8 @@ def in_account(path: str) -> bool:
     return path == "/account" or path.startswith("/account/")
 
 
+# A page without a form, which tells nothing: what a frame shows when the checkout itself cannot be read.
+_FRAMED = Place(("https:", "http://localhost:*", "http://127.0.0.1:*"))
 _TROUBLE = {
     404: ("There is no such page", "Open the payment again from the shop. Nothing was changed."),
     413: ("This form is too large", "It could not be read, and nothing was changed. Go back and try again."),
@@ -91,9 +119,21 @@ def trouble(request: Request, status: int, headers: dict[str, str]) -> Response:
 
 
 def problem(
-    request: Request, status: int, headline: str, text: str, *, back: tuple[str, str] | None = None
+    request: Request,
+    status: int,
+    headline: str,
+    text: str,
+    *,
+    back: tuple[str | None, str] | None = None,
+    told: Page | None = None,
+    place: Place | None = None,
 ) -> Response:
-    """A page that says what is wrong and what can be done; `back` is an address and its label."""
+    """A page that says what is wrong and what can be done; `back` is an address and its label.
+
+    `told` is what the merchant's page hears of it.
+    """
+    if place is None:
+        place = _FRAMED if "k" in request.query_params else ALONE
     if back is None and in_account(request.url.path):
         back = "/account", "See your plans"
     context: Page = {
@@ -107,5 +147,6 @@ def problem(
         "again": status == 403 or status >= 500,
         "return_url": back[0] if back else None,
         "return_label": back[1] if back else None,
+        "pay": told,
     }
-    return page(request, "problem.html", context, status=status)
+    return page(request, "problem.html", context, status=status, place=place)

@@ -9,28 +9,59 @@ from cuota.core import money
 from cuota.core.agreement import day
 from cuota.core.checkout import CARD_TRIES
 from cuota.core.order import Status
+from cuota.core.refusal import Refused
+from cuota.core.start import Display, Integration
+from cuota.db import sdk_checkouts
 from cuota.flows.checkout import Checkout
+from cuota.flows.checkout_result import result_of
+from cuota.flows.issue_card import reveal_card
 from cuota.web.pages.render import page
-from cuota.web.pages.session import base_path
-from cuota.web.pages.view import common, plan_of, way_back
+from cuota.web.pages.session import page_address
+from cuota.web.pages.view import common, place_of, plan_of, told, way_back
+from cuota.web.service import service_of
 
 
-def result(request: Request, checkout: Checkout, secret: str) -> Response:
+async def result(request: Request, checkout: Checkout, secret: str) -> Response:
     """What became of it, and the way back to the shop. What may be shown depends on who proved to be here."""
     order, shop = checkout.order, checkout.merchant.name
     approved = order.status is Status.APPROVED
     headline, text = _words(checkout)
+    try:
+        heard = await _heard(request, checkout)
+    except Refused:
+        # The card's issuer does not answer: look again in a moment.
+        return working(request, checkout, secret)
     context = {
         **common(request, checkout, secret, title=headline, lead=None),
         "outcome": order.status.lower(),
         "headline": headline,
         "text": text,
+        "pay": heard,
         "return_url": way_back(checkout, success=approved),
         "return_label": f"Back to {shop}" if approved else f"Return to {shop}",
     }
     if approved and checkout.verified:
         context["plan"] = plan_of(checkout.plan, order.currency, finance=False)
-    return page(request, "result.html", context)
+    return page(request, "result.html", context, place=place_of(checkout))
+
+
+async def _heard(request: Request, checkout: Checkout) -> dict[str, object] | None:
+    """How the merchant's page hears that it ended; the customer's name only from the customer's own browser."""
+    order, session, start = checkout.order, checkout.session, checkout.start
+    if checkout.display is Display.REDIRECT or start is None:
+        return None
+    context = service_of(request).context
+    if order.status is not Status.APPROVED:
+        left = "closed_by_customer" if checkout.left else "session_expired"
+        return told(checkout, "closed", "declined" if order.status is Status.DECLINED else left)
+    payer = None
+    if checkout.verified and session.consumer_id is not None:
+        ids = (order.merchant_id, order.order_id)
+        payer = await sdk_checkouts.read_payer(context.pool, *ids, session.consumer_id)
+    card = None
+    if start.integration is Integration.VIRTUAL_CARD:
+        card = await reveal_card(context, checkout)
+    return told(checkout, "complete", result={**(result_of(order, payer, start) or {}), **(card or {})})
 
 
 def _words(checkout: Checkout) -> tuple[str, list[str]]:
@@ -61,7 +92,7 @@ def working(request: Request, checkout: Checkout, secret: str) -> Response:
     """A card is being charged right now; the page looks again by itself, also without script."""
     lead = "Your bank is asked now. Please do not pay a second time."
     context = common(request, checkout, secret, title="Your payment is on its way", lead=lead)
-    response = page(request, "working.html", context)
+    response = page(request, "working.html", context, place=place_of(checkout))
     # To the page's own address: this may be the answer to a form, which is not to be asked for again.
-    response.headers["Refresh"] = f"3; url={base_path(checkout.order.merchant_id, checkout.order.order_id)}"
+    response.headers["Refresh"] = f"3; url={page_address(checkout, secret)}"
     return response

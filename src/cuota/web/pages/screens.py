@@ -7,16 +7,25 @@ from starlette.responses import Response
 
 from cuota.core import money
 from cuota.core.checkout import CARD_TRIES
-from cuota.core.consumer import STATES, Profile
+from cuota.core.consumer import STATES, Address, Profile
 from cuota.core.order import Status
 from cuota.core.sandbox import TEST_CARDS
 from cuota.flows.checkout import Checkout, Problem, known_consumer, preview_plan, propose
 from cuota.web.pages.render import Page, page, problem
 from cuota.web.pages.results import result, working
-from cuota.web.pages.view import cancel_origin, common, masked, payer_of, plan_of, way_back
+from cuota.web.pages.view import (
+    cancel_origin,
+    common,
+    masked,
+    payer_of,
+    place_of,
+    plan_of,
+    shipping_lines,
+    steps_of,
+    told,
+    way_back,
+)
 from cuota.web.service import service_of
-
-ORDER = ("phone", "code", "details", "pay")
 
 
 def current(checkout: Checkout) -> str:
@@ -24,12 +33,15 @@ def current(checkout: Checkout) -> str:
     session = checkout.session
     if not checkout.verified:
         return "code" if session.code_hash else "phone"
-    return "pay" if session.profile else "details"
+    if not session.profile:
+        return "details"
+    return "shipping" if checkout.express and not session.shipping else "pay"
 
 
 def reached(checkout: Checkout, step: str) -> bool:
     """Whether everything that comes before a step is done."""
-    return ORDER.index(step) <= ORDER.index(current(checkout))
+    steps = steps_of(checkout)
+    return step in steps and steps.index(step) <= steps.index(current(checkout))
 
 
 async def screen(
@@ -45,11 +57,11 @@ async def screen(
     said: str | None = None,
 ) -> Response:
     """The page for where the checkout stands; `wanted` an earlier step, `problem` what was wrong with a form."""
-    ended = _ended(request, checkout, secret)
+    ended = await _ended(request, checkout, secret)
     if ended is not None:
         return ended
-    step = wanted if wanted in {"phone", "details"} or problem else None
-    step = step if step in ORDER and reached(checkout, step) else current(checkout)
+    step = wanted if wanted in {"phone", "details", "shipping"} or problem else None
+    step = step if step and reached(checkout, step) else current(checkout)
     shown = await _context(request, checkout, secret, step)
     shown["notice"] = notice or (problem.notice if problem else _said(request, checkout, said, step))
     if said == "resent" and step == "code":
@@ -59,19 +71,28 @@ async def screen(
     if values:
         shown["values"] = values
     status = status or (400 if problem else 200)
-    return page(request, f"{step}.html", shown, status=status, form_origins=(cancel_origin(checkout),))
+    return page(
+        request,
+        f"{step}.html",
+        shown,
+        status=status,
+        form_origins=cancel_origin(checkout),
+        place=place_of(checkout),
+    )
 
 
-def _ended(request: Request, checkout: Checkout, secret: str) -> Response | None:
+async def _ended(request: Request, checkout: Checkout, secret: str) -> Response | None:
     order = checkout.order
     if order.status is not Status.CREATED:
-        return result(request, checkout, secret)
+        return await result(request, checkout, secret)
     if order.charging is not None:
         return working(request, checkout, secret)
     if service_of(request).context.now() >= order.expires_at:
-        back = way_back(checkout, success=False), f"Back to {checkout.merchant.name}"
+        back = way_back(checkout, success=False, expired=True), f"Back to {checkout.merchant.name}"
         text = "It was not completed in time, and nothing was charged. Start again from the shop."
-        return problem(request, 410, "This payment has expired", text, back=back)
+        heard = told(checkout, "closed", "session_expired")
+        place = place_of(checkout)
+        return problem(request, 410, "This payment has expired", text, back=back, told=heard, place=place)
     return None
 
 
@@ -97,11 +118,11 @@ async def _context(request: Request, checkout: Checkout, secret: str, step: str)
     session, currency = checkout.session, checkout.order.currency
     if step == "phone":
         lead = "Four payments, two weeks apart. First, confirm your phone number."
-        shown = common(request, checkout, secret, title="Pay in four", lead=lead, step=1)
+        shown = common(request, checkout, secret, title="Pay in four", lead=lead, step=step)
         return {**shown, "plan": plan_of(preview_plan(context, checkout), currency)}
     if step == "code":
         lead = f"We texted a code to {masked(session.phone)}, to make sure that it is you."
-        shown = common(request, checkout, secret, title="Enter your code", lead=lead, step=2)
+        shown = common(request, checkout, secret, title="Enter your code", lead=lead, step=step)
         return {
             **shown,
             "plan": plan_of(preview_plan(context, checkout), currency),
@@ -110,13 +131,20 @@ async def _context(request: Request, checkout: Checkout, secret: str, step: str)
         }
     if step == "details":
         lead = "So that we know who pays and where the card is billed."
-        shown = common(request, checkout, secret, title="Your details", lead=lead, step=3)
+        shown = common(request, checkout, secret, title="Your details", lead=lead, step=step)
         plan = plan_of(preview_plan(context, checkout), currency)
         return {
             **shown,
             "plan": plan,
             "states": sorted(STATES.items(), key=_name),
             "values": await _prefill(request, checkout),
+        }
+    if step == "shipping":
+        lead = f"So that {checkout.merchant.name} knows where to send your order."
+        return {
+            **common(request, checkout, secret, title="Where to send it", lead=lead, step=step),
+            "states": sorted(STATES.items(), key=_name),
+            "values": _shipping_values(checkout),
         }
     assert session.profile is not None
     return _pay(request, checkout, secret, session.profile)
@@ -132,9 +160,10 @@ def _pay(request: Request, checkout: Checkout, secret: str, profile: Profile) ->
     today = money.shown(proposed.plan[0].total, checkout.order.currency)
     lead = "You pay the first installment now, the rest from the same card."
     return {
-        **common(request, checkout, secret, title="Review and pay", lead=lead, step=4),
+        **common(request, checkout, secret, title="Review and pay", lead=lead, step="pay"),
         "plan": plan_of(proposed.plan, checkout.order.currency),
         "payer": payer_of(profile),
+        "shipping": shipping_lines(checkout.session.shipping) if checkout.express else None,
         "agreement": {"text": list(proposed.agreement.paragraphs), "hash": proposed.agreement.hash},
         "test_cards": test_cards(context.settings.card_rail),
         "pay_label": f"Pay {today} today",
@@ -146,6 +175,23 @@ def test_cards(card_rail: str) -> list[tuple[str, str]]:
     if card_rail != "sandbox":
         return []
     return [(card.number, card.meaning.capitalize()) for card in TEST_CARDS]
+
+
+def _shipping_values(checkout: Checkout) -> dict[str, str]:
+    """What was typed before, what the shop said, or the billing address: the consumer looks at it either way."""
+    session, given = checkout.session, checkout.document.shipping
+    assert session.profile is not None
+    if session.shipping is not None:
+        name, place = session.shipping.name, session.shipping.address
+    elif given.get("addressLine1") and checkout.document.consumer.get("phoneNumber") in {None, session.phone}:
+        parts = ("addressLine1", "addressLine2", "city", "state", "postcode")
+        name, place = session.profile.name, Address(*(given.get(part) or "" for part in parts))
+    else:
+        name, place = session.profile.name, session.profile.address
+    return {
+        "recipient": name, "address_line1": place.line1, "address_line2": place.line2, "city": place.city,
+        "state": place.state.upper(), "postcode": place.postcode,
+    }  # fmt: skip
 
 
 async def _prefill(request: Request, checkout: Checkout) -> dict[str, str]:

@@ -1,16 +1,20 @@
-"""The browser's side of a checkout session: a cookie, and a word in every form that only this browser's pages know."""
+"""The browser's side of a checkout session: a cookie, and a word in every form that only this browser's pages know.
+
+In a frame on the merchant's page browsers keep no cookie of ours: there the secret travels in the address, as `k`.
+"""
 
 from __future__ import annotations
 
 import hmac
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 from uuid import UUID
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from cuota.core.refusal import Refused
+from cuota.core.start import Display
 from cuota.flows.checkout import Checkout, load
 from cuota.flows.settle import order_not_found
 from cuota.web.api.order import guid
@@ -19,6 +23,7 @@ from cuota.web.pages.render import problem
 from cuota.web.service import service_of
 
 HOURS = 24
+FRAMED = "k"
 
 
 class Stop(Exception):  # noqa: N818 - an answer that ends the step early
@@ -58,9 +63,27 @@ def secret_of(request: Request, order_id: UUID) -> str | None:
     return kept_secret(request, f"checkout-{order_id}")
 
 
+def framed_secret(request: Request) -> str | None:
+    """The session secret in the address of a page in a frame."""
+    return request.query_params.get(FRAMED)
+
+
+def page_address(checkout: Checkout, secret: str, **query: str) -> str:
+    """The address of the checkout's page for this browser."""
+    framed = {FRAMED: secret} if checkout.display is Display.IFRAME else {}
+    address = base_path(checkout.order.merchant_id, checkout.order.order_id)
+    given = urlencode({**query, **framed})
+    return f"{address}?{given}" if given else address
+
+
 def set_secret(request: Request, response: Response, order_id: UUID, secret: str) -> None:
     """Hand the browser its session secret for an order."""
     keep_secret(request, response, f"checkout-{order_id}", secret, HOURS * 3600)
+
+
+def in_frame(request: Request) -> bool:
+    """Whether the browser shows this in a frame; one that does not say so is believed."""
+    return request.headers.get("sec-fetch-dest", "iframe") == "iframe"
 
 
 def csrf_of(request: Request, secret: str) -> str:
@@ -90,9 +113,13 @@ def unknown(request: Request) -> Response:
 async def checkout_of(request: Request) -> tuple[Checkout, str]:
     """The checkout of this browser and its secret; raises Stop with a page that tells nothing of the order."""
     merchant_id, order_id = ids_of(request)
-    secret = secret_of(request, order_id)
+    framed = framed_secret(request)
+    secret = framed or secret_of(request, order_id)
     context = service_of(request).context
     found = await load(context, merchant_id, order_id, secret) if secret else None
+    # A secret in an address is good in a frame only: such an address may be found lying about.
+    if found is not None and (found.display is Display.IFRAME) != (framed is not None and in_frame(request)):
+        found = None
     if found is None or secret is None:
         text = "This page belongs to another browser, or was open for too long. Open the payment again from the shop."
         raise Stop(problem(request, 404, "Start again from the shop", text))

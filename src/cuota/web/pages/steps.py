@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import wraps
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,18 +12,22 @@ from starlette.responses import Response
 from cuota.core.card import BadCard, read_card
 from cuota.core.checkout import Charging, Lapsed
 from cuota.core.order import Final, Status
+from cuota.core.start import Display
 from cuota.flows.checkout import Checkout, Problem
-from cuota.flows.identify_consumer import check_code, give_details, send_code
+from cuota.flows.identify_consumer import check_code, give_details, give_shipping, send_code
 from cuota.flows.leave_checkout import leave_checkout
 from cuota.flows.submit_checkout import submit_checkout
 from cuota.web.pages import screens
-from cuota.web.pages.details import read_details
+from cuota.web.pages.details import read_details, read_shipping
 from cuota.web.pages.session import (
+    FRAMED,
     Stop,
     base_path,
     checkout_of,
     form_of,
+    framed_secret,
     ids_of,
+    page_address,
     see_other,
     set_secret,
     unknown,
@@ -30,13 +35,12 @@ from cuota.web.pages.session import (
 from cuota.web.pages.view import way_back
 from cuota.web.service import service_of
 
-POSTED = ("phone", "code", "resend", "details", "pay", "leave")
+POSTED = ("phone", "code", "resend", "details", "shipping", "pay", "leave")
 Step = Callable[[Request, Checkout, str, dict[str, str]], Awaitable[Response]]
 
 
-def _address(checkout: Checkout, said: str = "") -> str:
-    address = base_path(checkout.order.merchant_id, checkout.order.order_id)
-    return f"{address}?said={said}" if said else address
+def _address(checkout: Checkout, secret: str, said: str = "") -> str:
+    return page_address(checkout, secret, said=said) if said else page_address(checkout, secret)
 
 
 async def show(request: Request) -> Response:
@@ -57,7 +61,9 @@ async def elsewhere(request: Request) -> Response:
         return stop.response
     if request.path_params["step"] not in POSTED:
         return unknown(request)
-    return see_other(base_path(merchant_id, order_id))
+    framed = framed_secret(request)
+    query = f"?{urlencode({FRAMED: framed})}" if framed else ""
+    return see_other(f"{base_path(merchant_id, order_id)}{query}")
 
 
 def _step(needs: str) -> Callable[[Step], Callable[[Request], Awaitable[Response]]]:
@@ -77,7 +83,7 @@ def _step(needs: str) -> Callable[[Step], Callable[[Request], Awaitable[Response
                 return stop.response
             except (Final, Charging, Lapsed):
                 # It went another way meanwhile, in another tab or by the clock: show where it stands.
-                return see_other(_address(checkout))
+                return see_other(_address(checkout, secret))
 
         return run
 
@@ -91,7 +97,7 @@ async def phone(request: Request, checkout: Checkout, secret: str, form: dict[st
         await send_code(service_of(request).context, checkout, form.get("phone", ""))
     except Problem as wrong:
         return await screens.screen(request, checkout, secret, "phone", problem=wrong, values=form)
-    return see_other(_address(checkout))
+    return see_other(_address(checkout, secret))
 
 
 @_step("code")
@@ -103,20 +109,21 @@ async def resend(request: Request, checkout: Checkout, secret: str, form: dict[s
     except Problem as wrong:
         shown = Problem(notice=next(iter(wrong.errors.values()), wrong.notice))
         return await screens.screen(request, checkout, secret, "code", problem=shown)
-    return see_other(_address(checkout, "resent"))
+    return see_other(_address(checkout, secret, "resent"))
 
 
 @_step("code")
 async def code(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
     """The code that came."""
     if checkout.verified:
-        return see_other(_address(checkout))
+        return see_other(_address(checkout, secret))
     try:
         new_secret = await check_code(service_of(request).context, checkout, form.get("code", ""))
     except Problem as wrong:
         return await screens.screen(request, checkout, secret, "code", problem=wrong)
-    response = see_other(_address(checkout))
-    set_secret(request, response, checkout.order.order_id, new_secret)
+    response = see_other(_address(checkout, new_secret))
+    if checkout.display is not Display.IFRAME:
+        set_secret(request, response, checkout.order.order_id, new_secret)
     return response
 
 
@@ -128,7 +135,17 @@ async def details(request: Request, checkout: Checkout, secret: str, form: dict[
         await give_details(service_of(request).context, checkout, profile)
     except Problem as wrong:
         return await screens.screen(request, checkout, secret, "details", problem=wrong, values=form)
-    return see_other(_address(checkout))
+    return see_other(_address(checkout, secret))
+
+
+@_step("shipping")
+async def shipping(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
+    """Where an express order is to be sent."""
+    try:
+        await give_shipping(service_of(request).context, checkout, read_shipping(form))
+    except Problem as wrong:
+        return await screens.screen(request, checkout, secret, "shipping", problem=wrong, values=form)
+    return see_other(_address(checkout, secret))
 
 
 @_step("pay")
@@ -152,13 +169,19 @@ async def pay(request: Request, checkout: Checkout, secret: str, form: dict[str,
         order = await submit_checkout(context, checkout, card, form.get("agreement_hash", ""))
     except Problem as wrong:
         return await screens.screen(request, checkout, secret, "pay", problem=wrong)
-    return see_other(_address(checkout, "declined" if order.status is Status.CREATED else ""))
+    return see_other(_address(checkout, secret, "declined" if order.status is Status.CREATED else ""))
 
 
 @_step("phone")
 async def leave(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
     """The quiet way back: the order is Abandoned, and the browser is at the shop again."""
-    del secret, form
+    del form
     order = checkout.order
-    await leave_checkout(service_of(request).context, order.merchant_id, order.order_id)
-    return see_other(way_back(checkout, success=False))
+    context = service_of(request).context
+    expired = context.now() >= order.expires_at
+    await leave_checkout(context, order.merchant_id, order.order_id)
+    # Where the merchant's page is still open, it is told; else the browser goes there.
+    back = None
+    if checkout.display is Display.REDIRECT:
+        back = way_back(checkout, success=False, expired=expired)
+    return see_other(back or _address(checkout, secret))

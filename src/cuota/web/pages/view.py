@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 
 from cuota.core import money
 from cuota.core.agreement import day
-from cuota.core.consumer import Profile
+from cuota.core.checkout_state import CheckoutState, result_of
+from cuota.core.consumer import Profile, ShippingAddress
 from cuota.core.finance import terms
 from cuota.core.installment import Installment
+from cuota.core.start import Display, Integration
+from cuota.db.documents import encode
 from cuota.flows.checkout import Checkout
 from cuota.web.addresses import origin_of, with_query
-from cuota.web.pages.session import base_path, csrf_of
+from cuota.web.pages.render import ALONE, Place
+from cuota.web.pages.session import FRAMED, base_path, csrf_of
 from cuota.web.service import service_of
-
-STEPS = 4
 
 
 def plan_of(
@@ -91,6 +94,11 @@ def _charges(document: dict[str, Any], currency: str) -> list[dict[str, str]]:
     ]
 
 
+def steps_of(checkout: Checkout) -> tuple[str, ...]:
+    """The steps of this checkout, in their order."""
+    return (*("phone", "code", "details"), *(("shipping",) if checkout.express else ()), "pay")
+
+
 def common(
     request: Request,
     checkout: Checkout,
@@ -98,22 +106,61 @@ def common(
     *,
     title: str,
     lead: str | None,
-    step: int | None = None,
+    step: str | None = None,
 ) -> dict[str, object]:
     """What every page of a checkout is given."""
     order, document = checkout.order, checkout.document.value
+    number = steps_of(checkout).index(step) + 1 if step else None
     return {
-        "page": {"title": title, "lead": lead, "step": step, "steps": STEPS},
+        "page": {"title": title, "lead": lead, "step": number, "steps": len(steps_of(checkout))},
         "merchant": {"name": checkout.merchant.name},
         "total": money.shown(order.amount, order.currency),
         "sandbox": service_of(request).settings.sandbox,
-        "form": {"action": base_path(order.merchant_id, order.order_id), "csrf": csrf_of(request, secret)},
+        "form": form_for(request, checkout, secret),
+        "pay": told(checkout),
         "errors": {},
         "notice": None,
         "values": {},
         "lines": _lines(document, order.currency),
         "charges": _charges(document, order.currency),
     }
+
+
+def form_for(request: Request, checkout: Checkout, secret: str) -> dict[str, str]:
+    """What forms and links of a checkout's page need: `query` behind an address, `more` behind one that has a query."""
+    framed = urlencode({FRAMED: secret}) if checkout.display is Display.IFRAME else ""
+    return {
+        "action": base_path(checkout.order.merchant_id, checkout.order.order_id),
+        "csrf": csrf_of(request, secret),
+        "query": f"?{framed}" if framed else "",
+        "more": f"&{framed}" if framed else "",
+    }
+
+
+def told(
+    checkout: Checkout, outcome: str = "", message: str = "", result: dict[str, object] | None = None
+) -> dict[str, object] | None:
+    """What the page's script tells the merchant's page; None where no page listens."""
+    if checkout.display is Display.REDIRECT or checkout.start is None:
+        return None
+    return {
+        "token": str(checkout.token),
+        "origin": checkout.start.origin,
+        "display": checkout.display,
+        "outcome": outcome,
+        "message": message,
+        # Inside a script element no text may end it.
+        "result": encode(result).decode().replace("<", "\\u003c") if result else None,
+    }
+
+
+def place_of(checkout: Checkout) -> Place:
+    """In a frame only where this merchant's pages are; in a window that talks to the page that opened it."""
+    if checkout.display is Display.REDIRECT or checkout.start is None or checkout.start.origin is None:
+        return ALONE
+    if checkout.display is Display.POPUP:
+        return Place(opened=True)
+    return Place(ancestors=tuple(dict.fromkeys((checkout.start.origin, *checkout.merchant.origins))))
 
 
 def payer_of(profile: Profile) -> dict[str, str]:
@@ -127,17 +174,43 @@ def payer_of(profile: Profile) -> dict[str, str]:
     }
 
 
+def shipping_lines(shipping: ShippingAddress | None) -> dict[str, str] | None:
+    """Where it is sent, for the last look before the button."""
+    if shipping is None:
+        return None
+    place = shipping.address
+    street = f"{place.line1}, {place.line2}" if place.line2 else place.line1
+    return {"name": shipping.name, "address": f"{street}\n{place.city}, {place.state} {place.postcode}"}
+
+
 def masked(phone: str | None) -> str:
     """A number of which only the end is shown."""
     return f"•••• ••{phone[-2:]}" if phone else ""
 
 
-def way_back(checkout: Checkout, *, success: bool) -> str:
-    """The merchant's address with token and orderId appended."""
+def way_back(checkout: Checkout, *, success: bool, expired: bool = False) -> str | None:
+    """The merchant's address with token and orderId appended, or as a shop system (SMI) knows them: result, checkoutId.
+
+    None where the merchant's page is still open. `expired`: an open order's time is over.
+    """
+    if checkout.display is not Display.REDIRECT:
+        return None
     address = checkout.document.confirm_url if success else checkout.document.cancel_url
-    return with_query(address, token=str(checkout.token), orderId=str(checkout.order.order_id))
+    if address is None and checkout.start is not None and checkout.start.origin is not None:
+        # The script had to leave the page it was on, and nobody signed an address to come back to.
+        address = f"{checkout.start.origin}/"
+    if address is None:
+        return None
+    order = checkout.order
+    if checkout.start is not None and checkout.start.integration is Integration.SMI:
+        result = result_of(order, left=checkout.left)
+        if result is CheckoutState.CREATED:
+            result = CheckoutState.EXPIRED if expired else CheckoutState.CANCELLED
+        return with_query(address, result=result, checkoutId=str(order.order_id))
+    return with_query(address, token=str(checkout.token), orderId=str(order.order_id))
 
 
-def cancel_origin(checkout: Checkout) -> str:
+def cancel_origin(checkout: Checkout) -> tuple[str, ...]:
     """Leaving is a form that ends at the merchant: its origin must be named in the policy."""
-    return origin_of(checkout.document.cancel_url)
+    back = way_back(checkout, success=False)
+    return () if back is None else (origin_of(back),)

@@ -55,7 +55,7 @@ def common(
     return {
         "page": {"title": title, "lead": lead, "step": None, "steps": 0},
         "sandbox": service_of(request).settings.sandbox,
-        "form": {"action": PATH, "csrf": csrf_of(request, secret)},
+        "form": {"action": PATH, "csrf": csrf_of(request, secret), "query": "", "more": ""},
         "errors": {},
         "notice": None,
         "notice_tone": "error",

@@ -1,0 +1,115 @@
+// <pay-button>: a real button inside. With integrationType="api" it only clicks; without, it starts a virtual-card checkout.
+import type { CheckoutOutcome, PayButtonElement, PayCheckoutDetail } from "../types/pay";
+import { make, sheet } from "./modal.ts";
+
+export type Start = (asked: PayCheckoutDetail) => Promise<CheckoutOutcome>;
+
+const STYLE = `
+:host { display: inline-block; min-width: 176px; vertical-align: middle }
+:host([hidden]) { display: none }
+button { box-sizing: border-box; display: flex; align-items: center; justify-content: center; gap: 10px; width: 100%;
+  min-height: var(--pay-button-height, 48px); padding: 0 20px; border: var(--pay-button-border, 0);
+  border-radius: var(--pay-button-radius, 12px); background: var(--pay-button-background, #0b6e63);
+  color: var(--pay-button-color, #fff); font: var(--pay-button-font, 650 16px/1.25 system-ui, sans-serif);
+  cursor: pointer; -webkit-tap-highlight-color: transparent }
+button:hover { filter: brightness(1.08) }
+button:focus-visible { outline: 3px solid var(--pay-button-focus, #0b6e63); outline-offset: 3px }
+button:disabled, button[aria-disabled=true] { cursor: default; opacity: .55; filter: none }
+span { display: grid; grid-template: 6px 6px / 6px 6px; gap: 3px }
+i { border: 1.5px solid; border-radius: 50% }
+i:first-child { background: currentcolor }
+@media (prefers-color-scheme: dark) { button:focus-visible { outline-color: var(--pay-button-focus, #5cc8b8) } }
+@media (forced-colors: active) { button { border: 1px solid } button:focus-visible { outline-color: Highlight }
+  button:disabled, button[aria-disabled=true] { border-color: GrayText; color: GrayText; opacity: 1 }
+  i:first-child { forced-color-adjust: none; background: ButtonText; border-color: ButtonText }
+  button:is(:disabled, [aria-disabled=true]) i:first-child { background: GrayText; border-color: GrayText } }
+`;
+
+/** Attribute names have no case, wherever the page was made; here the value has none either. */
+function isApi(button: Element): boolean {
+  return [...button.attributes].some((each) => each.name.toLowerCase() === "integrationtype" && /^\s*api\s*$/i.test(each.value));
+}
+
+/** Define the element, once; upgrades what is on the page already. */
+export function define(start: Start): void {
+  if (customElements.get("pay-button")) return;
+
+  class PayButton extends HTMLElement implements PayButtonElement {
+    static readonly observedAttributes = ["disabled", "busy", "aria-label"];
+    request: PayCheckoutDetail["request"];
+    signature: PayCheckoutDetail["signature"];
+    additionalData: PayCheckoutDetail["additionalData"];
+    private readonly button: HTMLButtonElement;
+
+    constructor() {
+      super();
+      const dots = make("span", { "aria-hidden": "true" }, ...[1, 2, 3, 4].map(() => make("i")));
+      this.button = make("button", { type: "button", part: "button" }, dots, make("slot", {}, "Pay in four"));
+      const root = this.attachShadow({ mode: "open", delegatesFocus: true });
+      root.adoptedStyleSheets = [sheet(STYLE)];
+      root.append(this.button);
+      // The window's guard cannot see into a closed shadow tree of the page; this one stands before the button itself.
+      this.addEventListener("click", guard, true);
+      this.addEventListener("click", (event) => this.pressed(event));
+    }
+
+    connectedCallback(): void {
+      // What the page set before the element was defined hides the accessors until it is set again.
+      for (const name of ["disabled", "busy"] as const) {
+        if (!Object.hasOwn(this, name)) continue;
+        const early = this[name];
+        Reflect.deleteProperty(this, name);
+        this[name] = early;
+      }
+    }
+
+    get disabled(): boolean {
+      return this.hasAttribute("disabled");
+    }
+    set disabled(value: boolean) {
+      this.toggleAttribute("disabled", value);
+    }
+    get busy(): boolean {
+      return this.hasAttribute("busy");
+    }
+    set busy(value: boolean) {
+      this.toggleAttribute("busy", value);
+    }
+
+    attributeChangedCallback(): void {
+      this.button.disabled = this.disabled;
+      // A busy button keeps the focus, and says what it is.
+      const label = this.busy ? "Payment is open" : this.getAttribute("aria-label");
+      const attributes = { "aria-disabled": this.busy && "true", "aria-busy": this.busy && "true", "aria-label": label };
+      for (const [name, value] of Object.entries(attributes)) {
+        if (value) this.button.setAttribute(name, value);
+        else this.button.removeAttribute(name);
+      }
+    }
+
+    override click(): void {
+      this.button.click();
+    }
+
+    private pressed(event: Event): void {
+      if (isApi(this) || event.defaultPrevented) return;
+      const detail: PayCheckoutDetail = { request: this.request, signature: this.signature, additionalData: this.additionalData };
+      const asked = new CustomEvent("pay-checkout", { detail, bubbles: true, composed: true, cancelable: true });
+      if (!this.dispatchEvent(asked)) return;
+      this.busy = true;
+      void start(detail).finally(() => (this.busy = false));
+    }
+  }
+
+  // A disabled or busy button is not clicked, by no hand and no script.
+  function guard(event: Event): void {
+    const pressed = event.composedPath().find((each) => each instanceof PayButton);
+    if (!pressed?.disabled && !pressed?.busy) return;
+    event.stopImmediatePropagation();
+    event.preventDefault();
+  }
+
+  customElements.define("pay-button", PayButton);
+  // Before anyone else hears of it.
+  addEventListener("click", guard, true);
+}

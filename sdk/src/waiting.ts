@@ -1,0 +1,14 @@
+// Nobody is waited for without end.
+
+/** What comes of it in this many milliseconds; undefined where nothing does. */
+export async function within<Value>(milliseconds: number, act: (stop: AbortSignal) => Promise<Value>): Promise<Value | undefined> {
+  const stop = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, milliseconds, undefined)));
+  try {
+    return await Promise.race([act(stop.signal).catch(() => undefined), late]);
+  } finally {
+    clearTimeout(timer);
+    stop.abort();
+  }
+}

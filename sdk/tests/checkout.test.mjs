@@ -1,0 +1,250 @@
+// The whole script, from the call to the callback, against a service on a real socket.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { fakeWindow, openPage } from "./browser.mjs";
+import { serving } from "./serving.mjs";
+
+const request = { merchantId: "m", merchantReference: "A-1", order: { amount: 10, currency: "USD" } };
+const RESULT = { customer: { firstName: "Jordan" }, orderId: "o" };
+const OPEN = { orderId: "o", token: "t", orderStatus: "Created" };
+const plain = (value) => JSON.parse(JSON.stringify(value));
+const soon = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const until = async (found) => {
+  for (let waited = 0; !found(); waited += 10) {
+    assert.ok(waited < 15_000, `nothing came: ${found}`);
+    await soon(10);
+  }
+};
+
+/** A page and its service; `answer(call, count)` gives what OPEN lacks, or [status, body]. */
+async function shop(answer, run, how = {}) {
+  const told = [];
+  await serving(async (call, count) => {
+    const said = await answer(call, count);
+    if (Array.isArray(said)) return said;
+    return [200, { ...OPEN, checkoutUrl: `http://${call.headers.host}/checkout/m?token=t&display=popup`, ...said }];
+  }, async (base, asked) => {
+    const page = openPage(base, how);
+    for (const name of ["onComplete", "onClose", "onError"]) page.pay.apiCheckout[name]((argument) => void told.push([name, plain(argument)]));
+    const say = (what, source = page.popups[0] ?? page.frames[0].contentWindow, more) => page.hear({ pay: 1, checkout: "t", ...what }, source, more);
+    try {
+      await run({ page, api: page.pay.apiCheckout, asked, told, say, base });
+    } finally {
+      page.leave();
+    }
+  });
+}
+const paths = (asked) => asked.map((call) => call.url.replace("/sdk/v1/checkouts", "") || "/");
+const leads = (page) => until(() => page.popups[0].shown.length === 2);
+
+test("the window opens in the click, is led to the checkout, and its result is told once", () => shop(() => ({}), async ({ page, api, told, say, base }) => {
+  const outcome = api.openCheckout(request, "s");
+  assert.deepEqual(page.popups[0].shown, [`${base}/sdk/v1/window`]);
+  await leads(page);
+  assert.equal(page.popups[0].shown[1], `${base}/checkout/m?token=t&display=popup`);
+  say({ type: "ready" });
+  for (const again of [1, 2, 3]) say({ type: "complete", result: { ...RESULT, again } });
+  assert.deepEqual(plain(await outcome), { status: "complete", result: { ...RESULT, again: 1 } });
+  assert.deepEqual(told, [["onComplete", { ...RESULT, again: 1 }]]);
+  assert.equal(page.popups[0].said.length, 3);
+  assert.deepEqual(plain(page.popups[0].said[2]), { message: { pay: 1, checkout: "t", type: "ack", of: "complete" }, origin: base });
+  assert.ok(page.popups[0].closed);
+}));
+
+test("a window is led on only when its first page is there: until then browsers ignore it", () => shop(() => ({}), async ({ page, api, asked, base }) => {
+  void api.openCheckout(request, "s");
+  page.popups[0].location.href = "about:blank";
+  await until(() => asked.length);
+  await soon(200);
+  assert.equal(page.popups[0].shown.length, 1);
+  Object.defineProperty(page.popups[0].location, "href", { get: () => assert.fail("another origin's") });
+  await leads(page);
+  await soon(200);
+  assert.deepEqual(page.popups[0].shown, [`${base}/sdk/v1/window`, `${base}/checkout/m?token=t&display=popup`]);
+}));
+
+test("nobody else is believed: no other origin, window, checkout, and no sandboxed page", () => shop(() => ({}), async ({ page, api, told, say }) => {
+  void api.openCheckout(request, "s");
+  await leads(page);
+  const complete = { type: "complete", result: RESULT };
+  say(complete, page.popups[0], "https://evil.test");
+  say(complete, page.popups[0], "null");
+  say(complete, null);
+  say(complete, fakeWindow());
+  say({ ...complete, checkout: "u" });
+  say({ type: "__proto__" });
+  page.hear(JSON.parse('{"__proto__":{"pay":1,"checkout":"t","type":"complete","result":{}},"pay":1}'), page.popups[0]);
+  await soon(50);
+  assert.deepEqual(told, []);
+  assert.deepEqual(page.popups[0].said, []);
+}));
+
+test("two quick calls are one checkout; the second brings it to the front", () => shop(() => ({}), async ({ page, api, asked, say }) => {
+  const both = [api.openCheckout(request, "s"), api.openCheckout({ ...request, merchantReference: "B" }, "s")];
+  assert.equal(page.popups[0].focused, 1);
+  api.focusCheckout();
+  assert.equal(page.popups[0].focused, 2);
+  await leads(page);
+  say({ type: "complete", result: RESULT });
+  assert.equal(await both[0], await both[1]);
+  assert.equal(page.popups.length, 1);
+  assert.equal(asked.length, 1);
+}));
+
+test("while the shop still works on a result, the same request again is not reported again", () => shop(() => ({}), async ({ page, api, say }) => {
+  const done = [];
+  api.onComplete(() => soon(300).then(() => done.push("shop")));
+  const first = api.openCheckout(request, "s");
+  await leads(page);
+  say({ type: "complete", result: RESULT });
+  const again = api.openCheckout(request, "s");
+  assert.equal(await first, await again);
+  assert.deepEqual(done, ["shop"]);
+  assert.equal(page.popups.length, 1);
+}));
+
+test("a blocked popup becomes a modal, which a page that changes its body closes", () => shop(() => ({}), async ({ page, api, told, asked, say, base }) => {
+  const outcome = api.openCheckout(request, "s");
+  await until(() => page.frames[0].src);
+  assert.equal(page.frames[0].src, `${base}/checkout/m?token=t&display=iframe`);
+  say({ type: "ready" });
+  page.frames[0].focused = false;
+  api.focusCheckout();
+  assert.ok(page.frames[0].focused);
+  page.body.children.at(-1).remove();
+  assert.deepEqual(plain(await outcome), { status: "closed", message: "closed_by_customer" });
+  assert.deepEqual(paths(asked), ["/", "/"]);
+  assert.deepEqual(told, [["onClose", "closed_by_customer"]]);
+  assert.deepEqual([...page.context.document.adoptedStyleSheets], []);
+}, { popups: false }));
+
+test("Escape in the frame asks whether the card was charged just before", () => shop((_, count) => (count > 1 ? { orderStatus: "Approved", result: RESULT } : {}), async ({ page, api, told, say }) => {
+  const outcome = api.openCheckout({ ...request, display: "iframe" }, "s");
+  await until(() => page.frames[0].src);
+  say({ type: "ready" });
+  say({ type: "closed", message: "closed_by_customer" });
+  assert.equal((await outcome).status, "complete");
+  assert.deepEqual(told, [["onComplete", RESULT]]);
+}));
+
+test("a wrong call is told in words, before any window", () => shop(() => ({}), async ({ page, api, told, asked }) => {
+  assert.equal((await api.openCheckout({}, "")).status, "error");
+  assert.equal(told[0][1].length, 4);
+  assert.equal(page.popups.length + asked.length, 0);
+}));
+
+test("a shop that refuses with a throw, or late, still gets the next callback", () => shop(() => ({}), async ({ page, api, told, say }) => {
+  api.onError(() => {
+    throw new Error("of the shop");
+  });
+  await api.openCheckout({}, "");
+  const outcome = api.openCheckout(request, "s");
+  await leads(page);
+  say({ type: "closed", message: "declined" });
+  assert.deepEqual(plain(await outcome), { status: "closed", message: "declined" });
+  assert.deepEqual(told, [["onClose", "declined"]]);
+  await until(() => page.thrown.length === 1);
+}));
+
+test("a refused signature closes the window; a service that is not there says so in it", () => shop((_, count) => (count === 1 ? [401, { message: "No." }] : [0]), async ({ page, api, told, base }) => {
+  assert.deepEqual(plain(await api.openCheckout(request, "s")), { status: "error", messages: ["No."] });
+  assert.ok(page.popups[0].closed);
+  await api.openCheckout(request, "s");
+  assert.equal(page.popups[1].closed, false);
+  assert.equal(page.popups[1].shown.at(-1), `${base}/sdk/v1/window#failed`);
+  assert.match(told[1][1][0], /could not be reached/);
+}));
+
+test("a redirect leads the page itself, and reports at once when it is back", () => shop((_, count) => (count > 1 ? { orderStatus: "Approved", result: RESULT } : {}), async ({ page, api, base }) => {
+  const redirect = { ...request, display: "redirect", integrationType: "virtual_card" };
+  void api.openCheckout(redirect, "s");
+  await until(() => page.went.length);
+  assert.deepEqual(page.went, [`${base}/checkout/m?token=t&display=redirect`]);
+  const back = openPage(base);
+  assert.equal((await back.pay.apiCheckout.openCheckout(redirect, "s")).status, "complete");
+  assert.deepEqual(back.went, []);
+  back.leave();
+}));
+
+test("a window that the customer closes leaves the order open, and only looks", () => shop(() => ({}), async ({ page, api, asked, say }) => {
+  const outcome = api.openCheckout(request, "s");
+  await leads(page);
+  say({ type: "ready" });
+  page.popups[0].closed = true;
+  assert.deepEqual(plain(await outcome), { status: "closed", message: "closed_by_customer" });
+  assert.deepEqual(paths(asked), ["/", "/"]);
+}));
+
+test("a page that has answered is asked to end, and ends by its own way out", () => shop(() => ({}), async ({ page, api, asked, told, say, base }) => {
+  void api.openCheckout(request, "s");
+  await leads(page);
+  say({ type: "ready" });
+  api.closeCheckout();
+  assert.deepEqual(plain(page.popups[0].said), [{ message: { pay: 1, checkout: "t", type: "close" }, origin: base }]);
+  say({ type: "closed", message: "closed_by_customer" });
+  await until(() => told.length);
+  assert.deepEqual(told, [["onClose", "closed_by_merchant"]]);
+  assert.deepEqual(paths(asked), ["/"]);
+}));
+
+test("a page that has not answered is not waited for: the service ends the session, with the same signed bytes", () => shop((call) => (call.url.endsWith("leave") ? { orderStatus: "Abandoned" } : {}), async ({ page, api, asked }) => {
+  const outcome = api.openCheckout(request, "sig");
+  await leads(page);
+  api.closeCheckout();
+  assert.deepEqual(plain(await outcome), { status: "closed", message: "closed_by_merchant" });
+  assert.deepEqual(paths(asked), ["/", "/leave"]);
+  assert.deepEqual(asked[1].body, asked[0].body);
+  assert.equal(asked[1].headers["x-pay-signature"], "sig");
+  assert.ok(page.popups[0].closed);
+}));
+
+test("a page that is silent for four seconds, or has no way out, is ended by the service", () => shop((call) => (call.url.endsWith("leave") ? { orderStatus: "Abandoned" } : {}), async ({ page, api, asked, say }) => {
+  for (const round of [1, 2]) {
+    const outcome = api.openCheckout(request, "s");
+    await until(() => page.popups[round - 1].shown.length === 2);
+    say({ type: "ready" }, page.popups[round - 1]);
+    api.closeCheckout();
+    if (round === 2) say({ type: "closed", message: "closed_by_merchant" }, page.popups[1]);
+    assert.deepEqual(plain(await outcome), { status: "closed", message: "closed_by_merchant" });
+  }
+  assert.deepEqual(paths(asked), ["/", "/leave", "/", "/leave"]);
+}));
+
+test("what was paid by then is complete", () => shop((call) => (call.url.endsWith("leave") ? { orderStatus: "Approved", result: RESULT } : {}), async ({ page, api, told }) => {
+  void api.openCheckout(request, "s");
+  await leads(page);
+  api.closeCheckout();
+  await until(() => told.length);
+  assert.deepEqual(told, [["onComplete", RESULT]]);
+}));
+
+test("an authorization under way is let end, so that no order is left behind open", () => shop(async (call) => (call.url.endsWith("leave") ? { orderStatus: "Abandoned" } : soon(400).then(() => ({}))), async ({ page, api, asked }) => {
+  const outcome = api.openCheckout(request, "s");
+  await until(() => asked.length);
+  api.closeCheckout();
+  api.closeCheckout();
+  assert.ok(page.popups[0].closed);
+  assert.deepEqual(plain(await outcome), { status: "closed", message: "closed_by_merchant" });
+  assert.deepEqual(paths(asked), ["/", "/leave"]);
+  assert.equal(page.popups[0].shown.length, 1);
+}));
+
+test("an authorization without an answer is given up, and an order that never was is fine", () => shop((call) => (call.url.endsWith("leave") ? [404, {}] : new Promise(() => undefined)), async ({ api, asked, told }) => {
+  const outcome = api.openCheckout(request, "s");
+  await until(() => asked.length);
+  api.closeCheckout();
+  assert.deepEqual(plain(await outcome), { status: "closed", message: "closed_by_merchant" });
+  assert.deepEqual(paths(asked), ["/", "/leave"]);
+  assert.deepEqual(told, [["onClose", "closed_by_merchant"]]);
+}));
+
+test("a shop that closes just after the customer did still ends the session", () => shop(async (call, count) => (call.url.endsWith("leave") ? { orderStatus: "Abandoned" } : soon(count > 1 ? 400 : 0).then(() => ({}))), async ({ page, api, asked, say }) => {
+  const outcome = api.openCheckout(request, "s");
+  await leads(page);
+  say({ type: "ready" });
+  page.popups[0].closed = true;
+  await until(() => asked.length === 2);
+  api.closeCheckout();
+  assert.deepEqual(plain(await outcome), { status: "closed", message: "closed_by_merchant" });
+  assert.deepEqual(paths(asked), ["/", "/", "/leave"]);
+}));

@@ -1,0 +1,44 @@
+"""What a merchant says about its logged-in customer (Advanced Approvals): kept for the risk decision, never in the way.
+
+Nothing wrong in it costs a sale: what cannot be kept is left out and named in the warnings.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuota.db.documents import encode
+
+MOST_FIELDS = 50
+LONGEST_FIELD = 500
+
+
+def read_additional(
+    carrier: str, value: Any, warnings: list[dict[str, str]], field: str = "additionalData"
+) -> dict[str, object] | None:
+    """`{"carrier": ..., "fields": {...}}` with the scalar fields as they were sent; None where nothing was."""
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        warnings.append(
+            {"field": field, "code": "wrong_type", "message": "must be an object: it was not read"}
+        )
+        return None
+    given = [(name, entry) for name, entry in value.items() if entry is not None]
+    fields: dict[str, Any] = {}
+    for name, entry in given[:MOST_FIELDS]:
+        if _can_be_kept(name, entry):
+            fields[name] = entry
+        else:
+            shown = "".join(letter if letter.isprintable() else "?" for letter in name[:40])
+            warnings.append({"field": f"{field}.{shown}", "code": "invalid", "message": "it was not read"})
+    if len(given) > MOST_FIELDS:
+        message = f"has more than {MOST_FIELDS} fields: the others were not read"
+        warnings.append({"field": field, "code": "too_long", "message": message})
+    return {"carrier": carrier, "fields": fields}
+
+
+def _can_be_kept(name: str, entry: Any) -> bool:
+    if not name.isprintable() or len(name) > LONGEST_FIELD or isinstance(entry, dict | list):
+        return False
+    return len(entry if isinstance(entry, str) else encode(entry)) <= LONGEST_FIELD

@@ -1,0 +1,210 @@
+"""The signed request of the SDK and of the gateway, in both layouts of its order; all failures together.
+
+Nested `customer` and `address` stand before the flat fields; the two saying different things is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+from uuid import UUID
+
+from cuota.core.consumer import typed_number
+from cuota.core.merchant import Merchant, Profile
+from cuota.core.refusal import Code, FieldError, Refused
+from cuota.core.start import Display, Flow, Integration, Start
+from cuota.flows.create_order import OrderRequest
+from cuota.web.api import lenient
+from cuota.web.api.order import guid
+from cuota.web.api.order_body import DESCRIPTION, as_items, metadata, quantity, read_amounts, web_address
+from cuota.web.api.sdk_address import read_address_of
+from cuota.web.fields import Check, Reader, WrongField, as_object, number, reference, text, wrong_type
+
+MOST_DESCRIPTION = 100
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class SdkRequest:
+    """A readable request: the order, how it starts, and whether it is captured with the approval."""
+
+    order: OrderRequest
+    start: Start
+    capture: bool
+
+
+def merchant_id_of(body: dict[str, Any]) -> UUID:
+    """Whose signature is to be checked; raises Refused where no merchant is named."""
+    value = body.get("merchantId")
+    try:
+        return guid(value if isinstance(value, str) else "")
+    except Refused:
+        error = FieldError(
+            "merchantId", "required" if value is None else "invalid", "must be the merchant's GUID"
+        )
+        raise Refused(
+            Code.VALIDATION_FAILED, "merchantId must be the merchant's GUID.", errors=(error,)
+        ) from None
+
+
+def read_sdk_body(body: dict[str, Any], merchant: Merchant, *, https_only: bool, gateway: bool) -> SdkRequest:
+    """Read it; raises Refused with every failure. The gateway leads the browser away, and needs to know where back."""
+    reader = Reader(lenient=merchant.profile is Profile.LENIENT)
+    address = web_address(https_only=https_only)
+    order = reader.read(body, "order", as_object, required=True) or {}
+    if reader.lenient:
+        order = lenient.normalised_sdk(order)
+    sums = read_amounts(reader, order, "order.")
+    _currency(reader, order, merchant)
+    integration = _choice(reader, body, "integrationType", Integration.API, _PAGE_KINDS)
+    start = Start(
+        Integration.GATEWAY if gateway else integration,
+        Display.REDIRECT if gateway else _choice(reader, body, "display", Display.POPUP, tuple(Display)),
+        _choice(reader, body, "checkoutFlow", Flow.STANDARD, tuple(Flow)),
+    )
+    capture = reader.read(body, "capture", _flag)
+    capture = True if capture is None else capture
+    # A virtual card is captured through its network; the order must wait for that.
+    capture = capture and start.integration is not Integration.VIRTUAL_CARD
+    callback = reader.read(body, "callbackUrl", address) if body.get("callbackUrl") != "" else None
+    if capture and callback is None and not any(error.field == "callbackUrl" for error in reader.errors):
+        wrong = WrongField(
+            "required", "is required when capture is true: the webhook tells what was captured"
+        )
+        reader.fail("callbackUrl", wrong)
+    place = read_address_of(reader, order)
+    document = {
+        "consumer": _consumer(reader, order),
+        "billing": place,
+        "shipping": place if start.flow is Flow.EXPRESS else None,
+        "description": reader.read(body, "description", DESCRIPTION),
+        "items": _items(reader, order),
+        "merchant": {
+            "redirectConfirmUrl": reader.read(body, "redirectConfirmUrl", address, required=gateway),
+            "redirectCancelUrl": reader.read(body, "redirectCancelUrl", address, required=gateway),
+            "statusCallbackUrl": callback,
+        },
+        "merchantReference": (own := _reference(reader, body, order)),
+        **sums.shown(),
+        "metadata": reader.read(body, "metadata", metadata) or {},
+        "promotions": None,
+        "checkoutFlow": start.flow,
+    }
+    warnings = reader.finish()
+    assert sums.amount is not None
+    return SdkRequest(OrderRequest(sums.amount, sums.fee or 0, own, document, warnings), start, capture)
+
+
+_PAGE_KINDS = (Integration.API, Integration.VIRTUAL_CARD)
+
+
+def _choice(reader: Reader, body: dict[str, Any], name: str, usual: Any, allowed: tuple[Any, ...]) -> Any:
+    def check(value: Any) -> Any:
+        if not isinstance(value, str):
+            raise wrong_type("a string")
+        if value not in allowed:
+            raise WrongField("invalid", f"must be one of: {', '.join(allowed)}")
+        return type(usual)(value)
+
+    return reader.read(body, name, check) or usual
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise wrong_type("true or false")
+    return value
+
+
+def _currency(reader: Reader, order: dict[str, Any], merchant: Merchant) -> None:
+    def check(value: Any) -> str:
+        if not isinstance(value, str):
+            raise wrong_type("a string")
+        if value.upper() != merchant.currency:
+            raise WrongField("invalid", f"must be {merchant.currency}, the currency of this merchant")
+        return value
+
+    reader.read(order, "order.currency", check, required=True)
+
+
+def _reference(reader: Reader, body: dict[str, Any], order: dict[str, Any]) -> str:
+    # The flat layout repeats it inside the order.
+    nested = reader.read(order, "order.merchantReference", reference(0))
+    own = reader.read(body, "merchantReference", reference(0), required=nested is None)
+    if own is not None and nested is not None and own != nested:
+        wrong = WrongField("conflict", "differs from merchantReference: send one of them, or the same")
+        reader.fail("order.merchantReference", wrong)
+    return str(own if own is not None else nested or "")
+
+
+def _consumer(reader: Reader, order: dict[str, Any]) -> dict[str, Any] | None:
+    customer = reader.read(order, "order.customer", as_object, prefill=True) or {}
+    found = {
+        "phoneNumber": either(reader, customer, order, "phoneNumber", text(0, 50)),
+        "givenNames": either(reader, customer, order, "firstName", text(0, 250)),
+        "surname": either(reader, customer, order, "lastName", text(0, 250)),
+        "email": either(reader, customer, order, "email", text(0, 250)),
+    }
+    if found["phoneNumber"]:
+        found["phoneNumber"] = typed_number(found["phoneNumber"])
+    kept = {name: value or None for name, value in found.items()}
+    return kept if any(kept.values()) else None
+
+
+def either(
+    reader: Reader, customer: dict[str, Any], order: dict[str, Any], name: str, check: Check
+) -> str | None:
+    """A field of the customer, nested or flat."""
+    nested = reader.read(customer, f"order.customer.{name}", check, prefill=True)
+    flat = reader.read(order, f"order.{name}", check, prefill=True)
+    if nested and flat and nested != flat:
+        wrong = WrongField("conflict", f"differs from order.customer.{name}: send one of them, or the same")
+        reader.fail(f"order.{name}", wrong)
+    found: str | None = nested or flat
+    return found
+
+
+def _cut(value: Any) -> str:
+    return str(DESCRIPTION(value))[:MOST_DESCRIPTION]
+
+
+def _day(value: Any) -> str:
+    if not isinstance(value, str):
+        raise wrong_type("a date such as 2027-01-31")
+    try:
+        # A time of day may follow: what is told is the day.
+        return date.fromisoformat(value[:10] if _DATE.match(value) else value).isoformat()
+    except ValueError:
+        raise WrongField("invalid", "must be a date such as 2027-01-31") from None
+
+
+_ITEM: dict[str, Check] = {
+    "description": _cut,
+    "name": text(0, 1000),
+    "sku": text(0, 100),
+    "quantity": quantity,
+    "price": number,
+}
+_ITEM_MORE: dict[str, Check] = {"isPreOrder": _flag, "releaseDate": _day}
+
+
+def _items(reader: Reader, order: dict[str, Any]) -> list[dict[str, Any]] | None:
+    values = reader.read(order, "order.lineItems", as_items, prefill=True)
+    if values is None:
+        return None
+    items = []
+    for index, value in enumerate(values):
+        path = f"order.lineItems[{index}]"
+        if not isinstance(value, dict):
+            reader.fail(path, wrong_type("an object"), prefill=True)
+            continue
+        item = {
+            name: reader.read(value, f"{path}.{name}", check, prefill=True) for name, check in _ITEM.items()
+        }
+        more = {
+            name: reader.read(value, f"{path}.{name}", check, prefill=True)
+            for name, check in _ITEM_MORE.items()
+        }
+        items.append({**item, **{name: found for name, found in more.items() if found is not None}})
+    return items

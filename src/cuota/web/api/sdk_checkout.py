@@ -1,0 +1,155 @@
+"""`POST /sdk/v1/checkouts`: the authorization call of `pay.js`, signed over its raw bytes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.checkout import Charging
+from cuota.core.merchant import Merchant
+from cuota.core.order import Final
+from cuota.core.refusal import Code, FieldError, Refused
+from cuota.core.start import Display, Integration
+from cuota.core.strict_json import BadJson, read_json
+from cuota.db.documents import encode
+from cuota.flows.checkout_result import result_of
+from cuota.flows.create_order import checkout_url
+from cuota.flows.issue_card import issues_cards
+from cuota.flows.leave_checkout import leave_checkout
+from cuota.flows.move_money import timestamp
+from cuota.flows.settle import order_not_found
+from cuota.flows.start_checkout import Begun, find_started, start_checkout
+from cuota.flows.verify_signature import verify_signature
+from cuota.web.addresses import BadAddress, origin_of, read_address
+from cuota.web.api.additional import read_additional
+from cuota.web.api.sdk_body import merchant_id_of, read_sdk_body
+from cuota.web.body import parse_object, read_bytes, require_json
+from cuota.web.service import Service, service_of
+
+SIGNATURE = "x-pay-signature"
+ADDITIONAL = "x-pay-additional"
+LONGEST_ADDITIONAL = 4096
+_PREFLIGHT = {
+    "Access-Control-Allow-Methods": "POST",
+    "Access-Control-Allow-Headers": f"content-type, {SIGNATURE}, {ADDITIONAL}",
+    "Access-Control-Max-Age": "7200",
+}
+
+
+async def preflight(request: Request) -> Response:
+    """`OPTIONS`: any page may ask; who may be answered is decided by signature and origin."""
+    del request
+    return Response(status_code=204, headers=_PREFLIGHT)
+
+
+async def start(request: Request) -> Response:
+    """Verify the signature, then the origin, then the fields; the same signed body again is the same order."""
+    service = service_of(request)
+    merchant, body, signed = await _signed(request)
+    origin = _origin(request, service, merchant)
+    asked = read_sdk_body(body, merchant, https_only=not service.settings.sandbox, gateway=False)
+    if asked.start.integration is Integration.VIRTUAL_CARD and not issues_cards(service.context):
+        error = FieldError("integrationType", "invalid", "virtual cards are not offered here")
+        raise Refused(Code.VALIDATION_FAILED, "Virtual cards are not offered here.", errors=(error,))
+    warnings: list[dict[str, str]] = []
+    additional = _additional(request, body, warnings)
+    begin = replace(
+        asked.start, body_hash=hashlib.sha256(signed).digest(), origin=origin, additional=additional
+    )
+    order = replace(asked.order, warnings=[*asked.order.warnings, *warnings])
+    begun = await start_checkout(service.context, merchant, order, begin, auto_capture=asked.capture)
+    return answer(service, begun, begun.start.display)
+
+
+async def leave(request: Request) -> Response:
+    """`POST /sdk/v1/checkouts/leave`: the merchant's page ends the session. What is final stays so."""
+    service = service_of(request)
+    merchant, _, signed = await _signed(request)
+    _origin(request, service, merchant)
+    body_hash = hashlib.sha256(signed).digest()
+    begun = await find_started(service.context, merchant, body_hash)
+    if begun is None:
+        raise order_not_found()
+    with suppress(Final, Charging):
+        await leave_checkout(service.context, merchant.merchant_id, begun.order.order_id)
+    ended = await find_started(service.context, merchant, body_hash)
+    assert ended is not None
+    return answer(service, ended, ended.start.display)
+
+
+async def _signed(request: Request) -> tuple[Merchant, dict[str, Any], bytes]:
+    require_json(request)
+    signed = await read_bytes(request)
+    body = parse_object(signed)
+    merchant_id = merchant_id_of(body)
+    signature = request.headers.get(SIGNATURE)
+    merchant = await verify_signature(service_of(request).context, merchant_id, signed, signature)
+    request.scope["merchant_id"] = merchant.merchant_id
+    return merchant, body, signed
+
+
+def _origin(request: Request, service: Service, merchant: Merchant) -> str | None:
+    """The page's origin, one that the merchant registered. In the sandbox any site's; never an opaque one."""
+    given = request.headers.get("origin")
+    if given in merchant.origins:
+        return given
+    if given is None:
+        # No browser asks like this: nobody's page is told anything.
+        if service.settings.sandbox:
+            return None
+        message = "The request names no Origin. The browser's script sends it; call this from a page."
+    elif service.settings.sandbox and _is_site(given):
+        return given
+    else:
+        message = f"The origin {given[:200]} is not registered. Register it: cuota merchant update NAME --origin ORIGIN."
+        if given == "null":
+            message = (
+                "A page without an origin of its own (sandboxed, file: or data:) cannot start a checkout."
+            )
+    raise Refused(Code.ORIGIN_NOT_REGISTERED, message)
+
+
+def _is_site(origin: str) -> bool:
+    try:
+        return origin_of(read_address(origin, https_only=False)) == origin
+    except BadAddress:
+        return False
+
+
+def _additional(
+    request: Request, body: dict[str, Any], warnings: list[dict[str, str]]
+) -> dict[str, object] | None:
+    """What is signed stands before what the page's click event added."""
+    header = request.headers.get(ADDITIONAL)
+    if body.get("additionalData") is not None or not header:
+        return read_additional("sdk", body.get("additionalData"), warnings)
+    padded = header[:LONGEST_ADDITIONAL] + "=" * (-len(header) % 4)
+    try:
+        value = read_json(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (ValueError, binascii.Error, BadJson):
+        value = "unreadable"
+    return read_additional("click_event", value, warnings)
+
+
+def answer(service: Service, begun: Begun, display: Display) -> Response:
+    """The same for a new order and for one that this signed text made before."""
+    order = begun.order
+    result = result_of(order, begun.payer, begun.start)
+    address = f"{checkout_url(service.context, order.merchant_id, begun.token)}&display={display}"
+    content = {
+        "orderId": order.order_id,
+        "token": begun.token,
+        "checkoutUrl": address,
+        "expiryDateTime": timestamp(order.expires_at),
+        "orderStatus": order.status,
+        "warnings": begun.warnings,
+        **({"result": result} if result else {}),
+    }
+    return Response(encode(content), media_type="application/json", headers={"Cache-Control": "no-store"})

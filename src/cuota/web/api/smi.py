@@ -1,0 +1,75 @@
+"""`POST /checkouts`, `GET /checkouts/{checkoutId}`: a checkout as shop systems (SMI) start one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.checkout_state import CheckoutState, state_of
+from cuota.core.refusal import Refused
+from cuota.db import sdk_checkouts
+from cuota.db.documents import encode
+from cuota.flows.create_order import Created, checkout_url, create_order
+from cuota.flows.move_money import timestamp
+from cuota.flows.settle import order_not_found
+from cuota.web import idempotent
+from cuota.web.api.order import guid
+from cuota.web.api.smi_body import read_smi_body
+from cuota.web.body import parse_object, read_bytes, require_json
+from cuota.web.service import merchant_of, service_of
+
+
+async def checkout_collection(request: Request) -> Response:
+    """Start a checkout."""
+    merchant = await merchant_of(request)
+    require_json(request)
+    body = await read_bytes(request)
+    service = service_of(request)
+
+    async def run(keep: idempotent.Keep | None) -> bytes:
+        asked = read_smi_body(parse_object(body), merchant, https_only=not service.settings.sandbox)
+        remember = (lambda new: keep(_created(new))) if keep else None
+        try:
+            return _created(await create_order(service.context, merchant, asked.order, remember, asked.start))
+        except Refused as refused:
+            # Whoever sent `order.amount` is told by that name.
+            errors = (
+                replace(error, field="order.amount" if error.field == "amount" else error.field)
+                for error in refused.errors
+            )
+            refused.errors = tuple(errors)
+            raise
+
+    return await idempotent.answer(request, merchant.merchant_id, body, run)
+
+
+async def checkout_item(request: Request) -> Response:
+    """How a checkout stands; one of another merchant, or not started here, is not found."""
+    merchant = await merchant_of(request)
+    context = service_of(request).context
+    order_id = guid(request.path_params["checkout_id"])
+    found = await sdk_checkouts.read_shop_checkout(context.pool, merchant.merchant_id, order_id)
+    if found is None:
+        raise order_not_found()
+    uri = checkout_url(context, merchant.merchant_id, found.token)
+    state = state_of(found.order, left=found.left)
+    return Response(_shown(order_id, uri, found.order.created_at, state), media_type="application/json")
+
+
+def _created(new: Created) -> bytes:
+    return _shown(new.order_id, new.redirect_url, new.created_at, CheckoutState.CREATED)
+
+
+def _shown(checkout_id: UUID, uri: str, created_at: datetime, state: CheckoutState) -> bytes:
+    shown = {
+        "id": checkout_id,
+        "uri": uri,
+        "type": "checkout",
+        "created": timestamp(created_at),
+        "state": state,
+    }
+    return encode(shown)

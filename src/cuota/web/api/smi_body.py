@@ -1,0 +1,146 @@
+"""The body of `POST /checkouts`, as shop systems (SMI) send it: snake_case; all failures together.
+
+Field rules are those of `POST /order`, whose record the order gets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cuota.core.merchant import Merchant, Profile
+from cuota.core.start import Integration, Start
+from cuota.flows.create_order import OrderRequest
+from cuota.web.api import lenient
+from cuota.web.api.additional import read_additional
+from cuota.web.api.order_body import ADDRESS, CONSUMER, ITEM, Sums, as_items, web_address
+from cuota.web.fields import Reader, WrongField, as_object, cents, reference, wrong_type
+
+# The record's names, and what shop systems call them.
+_PERSON = {"phoneNumber": "phone", "givenNames": "first_name", "surname": "last_name", "email": "email"}
+_PLACE = {
+    "addressLine1": "line1",
+    "addressLine2": "line2",
+    "city": "city",
+    "state": "state",
+    "postcode": "postal_code",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SmiRequest:
+    """A readable request: the order, and how it starts."""
+
+    order: OrderRequest
+    start: Start
+
+
+def read_smi_body(body: dict[str, Any], merchant: Merchant, *, https_only: bool) -> SmiRequest:
+    """Read it; raises Refused with every failure."""
+    reader = Reader(lenient=merchant.profile is Profile.LENIENT)
+    if reader.lenient:
+        body = lenient.normalised_smi(body)
+    shopper = reader.read(body, "shopper", as_object, prefill=True) or {}
+    order = reader.read(body, "order", as_object, required=True) or {}
+    config = reader.read(body, "config", as_object, required=True) or {}
+    amount = reader.read(order, "order.amount", cents(low=1), required=True)
+    _currency(reader, order, merchant)
+    own = reader.read(order, "order.reference", reference(0), required=True)
+    shipping_amount, shipping = _shipping(reader, order, amount)
+    back = reader.read(config, "config.redirect_uri", web_address(https_only=https_only), required=True)
+    document = {
+        "consumer": _consumer(reader, shopper),
+        "billing": _address(reader, shopper, "shopper.billing_address"),
+        "shipping": shipping,
+        "description": None,
+        "items": _items(reader, order),
+        # One address for both ends: `result` says which.
+        "merchant": {"redirectConfirmUrl": back, "redirectCancelUrl": back, "statusCallbackUrl": None},
+        "merchantReference": own,
+        **Sums(amount, None, shipping_amount, None).shown(),
+        "metadata": {},
+        "promotions": None,
+    }
+    warnings = reader.finish()
+    field = "shopper.additional_data"
+    additional = read_additional("smi", shopper.get("additional_data"), warnings, field)
+    assert amount is not None
+    return SmiRequest(
+        OrderRequest(amount, 0, own, document, warnings), Start(Integration.SMI, additional=additional)
+    )
+
+
+def _currency(reader: Reader, order: dict[str, Any], merchant: Merchant) -> None:
+    def check(value: Any) -> str:
+        if not isinstance(value, str):
+            raise wrong_type("a string")
+        if value.upper() != merchant.currency:
+            raise WrongField("invalid", f"must be {merchant.currency}, the currency of this merchant")
+        return value
+
+    reader.read(order, "order.currency", check, required=True)
+
+
+def _country(value: Any) -> str:
+    if not isinstance(value, str):
+        raise wrong_type("a string")
+    if value.upper() != "US":
+        raise WrongField("invalid", "must be US")
+    return "US"
+
+
+def _consumer(reader: Reader, shopper: dict[str, Any]) -> dict[str, Any] | None:
+    found = {
+        name: reader.read(shopper, f"shopper.{sent}", CONSUMER[name], prefill=True)
+        for name, sent in _PERSON.items()
+    }
+    return found if any(value is not None for value in found.values()) else None
+
+
+def _address(reader: Reader, source: dict[str, Any], path: str) -> dict[str, Any] | None:
+    value = reader.read(source, path, as_object, prefill=True)
+    if value is None:
+        return None
+    found = {}
+    for name, sent in _PLACE.items():
+        check, required = ADDRESS[name]
+        found[name] = reader.read(value, f"{path}.{sent}", check, required=required, prefill=True)
+    reader.read(value, f"{path}.country", _country, prefill=True)
+    return found
+
+
+def _shipping(
+    reader: Reader, order: dict[str, Any], amount: int | None
+) -> tuple[int | None, dict[str, Any] | None]:
+    """A plain amount, or `{amount, address}`; included in the order's amount."""
+    value = order.get("shipping")
+    if isinstance(value, list | bool):
+        reader.fail("order.shipping", wrong_type("an amount, or an object of amount and address"))
+        return None, None
+    place = None
+    path = "order.shipping"
+    if isinstance(value, dict):
+        path = "order.shipping.amount"
+        place = _address(reader, value, "order.shipping.address")
+        cost = reader.read(value, path, cents())
+    else:
+        cost = reader.read(order, path, cents())
+    if cost is not None and amount is not None and cost > amount:
+        reader.fail(path, WrongField("out_of_range", "is included in order.amount: it exceeds it"))
+    return cost, place
+
+
+def _items(reader: Reader, order: dict[str, Any]) -> list[dict[str, Any]] | None:
+    values = reader.read(order, "order.items", as_items, prefill=True)
+    if values is None:
+        return None
+    items = []
+    for index, value in enumerate(values):
+        path = f"order.items[{index}]"
+        if not isinstance(value, dict):
+            reader.fail(path, wrong_type("an object"), prefill=True)
+            continue
+        items.append(
+            {name: reader.read(value, f"{path}.{name}", check, prefill=True) for name, check in ITEM.items()}
+        )
+    return items

@@ -1,0 +1,50 @@
+"""A page where a merchant's request is refused and a shopper looks: a way out for one, the reasons for the other."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.refusal import Code, Refused
+from cuota.web.pages.render import Page, page
+from cuota.web.problem import headers_of, status_of
+from cuota.web.service import service_of
+
+MOST_REASONS = 20
+_LONGEST = 300
+_WRONG = (
+    "This payment could not be started",
+    "The shop asked for it in a way that we cannot read. Nothing was charged.",
+)
+_RANGE = (
+    "This payment could not be started",
+    "Orders of this amount cannot be paid in installments in this shop. Nothing was charged.",
+)
+_OURS = (
+    "We cannot answer right now",
+    "Nothing was charged. Go back to the shop and try again in a moment.",
+)
+
+
+def refusal(request: Request, refused: Refused, back: str | None) -> Response:
+    """The page; `back` is an address that the merchant signed, if one is known."""
+    status = status_of(refused)
+    headline, text = _OURS if status >= 500 else _WRONG
+    if refused.code is Code.AMOUNT_OUT_OF_RANGE:
+        headline, text = _RANGE
+    reasons = [f"{error.field} {error.message}"[:_LONGEST] for error in refused.errors]
+    more = len(reasons) - MOST_REASONS
+    context: Page = {
+        "page": {"title": headline, "lead": text, "step": None, "steps": 4},
+        "sandbox": service_of(request).settings.sandbox,
+        "back": back,
+        "code": refused.code,
+        "message": "" if reasons else refused.message,
+        "reasons": reasons[:MOST_REASONS],
+        "more": max(0, more),
+        "hint": refused.facts.get("hint"),
+        "request_id": request.scope["request_id"],
+    }
+    response = page(request, "refusal.html", context, status=status)
+    response.headers.update(headers_of(refused))
+    return response

@@ -1,0 +1,38 @@
+"""The scripts that are served are those that the sources build, byte for byte."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+
+from node_sdk import SDK, SERVED, sdk
+
+FILES = ("pay.js", "page.js", "inspect.js", "pay.d.ts")
+
+
+def test_the_committed_scripts_are_what_the_sources_build(tmp_path: Path) -> None:
+    subprocess.run(["node", "build.mjs", str(tmp_path)], cwd=sdk(), check=True, timeout=120)
+    for name in FILES:
+        assert (SERVED / name).read_bytes() == (tmp_path / name).read_bytes(), (
+            f"{name} is old: run `make sdk`"
+        )
+
+
+def test_the_docs_pin_the_script_that_is_served() -> None:
+    content = (SERVED / "pay.js").read_bytes()
+    integrity = base64.b64encode(hashlib.sha384(content).digest()).decode()
+    text = (SDK.parent / "docs/sdk.md").read_text()
+    assert f"/v1/pay-{hashlib.sha256(content).hexdigest()[:16]}.js" in text, "run `make sdk`"
+    assert f'integrity="sha384-{integrity}"' in text, "run `make sdk`"
+
+
+def test_the_lock_names_no_place_to_fetch_from_and_hashes_every_package() -> None:
+    text = (SDK / "package-lock.json").read_text()
+    assert "://" not in text
+    assert "resolved" not in text
+    packages = json.loads(text)["packages"]
+    assert all(package["integrity"].startswith("sha512-") for name, package in packages.items() if name)
+    assert "dependencies" not in json.loads((SDK / "package.json").read_text())

@@ -1,0 +1,35 @@
+"""The folder of the browser SDK, with its two tools installed as its lock says."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SDK = Path(__file__).resolve().parents[1] / "sdk"
+SERVED = SDK.parent / "src/cuota/web/pages/static"
+
+
+def _versions(path: Path) -> dict[str, str]:
+    packages: dict[str, Any] = json.loads(path.read_text())["packages"]
+    return {
+        name: package["version"] for name, package in packages.items() if name and not package.get("optional")
+    }
+
+
+@cache
+def sdk() -> Path:
+    """Installs at most once a run, and only when what is there is not what the lock says."""
+    if shutil.which("npm") is None:
+        pytest.fail("Node 20 is missing: the SDK's tests compile it.")
+    installed = SDK / "node_modules/.package-lock.json"
+    if not installed.exists() or _versions(installed) != _versions(SDK / "package-lock.json"):
+        subprocess.run(
+            ["npm", "ci", "--ignore-scripts"], cwd=SDK, check=True, capture_output=True, timeout=300
+        )
+    return SDK

@@ -1,0 +1,54 @@
+"""A real Chromium that blocks third-party cookies, the service, and a merchant's site on other origins."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+from merchant_site import Site, opened_site
+from playwright.async_api import Browser, Page, async_playwright
+from sdk_hands import FLAGS, Tabs
+
+from makers import Running
+
+
+@pytest.fixture(scope="session")
+async def chromium() -> AsyncIterator[Browser]:
+    """Debian's Chromium. Without it these tests fail: a suite that passes without its browser proves nothing."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if path is None:
+        pytest.fail("Chromium is missing: `make test` installs it, or set CHROMIUM to its path.")
+    async with async_playwright() as playwright:
+        # Playwright lets every popup through; a browser of a person does not.
+        browser = await playwright.chromium.launch(
+            executable_path=path, args=FLAGS.split(), ignore_default_args=["--disable-popup-blocking"]
+        )
+        yield browser
+        await browser.close()
+
+
+@pytest.fixture(scope="session")
+async def site(service: Running) -> AsyncIterator[Site]:
+    """The merchant's site."""
+    async with opened_site(service.settings.public_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def tabs(chromium: Browser) -> AsyncIterator[Tabs]:
+    """Opens tabs; an error or a broken policy on any page of theirs, popups and frames too, fails the test."""
+    async with AsyncExitStack() as stack:
+        opened = Tabs(chromium, stack)
+        yield opened
+    assert opened.complaints == []
+
+
+@pytest.fixture
+async def tab(tabs: Tabs) -> Page:
+    """One tab of a wide window."""
+    options: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
+    return await tabs.open(**options)
