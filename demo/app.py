@@ -14,8 +14,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from . import backoffice, storefront, webhooks
+from . import backoffice, storefront, webhooks, window
 from .payments import Payments
+from .processor import Processor
 from .settings import Settings
 from .store import Store
 from .web import HERE, Headers, Shop, make_templates, page
@@ -32,17 +33,19 @@ _PROBLEMS = {
 
 def make_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = None) -> Starlette:
     """Build the shop. `transport` lets a test stand in for the network."""
-    shop = Shop(settings, Store(settings.data), Payments(settings, transport))
+    shop = Shop(settings, Store(settings.data), Payments(settings, transport), Processor(settings, transport))
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
         await shop.payments.close()
+        await shop.processor.close()
         shop.store.close()
 
     app = Starlette(
         routes=[
             *storefront.routes,
+            *window.routes,
             *backoffice.routes,
             *webhooks.routes,
             Route("/health", _health),

@@ -47,26 +47,30 @@ async def move(request: Request) -> Response:
         reference, amount = str(uuid.UUID(fields.get("reference", ""))), from_form(fields.get("amount", ""))
     except ValueError:
         return go(request, here, "bad", "Write the amount as dollars and cents, like 12.50.")
-    if fields.get("preview"):
+    if fields.get("preview") and shop.store.signed.card(order.number) is None:
         return await _preview(request, order, Operation(reference, order.number, kind, amount))
     operation = shop.store.write_down(Operation(reference, order.number, kind, amount))
     if (operation.number, operation.kind) != (order.number, kind):
         raise HTTPException(400)
     try:
-        text = await _carry_out(shop, order.provider_order_id, operation)
+        text = await carry_out(shop, order.provider_order_id, operation)
     except PaymentError as error:
         return go(request, here, "bad", words.move_failed(error, kind))
     return go(request, here, "good", text)
 
 
-async def _carry_out(shop: Shop, order_id: str, operation: Operation) -> str:
+async def carry_out(shop: Shop, order_id: str, operation: Operation) -> str:
     """Ask the provider, unless this reference is known to be done; say what was done."""
     what = f"{show(operation.amount)} {DONE[operation.kind]}"
     if operation.state == "done":
         return f"{what}. This was done before and is not done twice."
+    card = shop.store.signed.card(operation.number)
     calls = {"capture": shop.payments.capture, "void": shop.payments.void, "refund": shop.payments.refund}
     try:
-        await calls[operation.kind](order_id, operation.amount, operation.reference)
+        if card is None:
+            await calls[operation.kind](order_id, operation.amount, operation.reference)
+        else:  # paid by card: the card's own processor moves the money
+            await shop.processor.move(card.authorization_id, operation)
     except PaymentError as error:
         if not error.undecided:  # a refused key is free again; an undecided one must be kept
             shop.store.finish(operation.reference, "refused")
@@ -97,6 +101,8 @@ async def _order_page(request: Request, order: Order, **preview: Any) -> Respons
         payment, unreachable = None, True
     context = {
         "order": shop.store.order(order.number),
+        "way": shop.store.signed.way(order.number),
+        "card": shop.store.signed.card(order.number),
         "payment": payment,
         "unreachable": unreachable,
         "by_webhook": told is not None,

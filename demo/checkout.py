@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from .catalog import Basket
 from .money import to_json
+from .payments import PaymentError
 from .records import JsonObject, Payment
 from .settings import Settings
 from .store import FINAL, Order
@@ -56,14 +59,41 @@ async def refresh(shop: Shop, order: Order) -> Payment | None:
     return payment
 
 
+def recognise(shop: Shop, payment: Payment) -> Order | None:
+    """Find the order that the provider made from a text of ours, by our number in it, and remember its id."""
+    number = re.fullmatch(r"AO-([0-9]{1,9})", payment.reference, re.ASCII)
+    order = shop.store.order(int(number[1])) if number else None
+    if order is None or not shop.store.signed.way(order.number):
+        return None
+    if order.provider_order_id is None and order.amount == payment.amount:
+        shop.store.link(order.number, payment.order_id)
+        order = shop.store.order(order.number)
+    return order if order is not None and order.provider_order_id == payment.order_id else None
+
+
+async def claimed(shop: Shop, order: Order, order_id: str) -> Order:
+    """The page says what the provider calls an order: believed where the provider's own record says so too."""
+    if order.provider_order_id is not None or re.fullmatch(r"[\w-]{1,64}", order_id, re.ASCII) is None:
+        return order
+    try:
+        payment = await shop.payments.read_order(order_id)
+    except PaymentError as error:
+        if error.undecided:
+            raise
+        return order  # there is no such order of ours
+    if payment.reference == order.name:
+        recognise(shop, payment)
+    return shop.store.order(order.number) or order
+
+
 def learn(shop: Shop, order: Order, payment: Payment) -> None:
     """Store how an order stands, whether the provider was asked or told it by itself."""
     first_told = shop.store.settle(order.number, payment.status)
-    if first_told and payment.status == "Approved":
+    if first_told and payment.status == "Approved" and not shop.store.signed.card_is_due(order.number):
         shop.store.clear_basket(order.session)
     for movement in payment.movements:
         # An operation whose answer was lost, but which the record lists, was done.
-        shop.store.finish(movement.reference, "done")
+        shop.store.finish(movement.operation, "done")
 
 
 def as_told(shop: Shop, order: Order) -> Payment | None:
@@ -75,6 +105,6 @@ def as_told(shop: Shop, order: Order) -> Payment | None:
     if record is None:
         return None
     payment = Payment.read(record)
-    listed = {movement.reference for movement in payment.movements}
+    listed = {movement.operation for movement in payment.movements}
     known = payment.status in FINAL and listed.issuperset(shop.store.asked_for(order.number))
     return payment if known else None

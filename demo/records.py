@@ -29,6 +29,11 @@ class Movement:
     amount: int
     when: str
 
+    @property
+    def operation(self) -> str:
+        """The shop's own reference of it; what a card does carries it with a prefix."""
+        return self.reference.removeprefix("card-")
+
     @classmethod
     def read(cls, kind: str, answer: JsonObject) -> Self:
         """Read one as the record lists it, and as the call for it answers."""
@@ -52,6 +57,8 @@ class Payment:
     voided: int
     refunded: int
     movements: tuple[Movement, ...]
+    reference: str = ""
+    ship_to: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, answer: JsonObject) -> Self:
@@ -70,6 +77,8 @@ class Payment:
             voided=from_json(answer.get("voidedAmount")),
             refunded=from_json(answer.get("refundedAmount")),
             movements=tuple(sorted(movements, key=lambda movement: movement.when)),
+            reference=str(answer.get("merchantReference") or ""),
+            ship_to=_lines_of(answer.get("shippingAddress") or {}),
         )
 
     @property
@@ -133,6 +142,13 @@ class Limits:
     def allow(self, amount: int) -> bool:
         """Whether an order of this amount can be paid in four."""
         return self.minimum <= amount <= self.maximum
+
+
+def _lines_of(place: JsonObject) -> tuple[str, ...]:
+    """An address as it stands on a parcel."""
+    town = " ".join(str(place[name]) for name in ("city", "state", "postalCode") if place.get(name))
+    lines = [place.get("name"), place.get("line1"), place.get("line2"), town]
+    return tuple(str(line) for line in lines if line)
 
 
 def changes(dry_run: JsonObject) -> list[tuple[str, int, int]]:

@@ -35,6 +35,7 @@ class Settings:
     public_url: str
     data: Path
     webhook_keys: WebhookKeys | None
+    merchant_id: str | None
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
@@ -49,6 +50,7 @@ class Settings:
             public_url=_address(environ, "SHOP_PUBLIC_URL", "http://127.0.0.1:8001"),
             data=Path(environ.get("SHOP_DATA") or ".data/shop"),
             webhook_keys=_webhook_keys(environ),
+            merchant_id=environ.get("SHOP_MERCHANT_ID", "").strip() or None,
         )
 
     @property
@@ -61,6 +63,11 @@ class Settings:
     def webhook_url(self) -> str | None:
         """Where the provider tells what happens; None where the shop could not verify it."""
         return None if self.webhook_keys is None else f"{self.public_url}/webhooks"
+
+    @property
+    def signs(self) -> bool:
+        """Whether the shop can sign orders for a window on its own page; else only the redirect is offered."""
+        return self.merchant_id is not None and self.webhook_keys is not None
 
     @property
     def https(self) -> bool:

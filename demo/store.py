@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
+import uuid
+from collections.abc import Callable
 from dataclasses import asdict, astuple, dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -15,6 +17,7 @@ from pathlib import Path
 
 from .catalog import Basket, Line, basket_of
 from .records import JsonObject, Told
+from .signed import SignedOrders, Wish
 
 FINAL = {"Approved", "Declined", "Abandoned"}
 _SCHEMA = """
@@ -85,6 +88,7 @@ class Store:
         self._db.row_factory = sqlite3.Row
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.executescript(_SCHEMA)
+        self.signed = SignedOrders(self._db)
 
     def close(self) -> None:
         """Close the file."""
@@ -139,6 +143,30 @@ class Store:
             self._db.execute("SELECT * FROM orders WHERE checkout_key = ?", (checkout_key,)).fetchone()
         )
 
+    def sign(
+        self, session: str, wish: Wish, basket: Basket, write: Callable[[Order], str]
+    ) -> tuple[Order, str]:
+        """Find the open order that fits this basket, with its text; else place one, and keep what `write` makes of it.
+
+        One transaction: of two clicks at once the second finds what the first wrote.
+        """
+        fits = wish.fits(session, basket)
+        found = self.signed.find(fits)
+        if found is not None:
+            order = self.order(found[0])
+            assert order is not None
+            return order, found[1]
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            order = self.place(session, str(uuid.uuid4()), basket)
+            text = write(order)
+            self.signed.keep(order.number, fits, wish.way, text)
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+        return order, text
+
     def created(self, number: int, provider_order_id: str, redirect_url: str) -> None:
         """Remember what the provider calls the order; every later call needs it."""
         # A webhook may have been faster than the answer that brings the id: then its word counts.
@@ -148,6 +176,13 @@ class Store:
             "UPDATE orders SET status = ?, provider_order_id = ?, redirect_url = ?"
             " WHERE number = ? AND status = 'New'",
             (status, provider_order_id, redirect_url, number),
+        )
+
+    def link(self, number: int, provider_order_id: str) -> None:
+        """Remember the provider's id of an order that it made from the shop's signed text."""
+        self._db.execute(
+            "UPDATE orders SET status = 'Created', provider_order_id = ? WHERE number = ? AND status = 'New'",
+            (provider_order_id, number),
         )
 
     def settle(self, number: int, status: str) -> bool:
@@ -172,8 +207,12 @@ class Store:
         return None if row is None else _order(row)
 
     def orders(self) -> list[Order]:
-        """List the latest orders, newest first."""
-        return [_order(row) for row in self._db.execute("SELECT * FROM orders ORDER BY number DESC LIMIT 50")]
+        """List the latest orders, newest first. One that was only signed, and never opened, is none yet."""
+        found = self._db.execute(
+            "SELECT * FROM orders WHERE status <> 'New' OR number NOT IN (SELECT number FROM signed)"
+            " ORDER BY number DESC LIMIT 50"
+        )
+        return [_order(row) for row in found]
 
     def write_down(self, wanted: Operation) -> Operation:
         """Record an operation before it is asked for, and return what stands under its reference.

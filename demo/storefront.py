@@ -16,6 +16,7 @@ from starlette.routing import Route
 from . import checkout, words
 from .catalog import MOST_OF_ONE, PRODUCTS
 from .payments import PaymentError
+from .signed import DISPLAYS, WAYS, Wish
 from .store import Order
 from .web import form, go, page, shop_of, visitor
 
@@ -32,7 +33,16 @@ async def show_basket(request: Request) -> Response:
     with contextlib.suppress(PaymentError, TimeoutError):
         async with asyncio.timeout(1):
             limits = await shop.payments.limits()
-    return page(request, "basket.html", checkout_key=str(uuid.uuid4()), most=MOST_OF_ONE, limits=limits)
+    return page(
+        request,
+        "basket.html",
+        checkout_key=str(uuid.uuid4()),
+        most=MOST_OF_ONE,
+        limits=limits,
+        wish=Wish.read(request.query_params) if shop.settings.signs else None,
+        ways=WAYS,
+        displays=DISPLAYS,
+    )
 
 
 async def change_basket(request: Request) -> Response:
@@ -57,9 +67,7 @@ async def check_out(request: Request) -> Response:
     if not basket.lines:
         return go(request, "/basket")
     if fields.get("amount") != str(basket.amount):
-        return go(
-            request, "/basket", "bad", "Your basket changed in another window. Please look at it once more."
-        )
+        return go(request, "/basket", "bad", words.CHANGED)
     try:
         url = await checkout.begin(shop, session, _key(fields.get("key", "")), basket)
     except PaymentError as error:
@@ -70,11 +78,17 @@ async def check_out(request: Request) -> Response:
 async def outcome(request: Request) -> Response:
     """Show how the checkout ended. Both return addresses lead here: only the provider's word counts."""
     shop, order = shop_of(request), _returned_order(request)
+    wish = shop.store.signed.wish(order.number)
     try:
+        if shop.store.signed.way(order.number):
+            order = await checkout.claimed(shop, order, request.query_params.get("orderId", ""))
         payment = checkout.as_told(shop, order) or await checkout.refresh(shop, order)
     except PaymentError:
-        return page(request, "outcome.html", status=503, order=order, status_word="Unknown")
-    return page(request, "outcome.html", order=order, status_word=payment.status if payment else "Created")
+        return page(request, "outcome.html", status=503, order=order, status_word="Unknown", wish=wish)
+    word = payment.status if payment else "Created"
+    if word == "Approved" and shop.store.signed.card_is_due(order.number):
+        word = "CardDue" if payment and payment.open else "Cancelled"
+    return page(request, "outcome.html", order=order, status_word=word, wish=wish)
 
 
 def _returned_order(request: Request) -> Order:
@@ -89,8 +103,9 @@ def _returned_order(request: Request) -> Order:
     if order is None:
         raise HTTPException(404)
     claimed = request.query_params.get("orderId", "").encode()
-    if order.session != visitor(request).session and not hmac.compare_digest(
-        claimed, (order.provider_order_id or "-").encode()
+    known_id = (order.provider_order_id or "").encode()
+    if order.session != visitor(request).session and not (
+        known_id and hmac.compare_digest(claimed, known_id)
     ):
         raise HTTPException(404)
     return order

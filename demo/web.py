@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import money
 from .payments import Payments
+from .processor import Processor
 from .settings import Settings
 from .store import Store, Visitor
 
@@ -33,6 +34,7 @@ class Shop:
     settings: Settings
     store: Store
     payments: Payments
+    processor: Processor
 
 
 def shop_of(request: Request) -> Shop:
@@ -57,7 +59,7 @@ def make_templates(settings: Settings) -> Environment:
         "in_four": money.in_four,
     }
     templates.filters |= {"zip": zip, "moment": _moment}
-    templates.globals |= {"docs_url": f"{settings.api_url}/docs"}
+    templates.globals |= {"docs_url": f"{settings.api_url}/docs", "sdk": f"{settings.api_url}/v1/pay.js"}
     return templates
 
 
@@ -125,6 +127,9 @@ class Headers:
             f"default-src 'self'; form-action 'self' {settings.api_origin}; "
             "base-uri 'none'; object-src 'none'; frame-ancestors 'none'"
         )
+        if settings.signs:  # the provider's script, its calls, and its checkout in a modal
+            theirs = settings.api_origin
+            policy += f"; script-src 'self' {theirs}; connect-src 'self' {theirs}; frame-src {theirs}"
         self._headers = {
             "Content-Security-Policy": policy,
             "X-Content-Type-Options": "nosniff",

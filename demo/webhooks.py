@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from cuota.client import BadWebhook, verify_webhook
 
-from .checkout import learn
+from .checkout import learn, recognise
 from .records import Payment
 from .store import Told
 from .web import shop_of
@@ -30,11 +30,15 @@ async def receive(request: Request) -> Response:
         return Response(status_code=401)
     told = Told.read(event)
     if shop.store.keep_told(told, body.decode()):
-        order = shop.store.order_at_provider(told.order_id)
         # One that came late tells of a state that is over; one may also come before the order's own answer.
         newest = shop.store.newest_record(told.order_id)
-        if order is not None and newest is not None:
-            learn(shop, order, Payment.read(newest))
+        payment = None if newest is None else Payment.read(newest)
+        order = shop.store.order_at_provider(told.order_id)
+        if order is None and payment is not None:
+            # Of an order that a page opened, this may be the first that the shop hears: perhaps its page is gone.
+            order = recognise(shop, payment)
+        if order is not None and payment is not None:
+            learn(shop, order, payment)
     return Response(status_code=204)
 
 

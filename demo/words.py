@@ -34,6 +34,25 @@ def checkout_failed(error: PaymentError) -> str:
     return f"Pay in four could not be started; your basket is kept. ({error.code})"
 
 
+CHANGED = "Your basket changed in another window. Please look at it once more."
+EMPTY = "There is nothing in your basket any more."
+CARD_LOST = "The card could not be charged just now. Nothing is lost: press the button again in a moment."
+_CARD = {
+    "exceeds_limit": "it is for a smaller amount",
+    "expired_card": "it has expired",
+    "already_used": "it was used before",
+    "order_voided": "its order was cancelled",
+    "order_expired": "its order has ended",
+    "wrong_merchant": "it is for another shop",
+}
+
+
+def card_refused(reason: str) -> str:
+    """Tell a buyer why the virtual card could not be charged."""
+    why = _CARD.get(reason, "its details were not accepted")
+    return f"The card for this order was refused: {why}. The shop cancels the order, and what you paid goes back."
+
+
 def move_failed(error: PaymentError, kind: str) -> str:
     """Tell the staff why a capture, void or refund was not done."""
     if error.undecided:
@@ -43,6 +62,8 @@ def move_failed(error: PaymentError, kind: str) -> str:
         )
     if error.code in _LIMIT:
         name, done = _LIMIT[error.code]
+        if name not in error.balances:  # a card processor says no more than that
+            return f"That is more than can be {done}."
         return (
             f"That is more than is left: at most {show(from_json(error.balances.get(name)))} can be {done}."
         )

@@ -20,14 +20,21 @@ from cuota.db import endpoints
 from cuota.db.events import OWN_ADDRESS
 from cuota.flows.context import Context
 from cuota.flows.deliver_webhooks import live_secrets
-from cuota.flows.manage_merchants import BadMerchant, Terms, create_merchant, find_merchant, rotate_secret
+from cuota.flows.manage_merchants import (
+    BadMerchant,
+    Terms,
+    create_merchant,
+    find_merchant,
+    rotate_secret,
+    update_merchant,
+)
 from cuota.serve import CannotServe, bind, serve
 
 NAME = "Alder & Oak"
 SHOP_READY_SECONDS = 15.0
 
 
-async def _credentials(settings: config.Settings) -> dict[str, str]:
+async def _credentials(settings: config.Settings, shop_url: str) -> dict[str, str]:
     """The demo merchant's credentials: made once, kept beside the data, since secrets are shown only once."""
     path = settings.data_dir / "demo-merchant.json"
     with runtime.database(settings) as where:
@@ -35,11 +42,14 @@ async def _credentials(settings: config.Settings) -> dict[str, str]:
             try:
                 merchant = await find_merchant(context, NAME)
             except BadMerchant:
-                terms = Terms(name=NAME, maximum=100_000, defer_funds_capture=True)
+                terms = Terms(name=NAME, maximum=100_000, defer_funds_capture=True, origins=(shop_url,))
                 new = await create_merchant(context, terms)
                 merchant, client = new.merchant, (new.client_id, new.client_secret)
             else:
                 client = await _client(context, merchant, path)
+                if shop_url not in merchant.origins:  # whose pages may open the checkout over themselves
+                    origins = (*merchant.origins, shop_url)
+                    merchant = await update_merchant(context, NAME, Terms(origins=origins))
             known = {
                 "merchantId": str(merchant.merchant_id),
                 "clientId": client[0],
@@ -85,8 +95,8 @@ def demo(host: str, port: int, shop_port: int, workers: int) -> int:
     def when_ready(settings: config.Settings) -> None:
         if not settings.sandbox:
             raise CannotServe("The demo runs in the sandbox only. Unset CUOTA_ENVIRONMENT.")
-        kept = asyncio.run(_credentials(settings))
         shop_url = f"http://{host}:{shop_port}"
+        kept = asyncio.run(_credentials(settings, shop_url))
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("CUOTA_")},
             "SHOP_API_URL": settings.public_url,
@@ -94,6 +104,7 @@ def demo(host: str, port: int, shop_port: int, workers: int) -> int:
             "SHOP_CLIENT_ID": kept["clientId"],
             "SHOP_CLIENT_SECRET": kept["clientSecret"],
             "SHOP_AUDIENCE": settings.audience,
+            "SHOP_MERCHANT_ID": kept["merchantId"],
             "SHOP_WEBHOOK_SECRET": kept["webhookSecret"],
             "SHOP_SIGNING_SECRET": kept["signingSecret"],
             "SHOP_PUBLIC_URL": shop_url,
@@ -142,7 +153,7 @@ def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str) -> 
     return f"""
   Cuota is running: a sandbox, no real money moves.
 
-  The shop         {shop_url}     buy something, pay in four
+  The shop         {shop_url}     buy something, pay in four: in a window of the shop, or on the payment page
   Its back office  {shop_url}/orders     capture, void, refund, what webhooks told
   The API          {url}     described at {url}/docs
   Consumers        {url}/account     their plans; what they are sent: {url}/sandbox/inbox

@@ -5,52 +5,24 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
+from demo_process import data_folder, demo
+
 WAIT_SECONDS = 30
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@contextmanager
-def demo(data: Path) -> Iterator[httpx.Client]:
-    """A running demo, and a buyer at its shop."""
-    port, shop_port = free_port(), free_port()
-    command = [sys.executable, "-m", "cuota", "demo", "--port", str(port), "--shop-port", str(shop_port)]
-    environment = {**os.environ, "CUOTA_DATA_DIR": str(data)}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert any("Ctrl-C stops it" in line for line in process.stdout)
-        with httpx.Client(base_url=f"http://127.0.0.1:{shop_port}", trust_env=False, timeout=20) as buyer:
-            try:
-                yield buyer
-            finally:
-                process.terminate()
-                process.wait(20)
 
 
 @pytest.fixture
 def data() -> Iterator[Path]:
-    """A folder that the unprivileged user of postgres may reach."""
-    base = Path(tempfile.mkdtemp(prefix="cuota-demo-"))
-    base.chmod(0o711)
-    yield base / "data"
-    shutil.rmtree(base, ignore_errors=True)
+    with data_folder() as folder:
+        yield folder
 
 
 def bought(buyer: httpx.Client, data: Path) -> None:
@@ -68,6 +40,14 @@ def _found(pattern: str, text: str) -> str:
     found = re.search(pattern, text)
     assert found is not None, pattern
     return found[1]
+
+
+def origins(data: Path) -> list[str]:
+    """The web origins whose pages may open the demo merchant's checkout."""
+    command = [sys.executable, "-m", "cuota", "merchant", "show", "Alder & Oak", "--json"]
+    environment = {**os.environ, "CUOTA_DATA_DIR": str(data)}
+    shown = subprocess.run(command, env=environment, check=True, timeout=60, capture_output=True)
+    return list(json.loads(shown.stdout)["origins"])
 
 
 def page_once(buyer: httpx.Client, text: str) -> str:
@@ -96,3 +76,12 @@ def test_the_shop_is_told_of_its_orders_also_on_a_folder_that_kept_no_webhook_se
         assert 'data-source="webhook"' in page
     with demo(data) as buyer:
         assert 'data-source="webhook"' in buyer.get("/orders/1001").text
+
+
+def test_the_shop_s_origin_is_registered_wherever_the_shop_stands_today(data: Path) -> None:
+    for _ in range(2):  # each start has ports of its own
+        with demo(data) as buyer:
+            assert str(buyer.base_url).rstrip("/") in origins(data)
+            csrf = _found(r'name="csrf" value="([^"]+)"', buyer.get("/").text)
+            buyer.post("/basket", data={"csrf": csrf, "sku": "kettle"})
+            assert "<pay-button" in buyer.get("/basket").text

@@ -1,0 +1,177 @@
+"""Paying in a window on the shop's own page: what the page's script asks the shop's server for."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import uuid
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from cuota.client import cents, sign
+
+from . import words
+from .backoffice import carry_out
+from .checkout import claimed, refresh
+from .payments import PaymentError
+from .processor import Card
+from .settings import Settings, WebhookKeys
+from .signed import CardPayment, Wish
+from .store import FINAL, Operation, Order
+from .web import Shop, form, shop_of, visitor
+
+# After these the provider has ended the order, whatever the shop has heard by now.
+ENDED = {"declined", "session_expired", "closed_by_merchant"}
+
+
+async def sign_basket(request: Request) -> Response:
+    """Write the visitor's basket down as an order and answer its text, signed. The same basket is the same order.
+
+    `closed` says how the window of the order `number` ended; an order that has ended is followed by a new one.
+    """
+    fields = await form(request)
+    shop, session, keys = shop_of(request), visitor(request).session, _keys(request)
+    if fields.get("closed"):
+        order = await _looked_at(shop, _own_order(request, fields.get("number", "")), fields["closed"])
+        if order.status == "Approved" and not shop.store.signed.card_is_due(order.number):
+            return _answer({"next": _outcome_of(order)})
+    basket, wish = shop.store.basket(session), Wish.read(fields)
+    if not basket.lines:
+        return _problem(words.EMPTY)
+    if fields.get("amount") != str(basket.amount):
+        return _problem(words.CHANGED)
+
+    def write(order: Order) -> str:
+        return sign(signed_body(shop.settings, order, wish), keys.signing)[0]
+
+    order, text = shop.store.sign(session, wish, basket, write)
+    body, signature = sign(text, keys.signing)
+    return _answer({"number": order.number, "body": body, "signature": signature})
+
+
+def signed_body(settings: Settings, order: Order, wish: Wish) -> dict[str, Any]:
+    """Describe the order as `openCheckout` takes it: from the shop's own record, never from what a browser said."""
+    back = {
+        name: f"{settings.public_url}/{path}?order={order.number}"
+        for name, path in (("redirectConfirmUrl", "confirm"), ("redirectCancelUrl", "cancel"))
+    }
+    kind = {"express": {"checkoutFlow": "express"}, "card": {"integrationType": "virtual_card"}}
+    lines = [
+        {"name": line.name, "sku": line.sku, "quantity": line.quantity, "price": cents(line.price)}
+        for line in order.lines
+    ]
+    return {
+        "merchantId": settings.merchant_id,
+        "merchantReference": order.name,
+        "description": f"Alder & Oak order {order.name}",
+        "order": {
+            "amount": cents(order.amount),
+            "shippingAmount": cents(order.shipping),
+            "currency": "USD",
+            "lineItems": lines,
+        },
+        "capture": False,  # the shop captures when it ships
+        "callbackUrl": settings.webhook_url,
+        "display": wish.display,
+        **back,
+        **kind.get(wish.way, {}),
+    }
+
+
+async def take_card(request: Request) -> Response:
+    """Charge the virtual card that the page was given. The same order again is charged once."""
+    fields = await form(request)
+    shop, order = shop_of(request), _own_order(request, fields.get("number", ""))
+    if shop.store.signed.way(order.number) != "card":
+        raise HTTPException(404)
+    card = Card(*(fields.get(name, "") for name in ("card", "cvc", "expirationMonth", "expirationYear")))
+    try:
+        if shop.store.signed.card_is_due(order.number):
+            # Only for an order that the provider calls paid: the page's word is advice, its card is not known yet.
+            await refresh(shop, await claimed(shop, order, fields.get("orderId", "")))
+            order = _there(shop, order.number)
+            if order.status != "Approved":
+                return _problem(words.CARD_LOST, again=True)
+            said = await shop.processor.authorize(card, order.amount, order.checkout_key)
+            if said.authorization_id is None:
+                await _cancel(shop, order)
+                return _problem(words.card_refused(said.reason))
+            shop.store.signed.charged(order.number, CardPayment(said.authorization_id, card.last_four))
+            shop.store.clear_basket(order.session)
+        await _capture(shop, order)
+    except PaymentError:
+        return _problem(words.CARD_LOST, again=True)
+    return _answer({"next": _outcome_of(order)})
+
+
+async def _capture(shop: Shop, order: Order) -> None:
+    """Take the whole amount at once, as a shop does with any card; what is not answered now the staff asks again."""
+    operation = Operation(order.checkout_key, order.number, "capture", order.amount)
+    if shop.store.write_down(operation).state != "done":
+        with contextlib.suppress(PaymentError):
+            await carry_out(shop, order.provider_order_id or "", operation)
+
+
+async def _cancel(shop: Shop, order: Order) -> None:
+    """Give the whole order up: nobody pays for what the shop cannot charge."""
+    reference = str(uuid.uuid5(uuid.UUID(order.checkout_key), "void"))
+    operation = shop.store.write_down(Operation(reference, order.number, "void", order.amount))
+    shop.store.signed.over(order.number)
+    if order.provider_order_id is not None:
+        with contextlib.suppress(PaymentError):
+            await carry_out(shop, order.provider_order_id, operation)
+
+
+async def _looked_at(shop: Shop, order: Order, closed: str) -> Order:
+    """How an order stands after its window was closed; one that has ended is over."""
+    with contextlib.suppress(PaymentError):
+        await refresh(shop, order)
+    order = _there(shop, order.number)
+    ended = order.status in FINAL and order.status != "Approved"
+    if ended or (closed in ENDED and order.status != "Approved"):
+        shop.store.signed.over(order.number)
+    return order
+
+
+def _own_order(request: Request, number: str) -> Order:
+    if re.fullmatch(r"[0-9]{1,9}", number, re.ASCII) is None:
+        raise HTTPException(404)
+    order = shop_of(request).store.order(int(number))
+    if order is None or order.session != visitor(request).session:
+        raise HTTPException(404)
+    return order
+
+
+def _there(shop: Shop, number: int) -> Order:
+    order = shop.store.order(number)
+    assert order is not None
+    return order
+
+
+def _keys(request: Request) -> WebhookKeys:
+    settings = shop_of(request).settings
+    if not settings.signs or settings.webhook_keys is None:
+        raise HTTPException(404)
+    return settings.webhook_keys
+
+
+def _outcome_of(order: Order) -> str:
+    return f"/confirm?order={order.number}"
+
+
+def _answer(told: dict[str, Any]) -> Response:
+    return JSONResponse(told, headers={"Cache-Control": "no-store"})
+
+
+def _problem(text: str, **more: bool) -> Response:
+    return JSONResponse({"problem": text, **more}, 409, headers={"Cache-Control": "no-store"})
+
+
+routes = [
+    Route("/sign", sign_basket, methods=["POST"]),
+    Route("/card", take_card, methods=["POST"]),
+]

@@ -1,0 +1,249 @@
+"""Paying in a window on the shop's page: what the shop signs, writes down, believes, and does when the page is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from shop_browser import Browser, provider
+from shop_network import RECORD, Network, refusal
+from told import ENVIRONMENT_TOLD, SIGNING_SECRET, event, headers, raw
+
+from cuota.core.signature import pay_signature
+from cuota_demo.settings import Settings
+
+MERCHANT = "8a483947-2cb0-4241-9123-f816303a788d"
+OURS = {"merchantReference": "AO-1001"}
+
+
+def stands(status: str, **more: object) -> httpx.Response:
+    """How the provider says that the kettle's order stands."""
+    return httpx.Response(
+        200, json={**RECORD, **OURS, "orderStatus": status, "originalAmount": 89.95, **more}
+    )
+
+
+@pytest.fixture
+def network() -> Network:
+    return Network(provider)
+
+
+@pytest.fixture
+async def shop(tmp_path: Path, network: Network) -> AsyncIterator[Browser]:
+    """A shop that signs, and a buyer with a kettle in the basket."""
+    environment = {**ENVIRONMENT_TOLD, "SHOP_MERCHANT_ID": MERCHANT, "SHOP_DATA": str(tmp_path)}
+    browser = Browser(Settings.from_environment(environment), network)
+    await browser.post("/basket", sku="kettle")
+    yield browser
+    await browser.close()
+
+
+async def signed(shop: Browser, **fields: str) -> dict[str, Any]:
+    answer = await shop.post("/sign", **{"amount": "8995", **fields})
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+async def tell(shop: Browser, told: dict[str, Any]) -> None:
+    body = raw(told)
+    answer = await shop.http.post("/webhooks", content=body, headers=headers(told, body))
+    assert answer.status_code == 204
+
+
+async def test_what_is_signed_is_the_shop_s_own_basket_and_nothing_that_a_browser_says(shop: Browser) -> None:
+    told = await signed(shop, price="0.01", merchantReference="AO-7", callbackUrl="http://evil.test/")
+    assert told["signature"] == pay_signature(SIGNING_SECRET, told["body"].encode())
+    body = json.loads(told["body"])
+    assert (body["merchantId"], body["merchantReference"], body["capture"]) == (MERCHANT, "AO-1001", False)
+    assert body["order"]["amount"] == 89.95
+    assert body["order"]["lineItems"] == [
+        {"name": "Gooseneck Kettle", "sku": "kettle", "quantity": 1, "price": 89.95}
+    ]
+    assert body["callbackUrl"] == "http://shop.test/webhooks"
+    assert "evil" not in told["body"]
+
+
+async def test_the_developer_s_choice_of_window_stands_in_the_signed_text(shop: Browser) -> None:
+    express = json.loads((await signed(shop, way="express", display="iframe"))["body"])
+    assert (express["checkoutFlow"], express["display"]) == ("express", "iframe")
+    card = json.loads((await signed(shop, way="card"))["body"])
+    assert (card["integrationType"], card["display"]) == ("virtual_card", "popup")
+    usual = json.loads((await signed(shop, way="free", display="none"))["body"])
+    assert "integrationType" not in usual
+
+
+async def test_signing_writes_the_order_down_once_and_it_is_an_order_only_when_it_is_opened(
+    shop: Browser, network: Network
+) -> None:
+    network.calls.clear()
+    all_at_once = await asyncio.gather(*(signed(shop) for _ in range(5)))
+    assert len({json.dumps(told) for told in all_at_once}) == 1
+    assert network.calls == []
+    order = shop.store.order(1001)
+    assert order is not None
+    assert (order.status, order.amount, shop.store.order(1002)) == ("New", 8995, None)
+    assert "AO-1001" not in (await shop.http.get("/orders")).text
+    await tell(shop, event(1, "order.created", "Created", record=OURS))
+    assert "AO-1001" in (await shop.http.get("/orders")).text
+
+
+async def test_a_changed_basket_is_another_order_and_a_stale_page_is_told(shop: Browser) -> None:
+    first = await signed(shop)
+    await shop.post("/basket", sku="cup")
+    stale = await shop.post("/sign", amount="8995")
+    assert stale.status_code == 409
+    assert "changed in another window" in stale.json()["problem"]
+    assert (await signed(shop, amount="11195"))["number"] == first["number"] + 1
+
+
+async def test_another_shopper_with_the_same_basket_has_an_order_of_their_own(shop: Browser) -> None:
+    first = await signed(shop)
+    shop.http.cookies.clear()
+    assert (await shop.post("/sign", amount="8995")).json() == {
+        "problem": "There is nothing in your basket any more."
+    }
+    await shop.post("/basket", sku="kettle")
+    assert (await signed(shop))["number"] != first["number"]
+    for claim in ("", "-", "guess", "None"):
+        assert (await shop.http.get(f"/confirm?order=1001&orderId={claim}")).status_code == 404
+
+
+async def test_nobody_signs_without_the_form_s_token(shop: Browser) -> None:
+    assert (await shop.http.post("/sign", data={"amount": "8995"})).status_code == 403
+
+
+async def test_an_order_whose_page_is_gone_is_finished_by_its_webhook(
+    shop: Browser, network: Network
+) -> None:
+    await signed(shop)
+    await tell(shop, event(2, "order.approved", record=OURS))
+    order = shop.store.order(1001)
+    assert order is not None
+    assert (order.provider_order_id, order.status) == ("o-1", "Approved")
+    assert shop.store.basket(order.session).lines == ()
+    network.calls.clear()
+    assert "Thank you" in (await shop.http.get("/confirm?order=1001")).text
+    assert network.calls == []
+
+
+@pytest.mark.parametrize(
+    "record",
+    [{"merchantReference": "AO-9999"}, {"merchantReference": "A-1001"}, {**OURS, "originalAmount": 1}, {}],
+    ids=["another order", "not the shop's own", "another amount", "no reference"],
+)
+async def test_a_webhook_about_something_else_finishes_no_order(
+    shop: Browser, record: dict[str, object]
+) -> None:
+    await signed(shop)
+    await tell(shop, event(2, "order.approved", record=record))
+    order = shop.store.order(1001)
+    assert order is not None
+    assert (order.provider_order_id, order.status) == (None, "New")
+
+
+async def test_a_second_provider_s_order_never_takes_the_place_of_the_first(shop: Browser) -> None:
+    await signed(shop)
+    await tell(shop, event(1, "order.created", "Created", record=OURS))
+    await tell(
+        shop,
+        {**event(2, "order.declined", "Declined", record={**OURS, "orderId": "o-2"}), "orderId": "o-2"},
+    )
+    order = shop.store.order(1001)
+    assert order is not None
+    assert (order.provider_order_id, order.status) == ("o-1", "Created")
+
+
+async def test_the_page_s_word_is_advice_that_the_provider_must_confirm(
+    shop: Browser, network: Network
+) -> None:
+    await signed(shop)
+    network.answers = [stands("Approved", merchantReference="AO-1002")]
+    assert "not finished" in (await shop.http.get("/confirm?order=1001&orderId=o-1")).text
+    order = shop.store.order(1001)
+    assert order is not None
+    assert order.provider_order_id is None
+    network.answers = [refusal("order_not_found", 404)]
+    assert "not finished" in (await shop.http.get("/confirm?order=1001&orderId=o-9")).text
+    network.answers = [stands("Approved")]
+    assert "Thank you" in (await shop.http.get("/confirm?order=1001&orderId=o-1")).text
+    assert shop.store.basket(order.session).lines == ()
+
+
+@pytest.mark.parametrize(
+    ("closed", "status", "again"),
+    [
+        ("closed_by_customer", "Created", True),
+        ("closed_by_customer", "Abandoned", False),
+        ("declined", "Declined", False),
+        ("session_expired", "Created", False),
+    ],
+)
+async def test_trying_again_opens_the_same_order_while_it_is_open_and_a_new_one_after(
+    shop: Browser, network: Network, closed: str, status: str, *, again: bool
+) -> None:
+    first = await signed(shop)
+    await tell(shop, event(1, "order.created", "Created", record=OURS))
+    network.answers = [stands(status)]
+    second = await signed(shop, closed=closed, number="1001")
+    assert (second == first) is again
+    assert await signed(shop) == second
+
+
+async def test_a_window_closed_after_the_payment_leads_to_the_order(shop: Browser, network: Network) -> None:
+    await signed(shop)
+    await tell(shop, event(1, "order.created", "Created", record=OURS))
+    network.answers = [stands("Approved")]
+    for _ in range(2):  # the second time the basket is empty already
+        told = await signed(shop, closed="closed_by_customer", number="1001")
+        assert told == {"next": "/confirm?order=1001"}
+
+
+async def test_nobody_ends_another_shopper_s_order(shop: Browser) -> None:
+    first = await signed(shop)
+    mine = dict(shop.http.cookies)
+    shop.http.cookies.clear()
+    answer = await shop.post("/sign", amount="8995", closed="declined", number=str(first["number"]))
+    assert answer.status_code == 404
+    shop.http.cookies.clear()
+    shop.http.cookies.update(mine)
+    assert await signed(shop) == first
+
+
+async def test_an_unreachable_provider_changes_nothing_about_a_closed_window(
+    shop: Browser, network: Network
+) -> None:
+    first = await signed(shop)
+    await tell(shop, event(1, "order.created", "Created", record=OURS))
+    network.answers = [httpx.ConnectError("down")]
+    assert await signed(shop, closed="closed_by_customer", number="1001") == first
+
+
+async def test_the_pages_allow_the_provider_s_script_calls_and_frame_and_no_other(shop: Browser) -> None:
+    page = await shop.http.get("/basket")
+    policy = page.headers["Content-Security-Policy"].split("; ")
+    assert {
+        "script-src 'self' https://pay.test",
+        "connect-src 'self' https://pay.test",
+        "frame-src https://pay.test",
+    } <= set(policy)
+    assert "unsafe" not in page.headers["Content-Security-Policy"]
+    assert page.text.count("<script") == page.text.count('<script defer src="/static/shop.js">') == 1
+    assert 'data-sdk="https://pay.test/v1/pay.js"' in page.text
+    assert "Continue" in page.text
+
+
+async def test_a_shop_that_cannot_sign_offers_the_redirect_alone(settings: Settings) -> None:
+    browser = Browser(settings, Network(provider))
+    await browser.post("/basket", sku="kettle")
+    page = await browser.http.get("/basket")
+    assert "Continue to pay in four" in page.text
+    assert "<pay-button" not in page.text
+    assert "<script" not in page.text
+    assert "script-src" not in page.headers["Content-Security-Policy"]
+    assert (await browser.post("/sign", amount="8995")).status_code == 404
+    await browser.close()

@@ -1,0 +1,49 @@
+"""`cuota demo` as a person starts it: the service and the shop, on ports and data of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def demo(data: Path) -> Iterator[httpx.Client]:
+    """A running demo, and a buyer at its shop."""
+    port, shop_port = free_port(), free_port()
+    command = [sys.executable, "-m", "cuota", "demo", "--port", str(port), "--shop-port", str(shop_port)]
+    environment = {**os.environ, "CUOTA_DATA_DIR": str(data)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert any("Ctrl-C stops it" in line for line in process.stdout)
+        with httpx.Client(base_url=f"http://127.0.0.1:{shop_port}", trust_env=False, timeout=20) as buyer:
+            try:
+                yield buyer
+            finally:
+                process.terminate()
+                process.wait(20)
+
+
+@contextmanager
+def data_folder() -> Iterator[Path]:
+    """A folder that the unprivileged user of postgres may reach."""
+    base = Path(tempfile.mkdtemp(prefix="cuota-demo-"))
+    base.chmod(0o711)
+    try:
+        yield base / "data"
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
