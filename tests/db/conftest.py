@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from own_service import Own, opened_own
 
 from cuota import config
+from own_service import Own, opened_own
 
 
 @pytest.fixture

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import UUID
 
-from own_service import Own
-
 from cuota.flows.leave_checkout import leave_checkout
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
 from makers import PROFILE, checkout, complete
+from own_service import Own
 
 DECLINED, NO_FUNDS = "4000 0000 0000 0002", "4000 0000 0000 9995"
 FEE = {"merchantFeeForPaymentPlan": "3.33"}

@@ -8,9 +8,9 @@ from uuid import UUID
 
 import asyncpg
 import pytest
-from own_service import Own
 
 from cuota.db.pool import open_pool
+from own_service import Own
 
 THIS = "merchant_id = $1 AND order_id = $2"
 APPEND_ONLY = ("transfers", "movements", "events", "decisions")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from every_order import make_one_of_every_kind
-from own_service import Own
 
 from cuota.db.verify import Report, verify
 from makers import complete
+from own_service import Own
 
 THIS = "merchant_id = $1 AND order_id = $2"
 

@@ -10,12 +10,12 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
-from own_service import Own
 
 from cuota.core.card import CardEntry
 from cuota.db.pool import Pool
 from cuota.flows.context import Context
 from cuota.rails.card import Answer, Card, CardRail, RailUnavailable
+from own_service import Own
 
 Hook = Callable[[], Awaitable[None]]
 

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 from interrupted import FlakyRail, with_rail
-from own_service import Own
 from test_collect_installments import ZONE, charged, set_clock
 
 from cuota.core.checkout import Charging
@@ -20,6 +19,7 @@ from cuota.rails.card import Answer
 from cuota.work import due_orders
 from cuota.work.due_orders import settle_due_orders
 from makers import complete
+from own_service import Own
 
 
 async def authorized(own: Own, at: datetime | None = None) -> UUID:

@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from interrupted import FlakyRail, with_rail
-from own_service import Own
 
 from cuota.core.card import read_card
 from cuota.core.installment import plan_state
@@ -24,6 +23,7 @@ from cuota.flows.send_messages import send_messages
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
 from makers import complete
+from own_service import Own
 
 ZONE = ZoneInfo("America/Los_Angeles")  # where makers.PROFILE lives
 PAYS, FAILS_LATER, LOST_LATER = "4242 4242 4242 4242", "4000 0000 0000 0341", "4000 0000 0000 9987"

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from interrupted import FlakyRail, with_rail
-from own_service import Own
 
 from cuota.core.checkout import Charging
 from cuota.db.orders import due
 from cuota.db.verify import verify
 from cuota.work.due_orders import settle_due_orders
 from makers import Running, complete
+from own_service import Own
 
 DECLINED = "4000 0000 0000 0002"
 PAYS = "4242 4242 4242 4242"

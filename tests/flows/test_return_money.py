@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from interrupted import CutPool, FlakyRail, with_rail
-from own_service import Own, opened_own
 
 from cuota.db.verify import verify
 from cuota.flows.return_money import return_money
+from own_service import Own, opened_own
 
 
 async def owed(own: Own, orders: int = 1) -> None:

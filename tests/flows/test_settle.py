@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 from interrupted import CutPool
-from own_service import Own, opened_own
 
 from cuota.core.movement import Asked, Kind, Movement
 from cuota.core.refusal import Code, Refused
@@ -17,6 +16,7 @@ from cuota.flows.capture_order import capture_order
 from cuota.flows.context import Context
 from cuota.flows.refund_order import refund_order
 from cuota.flows.void_order import void_order
+from own_service import Own, opened_own
 
 FLOWS = {Kind.CAPTURE: capture_order, Kind.VOID: void_order, Kind.REFUND: refund_order}
 

@@ -14,6 +14,7 @@ from cuota import config
 sys.path += [str(Path(__file__).parents[1] / "db"), str(Path(__file__).parents[1] / "rails")]
 
 from couriers import Post
+
 from own_service import opened_own
 
 

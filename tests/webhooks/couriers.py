@@ -8,11 +8,10 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from own_service import Own
-
 from cuota.flows.deliver_webhooks import Courier, publish_events
 from cuota.rails.http import GuardedClient
 from makers import Merchant, order_body
+from own_service import Own
 
 
 @dataclass
