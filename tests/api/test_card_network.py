@@ -125,6 +125,23 @@ async def test_an_authorization_with_a_reference_answers_its_repeat_the_same(mer
     assert (changed.status_code, changed.json()["code"]) == (422, "idempotency_key_reused")
 
 
+async def test_a_reference_tells_nothing_to_whoever_knows_the_number_only(
+    merchant: Merchant, auto_merchant: Merchant
+) -> None:
+    virtual = await virtual_order(merchant)
+    card = await virtual.card()
+    guessed = {**card, "cvc": f"{(int(card['cvc']) + 1) % 1000:03d}"}
+    assert not (await virtual.authorize(guessed, "80.00", reference="try-1"))["approved"]
+    # A mistyped code uses up no reference, either.
+    first = await virtual.authorize(card, "80.00", reference="try-1")
+    assert first["approved"]
+    for change in (guessed, {**card, "merchantId": str(auto_merchant.merchant_id)}):
+        answer = await virtual.authorize(change, "80.00", reference="try-1")
+        assert not answer["approved"]
+        assert answer["authorizationId"] != first["authorizationId"]
+    assert await virtual.authorize(card, "80.00", reference="try-1") == first
+
+
 async def test_what_the_merchant_voids_by_a_call_the_card_no_longer_pays(merchant: Merchant) -> None:
     virtual = await virtual_order(merchant)
     name = (await virtual.authorize(await virtual.card(), "100.00"))["authorizationId"]

@@ -58,10 +58,11 @@ def test_without_terms_a_merchant_has_the_documented_ones(cuota: Cuota) -> None:
 def test_every_term_can_be_chosen_and_changed(cuota: Cuota) -> None:
     made = create(
         cuota, "--minimum", "5", "--maximum", "99.99", "--defer-funds-capture", "--profile", "lenient",
-        "--origin", "https://a.example", "--origin", "http://localhost:3000",
+        "--origin", "https://a.example:443/", "--origin", "http://localhost:3000",
     )  # fmt: skip
     assert (made["minimumAmount"], made["maximumAmount"], made["profile"]) == ("5.00", "99.99", "lenient")
     assert made["deferFundsCapture"] is True
+    # As browsers say them: without the scheme's own port.
     assert made["origins"] == ["https://a.example", "http://localhost:3000"]
     changed = read(
         cuota, "merchant", "update", made["name"].upper(), "--no-defer-funds-capture", "--maximum", "50"

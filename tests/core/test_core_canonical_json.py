@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuota.core.canonical_json import MOST_VALUES, canonical, js_number, usual_texts
+from cuota.core.canonical_json import MOST_BYTES, MOST_VALUES, canonical, js_number, usual_texts
 from cuota.core.strict_json import DEEPEST
 from properties.steady import STEADY
 
@@ -163,3 +163,20 @@ def test_the_usual_texts_all_hold_the_same_value(text: str) -> None:
 def test_a_tree_with_very_many_values_is_not_printed_in_all_layouts() -> None:
     assert list(usual_texts(b"[" + b"1," * MOST_VALUES + b"1]")) == []
     assert list(usual_texts(b"[" + b"1," * (MOST_VALUES - 2) + b"1]"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a":' + b"[" * 29 + b",".join([b'"/<\xc3\xa9"'] * 900) + b"]" * 29 + b"}",
+        b'{"a":"' + b"/<\xc3\xa9" * 4080 + b'"}',
+        b'{"a":[' + b",".join([b"1e9"] * 990) + b"]}",
+    ],
+    ids=["deep", "long", "wide"],
+)
+def test_what_a_refusal_prints_stays_within_a_few_megabytes(body: bytes) -> None:
+    """Whoever has no secret may ask for it, and nobody else is answered meanwhile."""
+    texts = [text for text, _ in usual_texts(body)]
+    assert texts
+    assert sum(map(len, texts)) < 4_000_000
+    assert list(usual_texts(body + b" " * MOST_BYTES)) == []

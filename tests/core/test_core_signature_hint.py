@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cuota.core.canonical_json import LARGEST
 from cuota.core.signature import pay_signature
 from cuota.core.signature_hint import AROUND, explain
 from properties.steady import STEADY
@@ -281,3 +282,11 @@ def test_whatever_is_given_neither_the_right_signature_nor_the_secret_comes_back
     if difference is not None:
         assert max(len(difference["received"]), len(difference["canonical"])) <= AROUND
         assert difference["received"] != difference["canonical"] or len(body) > AROUND
+
+
+def test_of_a_large_body_only_the_text_as_it_came_is_looked_at() -> None:
+    large = BODY[:-1] + b',"more": "' + b"x" * LARGEST + b'"}'
+    assert explain(SECRET, large, "x")["firstDifference"] is None
+    assert "no usual print" in hint(b64(mac(json.dumps(json.loads(large)))), large)
+    assert "newline at its end" in hint(b64(mac(large + b"\n")), large)
+    assert "signing_ prefix" in hint(b64(mac(large, SECRET.removeprefix("signing_"))), large)

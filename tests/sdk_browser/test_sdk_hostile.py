@@ -154,6 +154,30 @@ async def test_the_right_window_is_not_believed_with_a_wrong_token_or_version(
     await expect(tab.locator("dialog")).to_be_visible()
 
 
+@pytest.mark.parametrize("whose", ["the merchant", "another site", "nobody"])
+async def test_the_right_window_is_not_believed_once_a_page_of_another_origin_is_in_it(
+    tabs: Tabs, tab: Page, site: Site, merchant: Merchant, service: Running, whose: str
+) -> None:
+    host = site.elsewhere if whose == "another site" else site.origin
+    await tab.goto(site.page(merchant, display="iframe"))
+    await modal_of(tab)
+    token = await token_of(service, merchant)
+    await tab.evaluate(
+        """([url, sandboxed]) => new Promise((loaded) => {
+        const frame = [...document.querySelectorAll("body > div")].at(-1).shadowRoot.querySelector("iframe");
+        if (sandboxed) frame.sandbox = "allow-scripts";
+        Object.assign(frame, {onload: loaded, src: url});
+    }).then(() => undefined)""",
+        [f"{host}/shop/{merchant.merchant_id}/attacker?with=%7B%7D", whose == "nobody"],
+    )
+    (intruder,) = [frame for frame in tab.frames if "/attacker" in frame.url]
+    assert await intruder.evaluate("self.origin") == ("null" if whose == "nobody" else host)
+    await intruder.evaluate(FLOOD, ["parent", "*", tokens_of(token)])
+    await settled(tab)
+    assert await all_heard(tab) == []
+    await expect(tab.locator("dialog")).to_be_visible()
+
+
 @pytest.mark.parametrize("display", ["popup", "iframe"])
 async def test_the_checkout_obeys_and_answers_the_merchant_s_page_only(
     tabs: Tabs, tab: Page, site: Site, merchant: Merchant, service: Running, display: str

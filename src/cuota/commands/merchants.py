@@ -41,7 +41,8 @@ def _origins(options: argparse.Namespace) -> tuple[str, ...] | None:
             raise manage.BadMerchant(f"--origin {text} {bad}") from None
         if text.rstrip("/").lower() != origin:
             raise manage.BadMerchant(f"--origin {text} has a path; an origin is only {origin}.")
-        origins.append(origin)
+        # As browsers say it: the scheme's own port is left out.
+        origins.append(origin.removesuffix(":443" if origin.startswith("https:") else ":80"))
     return tuple(dict.fromkeys(origins))
 
 

@@ -13,7 +13,10 @@ from typing import Any, NamedTuple
 
 from cuota.core.strict_json import DEEPEST, BadJson
 
-MOST_VALUES = 10_000  # a bigger tree is printed once, not in all layouts: a refusal must stay cheap
+# A bigger text is not printed in all layouts, and a far bigger one not at all: a refusal must stay cheap.
+MOST_VALUES = 1_000
+MOST_BYTES = 16 * 1024
+LARGEST = 32 * 1024
 
 
 class Number(str):
@@ -69,9 +72,11 @@ def canonical(body: bytes) -> str | None:
 
 def usual_texts(body: bytes) -> Iterator[tuple[str, str]]:
     """The same value as usual printers would have it, each text with the words for it; numbers stay as written."""
+    if not _small(body):
+        return
     try:
         tree = read(body)
-        for layout in LAYOUTS if _small(body) else ():
+        for layout in LAYOUTS:
             plain = _printed(tree, layout, _as_is, str)
             ordered = _printed(tree, layout, sorted, str)
             yield from _escapings(plain, layout.words)
@@ -110,7 +115,7 @@ def _dressed(digits: str, point: int) -> str:
 
 
 def _small(body: bytes) -> bool:
-    return body.count(b",") + body.count(b"[") + body.count(b"{") < MOST_VALUES
+    return len(body) <= MOST_BYTES and body.count(b",") + body.count(b"[") + body.count(b"{") < MOST_VALUES
 
 
 def _escapings(text: str, words: str) -> Iterator[tuple[str, str]]:

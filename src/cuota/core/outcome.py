@@ -108,6 +108,7 @@ class Plan:
     agreement_hash: str
     agreed_at: datetime
     shipping: ShippingAddress | None = None
+    browser: bytes | None = None  # the session that pressed the button: it alone is shown a virtual card
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from cuota.core.canonical_json import canonical, usual_texts
+from cuota.core.canonical_json import LARGEST, canonical, usual_texts
 
 AROUND = 24  # characters of either text that are shown
 _BEFORE = 8  # of them before the difference
@@ -50,7 +50,8 @@ def explain(secret: str, body: bytes, signature: str | None) -> dict[str, object
     """The facts beside `invalid_signature`: `received`, `firstDifference`, `hint`. Plain JSON, and no secret in it."""
     given = None if signature is None else {"length": len(signature), "form": _form(signature)}
     received = {"bytes": len(body), "sha256": hashlib.sha256(body).hexdigest(), "signature": given}
-    printed = canonical(body)
+    # Anybody may ask, and while one is answered nobody else is: of a large body the text as it came is tried only.
+    printed = canonical(body) if len(body) <= LARGEST else None
     hint = _hint(secret, body, printed, signature)
     return {"received": received, "firstDifference": _first_difference(body, printed), "hint": hint}
 
@@ -76,11 +77,11 @@ def _hint(secret: str, body: bytes, printed: str | None, signature: str | None) 
     read = _readings(signature or "")
     if not read:
         return _UNREADABLE
-    for digest, form_mistake in read:
-        mistake = _mistake(secret, body, printed, digest)
-        if mistake is not None:
-            both = " ".join(part for part in (mistake, form_mistake) if part)
-            return both or "This signature is right for this body and this merchant's signing secret."
+    found = _mistake(secret, body, printed, read)
+    if found is not None:
+        mistake, form_mistake = found
+        both = " ".join(part for part in (mistake, form_mistake) if part)
+        return both or "This signature is right for this body and this merchant's signing secret."
     length = len(read[0].digest)
     if length != hashlib.sha256().digest_size:
         seems = f", the size of {_ALGORITHMS[length]}" if length in _ALGORITHMS else ""
@@ -136,13 +137,17 @@ def _readings(signature: str) -> list[_Read]:
     return read
 
 
-def _mistake(secret: str, body: bytes, printed: str | None, digest: bytes) -> str | None:
-    """What was done instead, when the digest is right for it; empty when key and text are right; else None."""
+def _mistake(secret: str, body: bytes, printed: str | None, read: list[_Read]) -> tuple[str, str] | None:
+    """What was done instead, empty when key and text are right, and what is wrong with the form; else None."""
     for key, text, words in _candidates(secret, body, printed):
-        if hmac.compare_digest(hmac.digest(key, text, "sha256"), digest):
-            return words
-    if hmac.compare_digest(hashlib.sha256(body).digest(), digest):
-        return f"The signature is a plain SHA-256 of the body, without a secret: it must be {_FORMULA}."
+        made = hmac.digest(key, text, "sha256")
+        for digest, form_mistake in read:
+            if hmac.compare_digest(made, digest):
+                return words, form_mistake
+    for digest, form_mistake in read:
+        if hmac.compare_digest(hashlib.sha256(body).digest(), digest):
+            words = f"The signature is a plain SHA-256 of the body, without a secret: it must be {_FORMULA}."
+            return words, form_mistake
     return None
 
 

@@ -98,17 +98,17 @@ def started(start: Start) -> Part:
 def plan(outcome: Outcome) -> Part:
     """What the consumer agreed to; a second try after a declined card agrees anew."""
     sql = """INSERT INTO plans (merchant_id, order_id, consumer_id, time_zone, first_day, agreement, agreement_hash,
-        agreed_at, payer) SELECT merchant_id, order_id, :1::uuid, :2::text, :3::date, :4::text, :5::text,
-        :6::timestamptz, :7::json
+        agreed_at, payer, browser) SELECT merchant_id, order_id, :1::uuid, :2::text, :3::date, :4::text, :5::text,
+        :6::timestamptz, :7::json, :8::bytea
         FROM changed ON CONFLICT (merchant_id, order_id) DO UPDATE SET consumer_id = excluded.consumer_id,
         time_zone = excluded.time_zone, first_day = excluded.first_day, agreement = excluded.agreement,
         agreement_hash = excluded.agreement_hash, agreed_at = excluded.agreed_at,
-        payer = excluded.payer"""
+        payer = excluded.payer, browser = excluded.browser"""
     agreed = outcome.plan
     assert agreed is not None
     values = (
         agreed.consumer_id, agreed.time_zone, agreed.first_day, agreed.agreement, agreed.agreement_hash,
-        agreed.agreed_at, _payer(agreed),
+        agreed.agreed_at, _payer(agreed), agreed.browser,
     )  # fmt: skip
     return Part("plan", sql, values)
 

@@ -19,7 +19,10 @@ _SIGNER = f"""SELECT {COLUMNS}, m.signing_secret FROM merchants m WHERE m.mercha
 LEFT = """CASE WHEN o.status = 'Abandoned' THEN (SELECT bool_or(e.created_at < o.expires_at) FROM events e
     WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id AND e.type = 'order.abandoned') ELSE false END AS was_left"""
 STARTED = "s.origin AS started_from, s.display AS shown_in, s.flow, s.integration"
-_EARLIER = f"""SELECT {MONEY}, o.token, p.payer, {STARTED}
+# Whatever the merchant's range has become: it was refused then, and is no order that a customer was declined.
+_REJECTED = """CASE WHEN o.status = 'Declined' THEN EXISTS (SELECT FROM events e WHERE e.merchant_id = o.merchant_id
+    AND e.order_id = o.order_id AND e.type = 'order.rejected') ELSE false END AS rejected"""
+_EARLIER = f"""SELECT {MONEY}, o.token, p.payer, {STARTED}, {_REJECTED}
     FROM sdk_checkouts s JOIN orders o USING (merchant_id, order_id) LEFT JOIN plans p USING (merchant_id, order_id)
     WHERE s.merchant_id = $1 AND s.body_hash = $2"""
 
@@ -31,12 +34,16 @@ _PAYER = "SELECT payer FROM plans WHERE merchant_id = $1 AND order_id = $2 AND c
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What a signed text made; `payer` is the stored JSON of who agreed to pay, if anybody has."""
+    """What a signed text made; `payer` is the stored JSON of who agreed to pay, if anybody has.
+
+    `rejected`: its amount was out of the merchant's range.
+    """
 
     order: Order
     token: UUID
     payer: str | None
     start: Start
+    rejected: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,7 @@ async def read_earlier(session: Session, merchant_id: UUID, body_hash: bytes) ->
         return None
     start = start_of(row)
     assert start is not None
-    return Earlier(order_of(row), row["token"], row["payer"], start)
+    return Earlier(order_of(row), row["token"], row["payer"], start, row["rejected"])
 
 
 async def read_shop_checkout(session: Session, merchant_id: UUID, order_id: UUID) -> ShopCheckout | None:

@@ -13,9 +13,10 @@ LEASE = timedelta(seconds=60)
 
 _INTEGRATION = "SELECT integration FROM sdk_checkouts WHERE merchant_id = $1 AND order_id = $2"
 _CLAIM = """INSERT INTO virtual_cards (merchant_id, order_id, key, session_hash, created_at)
-    VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING"""
-_READ = """SELECT key, session_hash, issued_at, revealed_at FROM virtual_cards
-    WHERE merchant_id = $1 AND order_id = $2"""
+    SELECT merchant_id, order_id, $3, $4, $5 FROM plans
+    WHERE merchant_id = $1 AND order_id = $2 AND browser = $4 ON CONFLICT DO NOTHING"""
+_READ = """SELECT key, issued_at, revealed_at FROM virtual_cards
+    WHERE merchant_id = $1 AND order_id = $2 AND session_hash = $3"""
 _ISSUED = """UPDATE virtual_cards SET issued_at = coalesce(issued_at, $3)
     WHERE merchant_id = $1 AND order_id = $2"""
 # The minutes run from the first time, whatever comes later.
@@ -42,10 +43,9 @@ _HIDDEN = "UPDATE virtual_cards SET hide_at = NULL WHERE merchant_id = $1 AND or
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An order's card: the issuer's key, the browser that may see it, and when it first did."""
+    """An order's card: the issuer's key, and when it was made and first shown."""
 
     key: UUID
-    session_hash: bytes
     issued_at: datetime | None
     revealed_at: datetime | None
 
@@ -69,12 +69,11 @@ async def is_virtual(session: Session, merchant_id: UUID, order_id: UUID) -> boo
 
 async def claim(
     session: Session, merchant_id: UUID, order_id: UUID, key: UUID, session_hash: bytes, now: datetime
-) -> Kept:
-    """The first browser that comes for the card has it; answers how it stands, whoever that was."""
+) -> Kept | None:
+    """How the card of this browser stands, from now on if it had none; None for any but the one that paid."""
     await session.fetchrow(_CLAIM, merchant_id, order_id, key, session_hash, now)
-    row = await session.fetchrow(_READ, merchant_id, order_id)
-    assert row is not None
-    return Kept(**row)
+    row = await session.fetchrow(_READ, merchant_id, order_id, session_hash)
+    return None if row is None else Kept(**row)
 
 
 async def issued(session: Session, merchant_id: UUID, order_id: UUID, now: datetime) -> None:

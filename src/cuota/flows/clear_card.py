@@ -58,6 +58,9 @@ async def authorize_card(
     issued = await network.find(card)
     if issued is None:
         return None
+    if not issued.fits or merchant_id not in {None, issued.merchant_id}:
+        # The answer to a reference holds the authorization's id, a secret: not for whoever knows only the number.
+        reference = None
     earlier = await network.earlier(issued.key, reference) if reference is not None else None
     if earlier is None:
         found = await orders.read_with_plan(context.pool, issued.merchant_id, issued.order_id)

@@ -33,7 +33,7 @@ async def reveal_card(context: Context, checkout: Checkout) -> dict[str, object]
     """What `onComplete` of a virtual-card checkout is given, the card in plain. Never store, log or cache it.
 
     None: there is nothing to show to this browser (again). It is no virtual-card order, or not approved; the order was
-    voided or captured otherwise; another browser has had the card; or ten minutes have passed since it was first shown.
+    voided or captured otherwise; another browser paid; or ten minutes have passed since it was first shown.
     The merchant must then be contacted, who voids the order. Raises Refused(unavailable) while the issuer does not
     answer: the page may be loaded again.
     """
@@ -50,17 +50,18 @@ async def reveal_card(context: Context, checkout: Checkout) -> dict[str, object]
     kept = await virtual_cards.claim(context.pool, *ids, context.new_id(), session.session_hash, now)
     # Read after the claim: whatever is voided from here on finds the card and is told to the issuer.
     found = await orders.read_with_plan(context.pool, *ids)
-    if kept.session_hash != session.session_hash or found is None or not found.order.capturable:
+    if kept is None or found is None or not found.order.capturable:
         return None
     try:
         if kept.issued_at is None:
             await _issue(context, rail, found.order, kept)
-        if not await virtual_cards.revealed(context.pool, *ids, now, SHOWN_FOR):
-            return None
+        # The minutes run from an answer that is shown, not from an issuer that was down.
         card = await rail.reveal(kept.key)
+        if card is None or not await virtual_cards.revealed(context.pool, *ids, now, SHOWN_FOR):
+            return None
     except RailUnavailable:
         raise unavailable("The card's issuer does not answer. Load the page again shortly.", 2) from None
-    return None if card is None else _result(checkout, card)
+    return _result(checkout, card)
 
 
 async def _issue(context: Context, rail: IssuingRail, order: Order, kept: virtual_cards.Kept) -> None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from cuota.core.merchant import Merchant, require_in_range
-from cuota.core.order import Order, Status, edge
-from cuota.core.refusal import Refused
+from cuota.core.order import Order, edge
+from cuota.core.refusal import Code, Refused
 from cuota.core.start import Start
 from cuota.db import sdk_checkouts
 from cuota.flows.context import Context, new_token
@@ -56,8 +56,11 @@ async def find_started(context: Context, merchant: Merchant, body_hash: bytes | 
         earlier = await sdk_checkouts.read_earlier(context.pool, merchant.merchant_id, body_hash)
     if earlier is None:
         return None
-    if earlier.order.status is Status.DECLINED:
+    if earlier.rejected:
         require_in_range(merchant, earlier.order.amount)
+        # The range has changed since; what was refused stays so.
+        message = "This text was refused: its amount was outside your range then. Sign the order anew."
+        raise Refused(Code.AMOUNT_OUT_OF_RANGE, message)
     return Begun(earlier.order, earlier.token, earlier.start, earlier.payer)
 
 

@@ -67,6 +67,7 @@ async def submit_checkout(
         text.hash,
         now,
         session.shipping if checkout.express else None,
+        session.session_hash,
     )
     # Saved with the order's version: of twenty presses at once one begins, the others see it charging.
     await _settle(context, order, lambda found: ends.begin(found.order, plan, charge, decision, now))

@@ -27,6 +27,9 @@ END $$;
 CREATE TRIGGER card_limit_falls AFTER UPDATE ON orders FOR EACH ROW
     WHEN (NEW.voided <> OLD.voided) EXECUTE FUNCTION card_limit_falls();
 
+-- The browser that pressed the button, by the keyed hash of its session: it alone may see the card.
+ALTER TABLE plans ADD COLUMN browser bytea;
+
 -- The sandbox's issuer and its card network. They stand for companies outside: books of their own, which commit
 -- apart from ours. Nothing readable: the number is sealed until it has been shown, then only keyed hashes are left.
 CREATE SCHEMA issuing_simulator;

@@ -5,12 +5,14 @@ Nothing wrong in it costs a sale: what cannot be kept is left out and named in t
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from cuota.db.documents import encode
 
 MOST_FIELDS = 50
 LONGEST_FIELD = 500
+LARGEST_EXPONENT = LONGEST_FIELD
 
 
 def read_additional(
@@ -40,5 +42,8 @@ def read_additional(
 
 def _can_be_kept(name: str, entry: Any) -> bool:
     if not name.isprintable() or len(name) > LONGEST_FIELD or isinstance(entry, dict | list):
+        return False
+    if isinstance(entry, Decimal) and abs(entry.adjusted()) > LARGEST_EXPONENT:
+        # Nine characters such as 1e9999999 are no fact, but a gigabyte to whoever reckons with them.
         return False
     return len(entry if isinstance(entry, str) else encode(entry)) <= LONGEST_FIELD

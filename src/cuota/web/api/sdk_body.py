@@ -58,12 +58,7 @@ def read_sdk_body(body: dict[str, Any], merchant: Merchant, *, https_only: bool,
         order = lenient.normalised_sdk(order)
     sums = read_amounts(reader, order, "order.")
     _currency(reader, order, merchant)
-    integration = _choice(reader, body, "integrationType", Integration.API, _PAGE_KINDS)
-    start = Start(
-        Integration.GATEWAY if gateway else integration,
-        Display.REDIRECT if gateway else _choice(reader, body, "display", Display.POPUP, tuple(Display)),
-        _choice(reader, body, "checkoutFlow", Flow.STANDARD, tuple(Flow)),
-    )
+    start = _start(reader, body, gateway=gateway)
     capture = reader.read(body, "capture", _flag)
     capture = True if capture is None else capture
     # A virtual card is captured through its network; the order must wait for that.
@@ -98,6 +93,18 @@ def read_sdk_body(body: dict[str, Any], merchant: Merchant, *, https_only: bool,
 
 
 _PAGE_KINDS = (Integration.API, Integration.VIRTUAL_CARD)
+
+
+def _start(reader: Reader, body: dict[str, Any], *, gateway: bool) -> Start:
+    integration = _choice(reader, body, "integrationType", Integration.API, _PAGE_KINDS)
+    flow = _choice(reader, body, "checkoutFlow", Flow.STANDARD, tuple(Flow))
+    if gateway:
+        return Start(Integration.GATEWAY, Display.REDIRECT, flow)
+    display = _choice(reader, body, "display", Display.POPUP, tuple(Display))
+    if integration is Integration.VIRTUAL_CARD and display is Display.REDIRECT:
+        wrong = WrongField("invalid", "must be popup or iframe: the card is handed to the page that waits")
+        reader.fail("display", wrong)
+    return Start(integration, display, flow)
 
 
 def _choice(reader: Reader, body: dict[str, Any], name: str, usual: Any, allowed: tuple[Any, ...]) -> Any:
