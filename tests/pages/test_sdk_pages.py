@@ -15,7 +15,7 @@ from visitor import ANSWERS, CARD_DECLINED, STEPS, Visitor
 
 from cuota.flows.deliver_webhooks import publish_events
 from makers import Merchant
-from signed import SHOP, started
+from signed import SHOP, sdk_body, send, started
 
 FRAME = {"sec-fetch-dest": "iframe"}
 
@@ -229,3 +229,15 @@ async def test_a_page_that_had_to_leave_comes_back_to_its_own_site(
     order = await open_in(merchant, visitor, "redirect")
     await visitor.send("leave")
     assert visitor.page.left == f"{SHOP}/?token={order['token']}&orderId={order['orderId']}"
+
+
+async def test_the_page_that_asked_last_is_the_one_that_hears(merchant: Merchant, visitor: Visitor) -> None:
+    body = json.dumps(sdk_body(merchant)).encode()
+    first = (await send(merchant, body)).json()
+    www = "http://www.shop.example"
+    assert (await send(merchant, body, origin=www)).json()["orderId"] == first["orderId"]
+    await visitor.open(shown(first, "popup"))
+    assert told(visitor.page.answer)["origin"] == www
+    await send(merchant, body, origin=None)
+    await visitor.open(shown(first, "popup"))
+    assert told(visitor.page.answer)["origin"] == www

@@ -29,6 +29,7 @@ _EARLIER = f"""SELECT {MONEY}, o.token, p.payer, {STARTED}, {_REJECTED}
 _SHOP = f"""SELECT {MONEY}, o.token, {LEFT} FROM orders o JOIN sdk_checkouts s USING (merchant_id, order_id)
     WHERE o.merchant_id = $1 AND o.order_id = $2 AND s.integration = 'smi'"""
 _START = f"SELECT {STARTED} FROM sdk_checkouts s WHERE s.merchant_id = $1 AND s.order_id = $2"
+_MOVE = "UPDATE sdk_checkouts SET origin = $3 WHERE merchant_id = $1 AND order_id = $2"
 _PAYER = "SELECT payer FROM plans WHERE merchant_id = $1 AND order_id = $2 AND consumer_id = $3"
 
 
@@ -67,6 +68,11 @@ async def read_signer(session: Session, merchant_id: UUID) -> tuple[Merchant, by
     """A merchant and its signing secret, encrypted; None for an unknown or revoked one."""
     row = await session.fetchrow(_SIGNER, merchant_id)
     return None if row is None else (merchant_of(row), row["signing_secret"])
+
+
+async def move(session: Session, merchant_id: UUID, order_id: UUID, origin: str) -> None:
+    """The merchant's page that is told from now on is on another origin."""
+    await session.fetchrow(_MOVE, merchant_id, order_id, origin)
 
 
 async def read_start(session: Session, merchant_id: UUID, order_id: UUID) -> Start | None:

@@ -33,7 +33,7 @@ async def start_checkout(
     Raises Refused(amount_out_of_range); the merchant's webhook then hears `order.rejected`, once.
     """
     if (earlier := await find_started(context, merchant, start.body_hash)) is not None:
-        return earlier
+        return await _told_here(context, earlier, start.origin)
     order = new_order(context, merchant, request, auto_capture=auto_capture)
     refused = _out_of_range(merchant, request.amount)
     if refused is not None:
@@ -43,10 +43,19 @@ async def start_checkout(
         # Somebody else's identical call was first by a moment.
         earlier = await find_started(context, merchant, start.body_hash)
         assert earlier is not None
-        return earlier
+        return await _told_here(context, earlier, start.origin)
     if refused is not None:
         raise refused
     return Begun(order, token, start, warnings=tuple(request.warnings))
+
+
+async def _told_here(context: Context, begun: Begun, origin: str | None) -> Begun:
+    """The page that asked last is the one that hears: a shop may have it on www and without."""
+    if origin is None or origin == begun.start.origin:
+        return begun
+    order = begun.order
+    await sdk_checkouts.move(context.pool, order.merchant_id, order.order_id, origin)
+    return replace(begun, start=replace(begun.start, origin=origin))
 
 
 async def find_started(context: Context, merchant: Merchant, body_hash: bytes | None) -> Begun | None:

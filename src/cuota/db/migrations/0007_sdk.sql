@@ -1,6 +1,7 @@
 -- Checkouts that a signed request started: by the browser's script, by the gateway's entry, or by a shop system (SMI).
 
--- Beside its order, in the same statement: what the order itself does not say. Never changed.
+-- Beside its order, in the same statement: what the order itself does not say. Only the origin may change, when the
+-- same signed text comes from another of the merchant's pages.
 CREATE TABLE sdk_checkouts (
     merchant_id uuid NOT NULL,
     order_id    uuid NOT NULL,
@@ -20,4 +21,4 @@ ALTER TABLE checkout_sessions ADD COLUMN display text CHECK (display IN ('popup'
 -- Express flow: where the consumer wants it sent.
 ALTER TABLE checkout_sessions ADD COLUMN shipping json;
 
-GRANT SELECT, INSERT ON sdk_checkouts TO cuota_app;
+GRANT SELECT, INSERT, UPDATE (origin) ON sdk_checkouts TO cuota_app;

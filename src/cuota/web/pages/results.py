@@ -59,7 +59,8 @@ async def _heard(request: Request, checkout: Checkout) -> dict[str, object] | No
         ids = (order.merchant_id, order.order_id)
         payer = await sdk_checkouts.read_payer(context.pool, *ids, session.consumer_id)
     card = None
-    if start.integration is Integration.VIRTUAL_CARD:
+    # Whoever only looks (HEAD) does not begin the card's minutes.
+    if start.integration is Integration.VIRTUAL_CARD and request.method != "HEAD":
         card = await reveal_card(context, checkout)
     return told(checkout, "complete", result={**(result_of(order, payer, start) or {}), **(card or {})})
 
