@@ -10,6 +10,7 @@ import socket
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import asyncpg
@@ -18,11 +19,12 @@ import uvicorn
 
 from cuota import config, runtime
 from cuota.db.embedded import Embedded, open_embedded
-from cuota.flows.context import Context
 from cuota.web.app import make_app
 from cuota.web.metrics import count
 from cuota.web.protocol import BoundedProtocol
 from makers import Clock, Merchant, Running, make_merchant
+
+WIDE = Path(__file__).parent / "wide.toml"
 
 for name in [name for name in os.environ if name.startswith("CUOTA_")]:
     del os.environ[name]
@@ -46,11 +48,15 @@ def embedded(folder: Path) -> Iterator[Embedded]:
 
 @pytest.fixture(scope="session")
 def settings(folder: Path) -> config.Settings:
-    """The sandbox's settings, on this run's data folder; the service listens on the port named in public_url."""
+    """The sandbox's settings, on this run's data folder; the service listens on the port named in public_url.
+
+    Risk is wide open: tests of it take `replace(settings, policy=None)`, the release's own policy.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    return config.load({"CUOTA_DATA_DIR": str(folder / "data")}, listen=f"http://127.0.0.1:{port}")
+    given = {"CUOTA_DATA_DIR": str(folder / "data"), "CUOTA_POLICY": str(WIDE)}
+    return config.load(given, listen=f"http://127.0.0.1:{port}")
 
 
 @pytest.fixture(scope="session")
@@ -86,7 +92,7 @@ async def running(settings: config.Settings, where: dict[str, object]) -> AsyncI
     """The whole application on loopback, in this process, on the port of its public_url, with a movable clock."""
     clock = Clock()
     async with runtime.opened(settings, where, pool_size=16) as context:
-        moved = Context(settings, context.pool, context.rails, context.vault, now=clock.now, happened=count)
+        moved = replace(context, now=clock.now, happened=count)
         app = make_app(moved)
         port = int(settings.public_url.rpartition(":")[2])
         server = uvicorn.Server(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import asyncpg
@@ -51,7 +51,7 @@ async def opened_own(settings: config.Settings, where: dict[str, Any]) -> AsyncI
     """A service on this database, with a merchant that captures by calls and one whose orders are captured at once."""
     clock = Clock()
     async with runtime.opened(settings, where, pool_size=16) as context:
-        moved = Context(settings, context.pool, context.rails, context.vault, now=clock.now)
+        moved = replace(context, now=clock.now)
         service = InProcess(settings, moved, clock, make_app(moved))
         async with (
             make_merchant(service, defer_funds_capture=True) as merchant,

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cuota.commands import events, merchants, operate, sandbox, time
+from cuota.commands import approvals, events, merchants, operate, risk, sandbox, time
 from cuota.commands.common import EXIT_CODES, Add, adder
 from cuota.config import SETTINGS, BadSettings
 from cuota.core.instant import BadInstant
@@ -16,16 +16,21 @@ from cuota.db.embedded import EmbeddedFailed
 from cuota.db.pool import LOST, UnsafeDatabase
 from cuota.db.vault import WrongKey
 from cuota.demo import demo
+from cuota.flows.explain_order import NothingToExplain
+from cuota.flows.keep_policy import WrongPolicy
 from cuota.flows.manage_merchants import BadMerchant
 from cuota.flows.move_time import CannotMoveTime
+from cuota.flows.try_approvals import NotProved
 from cuota.rails.load import NoSuchRail
+from cuota.risk_fit import MissingExtraError
 from cuota.serve import CannotServe, serve
 from cuota.walk import CannotWalk
 from cuota.worker import work_alone
 
 KNOWN = (
-    BadInstant, BadSettings, BadMerchant, CannotMoveTime, CannotServe, CannotWalk, EmbeddedFailed, NoSuchRail, Refused,
-    UnsafeDatabase, WrongKey,
+    BadInstant, BadSettings, BadMerchant, CannotMoveTime, CannotServe, CannotWalk, EmbeddedFailed, NoSuchRail,
+    MissingExtraError, NothingToExplain, NotProved, Refused,
+    UnsafeDatabase, WrongKey, WrongPolicy,
 )  # fmt: skip
 
 
@@ -70,12 +75,18 @@ def _parser() -> argparse.ArgumentParser:
     shown = add("demo", _demo, "serve, a demo merchant, and its shop on a second origin", json=False)
     _listen(shown)
     shown.add_argument("--shop-port", type=_port, default=8001, help="port of the shop (default 8001)")
-    merchants.register(group("merchant", "create and manage merchants"))
+    merchant = group("merchant", "create and manage merchants")
+    merchants.register(merchant)
+    approvals.register_merchant(merchant)
+    approvals.register(group("approvals", "what merchants say of their customers, and whether it helps"))
     sandbox.register(group("sandbox", "tools for the sandbox"))
     events.register_listen(add)
     events.register_webhook(group("webhook", "webhooks that were sent"))
     operate.register_keys(group("keys", "the token issuer's signing keys"))
     operate.register(add)
+    risk.register_explain(group("explain", "in words what happened and why, with the numbers"))
+    risk.register_policy(group("policy", "risk policies"))
+    risk.register(add)
     time.register(add)
     return whole
 

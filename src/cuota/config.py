@@ -15,8 +15,10 @@ from cuota.config_reading import (
     accent,
     address,
     database,
+    document,
     hook,
     hook_secret,
+    line,
     mail_server,
     mailbox,
     one_of,
@@ -54,6 +56,8 @@ class Settings:
     brand_name: str
     brand_accent: str
     brand_logo: str | None
+    creditor: str
+    policy: Path | None
     log_level: str
 
     @property
@@ -108,6 +112,8 @@ SETTINGS = (
     Setting("CUOTA_BRAND_NAME", "the name that consumers see", "Pay in four", words),
     Setting("CUOTA_BRAND_ACCENT", "the accent colour of the pages", "#0B6E63", accent),
     Setting("CUOTA_BRAND_LOGO", "path of an SVG or PNG file shown beside the name", "none", picture),
+    Setting("CUOTA_CREDITOR", "the lender's name and where to write to, on one line: letters to consumers give it", "CUOTA_BRAND_NAME and CUOTA_PUBLIC_URL", line),
+    Setting("CUOTA_POLICY", "path of the risk policy in force (TOML)", "the release's own, `policies/standard.toml`", document),
     Setting("CUOTA_LOG_LEVEL", "debug, info, warning or error", "info", _LEVELS),
 )  # fmt: skip
 
@@ -129,8 +135,9 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         raise BadSettings("\n".join(problems))
     key = given.get("CUOTA_SECRET_KEY") or _kept_secret(data_dir)
     assert isinstance(key, bytes)
-    logo = given.get("CUOTA_BRAND_LOGO")
+    logo, policy = given.get("CUOTA_BRAND_LOGO"), given.get("CUOTA_POLICY")
     named = given.get("CUOTA_DATABASE_URL")
+    brand_name = str(given.get("CUOTA_BRAND_NAME", "Pay in four"))
     return Settings(
         environment=environment,
         public_url=public_url,
@@ -146,9 +153,11 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         issuing_rail=str(given.get("CUOTA_ISSUING_RAIL", _ISSUERS[environment])),
         senders=senders,
         pool_size=int(str(given.get("CUOTA_POOL_SIZE", 16))),
-        brand_name=str(given.get("CUOTA_BRAND_NAME", "Pay in four")),
+        brand_name=brand_name,
         brand_accent=str(given.get("CUOTA_BRAND_ACCENT", "#0B6E63")),
         brand_logo=str(logo) if logo else None,
+        creditor=str(given.get("CUOTA_CREDITOR", f"{brand_name}, {public_url}")),
+        policy=Path(str(policy)) if policy else None,
         log_level=str(given.get("CUOTA_LOG_LEVEL", "info")),
     )
 

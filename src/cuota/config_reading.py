@@ -82,6 +82,14 @@ def secret(text: str) -> bytes:
     return key
 
 
+def document(text: str) -> Path:
+    """A file that is there."""
+    path = Path(text)
+    if not path.is_file():
+        raise ValueError("must be the path of a file that is there")
+    return path
+
+
 def picture(text: str) -> Path:
     """A picture that is there."""
     path = Path(text)
@@ -112,6 +120,13 @@ def words(text: str) -> str:
     """A short text on one line."""
     if not 1 <= len(text) <= 60 or not text.isprintable():
         raise ValueError("must be 1 to 60 printable characters")
+    return text
+
+
+def line(text: str) -> str:
+    """A text on one line, long enough for a name and an address."""
+    if not 1 <= len(text) <= 200 or not text.isprintable():
+        raise ValueError("must be 1 to 200 printable characters")
     return text
 
 

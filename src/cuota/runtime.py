@@ -16,6 +16,7 @@ from cuota.db.migrate import migrate
 from cuota.db.pool import GONE, UnsafeDatabase, open_pool
 from cuota.db.vault import Vault
 from cuota.flows.context import Context, utc_now
+from cuota.flows.keep_policy import keep_policy
 from cuota.flows.keys import ensure_key
 from cuota.rails.load import load
 
@@ -92,7 +93,8 @@ async def opened(
             safe=vault,
             now=now,
         )
-        context = Context(settings, pool, rails, vault, now=now)
+        policy = await keep_policy(pool, settings.policy)
+        context = Context(settings, pool, rails, vault, policy, now=now)
         await ensure_key(context)
         yield context
     finally:

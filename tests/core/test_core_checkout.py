@@ -12,17 +12,18 @@ import pytest
 from core.values import MOVEMENT, NOW, ORDER, TODAY, created, held, plan
 from cuota.core import checkout
 from cuota.core.checkout import Charging, Lapsed
-from cuota.core.decision import Facts, decide
+from cuota.core.decision import Decision
 from cuota.core.installment import schedule
 from cuota.core.ledger import Account
 from cuota.core.movement import Kind
 from cuota.core.order import Final, Order, PaymentState, Status
-from cuota.core.outcome import Charge, JobState, Notice, NoticeKind, Outcome, Plan, Settled
+from cuota.core.outcome import Charge, Decided, JobState, Notice, NoticeKind, Outcome, Plan, Settled
 from makers import PROFILE
 
 CHARGE = UUID(int=101)
-YES = decide(Facts(10_000, "USD", "Ruiz", sandbox=True))
-NO = decide(Facts(10_000, "USD", "Declinetest", sandbox=True))
+YES = Decided(UUID(int=31), UUID(int=32), Decision(True, ("within_limit",), "v", {}, 600, 200_000))
+NO = Decided(UUID(int=33), UUID(int=32), Decision(False, ("over_limit",), "v", {}, 600, 5_000))
+LETTER = Notice(UUID(int=34), NoticeKind.DECLINED, 1, 10_000, NOW.date(), NOW)
 TOLD = Notice(UUID(int=60), NoticeKind.PLAN_STARTED, 1, 2500, TODAY, NOW)
 AGREED = Plan(
     UUID(int=50), PROFILE, "2125550123", "America/New_York", TODAY, "the agreement", "its hash", NOW
@@ -128,9 +129,9 @@ def test_after_two_failed_cards_a_third_may_pay() -> None:
 
 
 def test_a_risk_decline_is_final_and_keeps_its_decision() -> None:
-    outcome = checkout.decline(created(), NO, NOW)
+    outcome = checkout.decline(created(), NO, LETTER, NOW)
     assert outcome.order.status is Status.DECLINED
-    assert outcome.decision == NO
+    assert (outcome.decision, outcome.notices) == (NO, (LETTER,))
     (event,) = outcome.events
     assert (event.type, event.success) == ("order.declined", False)
     assert event.message
@@ -148,7 +149,7 @@ def test_leaving_and_running_out_of_time_abandon_the_order(*, left: bool, word: 
 BEGINNINGS: list[Callable[[Order], object]] = [
     lambda order: checkout.require_open(order, NOW),
     lambda order: checkout.begin(order, AGREED, _charge(), YES, NOW),
-    lambda order: checkout.decline(order, NO, NOW),
+    lambda order: checkout.decline(order, NO, LETTER, NOW),
     lambda order: checkout.abandon(order, NOW, left=True),
     lambda order: checkout.abandon(order, NOW, left=False),
 ]

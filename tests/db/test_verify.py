@@ -106,7 +106,8 @@ async def test_an_altered_cent_of_a_failed_charge_is_found(own: Own) -> None:
 
 
 @pytest.mark.parametrize(
-    "table", ["transfers", "events", "movements", "installments", "charges", "card_refunds", "plans"]
+    "table",
+    ["transfers", "events", "movements", "installments", "charges", "card_refunds", "plans", "decisions"],
 )
 async def test_a_removed_row_is_found(own: Own, table: str) -> None:
     order = await a_busy_order(own)
@@ -181,6 +182,8 @@ async def test_nothing_is_found_where_nothing_was_altered(own: Own) -> None:
     [
         ("UPDATE plans SET agreement = replace(agreement, 'You pay', 'You owe')", "plans.agreement"),
         ("DELETE FROM order_details", "order_details"),
+        ("UPDATE decisions SET approved = false", "decisions"),
+        ("UPDATE decisions SET inputs = jsonb_set(inputs::jsonb, '{amount}', '1')::json", "decisions 1"),
     ],
 )
 async def test_altered_words_and_missing_details_are_found(own: Own, change: str, named: str) -> None:

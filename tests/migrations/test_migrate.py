@@ -145,7 +145,17 @@ def test_migrations_are_numbered_without_gaps() -> None:
 
 
 @pytest.mark.parametrize(
-    "table", ["transfers", "movements", "events", "decisions", "order_details", "installation"]
+    "table",
+    [
+        "transfers",
+        "movements",
+        "events",
+        "decisions",
+        "order_details",
+        "installation",
+        "policies",
+        "models",
+    ],
 )
 @pytest.mark.parametrize("right", ["UPDATE", "DELETE", "TRUNCATE"])
 async def test_the_service_is_granted_no_change_of_history(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import asyncpg
+import pytest
 from test_migrate import ask, empty, migrated
 
 from cuota.db.migrate import files
@@ -67,3 +71,51 @@ async def test_what_happened_before_is_in_the_feed_and_no_webhook_is_sent_about_
     assert await ask(empty, "SELECT array_agg(position ORDER BY sequence) FROM feed") == [1, 2]
     assert await ask(empty, "SELECT last_position FROM feeds") == 2
     assert await ask(empty, "SELECT (SELECT count(*) FROM outbox) + (SELECT count(*) FROM deliveries)") == 0
+
+
+DECIDED = """
+INSERT INTO decisions (merchant_id, order_id, decided_at, approved, reasons, policy_version, inputs) VALUES
+    ({m}, {o}, {t}, true, '{{within_merchant_limits}}', '2026-11-sandbox-names', '{{"amount": 10000}}'),
+    ({m}, {o}, {t} + interval '90 seconds', true, '{{within_merchant_limits}}', '2026-11-sandbox-names', '{{}}')
+""".format(
+    m="'00000000-0000-4000-8000-000000000001'", o="'00000000-0000-7000-8000-000000000002'",
+    t="timestamptz '2026-11-01 18:00Z'",
+)  # fmt: skip
+
+
+async def test_decisions_of_before_get_ids_that_follow_from_their_keys_and_stay_as_they_were(
+    empty: dict[str, Any],
+) -> None:
+    await filled_before(empty, "0008_issuing_simulator")
+    await ask(empty, DECIDED)
+    await migrated(empty)
+    key = "00000000-0000-4000-8000-00000000000100000000-0000-7000-8000-000000000002"
+    at = int(datetime(2026, 11, 1, 18, tzinfo=UTC).timestamp())
+    expected = [UUID(hashlib.md5(f"{key}{each}.000000".encode()).hexdigest()) for each in (at, at + 90)]
+    assert await ask(empty, "SELECT array_agg(decision_id ORDER BY decided_at) FROM decisions") == expected
+    kept = "SELECT count(*) FROM decisions WHERE approved AND score IS NULL AND credit_limit IS NULL"
+    assert await ask(empty, kept) == 2
+    whose = "SELECT bool_and(d.consumer_id = p.consumer_id) FROM decisions d JOIN plans p USING (merchant_id, order_id)"
+    assert await ask(empty, whose) is True
+
+
+async def test_decisions_are_as_unchangeable_after_the_migration_as_before(empty: dict[str, Any]) -> None:
+    await filled_before(empty, "0008_issuing_simulator")
+    await ask(empty, DECIDED)
+    await migrated(empty)
+    for statement in ("UPDATE decisions SET score = 1", "DELETE FROM decisions", "TRUNCATE decisions"):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await ask(empty, statement)
+
+
+async def test_the_previous_release_goes_on_deciding_and_telling_while_this_one_starts(
+    empty: dict[str, Any],
+) -> None:
+    await filled_before(empty, "0008_issuing_simulator")
+    await migrated(empty)
+    await ask(empty, DECIDED)
+    assert await ask(empty, "SELECT count(DISTINCT decision_id) FROM decisions") == 2
+    assert await ask(empty, "SELECT count(*) FROM merchants WHERE approvals <> 'off'") == 0
+    session = "INSERT INTO checkout_sessions (merchant_id, order_id, session_hash, created_at, display) VALUES (gen_random_uuid(), gen_random_uuid(), 'x', now(), 'popup')"
+    await ask(empty, session)
+    assert await ask(empty, "SELECT count(*) FROM checkout_sessions WHERE device_hash IS NULL") == 1

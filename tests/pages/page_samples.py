@@ -1,5 +1,7 @@
 """What the hosted checkout's templates are given, in every state: template and context by name."""
 
+from cuota.core.adverse import sentences
+
 Context = dict[str, object]
 DAYS = [
     ("Today", "2026-11-11"),
@@ -229,6 +231,17 @@ SAMPLES: dict[str, tuple[str, Context]] = {
             "The card was declined by its bank three times. Nothing was charged.",
             "Northwind Outfitters may offer other ways to pay. Your bank can tell you why it declined the card.",
             label="Return to Northwind Outfitters",
+        ),
+    ),
+    "declined-by-risk": (
+        "result.html",
+        result(
+            "declined",
+            "This payment was not approved",
+            "We could not approve this purchase. Nothing was charged.",
+            "You can choose another way to pay in the shop.",
+            label="Return to Northwind Outfitters",
+            reasons=sentences(["overdue_payments", "over_limit"], "$2,000.00"),
         ),
     ),
     "abandoned": (

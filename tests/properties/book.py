@@ -10,12 +10,12 @@ from core.values import MERCHANT, NOW, ORDER, TODAY, charge_id, created, ids
 from cuota.core import checkout, collection
 from cuota.core.capture import capture
 from cuota.core.card_refund import settle_card_refund
-from cuota.core.decision import Facts, decide
+from cuota.core.decision import Decision
 from cuota.core.installment import Installment, schedule
 from cuota.core.ledger import Transfer
 from cuota.core.movement import Asked, Kind, Movement, refuse_duplicate
 from cuota.core.order import Order
-from cuota.core.outcome import CardRefund, Charge, JobState, Outcome, Plan, PlanCard, Settled
+from cuota.core.outcome import CardRefund, Charge, Decided, JobState, Outcome, Plan, PlanCard, Settled
 from cuota.core.refund import refund
 from cuota.core.void import lapse, void
 from makers import PROFILE
@@ -68,7 +68,8 @@ class Book:
         agreed = Plan(
             UUID(int=50), PROFILE, "2125550123", "America/New_York", TODAY, "text", "hash", self.now
         )
-        decision = decide(Facts(order.amount, order.currency, "Ruiz", sandbox=True))
+        said = Decision(True, ("within_limit",), "v", {}, 600, order.amount)
+        decision = Decided(self.new_id(), UUID(int=50), said)
         self.save(checkout.begin(order, agreed, asked, decision, self.now))
         if not pays:
             self.save(checkout.card_failed(self.order, Settled(charge, JobState.FAILED, "no"), self.now))

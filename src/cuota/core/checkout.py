@@ -9,12 +9,11 @@ from uuid import UUID
 
 from cuota.core import posting
 from cuota.core.collection import next_at
-from cuota.core.decision import Decision
 from cuota.core.event import Event
 from cuota.core.installment import DAYS_BETWEEN, Installment
 from cuota.core.movement import Kind, Movement
 from cuota.core.order import WARNINGS, Final, Order, Status, edge
-from cuota.core.outcome import Charge, JobState, Notice, Outcome, Plan, Settled
+from cuota.core.outcome import Charge, Decided, JobState, Notice, Outcome, Plan, Settled
 
 CARD_TRIES = 3
 
@@ -37,7 +36,7 @@ def require_open(order: Order, now: datetime) -> None:
         raise Lapsed
 
 
-def begin(order: Order, plan: Plan, charge: Charge, decision: Decision, now: datetime) -> Outcome:
+def begin(order: Order, plan: Plan, charge: Charge, decision: Decided, now: datetime) -> Outcome:
     """The consumer agreed and risk said yes: write down the charge before the card rail is called."""
     require_open(order, now)
     charging = replace(order, charging=charge.charge_id, charging_since=now)
@@ -107,14 +106,15 @@ def card_failed(order: Order, charge: Settled, now: datetime) -> Outcome:
     return Outcome(order=replace(again, status=move.after), events=(event,), charge_settled=charge, at=now)
 
 
-def decline(order: Order, decision: Decision, now: datetime) -> Outcome:
-    """Risk said no."""
+def decline(order: Order, decision: Decided, letter: Notice, now: datetime) -> Outcome:
+    """Risk said no; `letter` tells the consumer why."""
     require_open(order, now)
     move = edge(order.status, "decline")
     event = Event(
         move.event, order.amount, "AuthorizeOrder", success=False, message="The order was not approved."
     )
-    return Outcome(order=replace(order, status=move.after), events=(event,), decision=decision, at=now)
+    done = replace(order, status=move.after)
+    return Outcome(order=done, events=(event,), decision=decision, notices=(letter,), at=now)
 
 
 def abandon(order: Order, now: datetime, *, left: bool) -> Outcome:

@@ -116,6 +116,21 @@ def is_email(text: str) -> bool:
     return len(text) <= 250 and not dots and _EMAIL.fullmatch(text) is not None
 
 
+# The words by which the same street is written in two ways.
+_SHORT = {
+    "street": "st", "avenue": "ave", "av": "ave", "road": "rd", "drive": "dr", "lane": "ln", "boulevard": "blvd", "court": "ct",
+    "place": "pl", "square": "sq", "terrace": "ter", "highway": "hwy", "parkway": "pkwy", "apartment": "apt", "suite": "ste",
+    "north": "n", "south": "s", "east": "e", "west": "w",
+}  # fmt: skip
+
+
+def address_key(address: Address) -> str:
+    """The same text for the same address, however it is typed: case, punctuation and usual abbreviations go."""
+    text = unicodedata.normalize("NFKC", f"{address.line1} {address.line2}").casefold()
+    words = re.findall(r"\w+", text)
+    return " ".join([*(_SHORT.get(word, word) for word in words), address.postcode])
+
+
 def zone_of(state: str | None) -> str:
     """The time zone of a state's code; Eastern where it is not known."""
     return ZONES.get((state or "").upper(), DEFAULT_ZONE)

@@ -18,8 +18,14 @@ class Words:
     text: str
 
 
+def letter_words(paragraphs: list[str], merchant: str) -> Words:
+    """A letter about an order that was not approved (`core/adverse`), as a message."""
+    return Words(f"About your order at {merchant}", "\n\n".join(paragraphs))
+
+
 def words(notice: Notice, merchant: str, currency: str, page: str) -> Words:
     """Write a notice. `page` is the address of the consumer's own page. The text alone says everything."""
+    assert notice.kind is not NoticeKind.DECLINED, "that one is a letter"
     amount, when = money.shown(notice.amount, currency), day(notice.day)
     which = f"payment {notice.installment} of {COUNT} for your order at {merchant}"
     subject, text = {

@@ -72,6 +72,7 @@ class NoticeKind(StrEnum):
     PAYMENT_FAILED = "payment_failed"  # it did not; it is tried again on `day`
     CARD_NEEDED = "card_needed"  # it did not, and will not with this card
     CARD_CHANGED = "card_changed"  # somebody who proved the number gave the plan another card
+    DECLINED = "declined"  # risk said no: a letter with the reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,38 @@ class Plan:
     browser: bytes | None = None  # the session that pressed the button: it alone is shown a virtual card
 
 
+class SignalKind(StrEnum):
+    """What an order is tried with, that may be seen on others."""
+
+    PHONE = "phone"
+    CARD = "card"
+    ADDRESS = "address"
+    DEVICE = "device"
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One thing that an order is tried with, as a keyed hash."""
+
+    kind: SignalKind
+    value_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A risk decision as it is kept: whose it is, and what the order was tried with.
+
+    `exposure` is the version of the consumer's exposure that it was made on: an approval made on an older one is
+    stale, since another order of the same consumer was begun meanwhile.
+    """
+
+    decision_id: UUID
+    consumer_id: UUID
+    decision: Decision
+    signals: tuple[Signal, ...] = ()
+    exposure: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One decision. `order` is the new row; its `version` is still the one that was read."""
@@ -125,7 +158,7 @@ class Outcome:
     charge: Charge | None = None
     charge_settled: Settled | None = None
     card_refund_settled: Settled | None = None
-    decision: Decision | None = None
+    decision: Decided | None = None
     notices: tuple[Notice, ...] = ()
     plan_card: PlanCard | None = None
     at: datetime = field(kw_only=True)

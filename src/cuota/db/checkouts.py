@@ -17,13 +17,13 @@ from cuota.db.orders import MONEY, PLAN, Session, order_of, plan_of
 from cuota.db.sdk_checkouts import LEFT, STARTED, start_of
 
 _KEY = "merchant_id = $1 AND order_id = $2 AND session_hash = $3"
-_OPEN = """INSERT INTO checkout_sessions (merchant_id, order_id, session_hash, created_at, display)
-    VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING"""
+_OPEN = """INSERT INTO checkout_sessions (merchant_id, order_id, session_hash, created_at, display,
+    device_hash) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING"""
 _SHOWN = f"UPDATE checkout_sessions SET display = $4 WHERE {_KEY} AND display IS DISTINCT FROM $4"
 _READ = f"""
 SELECT {MONEY}, o.token, d.document, {PLAN}, {STARTED}, {LEFT},
     b.session_hash, b.phone, b.code_hash, b.code_ends_at, b.code_tries, b.codes_sent, b.verified_at, b.consumer_id,
-    b.profile AS details, b.created_at AS opened_at, b.display, b.shipping,
+    b.profile AS details, b.created_at AS opened_at, b.display, b.shipping, b.device_hash,
     ROW(m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins)
         AS merchant
 FROM checkout_sessions b JOIN orders o USING (merchant_id, order_id)
@@ -53,6 +53,7 @@ class CheckoutSession:
     """What one browser has done. `verified_at` is set once its one-time code was right.
 
     `display` is None for an order of `POST /order`: the browser came by a link, in a window of its own.
+    `device_hash` is None in a frame, where no browser keeps a cookie of ours.
     """
 
     session_hash: bytes
@@ -67,6 +68,7 @@ class CheckoutSession:
     created_at: datetime
     display: Display | None = None
     shipping: ShippingAddress | None = None
+    device_hash: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +106,11 @@ def profile_text(profile: Profile) -> str:
     return json.dumps(asdict(profile))
 
 
-async def open_session(session: Session, key: Key, now: datetime, display: Display | None) -> None:
-    """A new browser."""
-    await session.fetchrow(_OPEN, *key, now, display)
+async def open_session(
+    session: Session, key: Key, now: datetime, display: Display | None, device_hash: bytes | None
+) -> None:
+    """A new browser in this checkout."""
+    await session.fetchrow(_OPEN, *key, now, display, device_hash)
 
 
 async def shown_as(session: Session, key: Key, display: Display) -> None:
@@ -134,6 +138,7 @@ async def read(session: Session, key: Key) -> Opened | None:
             created_at=row["opened_at"],
             display=Display(row["display"]) if row["display"] else None,
             shipping=shipping_of(row["shipping"]),
+            device_hash=row["device_hash"],
         ),
         merchant=Merchant(
             merchant_id, name, minimum, maximum, deferred, BodyProfile(body_profile), currency, tuple(origins)

@@ -9,10 +9,11 @@ from cuota.db.orders import Session
 from cuota.db.pool import Connection
 
 SCHEMAS = ("public", "card_simulator", "message_simulator", "issuing_simulator")
-# What a sandbox that goes back keeps: its identity, its keys (tokens stay good), the real clock's limits, its forks.
+# What a sandbox that goes back keeps: its identity, its keys (tokens stay good), the real clock's limits, its forks,
+# and the words of every policy, since the one in force was stored when the service started.
 KEPT = (
     "public.migrations", "public.installation", "public.last_served", "public.signing_keys", "public.token_failures",
-    "public.sandbox_clock", "public.forks",
+    "public.sandbox_clock", "public.forks", "public.policies",
 )  # fmt: skip
 
 _TABLES = """

@@ -10,22 +10,27 @@ from uuid import UUID
 
 from cuota.core.outcome import Notice, NoticeKind
 from cuota.db.orders import Session
+from cuota.db.pool import Row
 
 # Longer than a rail may take: if a worker dies, another takes over after this.
 LEASE = timedelta(seconds=60)
 
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM messages WHERE try_at <= $1"
+# Whom a plan belongs to stands with it. A declined order has no plan: there it is the consumer who was decided about.
 # Claimed by moving try_at on; the UPDATE repeats the predicate, since SKIP LOCKED alone leases some rows twice.
 _CLAIM = """
 UPDATE messages m SET try_at = $3, tries = least(m.tries + 1, 1000) FROM (
     SELECT order_id, message_id FROM messages WHERE merchant_id = $1 AND try_at <= $2
     ORDER BY try_at, message_id LIMIT $4 FOR UPDATE SKIP LOCKED
-) due, plans p, merchants s, orders o WHERE m.merchant_id = $1 AND m.order_id = due.order_id
+) due, merchants s, orders o WHERE m.merchant_id = $1 AND m.order_id = due.order_id
     AND m.message_id = due.message_id AND m.try_at <= $2
-    AND p.merchant_id = $1 AND p.order_id = m.order_id AND s.merchant_id = $1
-    AND o.merchant_id = $1 AND o.order_id = m.order_id
+    AND s.merchant_id = $1 AND o.merchant_id = $1 AND o.order_id = m.order_id
 RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amount, m.day, m.created_at,
-    m.tries, p.payer, s.name, o.currency
+    m.tries, s.name, o.currency,
+    (SELECT p.payer FROM plans p WHERE p.merchant_id = $1 AND p.order_id = m.order_id) AS payer,
+    CASE WHEN m.kind = 'declined' THEN (SELECT ROW(d.reasons, d.credit_limit, c.phone, c.profile)
+        FROM decisions d JOIN consumers c USING (consumer_id) WHERE d.merchant_id = $1 AND d.order_id = m.order_id
+        AND NOT d.approved ORDER BY d.decided_at DESC LIMIT 1) END AS declined
 """
 _SETTLED = """UPDATE messages SET state = $4, reason = $5, settled_at = $6, try_at = NULL
     WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
@@ -34,8 +39,20 @@ _AGAIN = """UPDATE messages SET try_at = $4, reason = $5
 
 
 @dataclass(frozen=True, slots=True)
+class Declined:
+    """Why an order was declined, and to whom it is told. Cents."""
+
+    reasons: tuple[str, ...]
+    limit: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class DueMessage:
-    """A claimed message, whom it goes to, and what its words are made of. `tries` counts this one."""
+    """A claimed message, whom it goes to, and what its words are made of. `tries` counts this one.
+
+    `declined` is what the letter about a declined order tells.
+    """
 
     merchant_id: UUID
     order_id: UUID
@@ -45,6 +62,7 @@ class DueMessage:
     email: str | None
     merchant: str
     currency: str
+    declined: Declined | None = None
 
 
 async def claim(session: Session, now: datetime, limit: int) -> list[DueMessage]:
@@ -59,12 +77,19 @@ async def claim(session: Session, now: datetime, limit: int) -> list[DueMessage]
     return found
 
 
-def _due_of(row: tuple[object, ...]) -> DueMessage:
-    merchant_id, order_id, message_id, kind, installment, amount, day, at, tries, payer, name, currency = row
-    who = json.loads(payer) if payer else {}  # type: ignore[arg-type]
-    notice = Notice(message_id, NoticeKind(kind), installment, amount, day, at)  # type: ignore[arg-type]
+def _due_of(row: Row) -> DueMessage:
+    who, declined = json.loads(row["payer"]) if row["payer"] else {}, None
+    if row["declined"]:
+        reasons, limit, phone, profile = row["declined"]
+        who = {**json.loads(profile or "{}"), "phone": phone}
+        name = f"{who.get('given_names', '')} {who.get('surname', '')}".strip()
+        declined = Declined(tuple(reasons), limit or 0, name or "customer")
+    notice = Notice(
+        row["message_id"], NoticeKind(row["kind"]), row["installment"], row["amount"], row["day"], row["created_at"]
+    )  # fmt: skip
     return DueMessage(
-        merchant_id, order_id, notice, tries, who.get("phone"), who.get("email"), name, currency  # type: ignore[arg-type]
+        row["merchant_id"], row["order_id"], notice, row["tries"], who.get("phone"), who.get("email"), row["name"],
+        row["currency"], declined,
     )  # fmt: skip
 
 

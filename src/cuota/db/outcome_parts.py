@@ -43,13 +43,15 @@ def kept(merchant_id: UUID, key: str, lease: UUID, status: int, body: bytes) -> 
 _CHANGED = """UPDATE orders SET version = version + 1, status = :4, captured = :5, voided = :6, refunded = :7,
     fee_returned = :8, lapsed = :9, card_failures = :10, charging = :11, charging_since = :12, transfers = :13,
     events = :14, authorization_expires_at = :15, due_at = :16,
-    warned = :17, collect_at = :18 WHERE merchant_id = :1 AND order_id = :2 AND version = :3{lease} RETURNING merchant_id, order_id"""
-_LEASED = " AND EXISTS (SELECT FROM held)"
-_CHANGED_PLAIN, _CHANGED_LEASED = _CHANGED.format(lease=""), _CHANGED.format(lease=_LEASED)
+    warned = :17, collect_at = :18 WHERE merchant_id = :1 AND order_id = :2 AND version = :3{only} RETURNING merchant_id, order_id"""
+_CHANGED_PLAIN = _CHANGED.format(only="")
+_CHANGED_LEASED = _CHANGED.format(only=" AND EXISTS (SELECT FROM held)")
+_CHANGED_GUARDED = _CHANGED.format(only=" AND EXISTS (SELECT FROM guarded)")
 
 
-def changed(outcome: Outcome, *, leased: bool) -> Part:
-    """The order, where nobody changed it since it was read."""
+def changed(outcome: Outcome, *, leased: bool = False, guarded: bool = False) -> Part:
+    """The order, where nobody changed it since it was read, and neither what `leased` and `guarded` stand for."""
+    assert not (leased and guarded), "no call of a merchant begins a charge"
     new = outcome.order
     values = (
         new.merchant_id, new.order_id, new.version, new.status, new.captured, new.voided, new.refunded,
@@ -57,7 +59,8 @@ def changed(outcome: Outcome, *, leased: bool) -> Part:
         new.transfers + len(outcome.transfers), new.events + len(outcome.events),
         new.authorization_expires_at, new.due_at, new.warned, new.collect_at,
     )  # fmt: skip
-    return Part("changed", _CHANGED_LEASED if leased else _CHANGED_PLAIN, values)
+    sql = _CHANGED_LEASED if leased else _CHANGED_GUARDED if guarded else _CHANGED_PLAIN
+    return Part("changed", sql, values)
 
 
 _CREATED = """INSERT INTO orders (merchant_id, order_id, token, version, currency, amount, fee, auto_capture,
@@ -229,16 +232,6 @@ def card_refund_settled(outcome: Outcome) -> Part:
     assert settled is not None
     assert settled.state is not JobState.PENDING
     return Part("card_refund_settled", sql, (settled.job_id, settled.state, settled.reason, outcome.at))
-
-
-def decision(outcome: Outcome) -> Part:
-    """The record of a risk decision."""
-    sql = """INSERT INTO decisions (merchant_id, order_id, decided_at, approved, reasons, policy_version, inputs)
-        SELECT merchant_id, order_id, :1::timestamptz, :2::boolean, :3::text[], :4::text, :5::json FROM changed"""
-    made = outcome.decision
-    assert made is not None
-    inputs = json.dumps(made.inputs)
-    return Part("decision", sql, (outcome.at, made.approved, list(made.reasons), made.policy_version, inputs))
 
 
 def notices(outcome: Outcome) -> Part:

@@ -18,6 +18,7 @@ from cuota.core.event import Event
 from cuota.core.order import Order
 from cuota.core.outcome import Outcome
 from cuota.core.start import Start
+from cuota.db import decided_parts
 from cuota.db import outcome_parts as parts
 from cuota.db.orders import Session
 from cuota.db.outcome_parts import Part
@@ -56,7 +57,8 @@ _OPTIONAL: tuple[tuple[str, Callable[[Outcome], Part]], ...] = (
     ("events", parts.outbox),
     ("card_refunds", parts.card_refunds),
     ("card_refund_settled", parts.card_refund_settled),
-    ("decision", parts.decision),
+    ("decision", decided_parts.decision),
+    ("decision", decided_parts.signals),
     ("notices", parts.notices),
     ("plan_card", parts.plan_card),
 )
@@ -67,7 +69,10 @@ async def save(session: Session, outcome: Outcome, answer: Answer | None = None)
 
     Never cancelled once sent: a caller that goes away changes nothing.
     """
-    shape = _leased(outcome.order.merchant_id, answer, parts.changed(outcome, leased=answer is not None))
+    guarded = decided_parts.is_guarded(outcome)
+    changed = parts.changed(outcome, leased=answer is not None, guarded=guarded)
+    shape = decided_parts.guard(outcome) if guarded else []
+    shape += _leased(outcome.order.merchant_id, answer, changed)
     shape += [build(outcome) for name, build in _OPTIONAL if getattr(outcome, name)]
     return await _run(session, shape)
 

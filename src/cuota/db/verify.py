@@ -48,6 +48,8 @@ SELECT o.*,
         WHERE d.merchant_id = o.merchant_id AND d.order_id = o.order_id) AS has_details,
     (SELECT ROW(p.agreement, p.agreement_hash) FROM plans p
         WHERE p.merchant_id = o.merchant_id AND p.order_id = o.order_id) AS agreed,
+    ARRAY(SELECT ROW(d.approved, d.inputs ->> 'amount') FROM decisions d
+        WHERE d.merchant_id = o.merchant_id AND d.order_id = o.order_id ORDER BY d.decided_at) AS decided,
     (SELECT p.first_day FROM plans p WHERE p.merchant_id = o.merchant_id AND p.order_id = o.order_id) AS first_day
 FROM orders o WHERE o.merchant_id = $1 AND o.order_id > $2 ORDER BY o.order_id LIMIT $3
 """

@@ -28,6 +28,7 @@ def disagreements_of(facts: dict[str, Any]) -> Found:
     yield from _plan(facts)
     yield from _told(facts)
     yield from _accepted(facts)
+    yield from _decided(facts)
 
 
 def _numbers(facts: dict[str, Any]) -> Found:
@@ -211,3 +212,13 @@ def _accepted(facts: dict[str, Any]) -> Found:
         text, accepted = facts["agreed"]
         if hashlib.sha256(text.encode()).hexdigest() != accepted:
             yield "plans.agreement", "is not the text whose hash was accepted"
+
+
+def _decided(facts: dict[str, Any]) -> Found:
+    """Nothing is approved that risk did not approve, and what it decided about is this order."""
+    made = facts["decided"]
+    if facts["status"] == "Approved" and not (made and made[-1][0]):
+        yield "decisions", "none approved it last, yet the order is Approved"
+    for number, (_, amount) in enumerate(made, start=1):
+        if amount is not None and amount != str(facts["amount"]):
+            yield f"decisions {number}", f"was made about {amount}, the order is {facts['amount']}"

@@ -76,15 +76,23 @@ class Terms:
 
 
 async def open_checkout(
-    context: Context, merchant_id: UUID, token: UUID, display: Display | None = None
+    context: Context,
+    merchant_id: UUID,
+    token: UUID,
+    display: Display | None = None,
+    device: str | None = None,
 ) -> tuple[UUID, str] | None:
-    """A new browser follows the link: (order id, a new session secret). None for an unknown link."""
+    """A browser follows the link: (order id, a new session secret). None for an unknown link.
+
+    `device` is the browser's own word, the same at every merchant; None where it keeps none.
+    """
     order_id = await orders.find_by_token(context.pool, merchant_id, token)
     if order_id is None:
         return None
     secret = secrets.token_urlsafe(32)
     key = session_key(context, merchant_id, order_id, secret)
-    await checkouts.open_session(context.pool, key, utc_now(), display)
+    device_hash = context.vault.hash("device", device) if device else None
+    await checkouts.open_session(context.pool, key, utc_now(), display, device_hash)
     return order_id, secret
 
 

@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 
 from cuota.config import Settings
 from cuota.core.event import Event
+from cuota.core.policy import Policy
 from cuota.db.pool import Pool
 from cuota.db.vault import Vault
 from cuota.rails.load import Rails
@@ -55,11 +56,12 @@ class Context:
     pool: Pool
     rails: Rails
     vault: Vault
+    policy: Policy
     now: Callable[[], datetime] = utc_now
     new_id: Callable[[], UUID] = new_id
     happened: Callable[[Event], None] = _unnoticed
     locks: WeakValueDictionary[UUID, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
-    def lock(self, order_id: UUID) -> asyncio.Lock:
-        """One lock an order in this process: contenders wait here, not each with a database session in hand."""
-        return self.locks.setdefault(order_id, asyncio.Lock())
+    def lock(self, busy: UUID) -> asyncio.Lock:
+        """One lock an order, or a consumer, in this process: contenders wait here, not each with a session in hand."""
+        return self.locks.setdefault(busy, asyncio.Lock())

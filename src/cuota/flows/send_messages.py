@@ -6,8 +6,10 @@ import asyncio
 import logging
 from datetime import timedelta
 
+from cuota.core.adverse import letter
 from cuota.core.message import Message
-from cuota.core.notice import words
+from cuota.core.money import shown
+from cuota.core.notice import Words, letter_words, words
 from cuota.db import messages
 from cuota.db.messages import DueMessage
 from cuota.flows.context import Context
@@ -39,11 +41,28 @@ async def send_messages(context: Context) -> int:
     return len(claimed)
 
 
+def _words(context: Context, due: DueMessage) -> Words:
+    settings, notice = context.settings, due.notice
+    if due.declined is None:
+        return words(notice, due.merchant, due.currency, f"{settings.public_url}/account")
+    paragraphs = letter(
+        settings.creditor,
+        settings.brand_name,
+        due.declined.name,
+        due.merchant,
+        notice.day,
+        shown(notice.amount, due.currency),
+        due.declined.reasons,
+        limit_text=shown(due.declined.limit, due.currency),
+    )
+    return letter_words(paragraphs, due.merchant)
+
+
 async def _send_one(context: Context, due: DueMessage) -> None:
     if due.phone is None and due.email is None:
         await messages.settle(context.pool, due, "nobody to send it to", context.now())
         return
-    said = words(due.notice, due.merchant, due.currency, f"{context.settings.public_url}/account")
+    said = _words(context, due)
     sender = context.settings.brand_name
     message = Message(due.notice.notice_id, due.phone, due.email, sender, said.subject, said.text)
     try:

@@ -11,7 +11,7 @@ import asyncpg
 
 from cuota.core.outcome import Outcome
 from cuota.core.refusal import Code, Refused
-from cuota.db import orders, outcomes
+from cuota.db import history, orders, outcomes
 from cuota.db.orders import Found, Session
 from cuota.db.outcomes import Answer
 from cuota.db.pool import GONE, unavailable
@@ -37,10 +37,21 @@ def order_not_found() -> Refused:
 
 
 async def settle(
-    context: Context, merchant_id: UUID, order_id: UUID, read: Read, decide: Decide, keep: Keep | None = None
+    context: Context,
+    merchant_id: UUID,
+    order_id: UUID,
+    read: Read,
+    decide: Decide,
+    keep: Keep | None = None,
+    *,
+    consumer_id: UUID | None = None,
 ) -> Outcome:
-    """Apply one decision exactly once. `decide` raises what it refuses; that ends it."""
-    run = _Run(context, merchant_id, order_id, read, decide, keep)
+    """Apply one decision exactly once. `decide` raises what it refuses; that ends it.
+
+    `consumer_id`: whose exposure it is decided on, too. What changes that is another order, so the turn is the
+    consumer's then.
+    """
+    run = _Run(context, merchant_id, order_id, read, decide, keep, consumer_id)
     lost = False
     for _ in range(READ_AGAIN):
         try:
@@ -66,6 +77,7 @@ class _Run:
     read: Read
     decide: Decide
     keep: Keep | None
+    consumer_id: UUID | None
 
 
 async def _ladder(run: _Run) -> Outcome:
@@ -75,7 +87,7 @@ async def _ladder(run: _Run) -> Outcome:
     """
     outcome = await _attempt(run, run.context.pool)
     if outcome is None:
-        async with run.context.lock(run.order_id):
+        async with run.context.lock(run.consumer_id or run.order_id):
             outcome = await _attempt(run, run.context.pool) or await _locked(run)
     return outcome
 
@@ -94,6 +106,8 @@ async def _locked(run: _Run) -> Outcome:
     try:
         async with run.context.pool.session() as connection, connection.transaction():
             await connection.fetchrow(orders.LOCK, run.merchant_id, run.order_id)
+            if run.consumer_id is not None:
+                await history.lock(connection, run.consumer_id)
             outcome = await _attempt(run, connection)
     except asyncpg.LockNotAvailableError:
         raise unavailable("This order is busy; nothing was applied. Try again shortly.") from None

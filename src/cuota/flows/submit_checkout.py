@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from cuota.core import checkout as ends
 from cuota.core.card import CardEntry
 from cuota.core.collection import started, timed
-from cuota.core.decision import Facts, decide
+from cuota.core.consumer import Profile
 from cuota.core.installment import schedule
 from cuota.core.order import Final, Order
-from cuota.core.outcome import Charge, JobState, Outcome, Plan, Settled
+from cuota.core.outcome import Charge, JobState, Notice, NoticeKind, Outcome, Plan, Settled
 from cuota.db import orders
 from cuota.db.charges import PendingCharge
 from cuota.db.orders import Found, Session
 from cuota.flows.charge_card import Record, ask, look_up
-from cuota.flows.checkout import Checkout, Problem, propose
+from cuota.flows.checkout import Checkout, Problem, Terms, propose
 from cuota.flows.context import Context
-from cuota.flows.settle import Decide, settle
+from cuota.flows.decide_order import Case
+from cuota.flows.settle import settle
 from cuota.rails.card import Answer, RailUnavailable
 
 AGREEMENT_CHANGED = "The dates have changed since you opened this page. Please read the agreement again."
@@ -45,34 +46,41 @@ async def submit_checkout(
     terms = propose(context, checkout, session.profile)
     if terms.agreement.hash != agreement_hash:
         raise Problem(notice=AGREEMENT_CHANGED)
-    facts = Facts(order.amount, order.currency, session.profile.surname, context.settings.sandbox)
-    decision = decide(facts)
-    if not decision.approved:
-        declined = await _settle(context, order, lambda found: ends.decline(found.order, decision, now))
-        return declined.order
     try:
         kept = await context.rails.card.tokenize(card)
     except RailUnavailable:
         raise Problem(notice=NOT_REACHED) from None
     first = terms.plan[0]
     charge = Charge(context.new_id(), first.number, first.total, kept.token, kept.brand, kept.last4)
-    text = terms.agreement
-    plan = Plan(
-        session.consumer_id,
-        session.profile,
-        session.phone,
-        terms.zone,
-        first.due_on,
-        text.text,
-        text.hash,
-        now,
-        session.shipping if checkout.express else None,
-        session.session_hash,
-    )
+    plan = _agreed(checkout, session.consumer_id, session.profile, session.phone, terms, now)
+    case = Case(context, checkout, session.profile, kept, now)
+    letter = Notice(context.new_id(), NoticeKind.DECLINED, first.number, order.amount, first.due_on, now)
+
+    def decide_start(found: Found) -> Outcome:
+        ends.require_open(found.order, now)
+        decided = case.decide(found.order)
+        if not decided.decision.approved:
+            return ends.decline(found.order, decided, letter, now)
+        return ends.begin(found.order, plan, charge, decided, now)
+
     # Saved with the order's version: of twenty presses at once one begins, the others see it charging.
-    await _settle(context, order, lambda found: ends.begin(found.order, plan, charge, decision, now))
     ids = (order.merchant_id, order.order_id)
+    outcome = await settle(context, *ids, case.read, decide_start, consumer_id=case.consumer_id)
+    if outcome.charge is None:
+        return outcome.order
     return await ask(context, charge, _recorder(context, *ids, charge, plan.first_day, plan.time_zone))
+
+
+def _agreed(
+    checkout: Checkout, consumer_id: UUID, payer: Profile, phone: str, terms: Terms, now: datetime
+) -> Plan:
+    """What the consumer has just agreed to."""
+    text, first = terms.agreement, terms.plan[0]
+    shipping = checkout.session.shipping if checkout.express else None
+    browser = checkout.session.session_hash
+    return Plan(
+        consumer_id, payer, phone, terms.zone, first.due_on, text.text, text.hash, now, shipping, browser,
+    )  # fmt: skip
 
 
 async def finish_charge(context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge) -> bool:
@@ -116,10 +124,3 @@ def _recorder(
             return found.order
 
     return record
-
-
-async def _settle(context: Context, order: Order, decide_end: Decide) -> Outcome:
-    async def read(session: Session) -> Found | None:
-        return await orders.read_with_plan(session, order.merchant_id, order.order_id)
-
-    return await settle(context, order.merchant_id, order.order_id, read, decide_end)

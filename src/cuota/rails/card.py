@@ -18,11 +18,16 @@ __all__ = ["Answer", "Books", "Card", "CardRail", "RailUnavailable", "SandboxCar
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A card as we may keep it: the rail's token, brand and last four digits."""
+    """A card as we may keep it: the rail's token, brand and last four digits.
+
+    `fingerprint` is the same for the same card, whoever gives it, and tells nobody its number; empty where the rail
+    has none: then nobody is asked how often this card was seen.
+    """
 
     token: str
     brand: str
     last4: str
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,14 @@ class Books(Protocol):
 
     async def execute(self, sql: str, *values: object) -> str:
         """Run one statement."""
+        ...
+
+
+class Safe(Protocol):
+    """Keyed hashes: the service's vault."""
+
+    def hash(self, use: str, text: str) -> bytes:
+        """Keyed hash."""
         ...
 
 
@@ -111,15 +124,22 @@ class SandboxCardRail:
     Behaviour goes by the number, as the sandbox's test table says; any other valid number pays.
     """
 
-    def __init__(self, books: Books) -> None:
+    def __init__(self, books: Books, safe: Safe | None = None) -> None:
         self._books = books
+        self._safe = safe
 
     async def tokenize(self, card: CardEntry) -> Card:
         """Keep what is needed to behave, never the number."""
         token = f"card_{secrets.token_urlsafe(18)}"
         behaviour = _BEHAVIOURS.get(card.number, "pays")
         await self._books.execute(_CARD, token, card.brand, card.last4, behaviour)
-        return Card(token, card.brand, card.last4)
+        return Card(token, card.brand, card.last4, self._fingerprint(card.number))
+
+    def _fingerprint(self, number: str) -> str:
+        """Those of the test table have none: everybody tries them, and that says nothing of anybody."""
+        if self._safe is None or number in _BEHAVIOURS:
+            return ""
+        return self._safe.hash("card-fingerprint", number).hex()
 
     async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
         """Answer as the card behaves; once a key."""

@@ -54,7 +54,7 @@ def load(
     `senders` is what the message rail `live` sends by; `now` dates what lands in the sandbox's inbox.
     `issuing` needs `safe`, unless it is none.
     """
-    card_rail = SandboxCardRail(books) if card == "sandbox" else _named("CUOTA_CARD_RAIL", card)(books)
+    card_rail = SandboxCardRail(books, safe) if card == "sandbox" else _named("CUOTA_CARD_RAIL", card)(books)
     message_rail = _message_rail(message, books, senders, now)
     if not sandbox and isinstance(card_rail, SandboxCardRail):
         raise NoSuchRail("CUOTA_CARD_RAIL: production needs a real rail, and this one is simulated.")

@@ -1,9 +1,14 @@
-"""Dropping what is too old to matter: kept answers, failed logins, abandoned browsers."""
+"""Dropping what is too old to matter: kept answers, failed logins, abandoned browsers, what orders were tried with."""
 
 from __future__ import annotations
 
-from cuota.db import accounts, checkouts, credentials, idempotency
+from datetime import timedelta
+
+from cuota.core.policy import MOST_HOURS
+from cuota.db import accounts, checkouts, credentials, history, idempotency
 from cuota.flows.context import Context, utc_now
+
+SIGNALS_KEPT = timedelta(hours=2 * MOST_HOURS)
 
 
 async def tidy(context: Context) -> int:
@@ -13,4 +18,6 @@ async def tidy(context: Context) -> int:
     await credentials.forget_failures(context.pool, now)
     await checkouts.forget(context.pool, now)
     await accounts.forget(context.pool, now)
+    # By the service's clock, as they are written; longer than any policy's window.
+    await history.forget(context.pool, context.now() - SIGNALS_KEPT)
     return 0

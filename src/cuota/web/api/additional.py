@@ -5,9 +5,11 @@ Nothing wrong in it costs a sale: what cannot be kept is left out and named in t
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from cuota.core.approvals import read_fields
 from cuota.db.documents import encode
 
 MOST_FIELDS = 50
@@ -16,9 +18,13 @@ LARGEST_EXPONENT = LONGEST_FIELD
 
 
 def read_additional(
-    carrier: str, value: Any, warnings: list[dict[str, str]], field: str = "additionalData"
+    carrier: str, value: Any, today: date, warnings: list[dict[str, str]], field: str = "additionalData"
 ) -> dict[str, object] | None:
-    """`{"carrier": ..., "fields": {...}}` with the scalar fields as they were sent; None where nothing was."""
+    """`{"carrier": ..., "fields": {...}}` with the scalar fields as they were sent; None where nothing was.
+
+    They are read when the order is decided; what will not be readable then is named in the warnings now. `unknown`,
+    where there are any, counts the names that nobody knows.
+    """
     if value is None:
         return None
     if not isinstance(value, dict):
@@ -37,7 +43,12 @@ def read_additional(
     if len(given) > MOST_FIELDS:
         message = f"has more than {MOST_FIELDS} fields: the others were not read"
         warnings.append({"field": field, "code": "too_long", "message": message})
-    return {"carrier": carrier, "fields": fields}
+    read = read_fields(fields, today)
+    for name in read.unreadable:
+        message = "cannot be read as what it is: it was ignored"
+        warnings.append({"field": f"{field}.{name[:40]}", "code": "unreadable", "message": message})
+    counted = {"unknown": read.unknown} if read.unknown else {}
+    return {"carrier": carrier, "fields": fields, **counted}
 
 
 def _can_be_kept(name: str, entry: Any) -> bool:

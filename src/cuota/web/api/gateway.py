@@ -133,7 +133,8 @@ def _signed_back(service: Service, signed: _Signed) -> str | None:
 async def _start(service: Service, signed: _Signed) -> Begun:
     asked = _read(service, signed)
     warnings = list(asked.order.warnings)
-    additional = read_additional("gateway", signed.body.get("additionalData"), warnings)
+    today = service.context.now().date()
+    additional = read_additional("gateway", signed.body.get("additionalData"), today, warnings)
     begin = replace(asked.start, body_hash=hashlib.sha256(signed.text).digest(), additional=additional)
     order = replace(asked.order, warnings=warnings)
     return await start_checkout(service.context, signed.merchant, order, begin, auto_capture=asked.capture)

@@ -128,14 +128,15 @@ def _additional(
 ) -> dict[str, object] | None:
     """What is signed stands before what the page's click event added."""
     header = request.headers.get(ADDITIONAL)
+    today = service_of(request).context.now().date()
     if body.get("additionalData") is not None or not header:
-        return read_additional("sdk", body.get("additionalData"), warnings)
+        return read_additional("sdk", body.get("additionalData"), today, warnings)
     padded = header[:LONGEST_ADDITIONAL] + "=" * (-len(header) % 4)
     try:
         value = read_json(base64.b64decode(padded, altchars=b"-_", validate=True))
     except (ValueError, binascii.Error, BadJson):
         value = "unreadable"
-    return read_additional("click_event", value, warnings)
+    return read_additional("click_event", value, today, warnings)
 
 
 def answer(service: Service, begun: Begun, display: Display) -> Response:

@@ -31,7 +31,8 @@ async def checkout_collection(request: Request) -> Response:
     service = service_of(request)
 
     async def run(keep: idempotent.Keep | None) -> bytes:
-        asked = read_smi_body(parse_object(body), merchant, https_only=not service.settings.sandbox)
+        today = service.context.now().date()
+        asked = read_smi_body(parse_object(body), merchant, today, https_only=not service.settings.sandbox)
         remember = (lambda new: keep(_created(new))) if keep else None
         try:
             return _created(await create_order(service.context, merchant, asked.order, remember, asked.start))

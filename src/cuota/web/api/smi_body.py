@@ -6,6 +6,7 @@ Field rules are those of `POST /order`, whose record the order gets.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from cuota.core.merchant import Merchant, Profile
@@ -35,7 +36,7 @@ class SmiRequest:
     start: Start
 
 
-def read_smi_body(body: dict[str, Any], merchant: Merchant, *, https_only: bool) -> SmiRequest:
+def read_smi_body(body: dict[str, Any], merchant: Merchant, today: date, *, https_only: bool) -> SmiRequest:
     """Read it; raises Refused with every failure."""
     reader = Reader(lenient=merchant.profile is Profile.LENIENT)
     if reader.lenient:
@@ -63,7 +64,7 @@ def read_smi_body(body: dict[str, Any], merchant: Merchant, *, https_only: bool)
     }
     warnings = reader.finish()
     field = "shopper.additional_data"
-    additional = read_additional("smi", shopper.get("additional_data"), warnings, field)
+    additional = read_additional("smi", shopper.get("additional_data"), today, warnings, field)
     assert amount is not None
     return SmiRequest(
         OrderRequest(amount, 0, own, document, warnings), Start(Integration.SMI, additional=additional)

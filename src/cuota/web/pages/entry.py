@@ -16,7 +16,16 @@ from cuota.db.checkouts import shown_as
 from cuota.flows.checkout import load, open_checkout, session_key
 from cuota.web.api.order import guid
 from cuota.web.pages.render import problem
-from cuota.web.pages.session import FRAMED, base_path, secret_of, see_other, set_secret, unknown
+from cuota.web.pages.session import (
+    FRAMED,
+    base_path,
+    device_of,
+    keep_device,
+    secret_of,
+    see_other,
+    set_secret,
+    unknown,
+)
 from cuota.web.service import service_of
 
 
@@ -61,11 +70,13 @@ async def _open(request: Request, order: Order, token: UUID) -> Response:
     if not told and order.charging is None and context.now() >= order.expires_at:
         text = "It was not completed in time, and nothing was charged. Go back to the shop to start again."
         return problem(request, 410, "This payment link has expired", text)
-    opened = await open_checkout(context, order.merchant_id, token, display)
+    device = device_of(request)
+    opened = await open_checkout(context, order.merchant_id, token, display, device)
     if opened is None:
         return unknown(request)
     response = see_other(address)
     set_secret(request, response, order.order_id, opened[1])
+    keep_device(request, response, device)
     return response
 
 

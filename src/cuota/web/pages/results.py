@@ -6,12 +6,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core import money
+from cuota.core.adverse import sentences
 from cuota.core.agreement import day
 from cuota.core.checkout import CARD_TRIES
 from cuota.core.order import Status
 from cuota.core.refusal import Refused
 from cuota.core.start import Display, Integration
-from cuota.db import sdk_checkouts
+from cuota.db import decisions, sdk_checkouts
 from cuota.flows.checkout import Checkout
 from cuota.flows.checkout_result import result_of
 from cuota.flows.issue_card import reveal_card
@@ -40,9 +41,24 @@ async def result(request: Request, checkout: Checkout, secret: str) -> Response:
         "return_url": way_back(checkout, success=approved),
         "return_label": f"Back to {shop}" if approved else f"Return to {shop}",
     }
+    if order.status is Status.DECLINED:
+        context["reasons"] = await _why(request, checkout)
     if approved and checkout.verified:
         context["plan"] = plan_of(checkout.plan, order.currency, finance=False)
     return page(request, "result.html", context, place=place_of(checkout))
+
+
+async def _why(request: Request, checkout: Checkout) -> list[str]:
+    """Why risk declined it, for the browser that proved the number of the very consumer; nobody else is told."""
+    order, consumer_id = checkout.order, checkout.session.consumer_id
+    if not checkout.verified or consumer_id is None:
+        return []
+    pool = service_of(request).context.pool
+    made = await decisions.read_declined(pool, order.merchant_id, order.order_id, consumer_id)
+    if made is None:
+        return []
+    limit = "" if made.limit is None else money.shown(made.limit, order.currency)
+    return sentences(made.reasons, limit)
 
 
 async def _heard(request: Request, checkout: Checkout) -> dict[str, object] | None:

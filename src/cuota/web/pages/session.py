@@ -6,6 +6,7 @@ In a frame on the merchant's page browsers keep no cookie of ours: there the sec
 from __future__ import annotations
 
 import hmac
+import secrets
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 from uuid import UUID
@@ -23,6 +24,9 @@ from cuota.web.pages.render import problem
 from cuota.web.service import service_of
 
 HOURS = 24
+DEVICE = "device"
+DEVICE_SECONDS = 365 * 24 * 3600
+_LONGEST_WORD = 64
 FRAMED = "k"
 
 
@@ -61,6 +65,17 @@ def keep_secret(request: Request, response: Response, name: str, secret: str, se
 def secret_of(request: Request, order_id: UUID) -> str | None:
     """The session secret that this browser holds for an order."""
     return kept_secret(request, f"checkout-{order_id}")
+
+
+def device_of(request: Request) -> str:
+    """The word by which this browser is known again, a new one where it has none. It opens nothing."""
+    kept = kept_secret(request, DEVICE)
+    return kept if kept and len(kept) <= _LONGEST_WORD else secrets.token_urlsafe(32)
+
+
+def keep_device(request: Request, response: Response, device: str) -> None:
+    """Have the browser keep its word for a year from now."""
+    keep_secret(request, response, DEVICE, device, DEVICE_SECONDS)
 
 
 def framed_secret(request: Request) -> str | None:

@@ -1,0 +1,213 @@
+"""`cuota explain`, `decide` and `policy`: decisions in words, made again, and under another policy."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from pathlib import Path
+from uuid import UUID
+
+from cuota.commands.common import Add, require_database, run, show
+from cuota.core import money
+from cuota.core.explanation import because
+from cuota.core.instant import BadInstant, read_instant, shown
+from cuota.flows import explain_order as words
+from cuota.flows import review_decisions as review
+from cuota.flows.context import Context
+from cuota.flows.explain_order import Told
+from cuota.flows.keep_policy import read_policy
+from cuota.flows.manage_merchants import find_merchant
+from cuota.flows.review_decisions import Difference, Replayed, Simulated, Tally
+
+Explain = Callable[[Context, UUID], Awaitable[Told]]
+
+
+def _id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is not an id") from None
+
+
+def _moment(text: str | None, now: datetime, otherwise: datetime) -> datetime:
+    """A date, a date with time and zone, or so long ago: `30d`. Raises BadInstant."""
+    if text is None:
+        return otherwise
+    asked = read_instant(text)
+    if asked.instant is not None:
+        return asked.instant
+    assert asked.span is not None
+    try:
+        return now - asked.span
+    except OverflowError:
+        raise BadInstant(f"{text} ago is before all time.") from None
+
+
+def _explain(flow: Explain) -> Callable[[argparse.Namespace], int]:
+    def command(options: argparse.Namespace) -> int:
+        require_database()
+        told = run(lambda context: flow(context, options.id))
+        show(options, told.facts, told.lines)
+        return 0
+
+    return command
+
+
+def explain_decision(options: argparse.Namespace) -> int:
+    """`cuota explain decision`."""
+    return _explain(words.letter_of if options.letter else words.explain_decision)(options)
+
+
+async def _whose(context: Context, name: str | None) -> UUID | None:
+    return None if name is None else (await find_merchant(context, name)).merchant_id
+
+
+def decide_again(options: argparse.Namespace) -> int:
+    """`cuota decide --replay`: exit 1 if a decision comes out otherwise."""
+    require_database()
+
+    async def flow(context: Context) -> Replayed:
+        now = context.now()
+        since, until = _moment(options.since, now, review.BEGINNING), _moment(options.until, now, review.END)
+        return await review.replay(context, since, until, await _whose(context, options.merchant))
+
+    done = run(flow)
+    facts = {
+        "decisions": done.decisions,
+        "madeBeforeFactsWereKept": done.before,
+        "differences": [_difference(each) for each in done.differences],
+    }
+    lines = [line for each in done.differences for line in _difference_lines(each)]
+    told = f"{done.decisions} decisions made again; {len(done.differences)} differ."
+    if done.before:
+        told += f" {done.before} were made before facts were kept, and cannot be."
+    show(options, facts, [*lines, told])
+    return 1 if done.differences else 0
+
+
+def _difference(each: Difference) -> dict[str, object]:
+    return {
+        "decisionId": str(each.made.decision_id),
+        "orderId": str(each.made.order_id),
+        "policyVersion": each.made.policy_version,
+        "values": {name: {"stored": was, "again": now} for name, (was, now) in each.values.items()},
+    }
+
+
+def _difference_lines(each: Difference) -> list[str]:
+    head = (
+        f"decision {each.made.decision_id} of {shown(each.made.decided_at)} under {each.made.policy_version}:"
+    )
+    return [head, *(f"  {name}: stored {was}, now {now}" for name, (was, now) in each.values.items())]
+
+
+def policy_check(options: argparse.Namespace) -> int:
+    """`cuota policy check`."""
+    policy, _ = read_policy(options.file)
+    exposure, needed = policy.exposure, policy.score.threshold
+    facts = {
+        "version": policy.version,
+        "newConsumerLimit": money.text_of(exposure.new),
+        "ceiling": money.text_of(exposure.ceiling),
+        "steps": len(exposure.steps),
+        "threshold": needed,
+    }
+    lines = [
+        f"{options.file} is policy {policy.version}.",
+        f"A new consumer may owe {money.shown(exposure.new)}, nobody more than {money.shown(exposure.ceiling)}.",
+        f"A score of {needed} is needed.",
+    ]
+    show(options, facts, lines)
+    return 0
+
+
+def policy_simulate(options: argparse.Namespace) -> int:
+    """`cuota policy simulate`: changes nothing."""
+    policy, _ = read_policy(options.file)
+    require_database()
+
+    async def flow(context: Context) -> Simulated:
+        now = context.now()
+        since, until = _moment(options.since, now, review.BEGINNING), _moment(options.until, now, review.END)
+        return await review.simulate(context, policy, since, until, await _whose(context, options.merchant))
+
+    found = run(flow)
+    facts = {
+        "version": policy.version,
+        "madeBeforeFactsWereKept": found.before,
+        "was": {"approved": _tally(found.approved), "declined": _tally(found.declined)},
+        "would": {"approve": _tally(found.would_approve), "decline": _tally(found.would_decline)},
+        "newlyApproved": _tally(found.newly_approved),
+        "newlyDeclined": {**_tally(found.newly_declined), "reasons": dict(found.reasons.most_common())},
+    }
+    show(options, facts, _simulated(policy.version, found))
+    return 0
+
+
+def _tally(tally: Tally) -> dict[str, object]:
+    return {
+        "orders": tally.orders,
+        "amount": money.text_of(tally.amount),
+        "unpaid": money.text_of(tally.unpaid),
+    }
+
+
+def _simulated(version: str, found: Simulated) -> list[str]:
+    rows = (
+        ("approved", found.approved), ("declined", found.declined),
+        (f"{version} approves", found.would_approve), (f"{version} declines", found.would_decline),
+        ("  newly approved", found.newly_approved), ("  newly declined", found.newly_declined),
+    )  # fmt: skip
+    width = max(len(name) for name, _ in rows)
+    lines = [f"{'':{width}}  {'orders':>8}  {'amount':>14}  {'unpaid since':>14}"]
+    lines += [
+        f"{name:{width}}  {tally.orders:>8}  {money.shown(tally.amount):>14}  {money.shown(tally.unpaid):>14}"
+        for name, tally in rows
+    ]
+    lines += [f"  {count} for {because(code)}" for code, count in found.reasons.most_common()]
+    if found.before:
+        lines.append(f"{found.before} orders were decided before facts were kept, and are left out.")
+    lines.append(
+        "Each order is held against the facts of its own day: velocity in the windows of the policy of then, and no"
+    )
+    lines.append(
+        "consumer's past without the orders that would not have been. Of newly approved ones nobody knows more."
+    )
+    return lines
+
+
+def _range(parser: argparse.ArgumentParser, *, since_required: bool) -> None:
+    text = "a date, a date with time and zone, or so long ago (30d)"
+    parser.add_argument("--since", required=since_required, metavar="DATE", help=text)
+    parser.add_argument("--until", metavar="DATE", help="the same; up to now where not given")
+    parser.add_argument("--merchant", metavar="NAME", help="name or id; all merchants where not given")
+
+
+def register_explain(add: Add) -> None:
+    """`cuota explain ...`."""
+    parser = add("decision", explain_decision, "what a risk decision went by, and why it came out so")
+    parser.add_argument("id", type=_id, metavar="ID")
+    parser.add_argument("--letter", action="store_true", help="the letter that tells the consumer why")
+    for name, flow, text in (
+        ("order", words.explain_order, "what happened to an order, and every decision about it"),
+        ("plan", words.explain_plan, "each installment of an order's plan, and what became of it"),
+    ):
+        parser = add(name, _explain(flow), text)
+        parser.add_argument("id", type=_id, metavar="ID", help="the order's id")
+
+
+def register_policy(add: Add) -> None:
+    """`cuota policy ...`."""
+    parser = add("check", policy_check, "whether a policy can be used; names the line where not")
+    parser.add_argument("file", type=Path, metavar="FILE")
+    parser = add("simulate", policy_simulate, "what another policy would have done; changes nothing")
+    parser.add_argument("file", type=Path, metavar="FILE")
+    _range(parser, since_required=True)
+
+
+def register(add: Add) -> None:
+    """`cuota decide`."""
+    parser = add("decide", decide_again, "make stored decisions again and show every one that differs")
+    parser.add_argument("--replay", action="store_true", required=True, help="nothing is stored or changed")
+    _range(parser, since_required=False)

@@ -1,0 +1,146 @@
+"""A decision in words and numbers, for whoever answers for it: what was known, what the policy says, what followed."""
+
+from __future__ import annotations
+
+from cuota.core import money
+from cuota.core.decision import APPROVAL_CODES, Decision, refusals, score_parts
+from cuota.core.facts import Approvals, Facts
+from cuota.core.policy import Policy
+
+APPROVED_BECAUSE = {
+    "within_limit": "what the consumer would owe is within their limit",
+    "good_history": "what the consumer has paid here speaks for them",
+    "known_to_merchant": "what the shop says of its customer speaks for them",
+    "sandbox_approve_requested": "the sandbox's test surname asks for it",
+}
+_DECLINED_BECAUSE = {
+    "overdue_payments": "payments are overdue",
+    "over_limit": "the consumer would owe more than their limit",
+    "velocity_phone": "too many orders with the same phone number",
+    "velocity_card": "too many orders with the same card",
+    "velocity_address": "too many orders from the same address",
+    "velocity_device": "too many orders from the same device",
+    "disputed_payments": "earlier payments were disputed",
+    "late_payments": "earlier installments were paid late",
+    "recently_declined": "orders were declined in the last 30 days",
+    "high_amount": "the order takes much of the limit",
+    "few_payments_yet": "few installments were paid so far",
+    "known_for_short_time": "the consumer has not been here for long",
+    "other_phone": "the order named another phone number",
+    "other_billing_state": "the order named another billing state",
+    "other_shipping_state": "it goes to another state than it is billed to",
+    "other_surname": "the surname is not the one of before",
+    "merchant_information": "what the shop says of its customer",
+    "sandbox_decline_requested": "the sandbox's test surname asks for it",
+}
+PARTS = {
+    "base": "everybody begins with",
+    "paid_installments": "installments paid",
+    "months_known": "months known",
+    "late_installments": "installments paid late",
+    "overdue_installments": "installments overdue",
+    "declined_orders": "orders declined in 30 days",
+    "disputes": "payments disputed",
+    "amount": "the amount, measured by the limit",
+    "order_phone": "another phone number in the order",
+    "billing_state": "another billing state in the order",
+    "shipping_state": "shipped to another state",
+    "surname": "another surname than before",
+    "approvals": "Advanced Approvals",
+}
+
+
+def because(code: str) -> str:
+    """A reason's code and what it means. One of an earlier release is shown as it is."""
+    meaning = {**_DECLINED_BECAUSE, **APPROVED_BECAUSE}.get(code)
+    return f"{code}: {meaning}" if meaning else code
+
+
+def explain(decision: Decision, facts: Facts, policy: Policy) -> list[str]:
+    """Line by line, with every number that went in. The decision is this policy's on these facts."""
+    lines = [f"Why: {because(decision.reasons[0])}."]
+    lines += [f"     {because(code)}." for code in decision.reasons[1:]]
+    if facts.steer:
+        lines.append("Without the test surname it would have gone by what follows.")
+    return [
+        *lines,
+        "",
+        *_limit(facts, policy),
+        "",
+        *_score(facts, policy),
+        "",
+        *_seen(facts, policy),
+        *_merchant_says(facts.approvals, policy),
+    ]
+
+
+def _limit(facts: Facts, policy: Policy) -> list[str]:
+    history, limit = facts.history, policy.limit(facts.history)
+
+    def shown(cents: int) -> str:
+        return money.shown(cents, facts.currency)
+
+    owed = history.outstanding + facts.amount
+    verdict = "within" if owed <= limit else "above"
+    known = (
+        "no approved order before" if history.days_known is None else f"known for {history.days_known} days"
+    )
+    return [
+        f"Limit: {shown(limit)}, for {history.paid_installments} installments paid, {history.late_installments} of them late.",
+        f"Owed:  {shown(history.outstanding)} before and {shown(facts.amount)} with this order: {shown(owed)}, {verdict} the limit.",
+        f"Past:  {history.approved_orders} orders approved, {history.declined_orders} declined in 30 days; {known}.",
+        f"       {history.overdue_installments} installments overdue; {history.disputes} payments disputed.",
+    ]
+
+
+def _score(facts: Facts, policy: Policy) -> list[str]:
+    parts = score_parts(facts, policy)
+    total = sum(part.points for part in parts)
+    verdict = "enough" if total >= policy.score.threshold else "not enough"
+    told = [part for part in parts if part.points or part.missing]
+    return [
+        f"Score: {total}; {policy.score.threshold} is needed: {verdict}.",
+        *(
+            f"  {part.points:+5d}  {PARTS.get(part.name, part.name)}{_best(part.missing, part.most)}"
+            for part in told
+        ),
+    ]
+
+
+def _best(missing: int, most: int) -> str:
+    return f" (at best {most:+d})" if missing and most else ""
+
+
+def _seen(facts: Facts, policy: Policy) -> list[str]:
+    seen, most, broken = facts.velocity, policy.velocity, refusals(facts, policy)
+    kinds = (
+        ("phone", seen.phone, most.phone), ("card", seen.card, most.card),
+        ("address", seen.address, most.address), ("device", seen.device, most.device),
+    )  # fmt: skip
+    return [
+        "Earlier orders with the same:",
+        *(
+            f"  {kind:8} {count} in {window.hours} hours; declined from {window.orders} on"
+            f"{'  <- declined' if f'velocity_{kind}' in broken else ''}"
+            for kind, count, window in kinds
+        ),
+    ]
+
+
+def _merchant_says(given: Approvals | None, policy: Policy) -> list[str]:
+    if given is None:
+        return []
+    fields = ", ".join(f"{name} {value}" for name, value in sorted(given.fields.items())) or "nothing"
+    lines = ["", f"Advanced Approvals ({given.mode}): the shop said {fields}."]
+    if given.model is not None:
+        counts = "counts" if given.mode == "on" else "does not count in a trial"
+        lines.append(
+            f"Its model {given.model} gives {given.points:+d} points, of {policy.approvals_most} at the most; that {counts}."
+        )
+        lines += [f"  {points:+5d}  {name}" for name, points in given.contributions]
+    return lines
+
+
+def is_known(code: str) -> bool:
+    """Whether a reason has its words here."""
+    return code in _DECLINED_BECAUSE or code in APPROVAL_CODES

@@ -1,0 +1,82 @@
+-- Risk decisions: what each was made from, and what the next one of the same consumer must see.
+
+-- A decision says its score and limit too, and can be asked for by an id of its own. Null: made before there were any.
+ALTER TABLE decisions
+    ADD COLUMN decision_id  uuid,
+    ADD COLUMN consumer_id  uuid,
+    ADD COLUMN score        integer,
+    ADD COLUMN credit_limit bigint;                 -- cents: what this consumer might owe at the most
+-- Rows of before get an id that follows from their key, so that every copy of the database has the same.
+ALTER TABLE decisions DISABLE TRIGGER append_only;
+UPDATE decisions d SET
+    decision_id = md5(d.merchant_id::text || d.order_id::text || extract(epoch FROM d.decided_at)::text)::uuid,
+    consumer_id = (SELECT p.consumer_id FROM plans p WHERE p.merchant_id = d.merchant_id AND p.order_id = d.order_id);
+ALTER TABLE decisions ENABLE TRIGGER append_only;
+ALTER TABLE decisions
+    ALTER COLUMN decision_id SET DEFAULT gen_random_uuid(),  -- what the previous release writes has none
+    ALTER COLUMN decision_id SET NOT NULL;
+CREATE INDEX decisions_id ON decisions (decision_id);
+CREATE INDEX decisions_declined ON decisions (consumer_id, decided_at) WHERE NOT approved;
+CREATE INDEX decisions_made ON decisions (merchant_id, decided_at);
+
+-- Every policy that decisions were made under, word for word: a version means one text for good.
+CREATE TABLE policies (
+    version   text PRIMARY KEY,
+    text      text NOT NULL,
+    loaded_at timestamptz NOT NULL DEFAULT now()    -- real time
+);
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON policies
+    FOR EACH STATEMENT EXECUTE FUNCTION append_only();
+
+-- What was learned from one merchant's data about its customers. It decides for this merchant only.
+CREATE TABLE models (
+    merchant_id uuid NOT NULL,
+    version     text NOT NULL,
+    document    json NOT NULL,                      -- plain numbers
+    report      json NOT NULL,                      -- what the trial said of it
+    fitted_at   timestamptz NOT NULL,
+    PRIMARY KEY (merchant_id, version)
+);
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON models
+    FOR EACH STATEMENT EXECUTE FUNCTION append_only();
+
+-- Advanced Approvals: only an operator moves it.
+ALTER TABLE merchants
+    ADD COLUMN approvals       text NOT NULL DEFAULT 'off' CHECK (approvals IN (
+        'off',                                      -- what the merchant says of its customers is kept, and not looked at
+        'trial',                                    -- recorded with each decision, which it does not change
+        'on'                                        -- counts
+    )),
+    ADD COLUMN approvals_model text,
+    ADD CONSTRAINT on_has_a_model CHECK (approvals <> 'on' OR approvals_model IS NOT NULL);
+
+-- What an order was tried to be paid with, as keyed hashes: how often the same was seen lately.
+CREATE TABLE signals (
+    merchant_id uuid NOT NULL,
+    order_id    uuid NOT NULL,
+    kind        text NOT NULL CHECK (kind IN ('phone', 'card', 'address', 'device')),
+    value_hash  bytea NOT NULL,
+    at          timestamptz NOT NULL,
+    PRIMARY KEY (merchant_id, order_id, kind, value_hash)
+);
+CREATE INDEX signals_seen ON signals (kind, value_hash, at) INCLUDE (merchant_id, order_id);
+CREATE INDEX signals_old ON signals (at);
+
+-- Rises with every order that a consumer's card is asked for: of two decisions made on the same reading one is saved.
+CREATE TABLE consumer_exposure (
+    consumer_id uuid PRIMARY KEY,
+    version     bigint NOT NULL
+);
+
+-- The browser that this checkout was opened in, as a keyed hash of its cookie; null in a frame, which keeps none.
+ALTER TABLE checkout_sessions ADD COLUMN device_hash bytea;
+
+-- One more thing that consumers are told: why an order was not approved.
+ALTER TABLE messages
+    DROP CONSTRAINT messages_kind_check,            -- widened: what the previous release writes still passes
+    ADD CONSTRAINT messages_kind_check CHECK (kind IN (
+        'plan_started', 'reminder', 'payment_received', 'payment_failed', 'card_needed', 'card_changed', 'declined'));
+
+GRANT SELECT, INSERT ON policies, models TO cuota_app;
+GRANT SELECT, INSERT, DELETE ON signals TO cuota_app;
+GRANT SELECT, INSERT, UPDATE ON consumer_exposure TO cuota_app;

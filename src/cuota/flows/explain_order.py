@@ -1,0 +1,243 @@
+"""In words what happened and why: of a decision, of an order, of a plan. For an operator, with the numbers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from cuota.core import money
+from cuota.core.adverse import letter
+from cuota.core.agreement import day
+from cuota.core.decision import Decision, score_parts
+from cuota.core.explanation import because, explain
+from cuota.core.installment import Installment
+from cuota.core.instant import shown
+from cuota.core.order import Status
+from cuota.db import consumers, decisions, story
+from cuota.db.decisions import Made
+from cuota.db.story import Charged, Story
+from cuota.flows.context import Context
+from cuota.flows.review_decisions import Again, Policies, differences
+
+
+class NothingToExplain(Exception):  # noqa: N818 - a fact for the operator
+    """There is no such thing, or nothing of the kind to tell of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The same told twice: `facts` for a script, `lines` for a person."""
+
+    facts: dict[str, Any]
+    lines: list[str]
+
+
+async def explain_decision(context: Context, decision_id: UUID) -> Told:
+    """One decision. Raises NothingToExplain."""
+    made = await decisions.read(context.pool, decision_id)
+    if made is None:
+        raise NothingToExplain(
+            f"There is no decision {decision_id}. `cuota explain order ID` lists an order's."
+        )
+    found = await _story(context, made.order_id)
+    return await _decision(context, made, found)
+
+
+async def explain_order(context: Context, order_id: UUID) -> Told:
+    """What happened to an order, and every decision about it. Raises NothingToExplain."""
+    found = await _story(context, order_id)
+    order = found.order
+    made = await decisions.read_of_order(context.pool, order.merchant_id, order_id)
+    told = [await _decision(context, each, found) for each in made]
+    amount = money.shown(order.amount, order.currency)
+    lines = [
+        f"Order {order_id} of {amount} at {found.merchant} (reference {found.reference}): {order.status}.",
+        "",
+    ]
+    lines += [_event(each.at, each.type, each.message) for each in found.told]
+    lines += [f"  {shown(each.at)}  {_charge(each, order.currency)}" for each in found.charged]
+    for each in told:
+        lines += ["", *each.lines]
+    facts = {
+        **_order_facts(found),
+        "events": [
+            {"at": shown(each.at), "type": each.type, "success": each.success, "message": each.message}
+            for each in found.told
+        ],
+        "charges": [_charge_facts(each) for each in found.charged],
+        "decisions": [each.facts for each in told],
+    }
+    return Told(
+        facts, lines if told else [*lines, "", "Nobody has decided about it: no consumer pressed the button."]
+    )
+
+
+async def explain_plan(context: Context, order_id: UUID) -> Told:
+    """Each installment of an order's plan, and why there is one. Raises NothingToExplain."""
+    found = await _story(context, order_id)
+    order = found.order
+    if order.status is not Status.APPROVED:
+        raise NothingToExplain(
+            f"Order {order_id} has no plan: it is {order.status}. `cuota explain order` says why."
+        )
+    made = await decisions.read_of_order(context.pool, order.merchant_id, order_id)
+
+    def cents(amount: int) -> str:
+        return money.shown(amount, order.currency)
+
+    agreed = f", agreed to on {day(found.agreed_at.date(), year=True)}" if found.agreed_at else ""
+    owed = order.amount - order.voided - order.refunded
+    lines = [
+        f"Plan of order {order_id} at {found.merchant}{agreed}.",
+        f"It sums to {cents(owed)}: {cents(order.amount)} ordered, less {cents(order.voided + order.refunded)} given back.",
+        f"Fees for the plan: {cents(order.fee - order.fee_returned)}.",
+        *(f"  {item.number}. {_installment(item, found)}" for item in found.plan),
+    ]
+    if made and made[-1].approved:
+        why = "; ".join(because(code) for code in made[-1].reasons)
+        lines.append(f"There is a plan because decision {made[-1].decision_id} approved it: {why}.")
+    facts = {
+        **_order_facts(found),
+        "owed": money.text_of(owed),
+        "installments": [_installment_facts(item) for item in found.plan],
+        "decisionId": str(made[-1].decision_id) if made else None,
+    }
+    return Told(facts, lines)
+
+
+async def letter_of(context: Context, decision_id: UUID) -> Told:
+    """The letter that tells a consumer why. Raises NothingToExplain where the decision was an approval."""
+    made = await decisions.read(context.pool, decision_id)
+    if made is None or made.approved:
+        word = "was an approval" if made else "is not there"
+        raise NothingToExplain(f"There is no letter: decision {decision_id} {word}.")
+    found = await _story(context, made.order_id)
+    consumer = await consumers.read(context.pool, made.consumer_id) if made.consumer_id else None
+    currency = found.order.currency
+    paragraphs = letter(
+        context.settings.creditor,
+        context.settings.brand_name,
+        consumer.profile.name if consumer and consumer.profile else "customer",
+        found.merchant,
+        made.decided_at.date(),
+        money.shown(found.order.amount, currency),
+        made.reasons,
+        limit_text="" if made.limit is None else money.shown(made.limit, currency),
+    )
+    return Told({"decisionId": str(decision_id), "letter": paragraphs}, "\n\n".join(paragraphs).split("\n"))
+
+
+async def _story(context: Context, order_id: UUID) -> Story:
+    merchant_id = await decisions.whose(context.pool, order_id)
+    found = await story.read(context.pool, merchant_id, order_id) if merchant_id else None
+    if found is None:
+        raise NothingToExplain(f"There is no order {order_id}.")
+    return found
+
+
+async def _decision(context: Context, made: Made, found: Story) -> Told:
+    again = await Policies(context).again(made)
+    word = "APPROVED" if made.approved else "DECLINED"
+    lines = [
+        f"Decision {made.decision_id} about order {made.order_id} at {found.merchant}, {shown(made.decided_at)}:",
+        f"{word} under policy {made.policy_version}.",
+    ]
+    facts: dict[str, Any] = {
+        "decisionId": str(made.decision_id),
+        "orderId": str(made.order_id),
+        "merchantId": str(made.merchant_id),
+        "decidedAt": shown(made.decided_at),
+        "approved": made.approved,
+        "reasons": list(made.reasons),
+        "policyVersion": made.policy_version,
+        "score": made.score,
+        "limit": None if made.limit is None else money.text_of(made.limit),
+        "inputs": made.inputs,
+    }
+    if again.decision is None:
+        lines += [f"Why: {because(code)}." for code in made.reasons]
+        return Told({**facts, "again": None}, [*lines, f"It cannot be made again: {again.why}."])
+    return Told({**facts, **_again_facts(again, made)}, [*lines, *_again_lines(again, again.decision, made)])
+
+
+def _again_facts(again: Again, made: Made) -> dict[str, Any]:
+    assert again.facts is not None
+    assert again.policy is not None
+    assert again.decision is not None
+    parts = [part._asdict() for part in score_parts(again.facts, again.policy)]
+    changed = differences(made, again.decision)
+    same = {name: {"stored": was, "again": now} for name, (was, now) in changed.items()}
+    return {"threshold": again.policy.score.threshold, "parts": parts, "again": {"differences": same}}
+
+
+def _again_lines(again: Again, decision: Decision, made: Made) -> list[str]:
+    assert again.facts is not None
+    assert again.policy is not None
+    lines = explain(decision, again.facts, again.policy)
+    changed = differences(made, decision)
+    if not changed:
+        return [*lines, "", "Made again from what is stored, it comes out the same."]
+    told = [f"  {name}: stored {was}, now {now}" for name, (was, now) in changed.items()]
+    return [*lines, "", "MADE AGAIN FROM WHAT IS STORED, IT COMES OUT OTHERWISE:", *told]
+
+
+def _order_facts(found: Story) -> dict[str, Any]:
+    order = found.order
+    return {
+        "orderId": str(order.order_id),
+        "merchantId": str(order.merchant_id),
+        "merchant": found.merchant,
+        "merchantReference": found.reference,
+        "orderStatus": order.status.value,
+        "amount": money.text_of(order.amount),
+    }
+
+
+def _event(at: datetime, name: str, message: str | None) -> str:
+    return f"  {shown(at)}  {name}{f': {message}' if message else ''}"
+
+
+def _charge(each: Charged, currency: str) -> str:
+    said = {"succeeded": "paid", "failed": f"refused ({each.reason})", "pending": "was asked; no answer yet"}
+    amount = money.shown(each.amount, currency)
+    return f"{each.brand} {each.last4} for installment {each.installment}, {amount}: {said[each.state]}"
+
+
+def _charge_facts(each: Charged) -> dict[str, Any]:
+    plain = asdict(each)
+    return {
+        **plain,
+        "charge_id": str(each.charge_id),
+        "amount": money.text_of(each.amount),
+        "at": shown(each.at),
+    }
+
+
+def _installment(item: Installment, found: Story) -> str:
+    currency = found.order.currency
+    text = f"{money.shown(item.total, currency)}, due {day(item.due_on, year=True)}: "
+    paid = next((each for each in found.charged if each.charge_id == item.charge_id), None)
+    if item.paid:
+        card = f" by {paid.brand} {paid.last4} on {shown(paid.at)}" if paid else ""
+        back = (
+            f"; {money.shown(item.returned, currency)} of it went back to the card" if item.returned else ""
+        )
+        return f"{text}paid{card}{back}."
+    if not item.total:
+        return f"{text}cancelled by a void or a refund."
+    failed = f"{item.failures} tries failed; " if item.failures else ""
+    return f"{text}{failed}{f'the card is asked on {shown(item.charge_at)}' if item.charge_at else 'another card is needed'}."
+
+
+def _installment_facts(item: Installment) -> dict[str, Any]:
+    return {
+        "number": item.number,
+        "amount": money.text_of(item.total),
+        "dueDate": item.due_on.isoformat(),
+        "state": item.state,
+        "failures": item.failures,
+        "returned": money.text_of(item.returned),
+        "chargeAt": shown(item.charge_at) if item.charge_at else None,
+    }

@@ -1,0 +1,129 @@
+"""calibration_page: a trial's report as one file that fetches nothing."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from cuota.calibration_page import calibration_html
+from cuota.core.model import Model, Weight
+from cuota.core.rates import Rate
+from cuota.core.trial import Bin, Decided, Report, report, verdict
+
+EMPTY_ELEMENTS = {"meta", "line", "circle"}
+
+
+def some_report() -> Report:
+    chance = random.Random(1)
+    orders = []
+    for number in range(1_200):
+        trust, score = chance.gauss(0, 1), round(chance.gauss(530, 40))
+        lost = score >= 500 and chance.random() < 0.08 * 2.0 ** (-trust)
+        orders.append(
+            Decided(
+                group=str(number), score=score, threshold=500, refused=False, approved=score >= 500, amount=10_000,
+                fields={"same_device": trust > 0}, matured=True, lost=lost, lost_amount=7_500 * lost,
+                points=round(40 * trust),
+            )
+        )  # fmt: skip
+    return report(orders, bound=60, resamples=20)
+
+
+@pytest.fixture(scope="module")
+def found() -> Report:
+    return some_report()
+
+
+class Page(HTMLParser):
+    """Reads a page and holds that every element is closed where it should be."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in EMPTY_ELEMENTS:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    def all(self, tag: str, kind: str | None = None) -> list[dict[str, str | None]]:
+        return [
+            attrs
+            for name, attrs in self.elements
+            if name == tag and (kind is None or attrs.get("class") == kind)
+        ]
+
+
+def test_the_page_is_whole_and_fetches_nothing(found: Report) -> None:
+    text = calibration_html(found)
+    page = Page(text)
+    assert page.open == []
+    assert not {tag for tag, _ in page.elements} & {"script", "link", "img", "iframe", "object"}
+    assert not re.search(r"://|@import|url\(|\bsrc=|\bhref=|\bon\w+=", text)
+    assert len(text) < 40_000
+
+
+def test_the_plot_has_a_dot_and_a_line_for_each_group_inside_its_frame(found: Report) -> None:
+    page = Page(calibration_html(found))
+    (plot,) = page.all("svg")
+    width, height = map(float, (plot["viewbox"] or "").split()[2:])
+    dots, whiskers = page.all("circle", "dot"), page.all("line", "whisker")
+    assert len(dots) == len(whiskers) == len(found.calibration) > 5
+    for dot, whisker in zip(dots, whiskers, strict=True):
+        x, y = float(dot["cx"] or ""), float(dot["cy"] or "")
+        assert 0 < x < width
+        assert 0 <= float(whisker["y2"] or "") <= y <= float(whisker["y1"] or "") < height
+
+
+def test_a_dot_stands_where_its_numbers_say(found: Report) -> None:
+    one = Bin(orders=100, losses=10, predicted=0.05, observed=Rate(0.1, 0.05, 0.2))
+    page = Page(calibration_html(replace(found, calibration=(one,))))
+    # The axes end at 20%: a quarter of 320 to the right of 52, half of 320 below 12.
+    assert page.all("circle", "dot") == [{"class": "dot", "cx": "132.0", "cy": "172.0", "r": "4"}]
+    assert page.all("line", "whisker")[0]["y2"] == "12.0"
+
+
+def test_the_verdict_and_the_numbers_are_in_words(found: Report) -> None:
+    words = " ".join(Page(calibration_html(found)).words)
+    assert verdict(found).reasons[0] in words
+    assert ("It may be turned on." in words) == verdict(found).ready
+    assert f"{found.decided:,} orders decided" in words
+    assert f"{100 * found.loss_without.value:.1f}%" in words
+    assert "same_device" in words
+
+
+def test_a_model_is_printed_where_one_is_given(found: Report) -> None:
+    model = Model("", 60, (Weight("same_device", 34_801, 571),)).named()
+    words = " ".join(Page(calibration_html(found, model=model)).words)
+    assert model.version in words
+    assert "34.8" in words
+    assert "The model" not in calibration_html(found)
+
+
+def test_a_title_cannot_carry_markup(found: Report) -> None:
+    text = calibration_html(found, "Ruiz & <b>Sons</b>")
+    assert "<b>" not in text
+    assert "<h1>Ruiz &amp; &lt;b&gt;Sons&lt;/b&gt;</h1>" in text
+
+
+def test_a_trial_without_orders_has_a_page_too() -> None:
+    words = " ".join(Page(calibration_html(report([], bound=60))).words)
+    assert "No approved order has matured yet." in words
+    assert "There are 0 decided orders; 1,000 are needed." in words
