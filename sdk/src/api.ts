@@ -58,7 +58,11 @@ export function sign(requestBody: CheckoutRequest | string, signature: string, f
     throw new Failure([NOT_SIGNED]);
   }
   if (!isObject(fields)) throw new Failure([NOT_SIGNED]);
-  const wrong = ["merchantId", "merchantReference"].filter((name) => !isText((fields as Fields)[name]));
+  const { merchantId, merchantReference, order } = fields;
+  // The flat layout has the reference in the order; a whole number is one, too.
+  const reference = merchantReference ?? (isObject(order) ? order.merchantReference : undefined);
+  const wrong = isText(merchantId) ? [] : ["merchantId"];
+  if (!isText(reference) && typeof reference !== "number") wrong.push("merchantReference");
   const messages = wrong.map((name) => `requestBody.${name} is missing.`);
   if (!isObject(fields.order)) messages.push("requestBody.order is missing.");
   const display = fields.display ?? "popup";

@@ -3,7 +3,8 @@
 /** What openCheckout takes, as an object. As text it is the exact JSON that your server signed. */
 export interface CheckoutRequest {
   merchantId: string;
-  merchantReference: string;
+  /** May stand in `order` instead. */
+  merchantReference?: string;
   order: CheckoutOrder;
   /** Receives the webhook. Required unless `capture` is false. */
   callbackUrl?: string;
@@ -47,16 +48,19 @@ export interface AdditionalData {
   customerFraudIncidents?: boolean | string;
 }
 
+/** A plain decimal as text, such as "59.98", or a number. */
+export type Amount = string | number;
+
 export interface CheckoutOrder {
-  /** In units of the currency: 100.5 is one hundred dollars and fifty cents. */
-  amount: number;
+  /** In units of the currency: "100.50" is one hundred dollars and fifty cents. Text is exact; a number prints as it likes. */
+  amount: Amount;
   currency: string;
-  shippingAmount?: number;
-  taxAmount?: number;
+  shippingAmount?: Amount;
+  taxAmount?: Amount;
   customer?: Customer;
   lineItems?: LineItem[];
   address?: Address;
-  merchantFeeForPaymentPlan?: number;
+  merchantFeeForPaymentPlan?: Amount;
   [field: string]: unknown;
 }
 
@@ -77,7 +81,7 @@ export interface LineItem {
   name?: string;
   description?: string;
   quantity?: number;
-  price?: number;
+  price?: Amount;
   sku?: string;
   isPreOrder?: boolean;
   releaseDate?: string;
@@ -97,8 +101,8 @@ export interface CheckoutResult {
   customer: Customer;
   orderId?: string;
   merchantFeeForPaymentPlan?: number;
-  /** Express flow only. */
-  shippingAddress?: Address;
+  /** Express flow only: where to send it, and to whom. */
+  shippingAddress?: Address & { name: string };
   /** Virtual-card checkout only. */
   card?: { number: string; cvc: string; expirationMonth: string; expirationYear: string; brand: string };
   /** Virtual-card checkout only. */
@@ -171,6 +175,7 @@ export interface PayButtonElement extends HTMLElement {
 }
 
 declare global {
+  var pay: Pay;
   interface Window {
     pay: Pay;
   }

@@ -76,9 +76,14 @@ async def test_of_many_captures_at_once_with_one_reference_one_is_applied(mercha
     virtual = await virtual_order(merchant)
     name = (await virtual.authorize(await virtual.card(), "100.00"))["authorizationId"]
     answers = await asyncio.gather(*(virtual.clear(name, "capture", "30.00", "one") for _ in range(20)))
-    codes = {answer.status_code for answer in answers}
-    assert 200 in codes
-    assert codes <= {200, 409}
+    # A busy machine may turn some away (503); whoever asks again is told what was applied.
+    assert {answer.status_code for answer in answers} <= {200, 409, 503}
+    for _ in range(100):
+        again = await virtual.clear(name, "capture", "30.00", "one")
+        if again.status_code == 200:
+            break
+        await asyncio.sleep(0.1)
+    assert again.status_code == 200
     record = await merchant.read(virtual.created)
     assert (record["capturedAmount"], len(record["captures"])) == (30.0, 1)
     assert (await virtual.book())["captured"] == 3000

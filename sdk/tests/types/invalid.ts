@@ -2,7 +2,7 @@
 import type { CheckoutOutcome, CheckoutRequest } from "../../types/pay";
 const api = window.pay.apiCheckout;
 const none: CheckoutRequest = { merchantReference: "A-1", order: { amount: 1, currency: "USD" } }; // TS2741
-const text: CheckoutRequest = { merchantId: "m", merchantReference: "A-1", order: { amount: "1.00", currency: "USD" } }; // TS2322
+const text: CheckoutRequest = { merchantId: "m", merchantReference: "A-1", order: { amount: true, currency: "USD" } }; // TS2322
 const shown: CheckoutRequest = { ...text, display: "window" }; // TS2322
 api.openCheckout(text); // TS2554
 api.openCheckout(42, "c2lnbmF0dXJl"); // TS2345

@@ -149,7 +149,7 @@ def _limits(field: Mapping[str, Any], *, request: bool) -> str:
     if len(field.get("enum", [])) > _LONG:
         return ""
     if "enum" in field:
-        return "One of " + ", ".join(f"`{value}`" for value in field["enum"]) + "."
+        return "One of " + ", ".join(f"`{value}`" for value in field["enum"] if value is not None) + "."
     if "const" in field:
         shown = str(field["const"]).lower() if isinstance(field["const"], bool) else field["const"]
         return f"{'Must be' if request else 'Always'} `{shown}`."

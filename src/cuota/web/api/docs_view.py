@@ -68,6 +68,7 @@ def _operation(contract: dict[str, Any], method: str, path: str, operation: dict
         "summary": operation["summary"],
         "description": operation["description"],
         "bearer": "security" not in operation,
+        "proof": _proof(path, bodies),
         "parameters": [row for item in parameters for row in _parameter_rows(contract, item)],
         "body": fields,
         "bodies": bodies,
@@ -77,6 +78,15 @@ def _operation(contract: dict[str, Any], method: str, path: str, operation: dict
             for status, part in operation["responses"].items()
         ],
     }
+
+
+def _proof(path: str, bodies: list[dict[str, Any]]) -> str:
+    """What stands in place of an access token."""
+    if path.startswith(("/sdk/", "/orders/")):
+        return "No token: the signature says who asks."
+    if bodies:
+        return "Client id and secret, in the body or in HTTP Basic, instead of a token."
+    return "No token needed."
 
 
 def _parameter_rows(contract: dict[str, Any], parameter: dict[str, Any]) -> list[Row]:
