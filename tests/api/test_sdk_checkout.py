@@ -237,3 +237,16 @@ async def test_a_random_walk_of_bytes_is_never_a_server_error(shop: Merchant) ->
         broken = raw[:spot] + secrets.token_bytes(secrets.randbelow(4)) + raw[spot + secrets.randbelow(9) :]
         answer = await send(shop, broken)
         assert answer.status_code < 500
+
+
+async def test_a_value_that_cannot_be_read_is_named_in_the_warnings_and_costs_no_sale(
+    shop: Merchant, service: Running
+) -> None:
+    said = {"customerLoggedIn": "maybe", "accountCreationDate": "2019-04-05", "favouriteColour": "green"}
+    told = (await send(shop, sdk_body(shop, additionalData=said))).json()
+    assert told["orderStatus"] == "Created"
+    assert [warning["field"] for warning in told["warnings"]] == ["additionalData.customerLoggedIn"]
+    assert (await shop.read(told))["warnings"] == told["warnings"]
+    sql = "SELECT additional FROM sdk_checkouts WHERE merchant_id = $1"
+    kept = json.loads((await rows(service, sql, shop.merchant_id))[0]["additional"])
+    assert kept == {"carrier": "sdk", "fields": said, "unknown": 1}
