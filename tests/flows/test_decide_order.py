@@ -20,6 +20,7 @@ from cuota.core.order import Order, Status
 from cuota.flows.send_messages import send_messages
 from makers import ADDRESS, PROFILE, complete, phone_number
 from own_service import Own, opened_own
+from signed import started
 
 DECLINED_CARD, ANY_CARD = "4000 0000 0000 0002", "5555 5555 5555 4444"
 
@@ -252,6 +253,16 @@ async def test_where_it_is_on_its_points_count(own: Own) -> None:
     await _approvals(own, "on")
     await buy(own, order=await _with_data(own, customer_is_member="yes"))
     assert (await last(own))["score"] == without + 20
+
+
+async def test_the_model_of_one_merchant_never_decides_for_another(own: Own) -> None:
+    # The other merchant is on, too, and even names a model of the same version: it has none of its own.
+    await _approvals(own, "on")
+    order = await started(own.auto_merchant, additionalData={"customerIsMember": True})
+    await complete(own.service, own.auto_merchant.merchant_id, order)
+    said = (await last(own))["inputs"]["approvals"]
+    assert (said["mode"], said["fields"]) == ("on", {"customer_is_member": True})
+    assert (said["model"], said["points"], said["contributions"]) == (None, 0, [])
 
 
 async def test_a_model_that_cannot_be_read_costs_no_sale(own: Own) -> None:
