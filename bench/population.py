@@ -4,6 +4,9 @@ The same seed makes the same population. Every order has an outcome, declined on
 what its statistics are judged by here.
 
     python -m bench.population --seed 1 --orders 5000 [--noise]      # one JSON object a line
+    python -m bench.population --orders 6000 --html report.html      # what the report of a trial on them looks like
+
+No command loads them into a database: they have neither consumers nor money that moved.
 """
 
 from __future__ import annotations
@@ -16,7 +19,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from importlib.resources import files
+from pathlib import Path
 
+from cuota import risk_fit
+from cuota.calibration_page import calibration_html
 from cuota.core.approvals import read_fields
 from cuota.core.decision import decide, refusals
 from cuota.core.facts import Facts, History, Mismatches, Velocity
@@ -218,9 +224,24 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--orders", type=int, default=5_000)
     parser.add_argument("--noise", action="store_true", help="fields that say nothing")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="the report of a trial on them, instead of JSON"
+    )
     given = parser.parse_args()
-    for each in generate(given.seed, given.orders, helpful=not given.noise):
+    placed = generate(given.seed, given.orders, helpful=not given.noise)
+    if given.html is not None:
+        given.html.write_text(_page(placed), encoding="utf-8")
+        print(f"The page was written to {given.html}.")
+        return
+    for each in placed:
         print(json.dumps(each.as_document()))
+
+
+def _page(placed: list[Placed]) -> str:
+    policy = standard_policy()
+    orders = decided(placed, policy, as_of=FIRST_DAY + timedelta(days=2 * DAYS))
+    found = risk_fit.trial(orders, bound=policy.approvals_most)
+    return calibration_html(found.report, "A trial on made-up orders", found.model)
 
 
 if __name__ == "__main__":

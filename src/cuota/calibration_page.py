@@ -6,14 +6,16 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from cuota.core import money
 from cuota.core.model import Model
 from cuota.core.rates import Rate
 from cuota.core.trial import Bin, Report, Verdict, verdict
 from cuota.core.trial_swing import Swing
 
 # The plot, in its own units: a square with room for its numbers.
-_SIDE, _LEFT, _TOP, _ROOM = 320, 52, 12, 44
+_SIDE, _LEFT, _TOP, _ROOM = 320, 68, 12, 44
 _TICKS = 4
+_ENDS = (1, 1.2, 1.6, 2, 2.4, 2.8, 3.2, 4, 4.8, 6, 7.2, 8, 10)
 
 _STYLE = """
 :root { color-scheme: light dark; --ground: #fff; --ink: #14201e; --grey: #566462; --line: #dfe6e4; --accent: #0b6e63;
@@ -50,24 +52,31 @@ svg text { fill: var(--grey); font-size: 12px; }
 """
 
 
-def calibration_html(report: Report, title: str = "Advanced Approvals", model: Model | None = None) -> str:
-    """The whole page: the verdict, what would have changed, calibration as a plot and as numbers, coverage, the model."""
+def calibration_html(
+    report: Report, title: str = "Advanced Approvals", model: Model | None = None, *, standing: str = ""
+) -> str:
+    """The whole page: the verdict, what would have changed, calibration as a plot and as numbers, coverage, the model.
+
+    `standing` says in a sentence how things stand, and when.
+    """
     judged = verdict(report)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{escape(title)}</h1>\n{_summary(report)}\n{_verdict(judged)}\n"
+        f"<h1>{escape(title)}</h1>\n{_summary(report, standing)}\n{_verdict(judged)}\n"
         f"<h2>What the data would have changed</h2>\n{_changes(report)}\n"
         f"<h2>Predicted and observed losses</h2>\n{_calibration(report.calibration)}\n"
         f"<h2>What was sent</h2>\n{_coverage(report)}\n{_model(model)}</main>\n</body>\n</html>\n"
     )
 
 
-def _summary(report: Report) -> str:
+def _summary(report: Report, standing: str) -> str:
+    said = f"{escape(standing)} " if standing else ""
     return (
-        f'<p class="quiet">{report.decided:,} orders decided, {report.approved:,} approved, {report.matured:,} of them '
-        f"matured, {report.losses:,} of these lost. Intervals hold the true number 95 times of 100.</p>"
+        f'<p class="quiet">{said}{report.decided:,} orders decided, {report.approved:,} approved, '
+        f"{report.matured:,} of them matured, {report.losses:,} of these lost: {money.shown(report.lost_amount)} of "
+        f"{money.shown(report.approved_amount)}. Intervals hold the true number 95 times of 100.</p>"
     )
 
 
@@ -125,10 +134,10 @@ def _plot(bins: Sequence[Bin]) -> str:
     for share in (top * tick / _TICKS for tick in range(_TICKS + 1)):
         marks.append(_line("grid", x(0), y(share), x(top), y(share)))
         marks.append(
-            f'<text x="{_LEFT - 8}" y="{y(share)}" dy="4" text-anchor="end">{_percent(share)}</text>'
+            f'<text x="{_LEFT - 8}" y="{y(share)}" dy="4" text-anchor="end">{100 * share:.4g}%</text>'
         )
         marks.append(
-            f'<text x="{x(share)}" y="{_TOP + _SIDE + 18}" text-anchor="middle">{_percent(share)}</text>'
+            f'<text x="{x(share)}" y="{_TOP + _SIDE + 18}" text-anchor="middle">{100 * share:.4g}%</text>'
         )
     marks.append(_line("even", x(0), y(0), x(top), y(top)))
     for each in bins:
@@ -139,6 +148,7 @@ def _plot(bins: Sequence[Bin]) -> str:
     return (
         f'<figure><svg viewBox="0 0 {width} {height}" role="img" aria-label="Observed against predicted losses">'
         f'{"".join(marks)}<text x="{_LEFT + _SIDE / 2}" y="{height - 6}" text-anchor="middle">predicted loss</text>'
+        f'<text transform="translate(14 {_TOP + _SIDE / 2}) rotate(-90)" text-anchor="middle">observed loss</text>'
         f"</svg><figcaption>{caption}</figcaption></figure>"
     )
 
@@ -148,9 +158,9 @@ def _line(kind: str, x1: str, y1: str, x2: str, y2: str) -> str:
 
 
 def _nice(share: float) -> float:
-    """The end of an axis: the next number that is easily read."""
+    """The end of an axis: the next number whose quarters are easily read."""
     size = 10.0 ** math.floor(math.log10(max(share, 0.001)))
-    return next(step * size for step in (1, 2, 4, 6, 8, 10) if step * size >= share - 1e-12)
+    return next(step * size for step in _ENDS if step * size >= share - 1e-12)
 
 
 def _coverage(report: Report) -> str:

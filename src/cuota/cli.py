@@ -16,7 +16,7 @@ from cuota.db.embedded import EmbeddedFailed
 from cuota.db.pool import LOST, UnsafeDatabase
 from cuota.db.vault import WrongKey
 from cuota.demo import demo
-from cuota.flows.explain_order import NothingToExplain
+from cuota.flows.find_order import NothingToExplain
 from cuota.flows.keep_policy import WrongPolicy
 from cuota.flows.manage_merchants import BadMerchant
 from cuota.flows.move_time import CannotMoveTime

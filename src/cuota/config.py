@@ -15,7 +15,6 @@ from cuota.config_reading import (
     accent,
     address,
     database,
-    document,
     hook,
     hook_secret,
     line,
@@ -28,6 +27,7 @@ from cuota.config_reading import (
     whole,
     words,
 )
+from cuota.core.adverse import AGENCY
 from cuota.rails.senders import MailServer, Senders
 
 
@@ -57,6 +57,7 @@ class Settings:
     brand_accent: str
     brand_logo: str | None
     creditor: str
+    creditor_agency: str
     policy: Path | None
     log_level: str
 
@@ -112,8 +113,9 @@ SETTINGS = (
     Setting("CUOTA_BRAND_NAME", "the name that consumers see", "Pay in four", words),
     Setting("CUOTA_BRAND_ACCENT", "the accent colour of the pages", "#0B6E63", accent),
     Setting("CUOTA_BRAND_LOGO", "path of an SVG or PNG file shown beside the name", "none", picture),
-    Setting("CUOTA_CREDITOR", "the lender's name and where to write to, on one line: letters to consumers give it", "CUOTA_BRAND_NAME and CUOTA_PUBLIC_URL", line),
-    Setting("CUOTA_POLICY", "path of the risk policy in force (TOML)", "the release's own, `policies/standard.toml`", document),
+    Setting("CUOTA_CREDITOR", "the lender's name and where to write to, on one line: letters to consumers give it", "sandbox: CUOTA_BRAND_NAME and CUOTA_PUBLIC_URL; production: none, it must be set", line),
+    Setting("CUOTA_CREDITOR_AGENCY", "the federal agency that sees to equal credit at this lender: letters of decline name it, with its address", AGENCY, line),
+    Setting("CUOTA_POLICY", "path of the risk policy in force (TOML)", "the release's own, `policies/standard.toml`", Path),
     Setting("CUOTA_LOG_LEVEL", "debug, info, warning or error", "info", _LEVELS),
 )  # fmt: skip
 
@@ -157,6 +159,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         brand_accent=str(given.get("CUOTA_BRAND_ACCENT", "#0B6E63")),
         brand_logo=str(logo) if logo else None,
         creditor=str(given.get("CUOTA_CREDITOR", f"{brand_name}, {public_url}")),
+        creditor_agency=str(given.get("CUOTA_CREDITOR_AGENCY", AGENCY)),
         policy=Path(str(policy)) if policy else None,
         log_level=str(given.get("CUOTA_LOG_LEVEL", "info")),
     )
@@ -203,6 +206,10 @@ def _production_problems(given: Mapping[str, object], public_url: str) -> list[s
     if "CUOTA_SECRET_KEY" not in given:
         problems.append(
             "CUOTA_SECRET_KEY: must be set in production; make one with: openssl rand -base64 32."
+        )
+    if "CUOTA_CREDITOR" not in given:
+        problems.append(
+            "CUOTA_CREDITOR: must be set in production: the lender's name and postal address, which letters must give."
         )
     for name, value in (
         ("CUOTA_PUBLIC_URL", public_url),

@@ -82,14 +82,6 @@ def secret(text: str) -> bytes:
     return key
 
 
-def document(text: str) -> Path:
-    """A file that is there."""
-    path = Path(text)
-    if not path.is_file():
-        raise ValueError("must be the path of a file that is there")
-    return path
-
-
 def picture(text: str) -> Path:
     """A picture that is there."""
     path = Path(text)

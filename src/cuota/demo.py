@@ -38,7 +38,7 @@ async def _credentials(settings: config.Settings, shop_url: str) -> dict[str, st
     """The demo merchant's credentials: made once, kept beside the data, since secrets are shown only once."""
     path = settings.data_dir / "demo-merchant.json"
     with runtime.database(settings) as where:
-        async with runtime.opened(settings, where, pool_size=2) as context:
+        async with runtime.opened(settings, where, pool_size=2, decides=False) as context:
             try:
                 merchant = await find_merchant(context, NAME)
             except BadMerchant:

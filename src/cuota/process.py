@@ -25,7 +25,7 @@ from cuota.flows.context import Context, utc_now
 from cuota.flows.standstill import Standstill
 from cuota.web.app import make_app
 from cuota.web.edge import Edge, JsonLines
-from cuota.web.metrics import count
+from cuota.web.metrics import count, count_decision
 from cuota.web.protocol import BoundedProtocol
 from cuota.web.standing import Standing
 from cuota.work.loop import Signals, work
@@ -80,7 +80,7 @@ async def _serve(settings: config.Settings, listener: socket.socket, *, backgrou
             following(clock, opened.pool),
         ):
             signals = Signals(asyncio.Event(), asyncio.Event())
-            context = replace(opened, happened=_teller(signals))
+            context = replace(opened, happened=_teller(signals), decided=count_decision)
             edge = make_app(context)
             standstill = Standstill(where, clock, edge.forget) if clock else None
             server = DrainingServer(

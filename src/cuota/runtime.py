@@ -5,18 +5,22 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import asyncpg
 
 from cuota.config import Settings
+from cuota.core.policy import Policy
+from cuota.db import last_served
 from cuota.db.embedded import open_embedded
+from cuota.db.last_served import Served
 from cuota.db.migrate import migrate
 from cuota.db.pool import GONE, UnsafeDatabase, open_pool
 from cuota.db.vault import Vault
 from cuota.flows.context import Context, utc_now
-from cuota.flows.keep_policy import keep_policy
+from cuota.flows.keep_policy import WrongPolicy, keep_policy, read_policy
 from cuota.flows.keys import ensure_key
 from cuota.rails.load import load
 
@@ -57,18 +61,38 @@ async def _connect(where: dict[str, Any]) -> asyncpg.Connection:
             time.sleep(0.2)  # noqa: ASYNC251 - nothing else runs at start
 
 
-async def note_audience(context: Context) -> None:
-    """Write down what the running service calls itself, for commands that are not told."""
-    await context.pool.execute(
-        "INSERT INTO last_served (audience) VALUES ($1) ON CONFLICT (single) DO UPDATE SET audience = excluded.audience",
-        context.settings.audience,
+async def note_served(context: Context, *, decides: bool) -> None:
+    """Write down what the running service calls itself, says in letters and decides by, for commands."""
+    settings = context.settings
+    if decides:
+        await keep_policy(context.pool, settings.policy, context.policy)
+    version = context.policy.version if decides else None
+    said = Served(
+        settings.audience, version, settings.creditor, settings.creditor_agency, settings.brand_name
     )
+    await last_served.note(context.pool, said)
 
 
-async def noted_audience(context: Context) -> str:
-    """The audience of the service that ran last; the settings' own where none has."""
-    row = await context.pool.fetchrow("SELECT audience FROM last_served")
-    return str(row["audience"]) if row else context.settings.audience
+async def as_served(context: Context, *, address: bool) -> Context:
+    """With the letters' words of the service that ran last, and with `address` its audience; else the settings' own."""
+    served, settings = await last_served.read(context.pool), context.settings
+    if served is None:
+        return context
+    known = replace(
+        settings,
+        audience=served.audience if address else settings.audience,
+        creditor=served.creditor or settings.creditor,
+        creditor_agency=served.agency or settings.creditor_agency,
+        brand_name=served.brand_name or settings.brand_name,
+    )
+    return replace(context, settings=known)
+
+
+def _policy(settings: Settings) -> Policy:
+    try:
+        return read_policy(settings.policy)[0]
+    except WrongPolicy as wrong:
+        raise WrongPolicy(f"CUOTA_POLICY: {wrong}") from None
 
 
 @contextlib.asynccontextmanager
@@ -78,8 +102,13 @@ async def opened(
     *,
     pool_size: int | None = None,
     now: Callable[[], datetime] = utc_now,
+    decides: bool = True,
 ) -> AsyncIterator[Context]:
-    """A context on a migrated database; closes its pool at the end. `now` is the clock: the sandbox's can be moved."""
+    """A context on a migrated database; closes its pool at the end. `now` is the clock: the sandbox's can be moved.
+
+    What `decides` nothing does not fail for a policy of the shell's: it is given the release's own.
+    """
+    policy = _policy(settings) if decides else read_policy(None)[0]
     pool = await open_pool(where, pool_size or settings.pool_size)
     try:
         vault = Vault(settings.secret_key)
@@ -93,7 +122,6 @@ async def opened(
             safe=vault,
             now=now,
         )
-        policy = await keep_policy(pool, settings.policy)
         context = Context(settings, pool, rails, vault, policy, now=now)
         await ensure_key(context)
         yield context

@@ -121,7 +121,7 @@ def serve(
         try:
             stack.enter_context(_metrics_folder())
             where = stack.enter_context(runtime.database(settings))
-            asyncio.run(_prepared(settings, where))
+            policy = asyncio.run(_prepared(settings, where))
             serving = Serving(settings, listener, listen)
             stack.callback(serving.stop)
             for _ in range(workers):
@@ -132,6 +132,7 @@ def serve(
                 "url": settings.public_url,
                 "listen": listen,
                 "environment": settings.environment,
+                "policy": policy,
             }
             print(
                 json.dumps({**ready, "workers": workers, "seconds": round(time.monotonic() - started, 2)}),
@@ -147,11 +148,15 @@ def serve(
     return 0
 
 
-async def _prepared(settings: config.Settings, where: dict[str, Any]) -> None:
-    """Migrate, and meet a wrong secret key or rail here: told in one line, once, and not by each worker."""
+async def _prepared(settings: config.Settings, where: dict[str, Any]) -> str:
+    """Migrate, and meet a wrong secret key, rail or policy here: told in one line, once, and not by each worker.
+
+    Answers the version of the policy in force.
+    """
     await runtime.migrated(settings, where)
     async with runtime.opened(settings, where, pool_size=1) as context:
-        await runtime.note_audience(context)
+        await runtime.note_served(context, decides=True)
+        return context.policy.version
 
 
 @contextlib.contextmanager

@@ -37,9 +37,10 @@ async def _work(settings: config.Settings, where: dict[str, object]) -> None:
         signals.news.set()
 
     async with (
-        runtime.opened(settings, where, now=clock.now if clock else utc_now) as opened,
+        runtime.opened(settings, where, now=clock.now if clock else utc_now, decides=False) as opened,
         following(clock, opened.pool),
     ):
+        await runtime.note_served(opened, decides=False)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, signals.stop.set)

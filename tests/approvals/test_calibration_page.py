@@ -95,8 +95,8 @@ def test_the_plot_has_a_dot_and_a_line_for_each_group_inside_its_frame(found: Re
 def test_a_dot_stands_where_its_numbers_say(found: Report) -> None:
     one = Bin(orders=100, losses=10, predicted=0.05, observed=Rate(0.1, 0.05, 0.2))
     page = Page(calibration_html(replace(found, calibration=(one,))))
-    # The axes end at 20%: a quarter of 320 to the right of 52, half of 320 below 12.
-    assert page.all("circle", "dot") == [{"class": "dot", "cx": "132.0", "cy": "172.0", "r": "4"}]
+    # The axes end at 20%: a quarter of 320 to the right of 68, half of 320 below 12.
+    assert page.all("circle", "dot") == [{"class": "dot", "cx": "148.0", "cy": "172.0", "r": "4"}]
     assert page.all("line", "whisker")[0]["y2"] == "12.0"
 
 
@@ -107,6 +107,23 @@ def test_the_verdict_and_the_numbers_are_in_words(found: Report) -> None:
     assert f"{found.decided:,} orders decided" in words
     assert f"{100 * found.loss_without.value:.1f}%" in words
     assert "same_device" in words
+
+
+def test_the_page_says_how_things_stand_what_was_lost_and_what_its_axes_are(found: Report) -> None:
+    words = " ".join(Page(calibration_html(found, standing="Mode: trial. As of <now>.")).words)
+    assert "Mode: trial. As of <now>." in words
+    assert f"${found.lost_amount / 100:,.2f} of ${found.approved_amount / 100:,.2f}" in words
+    assert "observed loss" in words
+    assert "predicted loss" in words
+
+
+@pytest.mark.parametrize(
+    ("most", "end"),
+    [(0.107, "12%"), (0.13, "16%"), (0.21, "24%"), (0.02, "2%"), (0.0091, "1%"), (1.0, "100%")],
+)
+def test_an_axis_ends_near_the_data(found: Report, most: float, end: str) -> None:
+    one = Bin(orders=100, losses=1, predicted=0.001, observed=Rate(most / 2, 0.0, most))
+    assert Page(calibration_html(replace(found, calibration=(one,)))).words.count(end) >= 2
 
 
 def test_a_model_is_printed_where_one_is_given(found: Report) -> None:

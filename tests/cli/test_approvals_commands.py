@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import sys
 from collections.abc import Iterator
@@ -63,6 +64,7 @@ async def _sold(command: Cuota, where: dict[str, Any]) -> None:
     settings = config.load({"CUOTA_DATA_DIR": str(command.data)})
     await runtime.migrated(settings, where)
     async with runtime.opened(settings, where, pool_size=2) as context:
+        await runtime.note_served(context, decides=True)
         owner = await asyncpg.connect(**where)
         for name, helpful in (("Helpful", True), ("Noise", False), ("Empty", None)):
             new = await create_merchant(context, Terms(name=name))
@@ -83,9 +85,10 @@ async def _trial(owner: asyncpg.Connection, merchant_id: UUID, population: list[
         orders.append(
             (merchant_id, order_id, uuid4(), 1, status, "USD", placed.facts.amount, 0, True, 0, at, at)
         )
+        inputs = json.dumps(made.inputs)
         decided.append(
-            (merchant_id, order_id, at, made.approved, list(made.reasons), made.policy_version, json.dumps(made.inputs),
-             uuid4(), consumer_id, made.score, made.limit)
+            (merchant_id, order_id, at, made.approved, list(made.reasons), made.policy_version, inputs,
+             uuid4(), consumer_id, made.score, made.limit, hashlib.sha256(inputs.encode()).digest())
         )  # fmt: skip
         if made.approved:
             unpaid = placed.lost_amount if placed.lost else 0
@@ -101,7 +104,7 @@ async def _trial(owner: asyncpg.Connection, merchant_id: UUID, population: list[
             (
                 "decisions",
                 decided,
-                "merchant_id order_id decided_at approved reasons policy_version inputs decision_id consumer_id score credit_limit",
+                "merchant_id order_id decided_at approved reasons policy_version inputs decision_id consumer_id score credit_limit inputs_hash",
             ),
             ("installments", owed, "merchant_id order_id number due_on amount fee charge_id failures"),
         ):
@@ -123,7 +126,16 @@ def test_a_merchant_is_off_until_an_operator_says_otherwise(shops: Shops) -> Non
 def test_without_a_trial_it_is_not_turned_on_and_what_is_missing_is_said(shops: Shops) -> None:
     refused = shops.cuota("merchant", "approvals", "Empty", "on")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "There are 0 decided orders; 1,000 are needed." in refused.stderr
+    assert "\n  There are 0 decided orders; 1,000 are needed.\n" in refused.stderr
+    assert "interval" not in refused.stderr
+    assert "Start a trial first: cuota merchant approvals Empty trial." in refused.stderr
+    assert "An order counts 60 days after its decision." in refused.stderr
+    assert "See cuota approvals report Empty." in refused.stderr
+    script = shops.cuota("merchant", "approvals", "Empty", "on", "--json")
+    assert script.returncode == 1
+    told = json.loads(script.stdout)
+    assert (set(told), told["refused"]) == ({"refused", "reasons"}, True)
+    assert "There are 0 decided orders; 1,000 are needed." in told["reasons"]
     assert shops.mode("Empty")["approvals"] == "off"
 
 
@@ -141,10 +153,13 @@ def test_a_trial_on_data_that_helps_is_reported_and_turns_on(shops: Shops, tmp_p
     facts = json.loads(shops.cuota("approvals", "report", "Helpful", "--json", "--html", str(file)).stdout)
     assert (facts["ready"], facts["approvals"]) == (True, "trial")
     assert facts["report"]["decided"] == ORDERS
-    assert facts["report"]["equal_loss"]["approval_change"]["low"] > 0
+    assert facts["report"]["equalLoss"]["approvalChange"]["low"] > 0
+    assert facts["report"]["lostAmount"].split(".")[0].isdigit()
+    assert facts["model"]["weights"][0].keys() == {"field", "milliPoints", "neutral"}
     page = file.read_text()
     assert "<svg" in page
     assert "Advanced Approvals of Helpful" in page
+    assert f"Mode: trial. As of {facts['at']}, under policy {facts['policy']}." in page
     assert facts["model"]["version"] in page
     # In shadow: recorded from now on, and no decision goes by it.
     assert shops.mode("Helpful") == {
@@ -155,6 +170,8 @@ def test_a_trial_on_data_that_helps_is_reported_and_turns_on(shops: Shops, tmp_p
     told = shops.cuota("approvals", "report", "Helpful")
     assert "customer_fraud_incidents" in told.stdout
     assert "It may be turned on." in told.stdout
+    assert "of the losses by the score\nalone and " in told.stdout
+    assert " in, " in told.stdout
     on = shops.cuota("merchant", "approvals", "Helpful", "on")
     assert on.returncode == 0, on.stderr
     # The same orders give the same model: nothing new was stored.
@@ -165,6 +182,18 @@ def test_a_trial_on_data_that_helps_is_reported_and_turns_on(shops: Shops, tmp_p
     }
     assert shops.cuota("merchant", "approvals", "Helpful", "off").returncode == 0
     assert shops.mode("Helpful")["approvals"] == "off"
+
+
+def test_a_page_that_cannot_be_written_is_one_line_and_one_that_was_is_said(
+    shops: Shops, tmp_path: Path
+) -> None:
+    lost = shops.cuota("approvals", "report", "Empty", "--html", "/nonexist/x.html")
+    assert (lost.returncode, lost.stdout) == (1, "")
+    assert lost.stderr == "cuota: /nonexist/x.html cannot be written: No such file or directory.\n"
+    file = tmp_path / "x.html"
+    written = shops.cuota("approvals", "report", "Empty", "--html", str(file))
+    assert written.returncode == 0
+    assert f"The page was written to {file}." in written.stdout
 
 
 def test_what_a_trial_decided_can_be_replayed(shops: Shops) -> None:

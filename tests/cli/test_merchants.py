@@ -42,7 +42,9 @@ def test_a_new_merchant_is_printed_with_its_secrets_this_once(cuota: Cuota) -> N
     assert set(made) == TERMS | SECRETS
     assert UUID(made["merchantId"])
     shown = read(cuota, "merchant", "show", made["merchantId"])
-    assert set(shown) == TERMS | {"clientIds", "audience"}
+    assert set(shown) == TERMS | {"clientIds", "audience", "approvals"}
+    assert shown["approvals"] == "off"
+    assert "approvals          off" in cuota("merchant", "show", made["merchantId"]).stdout
     assert shown["clientIds"] == [made["clientId"]]
     assert all(
         made[name] not in json.dumps(shown) for name in ("clientSecret", "signingSecret", "webhookSecret")
@@ -78,9 +80,10 @@ def test_every_term_can_be_chosen_and_changed(cuota: Cuota) -> None:
 def test_all_merchants_are_listed_for_scripts_and_for_people(cuota: Cuota) -> None:
     made = create(cuota)
     listed = read(cuota, "merchant", "list")
-    assert all(set(merchant) == TERMS for merchant in listed)
+    assert all(set(merchant) == TERMS | {"approvals"} for merchant in listed)
     assert made["merchantId"] in {merchant["merchantId"] for merchant in listed}
-    assert f"{made['merchantId']}  {made['name']}" in cuota("merchant", "list").stdout
+    cuota("merchant", "approvals", made["name"], "trial")
+    assert f"{made['merchantId']}  {made['name']}  (approvals: trial)" in cuota("merchant", "list").stdout
 
 
 def test_a_rotated_secret_is_new_and_keeps_its_client_id(cuota: Cuota) -> None:

@@ -75,7 +75,7 @@ def test_migrate_says_what_it_applied_and_then_that_there_is_nothing(cuota: Cuot
 
 def test_serve_prints_one_line_when_it_is_ready(cuota: Cuota) -> None:
     with serving(cuota) as (line, _):
-        assert set(line) == {"ready", "url", "listen", "environment", "workers", "seconds"}
+        assert set(line) == {"ready", "url", "listen", "environment", "policy", "workers", "seconds"}
         assert (line["ready"], line["environment"], line["workers"]) == (True, "sandbox", 1)
         assert httpx.get(f"{line['listen']}/health/ready", trust_env=False).json() == {"status": "ok"}
 
@@ -111,6 +111,8 @@ def test_verify_names_the_altered_row_and_is_exit_1(cuota: Cuota) -> None:
             created = http.post("/order", json=ORDER).json()
         walked = cuota("sandbox", "complete", created["redirectUrl"], "--outcome", "approved", "--json")
         assert walked.returncode == 0
+        counted = 'cuota_decisions_total{outcome="approved",reason="sandbox_approve_requested"} 1.0'
+        assert counted in httpx.get(f"{line['listen']}/metrics", trust_env=False).text
         assert set(json.loads(walked.stdout)) == {"outcome", "url"}
         assert json.loads(walked.stdout)["url"].startswith("http://127.0.0.1:9/yes?")
     sound = json.loads(cuota("verify", "--json").stdout)

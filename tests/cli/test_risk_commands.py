@@ -75,7 +75,7 @@ def test_a_decision_is_explained_in_words_with_its_numbers(decided: Decided) -> 
     assert done.returncode == 0
     for words in (
         f"at {decided.shop}", f"DECLINED under policy {VERSION}", "over_limit: the consumer would owe more than their limit",
-        "$1,125.00 before and $900.00 with this order: $2,025.00, above the limit", "Limit: $2,000.00, for 1 installments paid",
+        "$1,125.00 before and $900.00 with this order: $2,025.00, above the limit", "Limit: $2,000.00, for 1 installment paid",
         "phone    1 in 24 hours", "it comes out the same",
     ):  # fmt: skip
         assert words in done.stdout, words
@@ -87,7 +87,7 @@ def test_its_score_is_the_sum_that_is_shown(decided: Decided) -> None:
     assert facts["approved"] is True
     assert sum(part["points"] for part in facts["parts"]) == facts["score"] >= facts["threshold"]
     assert facts["again"] == {"differences": {}}
-    assert (facts["limit"], facts["inputs"]["amount"]) == ("2000.00", 150_000)
+    assert (facts["limit"], facts["inputs"]["amount"]) == ("2000.00", "1500.00")
 
 
 def test_the_letter_of_a_decline_is_printed_and_an_approval_has_none(decided: Decided) -> None:
@@ -139,7 +139,7 @@ def test_what_is_not_there_is_said_to_be_so(decided: Decided, what: str) -> None
     unknown = decided.cuota("explain", what, "00000000-0000-4000-8000-000000000000")
     assert unknown.returncode == 1
     assert "There is no" in unknown.stderr
-    assert decided.cuota("explain", what, "rubbish").returncode == 2
+    assert decided.cuota("explain", what, "rubbish").returncode == (2 if what == "decision" else 1)
 
 
 def test_every_decision_made_again_comes_out_the_same(decided: Decided) -> None:
@@ -162,6 +162,8 @@ CHANGES = {
     "score": "score = score + 1",
     "limit": "credit_limit = 1",
     "again": "policy_version = 'never-kept'",
+    "inputs": "inputs = replace(inputs::text, 'USD', 'CAD')::json",
+    "again ": "inputs = '{}', score = NULL, credit_limit = NULL",
 }
 
 
@@ -179,8 +181,8 @@ def test_one_altered_decision_is_found_and_shown(decided: Decided, name: str) ->
         decided.sql(*back, "ALTER TABLE decisions ENABLE TRIGGER append_only")
     assert done.returncode == 1
     [difference] = json.loads(done.stdout)["differences"]
-    assert (difference["decisionId"], list(difference["values"])) == (chosen, [name])
-    assert "OTHERWISE" in told.stdout or name == "again"
+    assert (difference["decisionId"], list(difference["values"])) == (chosen, [name.strip()])
+    assert "OTHERWISE" in told.stdout or name.strip() == "again"
 
 
 def test_a_decision_of_before_facts_were_kept_is_counted_and_no_difference(decided: Decided) -> None:
@@ -201,7 +203,7 @@ def test_a_decision_of_before_facts_were_kept_is_counted_and_no_difference(decid
             "ALTER TABLE decisions ENABLE TRIGGER append_only",
         )  # fmt: skip
     assert done.returncode == 0
-    assert "1 were made before facts were kept" in done.stdout
+    assert "1 was made before facts were kept" in done.stdout
     assert "It cannot be made again" in explained.stdout
     assert json.loads(simulated.stdout)["madeBeforeFactsWereKept"] == 1
 
@@ -225,6 +227,10 @@ def test_a_policy_is_checked_without_a_database(bare: Cuota, tmp_path: Path) -> 
     line = STANDARD[: STANDARD.index("ceiling =")].count("\n") + 1
     assert refused.returncode == 1
     assert f"line {line}" in refused.stderr
+    bad.write_bytes(STANDARD.encode()[:200] + b"\n\xff")
+    torn = bare("policy", "check", str(bad))
+    assert torn.returncode == 1
+    assert f"line {STANDARD[:200].count(chr(10)) + 2}: must be UTF-8" in torn.stderr
     assert not bare.data.exists()
     assert bare("policy", "check", str(tmp_path / "none.toml")).returncode == 1
 
@@ -274,21 +280,3 @@ def test_simulating_stores_and_changes_nothing(decided: Decided) -> None:
     with open_embedded(decided.cuota.data) as embedded:
         asyncio.run(look(dict(embedded.dsn_kwargs)))
     assert stored == [VERSION]
-
-
-def test_a_changed_policy_under_an_old_version_is_refused_at_the_start(decided: Decided) -> None:
-    path = decided.cuota.data.parent / "changed.toml"
-    path.write_text(STANDARD.replace('new = "2000.00"', 'new = "2500.00"'))
-    refused = decided.cuota("decide", "--replay", CUOTA_POLICY=str(path))
-    assert (refused.returncode, refused.stdout) == (1, "")
-    assert f"says version {VERSION}, and decisions were made under another text" in refused.stderr
-    path.write_text("version = 1")
-    unreadable = decided.cuota("decide", "--replay", CUOTA_POLICY=str(path))
-    assert unreadable.returncode == 1
-    assert "changed.toml" in unreadable.stderr
-    assert "line 1" in unreadable.stderr
-
-
-def test_a_policy_that_is_not_there_is_a_wrong_setting(bare: Cuota) -> None:
-    refused = bare("policy", "simulate", "x.toml", "--since", "1d", CUOTA_POLICY="/nowhere/policy.toml")
-    assert refused.returncode == 1

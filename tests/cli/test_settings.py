@@ -20,6 +20,7 @@ PRODUCTION = {
     "CUOTA_SECRET_KEY": KEY,
     "CUOTA_CARD_RAIL": RAIL,
     "CUOTA_MESSAGE_RAIL": RAIL,
+    "CUOTA_CREDITOR": "Acme Lending LLC, 1 Main Street, Springfield, IL 62701",
 }
 
 LIVE = {
@@ -94,6 +95,7 @@ def test_all_bad_settings_are_named_at_once(bare: Cuota) -> None:
     ("change", "said"),
     [
         ({"CUOTA_SECRET_KEY": ""}, "CUOTA_SECRET_KEY: must be set in production"),
+        ({"CUOTA_CREDITOR": ""}, "CUOTA_CREDITOR: must be set in production"),
         ({"CUOTA_CARD_RAIL": "sandbox"}, "CUOTA_CARD_RAIL: production needs a real rail"),
         ({"CUOTA_MESSAGE_RAIL": ""}, "CUOTA_MESSAGE_RAIL: production needs a real rail; give live, or"),
         (

@@ -14,6 +14,7 @@ PRODUCTION = {
     "CUOTA_ENVIRONMENT": "production",
     "CUOTA_PUBLIC_URL": "https://pay.example",
     "CUOTA_SECRET_KEY": base64.b64encode(os.urandom(32)).decode(),
+    "CUOTA_CREDITOR": "Acme Lending LLC, 1 Main Street",
     "CUOTA_CARD_RAIL": "bank.rails.CardRail",
     "CUOTA_MESSAGE_RAIL": "bank.rails.MessageRail",
 }

@@ -228,6 +228,15 @@ def test_too_little_of_anything_refuses_and_says_how_much_is_needed(
     assert not verdict(replace(good, **change)).ready
 
 
+def test_of_too_few_orders_no_interval_is_told(good: Report) -> None:
+    found = replace(good, decided=0, matured=0, losses=0, caught_change=Rate(0.0, 0.0, 0.0))
+    assert verdict(found).reasons == (
+        "There are 0 decided orders; 1,000 are needed.",
+        "There are 0 approved orders whose outcome is known; 500 are needed.",
+        "There are 0 losses among them; 30 are needed.",
+    )
+
+
 def test_an_interval_that_touches_nought_refuses_with_the_interval(good: Report) -> None:
     gain = replace(good.equal_loss, approval_change=Rate(0.0123, 0.0, 0.03))
     found = verdict(replace(good, equal_loss=gain))

@@ -8,7 +8,7 @@ import pytest
 from every_order import make_one_of_every_kind
 
 from cuota.db.verify import Report, verify
-from makers import complete
+from makers import ADDRESS, Profile, complete
 from own_service import Own
 
 THIS = "merchant_id = $1 AND order_id = $2"
@@ -184,12 +184,25 @@ async def test_nothing_is_found_where_nothing_was_altered(own: Own) -> None:
         ("DELETE FROM order_details", "order_details"),
         ("UPDATE decisions SET approved = false", "decisions"),
         ("UPDATE decisions SET inputs = jsonb_set(inputs::jsonb, '{amount}', '1')::json", "decisions 1"),
+        ("UPDATE decisions SET inputs = replace(inputs::text, 'USD', 'CAD')::json", "decisions 1"),
+        ("UPDATE decisions SET inputs_hash = NULL", "decisions 1"),
+        ("DELETE FROM decisions", "decisions"),
     ],
 )
 async def test_altered_words_and_missing_details_are_found(own: Own, change: str, named: str) -> None:
     await a_busy_order(own)
     report = await tamper(own, change)
     assert named in {found.row for found in report.disagreements}
+
+
+@pytest.mark.parametrize(
+    "change", ["UPDATE decisions SET approved = true", "UPDATE orders SET status = 'Created'"]
+)
+async def test_a_decline_that_was_altered_is_found(own: Own, change: str) -> None:
+    declined = Profile("Jordan", "Declinetest", "jordan@mail.example", ADDRESS)
+    await complete(own.service, own.merchant.merchant_id, await own.merchant.create(), profile=declined)
+    assert (await verify(own.context.pool)).disagreements == []
+    assert "decisions" in {found.row for found in (await tamper(own, change)).disagreements}
 
 
 async def test_an_order_that_would_not_be_collected_is_found(own: Own) -> None:

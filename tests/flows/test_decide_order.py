@@ -288,7 +288,9 @@ async def test_deciding_costs_one_read_more_and_nothing_else(own: Own) -> None:
     from test_exposure import opened, press
 
     [seen] = await opened(own, phone_number(), 1, "100.00")
-    await press(replace(own.context, pool=Counting(own.context.pool._pool)), seen)
+    # A process's first decision under a policy settles its text; every other one costs this.
+    sealed = {own.context.policy.version}
+    await press(replace(own.context, pool=Counting(own.context.pool._pool), sealed=sealed), seen)
     read, order, save, *after = asked
     assert (read[:11], order[:8], save[:9]) == ("WITH agreed", "SELECT o", "WITH mine")
     # The card's answer: as it was before there were decisions to speak of.

@@ -10,7 +10,8 @@ import pytest
 from cuota import risk_fit
 from cuota.core import trial, trial_sample
 from cuota.core.approvals import FIELDS
-from cuota.core.decision import MOST_REASONS
+from cuota.core.decision import APPROVAL_CODES, DECLINE_CODES, MOST_REASONS
+from cuota.core.explanation import because
 from cuota.core.model import FEATURES
 from cuota.core.policy import BadPolicy, load_policy
 from cuota.flows.try_approvals import MATURES_AFTER
@@ -48,6 +49,13 @@ def test_every_field_stands_in_the_page_under_both_names_and_with_its_measure() 
         assert row.split("|")[3].strip() == ("good" if feature.good else "bad"), name
 
 
+def test_every_reason_stands_in_the_page_with_what_it_means() -> None:
+    for code in (*APPROVAL_CODES, *DECLINE_CODES):
+        word = "approved" if code in APPROVAL_CODES else "declined"
+        row = f"| {code} | {word} | {because(code).removeprefix(f'{code}: ')} |"
+        assert row in PAGE, f"docs/risk.md lacks this row:\n{row}"
+
+
 def test_the_numbers_in_the_page_are_those_of_the_code() -> None:
     most = {1: "one", 4: "four", 5: "five", 10: "ten"}
     for said in (
@@ -61,6 +69,7 @@ def test_the_numbers_in_the_page_are_those_of_the_code() -> None:
         f"fewer than {risk_fit.FEWEST_LOSSES} losses there is no model",
         f"A field that fewer than {risk_fit.FEWEST_ORDERS} orders have",
         f"has matured {MATURES_AFTER.days} days after its decision",
+        f"`cuota time advance {MATURES_AFTER.days}d`",
         f"dropped after {SIGNALS_KEPT.days} days",
     ):
         assert said in WORDS, f"docs/risk.md does not say: {said}"

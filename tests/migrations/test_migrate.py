@@ -162,10 +162,17 @@ async def test_the_service_is_granted_no_change_of_history(
     own_database: dict[str, Any], table: str, right: str
 ) -> None:
     assert await ask(own_database, f"SELECT has_table_privilege('cuota_app', '{table}', '{right}')") is False
-    assert (
-        await ask(own_database, f"SELECT has_any_column_privilege('cuota_app', '{table}', 'UPDATE')") is False
-    )
+    # A policy may be replaced until it has decided; from then on its trigger holds it (the test below).
+    some = await ask(own_database, f"SELECT has_any_column_privilege('cuota_app', '{table}', 'UPDATE')")
+    assert some is (table == "policies")
     assert await ask(own_database, f"SELECT has_table_privilege('cuota_app', '{table}', 'SELECT')") is True
+
+
+async def test_a_policy_that_has_decided_cannot_be_changed_by_anybody(own_database: dict[str, Any]) -> None:
+    await ask(own_database, "INSERT INTO policies (version, text, decided_at) VALUES ('x', 'a', now())")
+    for change in ("text = 'b'", "decided_at = NULL"):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError, match="append-only"):
+            await ask(own_database, f"UPDATE policies SET {change}")
 
 
 async def test_the_service_owns_nothing_and_may_not_become_more(own_database: dict[str, Any]) -> None:

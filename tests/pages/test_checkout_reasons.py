@@ -57,8 +57,10 @@ async def test_the_letter_goes_out_once_though_workers_ask_twice(
     await visitor.until("details", order, phone=phone_number())
     await visitor.send("details", surname="Declinetest", email=mail)
     await visitor.send("pay")
-    for _ in range(3):
-        await send_messages(service.context)
+    # Other tests' messages may stand in line before it: until nothing is due, and then once more.
+    while await send_messages(service.context):
+        pass
+    await send_messages(service.context)
     sent = "SELECT text FROM message_simulator.inbox WHERE channel = 'mail' AND recipient = $1"
     [letter] = await service.context.pool.fetch(sent, mail)
     assert letter["text"].startswith("Dear Jordan Declinetest,")

@@ -3,62 +3,112 @@
 from __future__ import annotations
 
 import argparse
+import json
+import shlex
+import sys
+from datetime import datetime
 from pathlib import Path
 
 from cuota.calibration_page import calibration_html
 from cuota.commands.common import Add, require_database, run, show
 from cuota.core import money
+from cuota.core.instant import shown
 from cuota.core.rates import Rate
+from cuota.core.script_json import for_scripts
 from cuota.core.trial import Report
+from cuota.core.trial_swing import Swing
+from cuota.db import approvals
 from cuota.db.approvals import Standing
 from cuota.flows.context import Context
+from cuota.flows.keep_policy import under_its_policy
 from cuota.flows.manage_merchants import find_merchant
-from cuota.flows.try_approvals import Tried, move_approvals, report_trial
+from cuota.flows.try_approvals import MATURES_AFTER, NotProved, Tried, move_approvals, report_trial
 
 
 def merchant_approvals(options: argparse.Namespace) -> int:
     """`cuota merchant approvals`: `on` is refused, saying why, until the trial says that it helps."""
 
-    async def flow(context: Context) -> tuple[str, Standing]:
+    async def flow(context: Context) -> tuple[str, Standing, NotProved | str]:
+        if options.mode == "on":
+            context = await under_its_policy(context)
         merchant = await find_merchant(context, options.merchant)
-        return merchant.name, await move_approvals(context, merchant.merchant_id, options.mode)
+        try:
+            standing = await move_approvals(context, merchant.merchant_id, options.mode)
+        except NotProved as refused:
+            return merchant.name, await approvals.read(context.pool, merchant.merchant_id), refused
+        return merchant.name, standing, context.policy.version
 
-    name, standing = run(flow)
+    name, standing, end = run(flow)
+    if isinstance(end, NotProved):
+        return _refused(options, name, standing, end)
     facts = {"merchant": name, "approvals": standing.mode, "model": standing.model}
-    by = f", by model {standing.model}" if standing.mode == "on" else ""
+    if standing.mode == "on":
+        facts["policy"] = end
+    by = f", by model {standing.model} under policy {end}" if standing.mode == "on" else ""
     show(options, facts, [f"Advanced Approvals of {name}: {standing.mode}{by}."])
     return 0
+
+
+def _refused(options: argparse.Namespace, name: str, standing: Standing, refused: NotProved) -> int:
+    """Why not, one reason a line, and what to do."""
+    if options.json:
+        print(json.dumps({"refused": True, "reasons": list(refused.reasons)}, indent=2))
+        return 1
+    hints = [
+        f"Start a trial first: cuota merchant approvals {shlex.quote(name)} trial."
+        if standing.mode == "off"
+        else "",
+        f"An order counts {MATURES_AFTER.days} days after its decision.",
+        f"See cuota approvals report {shlex.quote(name)}.",
+    ]
+    lines = [f"cuota: Advanced Approvals of {name}: {standing.mode}. {refused}", *filter(None, hints)]
+    print("\n".join(lines), file=sys.stderr)
+    return 1
 
 
 def approvals_report(options: argparse.Namespace) -> int:
     """`cuota approvals report`."""
     require_database()
 
-    async def flow(context: Context) -> tuple[str, Tried]:
+    async def flow(context: Context) -> tuple[str, Tried, datetime]:
+        context = await under_its_policy(context)
         merchant = await find_merchant(context, options.merchant)
-        return merchant.name, await report_trial(context, merchant.merchant_id)
+        return merchant.name, await report_trial(context, merchant.merchant_id), context.now()
 
-    name, tried = run(flow)
+    name, tried, now = run(flow)
+    lines = _lines(name, tried, now)
     if options.html is not None:
-        title = f"Advanced Approvals of {name}"
-        options.html.write_text(calibration_html(tried.trial.report, title, tried.trial.model))
+        page = calibration_html(
+            tried.trial.report,
+            f"Advanced Approvals of {name}",
+            tried.trial.model,
+            standing=f"Mode: {tried.standing.mode}. As of {shown(now)}, under policy {tried.policy}.",
+        )
+        try:
+            options.html.write_text(page, encoding="utf-8")
+        except OSError as problem:
+            print(f"cuota: {options.html} cannot be written: {problem.strerror}.", file=sys.stderr)
+            return 1
+        lines += ["", f"The page was written to {options.html}."]
     model = tried.trial.model
     facts = {
         "merchant": name,
         "approvals": tried.standing.mode,
-        "model": None if model is None else model.as_document(),
-        "report": tried.trial.report.as_document(),
+        "at": shown(now),
+        "policy": tried.policy,
+        "model": None if model is None else for_scripts(model.as_document()),
+        "report": for_scripts(tried.trial.report.as_document()),
         "ready": tried.verdict.ready,
         "reasons": list(tried.verdict.reasons),
     }
-    show(options, facts, _lines(name, tried))
+    show(options, facts, lines)
     return 0
 
 
-def _lines(name: str, tried: Tried) -> list[str]:
+def _lines(name: str, tried: Tried, now: datetime) -> list[str]:
     report, model = tried.trial.report, tried.trial.model
     lines = [
-        f"Advanced Approvals of {name}: {tried.standing.mode}.",
+        f"Advanced Approvals of {name}: {tried.standing.mode}. As of {shown(now)}, under policy {tried.policy}.",
         f"{report.decided} orders decided in the trial, {report.approved} approved; of {report.matured} the outcome is known.",
         f"Lost: {report.losses}; {money.shown(report.lost_amount)} of {money.shown(report.approved_amount)}.",
         "",
@@ -93,7 +143,14 @@ def _compared(report: Report) -> list[str]:
         f"{'with it, at the same threshold':34}{percent(same.approval):>26}  {percent(same.loss):>26}",
         f"{'with it, at equal loss':34}{percent(equal.approval):>26}  {percent(equal.loss):>26}",
         f"{'  change':34}{percent(equal.approval_change, sign=True):>26}  {percent(equal.loss_change, sign=True):>26}",
+        f"Orders approved at the same threshold: {_orders(same)}; at equal loss: {_orders(equal)}.",
+        f"The worst {report.caught_cut:.0%} of approved orders hold {report.caught_without:.0%} of the losses by the score",
+        f"alone and {report.caught_with:.0%} with the data, a difference of {percent(report.caught_change, sign=True)}.",
     ]
+
+
+def _orders(swing: Swing) -> str:
+    return f"{swing.more:+,} ({swing.swapped_in:,} in, {swing.swapped_out:,} out)"
 
 
 def percent(rate: Rate, *, sign: bool = False) -> str:

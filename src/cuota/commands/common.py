@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from cuota import config, runtime
@@ -57,13 +56,11 @@ def run(flow: Callable[[Context], Awaitable[T]]) -> T:
             clock = SandboxClock() if settings.sandbox else None
             now = clock.now if clock else utc_now
             async with (
-                runtime.opened(settings, where, pool_size=2, now=now) as context,
+                runtime.opened(settings, where, pool_size=2, now=now, decides=False) as context,
                 following(clock, context.pool),
             ):
-                if config.names_its_address():
-                    return await flow(context)
-                known = replace(settings, audience=await runtime.noted_audience(context))
-                return await flow(replace(context, settings=known))
+                address = not config.names_its_address()
+                return await flow(await runtime.as_served(context, address=address))
 
         return asyncio.run(go())
 

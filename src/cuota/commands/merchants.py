@@ -8,7 +8,7 @@ from datetime import timedelta
 from cuota.commands.common import Add, cents, run, show, table
 from cuota.core import money
 from cuota.core.merchant import Merchant, Profile
-from cuota.db import credentials, merchants
+from cuota.db import approvals, credentials, merchants
 from cuota.flows import manage_merchants as manage
 from cuota.flows.context import Context
 from cuota.web.addresses import BadAddress, origin_of, read_address
@@ -75,11 +75,17 @@ def merchant_create(options: argparse.Namespace) -> int:
 
 def merchant_list(options: argparse.Namespace) -> int:
     """`cuota merchant list`."""
-    found = run(lambda context: merchants.read_all(context.pool))
-    lines = [f"{merchant.merchant_id}  {merchant.name}" for merchant in found]
+
+    async def flow(context: Context) -> list[tuple[Merchant, str]]:
+        modes = await approvals.read_modes(context.pool)
+        found = await merchants.read_all(context.pool)
+        return [(merchant, modes.get(merchant.merchant_id, "off")) for merchant in found]
+
+    found = run(flow)
+    lines = [f"{merchant.merchant_id}  {merchant.name}  (approvals: {mode})" for merchant, mode in found]
     show(
         options,
-        [_facts(merchant) for merchant in found],
+        [{**_facts(merchant), "approvals": mode} for merchant, mode in found],
         lines or ["No merchants yet. Add one: cuota merchant create"],
     )
     return 0
@@ -92,7 +98,13 @@ def merchant_show(options: argparse.Namespace) -> int:
         merchant = await manage.find_merchant(context, options.merchant)
         held = await credentials.read_of_merchant(context.pool, merchant.merchant_id)
         live = [item.client_id for item in held if item.revoked_at is None]
-        return {**_facts(merchant), "clientIds": live, "audience": context.settings.audience}
+        standing = await approvals.read(context.pool, merchant.merchant_id)
+        return {
+            **_facts(merchant),
+            "approvals": standing.mode,
+            "clientIds": live,
+            "audience": context.settings.audience,
+        }
 
     facts = run(flow)
     show(options, facts, table(facts))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from cuota.commands.common import Add, require_database, run, show
+from cuota.commands.policies import policy_check, policy_show
 from cuota.core import money
-from cuota.core.explanation import because
+from cuota.core.explanation import because, counted
 from cuota.core.instant import BadInstant, read_instant, shown
 from cuota.flows import explain_order as words
 from cuota.flows import review_decisions as review
@@ -20,7 +22,7 @@ from cuota.flows.keep_policy import read_policy
 from cuota.flows.manage_merchants import find_merchant
 from cuota.flows.review_decisions import Difference, Replayed, Simulated, Tally
 
-Explain = Callable[[Context, UUID], Awaitable[Told]]
+Explain = Callable[[Context, Any], Awaitable[Told]]
 
 
 def _id(text: str) -> UUID:
@@ -42,6 +44,20 @@ def _moment(text: str | None, now: datetime, otherwise: datetime) -> datetime:
         return now - asked.span
     except OverflowError:
         raise BadInstant(f"{text} ago is before all time.") from None
+
+
+class _NoLetter(argparse.Action):
+    """A letter is about one decision."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,  # noqa: ARG002 - argparse's own
+        values: str | Sequence[Any] | None,  # noqa: ARG002
+        option_string: str | None = None,
+    ) -> None:
+        """Say where it goes."""
+        parser.error(f"{option_string} goes with a decision: cuota explain decision ID --letter")
 
 
 def _explain(flow: Explain) -> Callable[[argparse.Namespace], int]:
@@ -79,11 +95,17 @@ def decide_again(options: argparse.Namespace) -> int:
         "differences": [_difference(each) for each in done.differences],
     }
     lines = [line for each in done.differences for line in _difference_lines(each)]
-    told = f"{done.decisions} decisions made again; {len(done.differences)} differ."
+    told = f"{counted(done.decisions, 'decision')} made again; {_verb(len(done.differences), 'differ')}."
+    if not done.decisions:
+        told = "There is no decision in this range: nothing was made again."
     if done.before:
-        told += f" {done.before} were made before facts were kept, and cannot be."
+        told += f" {done.before} {'was' if done.before == 1 else 'were'} made before facts were kept, and cannot be."
     show(options, facts, [*lines, told])
     return 1 if done.differences else 0
+
+
+def _verb(number: int, verb: str) -> str:
+    return f"{number} {verb}{'s' if number == 1 else ''}"
 
 
 def _difference(each: Difference) -> dict[str, object]:
@@ -91,7 +113,7 @@ def _difference(each: Difference) -> dict[str, object]:
         "decisionId": str(each.made.decision_id),
         "orderId": str(each.made.order_id),
         "policyVersion": each.made.policy_version,
-        "values": {name: {"stored": was, "again": now} for name, (was, now) in each.values.items()},
+        "values": words.difference_facts(each.values),
     }
 
 
@@ -99,27 +121,7 @@ def _difference_lines(each: Difference) -> list[str]:
     head = (
         f"decision {each.made.decision_id} of {shown(each.made.decided_at)} under {each.made.policy_version}:"
     )
-    return [head, *(f"  {name}: stored {was}, now {now}" for name, (was, now) in each.values.items())]
-
-
-def policy_check(options: argparse.Namespace) -> int:
-    """`cuota policy check`."""
-    policy, _ = read_policy(options.file)
-    exposure, needed = policy.exposure, policy.score.threshold
-    facts = {
-        "version": policy.version,
-        "newConsumerLimit": money.text_of(exposure.new),
-        "ceiling": money.text_of(exposure.ceiling),
-        "steps": len(exposure.steps),
-        "threshold": needed,
-    }
-    lines = [
-        f"{options.file} is policy {policy.version}.",
-        f"A new consumer may owe {money.shown(exposure.new)}, nobody more than {money.shown(exposure.ceiling)}.",
-        f"A score of {needed} is needed.",
-    ]
-    show(options, facts, lines)
-    return 0
+    return [head, *words.difference_lines(each.values)]
 
 
 def policy_simulate(options: argparse.Namespace) -> int:
@@ -154,6 +156,9 @@ def _tally(tally: Tally) -> dict[str, object]:
 
 
 def _simulated(version: str, found: Simulated) -> list[str]:
+    left_out = f"{counted(found.before, 'order')} decided before facts were kept: left out."
+    if not found.approved.orders + found.declined.orders:
+        return ["There is no order in this range.", *([left_out] if found.before else [])]
     rows = (
         ("approved", found.approved), ("declined", found.declined),
         (f"{version} approves", found.would_approve), (f"{version} declines", found.would_decline),
@@ -167,18 +172,16 @@ def _simulated(version: str, found: Simulated) -> list[str]:
     ]
     lines += [f"  {count} for {because(code)}" for code, count in found.reasons.most_common()]
     if found.before:
-        lines.append(f"{found.before} orders were decided before facts were kept, and are left out.")
-    lines.append(
-        "Each order is held against the facts of its own day: velocity in the windows of the policy of then, and no"
-    )
-    lines.append(
-        "consumer's past without the orders that would not have been. Of newly approved ones nobody knows more."
-    )
-    return lines
+        lines.append(left_out)
+    return [
+        *lines,
+        "Facts are those of each order's day, counted in the windows of the policy of then. Orders that this policy",
+        "would not have approved still count in later history. Newly approved orders have no outcome.",
+    ]
 
 
 def _range(parser: argparse.ArgumentParser, *, since_required: bool) -> None:
-    text = "a date, a date with time and zone, or so long ago (30d)"
+    text = "a date (2026-12-25), a date with time and zone (2026-12-25T09:30Z), or so long ago (90m, 36h, 30d, 6w)"
     parser.add_argument("--since", required=since_required, metavar="DATE", help=text)
     parser.add_argument("--until", metavar="DATE", help="the same; up to now where not given")
     parser.add_argument("--merchant", metavar="NAME", help="name or id; all merchants where not given")
@@ -188,17 +191,28 @@ def register_explain(add: Add) -> None:
     """`cuota explain ...`."""
     parser = add("decision", explain_decision, "what a risk decision went by, and why it came out so")
     parser.add_argument("id", type=_id, metavar="ID")
-    parser.add_argument("--letter", action="store_true", help="the letter that tells the consumer why")
+    parser.add_argument(
+        "--letter",
+        action="store_true",
+        help="the letter that tells the consumer why, as the service that ran last writes it",
+    )
     for name, flow, text in (
         ("order", words.explain_order, "what happened to an order, and every decision about it"),
         ("plan", words.explain_plan, "each installment of an order's plan, and what became of it"),
     ):
         parser = add(name, _explain(flow), text)
-        parser.add_argument("id", type=_id, metavar="ID", help="the order's id")
+        parser.add_argument(
+            "id", metavar="ID_OR_REFERENCE", help="the order's id, or the merchant's reference"
+        )
+        parser.add_argument("--letter", nargs=0, action=_NoLetter, help=argparse.SUPPRESS)
 
 
 def register_policy(add: Add) -> None:
     """`cuota policy ...`."""
+    parser = add(
+        "show", policy_show, "a policy's kept text, word for word; without a version the one in force"
+    )
+    parser.add_argument("version", nargs="?", metavar="VERSION")
     parser = add("check", policy_check, "whether a policy can be used; names the line where not")
     parser.add_argument("file", type=Path, metavar="FILE")
     parser = add("simulate", policy_simulate, "what another policy would have done; changes nothing")

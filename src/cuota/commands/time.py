@@ -116,13 +116,13 @@ async def travel(settings: Settings, where: dict[str, Any], asked: Asked, tell: 
 
     async with (
         moving(where) as move,
-        runtime.opened(settings, where, now=frozen.now) as opened,
+        runtime.opened(settings, where, now=frozen.now, decides=False) as opened,
     ):
-        known = opened
-        if not config.names_its_address():
+        address = not config.names_its_address()
+        known = await runtime.as_served(opened, address=address)
+        if address:
             # Links in messages lead to where the service last listened.
-            address = await runtime.noted_audience(opened)
-            known = replace(opened, settings=replace(settings, public_url=address, audience=address))
+            known = replace(known, settings=replace(known.settings, public_url=known.settings.audience))
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, interrupted, number)
         try:

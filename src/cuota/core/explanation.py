@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cuota.core import money
 from cuota.core.decision import APPROVAL_CODES, Decision, refusals, score_parts
-from cuota.core.facts import Approvals, Facts
+from cuota.core.facts import Approvals, Facts, FieldValue
+from cuota.core.model import BOUND, SHIFT
 from cuota.core.policy import Policy
 
 APPROVED_BECAUSE = {
@@ -48,6 +51,21 @@ PARTS = {
     "surname": "another surname than before",
     "approvals": "Advanced Approvals",
 }
+_CONTRIBUTIONS = {
+    SHIFT: "shift: added wherever there is data, so that as much is lost as without it",
+    BOUND: "bound: cut off, since the sum may not pass the most",
+}
+_FLAGS = {
+    "customer_logged_in": "logged in",
+    "customer_is_member": "a member",
+    "same_device": "the same device as before",
+    "customer_fraud_incidents": "fraud incidents",
+}
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 order`, `2 orders`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def because(code: str) -> str:
@@ -56,8 +74,11 @@ def because(code: str) -> str:
     return f"{code}: {meaning}" if meaning else code
 
 
-def explain(decision: Decision, facts: Facts, policy: Policy) -> list[str]:
-    """Line by line, with every number that went in. The decision is this policy's on these facts."""
+def explain(decision: Decision, facts: Facts, policy: Policy, unreadable: Sequence[str] = ()) -> list[str]:
+    """Line by line, with every number that went in. The decision is this policy's on these facts.
+
+    `unreadable` are the names under which the shop said what nobody can read.
+    """
     lines = [f"Why: {because(decision.reasons[0])}."]
     lines += [f"     {because(code)}." for code in decision.reasons[1:]]
     if facts.steer:
@@ -70,7 +91,7 @@ def explain(decision: Decision, facts: Facts, policy: Policy) -> list[str]:
         *_score(facts, policy),
         "",
         *_seen(facts, policy),
-        *_merchant_says(facts.approvals, policy),
+        *_merchant_says(facts, policy, unreadable),
     ]
 
 
@@ -83,13 +104,15 @@ def _limit(facts: Facts, policy: Policy) -> list[str]:
     owed = history.outstanding + facts.amount
     verdict = "within" if owed <= limit else "above"
     known = (
-        "no approved order before" if history.days_known is None else f"known for {history.days_known} days"
+        "no approved order before"
+        if history.days_known is None
+        else f"known for {counted(history.days_known, 'day')}"
     )
     return [
-        f"Limit: {shown(limit)}, for {history.paid_installments} installments paid, {history.late_installments} of them late.",
+        f"Limit: {shown(limit)}, for {counted(history.paid_installments, 'installment')} paid, {history.late_installments} of them late.",
         f"Owed:  {shown(history.outstanding)} before and {shown(facts.amount)} with this order: {shown(owed)}, {verdict} the limit.",
-        f"Past:  {history.approved_orders} orders approved, {history.declined_orders} declined in 30 days; {known}.",
-        f"       {history.overdue_installments} installments overdue; {history.disputes} payments disputed.",
+        f"Past:  {counted(history.approved_orders, 'order')} approved, {history.declined_orders} declined in 30 days; {known}.",
+        f"       {counted(history.overdue_installments, 'installment')} overdue; {counted(history.disputes, 'payment')} disputed.",
     ]
 
 
@@ -120,25 +143,51 @@ def _seen(facts: Facts, policy: Policy) -> list[str]:
     return [
         "Earlier orders with the same:",
         *(
-            f"  {kind:8} {count} in {window.hours} hours; declined from {window.orders} on"
+            f"  {kind:8} {count} in {counted(window.hours, 'hour')}; declined from {window.orders} on"
             f"{'  <- declined' if f'velocity_{kind}' in broken else ''}"
             for kind, count, window in kinds
         ),
     ]
 
 
-def _merchant_says(given: Approvals | None, policy: Policy) -> list[str]:
+def _merchant_says(facts: Facts, policy: Policy, unreadable: Sequence[str]) -> list[str]:
+    given = facts.approvals
     if given is None:
         return []
-    fields = ", ".join(f"{name} {value}" for name, value in sorted(given.fields.items())) or "nothing"
-    lines = ["", f"Advanced Approvals ({given.mode}): the shop said {fields}."]
+    lines = ["", f"Advanced Approvals ({given.mode}): the shop said{':' if given.fields else ' nothing.'}"]
+    lines += [f"  {_said(name, value, facts.currency)}" for name, value in sorted(given.fields.items())]
+    if unreadable:
+        lines.append(f"  could not be read, and does not count: {', '.join(unreadable)}")
     if given.model is not None:
-        counts = "counts" if given.mode == "on" else "does not count in a trial"
-        lines.append(
-            f"Its model {given.model} gives {given.points:+d} points, of {policy.approvals_most} at the most; that {counts}."
-        )
-        lines += [f"  {points:+5d}  {name}" for name, points in given.contributions]
+        lines += _model_says(given, policy)
     return lines
+
+
+def _model_says(given: Approvals, policy: Policy) -> list[str]:
+    counts = "counts" if given.mode == "on" else "does not count in a trial"
+    return [
+        f"Its model {given.model} gives {given.points:+d} points, of {policy.approvals_most} at the most; that {counts}.",
+        *(f"  {points:+5d}  {_CONTRIBUTIONS.get(name, name)}" for name, points in given.contributions),
+    ]
+
+
+def _said(name: str, value: FieldValue, currency: str) -> str:
+    """A field as it was read, in words."""
+    if isinstance(value, bool):
+        return f"{_FLAGS.get(name, name)}: {'yes' if value else 'no'}"
+    if not isinstance(value, int):
+        words = {
+            "merchant_risk_assessment": "its own assessment of the risk",
+            "fulfillment_method": "handed over",
+        }
+        return f"{words.get(name, name)}: {value}"
+    words = {
+        "account_creation_date": f"the account is {counted(value, 'day')} old",
+        "last_transaction_date": f"the last purchase there is {counted(value, 'day')} ago",
+        "customer_transaction_count": f"{counted(value, 'purchase')} there before",
+        "customer_average_order_value": f"an order there is {money.shown(value, currency)} on average",
+    }
+    return words.get(name, f"{name}: {value}")
 
 
 def is_known(code: str) -> bool:

@@ -6,7 +6,7 @@ in this sense, and not only the one that was tested.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from cuota.core.facts import History
 from cuota.core.policy_text import BadPolicy, Table, Text
@@ -98,7 +98,7 @@ class Policy:
     """All numbers of one version.
 
     `refuse_overdue` and `refuse_disputes`: from so many on, whatever the score. `approvals_most`: the most points that
-    Advanced Approvals may add or take.
+    Advanced Approvals may add or take. `text` is what it was read from, word for word.
     """
 
     version: str
@@ -109,6 +109,7 @@ class Policy:
     mismatch: MismatchPoints
     score: Score
     approvals_most: int
+    text: str = field(default="", repr=False, compare=False)
 
     def limit(self, history: History) -> int:
         """Cents that a consumer with this history may owe at once: the highest of the steps that they have reached."""
@@ -135,6 +136,7 @@ def load_policy(text: str) -> Policy:
         mismatch=_mismatch(root.table("mismatch")),
         score=_score(root.table("score")),
         approvals_most=root.table("approvals").only("most_points").integer("most_points", 0, MOST_POINTS),
+        text=text,
     )
 
 
@@ -205,4 +207,4 @@ def _score(table: Table) -> Score:
 
 
 def _names(kind: type[VelocityLimits | MismatchPoints | Score]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
+    return tuple(each.name for each in fields(kind))

@@ -18,6 +18,7 @@ _KEY = re.compile(r"\s*([\w\"'.\- ]+?)\s*=")
 _MONEY = re.compile(r"(?:0|[1-9][0-9]{0,11})\.[0-9]{2}", re.ASCII)
 _VERSION = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}", re.ASCII)
 _SAID_LINE = re.compile(r"at line (\d+)")
+_SAID_PLACE = re.compile(r" \(at (?:line \d+, column \d+|end of document)\)$")
 
 
 class BadPolicy(ValueError):  # noqa: N818 - named as the fact it is
@@ -110,7 +111,8 @@ class Text:
             self._values: dict[str, object] = tomllib.loads(text)
         except tomllib.TOMLDecodeError as problem:
             said = _SAID_LINE.search(str(problem))
-            raise BadPolicy(int(said[1]) if said else len(lines), f"must be TOML: {problem}") from None
+            message = _SAID_PLACE.sub("", str(problem))
+            raise BadPolicy(int(said[1]) if said else len(lines), f"must be TOML: {message}") from None
         except RecursionError:
             deepest = max(range(len(lines)), key=lambda at: lines[at].count("[") + lines[at].count("{"))
             raise BadPolicy(deepest + 1, "must be TOML of plain tables, not nested as deep as this") from None

@@ -130,16 +130,18 @@ def verdict(report: Report) -> Verdict:
         *_too_few("approved orders whose outcome is known", report.matured, ENOUGH_MATURED),
         *_too_few("losses among them", report.losses, ENOUGH_LOSSES),
     ]
-    if report.covered.value < ENOUGH_COVERED:
+    # Of too few orders an interval says nothing but that, in more words.
+    judged = not missing
+    if report.decided and report.covered.value < ENOUGH_COVERED:
         missing.append(
             f"Only {report.covered.value:.0%} of the orders came with data; {ENOUGH_COVERED:.0%} are needed."
         )
-    if gain.low <= 0:
+    if judged and gain.low <= 0:
         missing.append(
             f"At equal loss the approval rate would change by {_points(gain)}: "
             "the interval does not say that the data helps."
         )
-    if caught.low <= 0:
+    if judged and caught.low <= 0:
         missing.append(
             f"Among approved orders the worst fifth would hold {caught.value:+.1%} more of the losses "
             f"(95% interval {caught.low:+.1%} to {caught.high:+.1%}): the outcomes do not say that the data helps."

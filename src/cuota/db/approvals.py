@@ -11,7 +11,8 @@ from cuota.core.model import Model
 from cuota.db.orders import Session
 
 _READ = "SELECT approvals, approvals_model FROM merchants WHERE merchant_id = $1"
-_MOVE = "UPDATE merchants SET approvals = $2, approvals_model = coalesce($3, approvals_model) WHERE merchant_id = $1"
+_MOVE = """UPDATE merchants SET approvals = $2, approvals_model = coalesce($3, approvals_model) WHERE merchant_id = $1
+    AND ($4::text IS NULL OR approvals = $4) RETURNING 1"""
 # Where it is on, another model decides only once an operator has said so again.
 _SHADOW = "UPDATE merchants SET approvals_model = $2 WHERE merchant_id = $1 AND approvals = 'trial'"
 _KEEP = """INSERT INTO models (merchant_id, version, document, report, fitted_at) VALUES ($1, $2, $3::json, $4::json, $5)
@@ -33,9 +34,17 @@ async def read(session: Session, merchant_id: UUID) -> Standing:
     return Standing(row["approvals"], row["approvals_model"])
 
 
-async def move(session: Session, merchant_id: UUID, mode: str, model: str | None = None) -> None:
-    """Another mode; with another model, where one is named."""
-    await session.fetchrow(_MOVE, merchant_id, mode, model)
+async def read_modes(session: Session) -> dict[UUID, str]:
+    """Of all merchants: off, trial or on."""
+    rows = await session.fetch("SELECT merchant_id, approvals FROM merchants")
+    return {row["merchant_id"]: row["approvals"] for row in rows}
+
+
+async def move(
+    session: Session, merchant_id: UUID, mode: str, model: str | None = None, *, was: str | None = None
+) -> bool:
+    """Another mode; with another model, where one is named. False: it no longer is what it `was`."""
+    return await session.fetchrow(_MOVE, merchant_id, mode, model, was) is not None
 
 
 async def shadow(session: Session, merchant_id: UUID, model: str) -> None:

@@ -7,6 +7,7 @@ read again, and then sees the first one's amount.
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 from cuota.core.outcome import Outcome
@@ -17,8 +18,8 @@ _MINE = "SELECT 1 FROM orders WHERE merchant_id = :1 AND order_id = :2 AND versi
 _GUARDED = """INSERT INTO consumer_exposure AS e (consumer_id, version) SELECT :1::uuid, :2::bigint + 1 FROM mine
     ON CONFLICT (consumer_id) DO UPDATE SET version = excluded.version WHERE e.version = :2 RETURNING 1"""
 _DECISION = """INSERT INTO decisions (merchant_id, order_id, decided_at, approved, reasons, policy_version, inputs,
-    decision_id, consumer_id, score, credit_limit) SELECT merchant_id, order_id, :1::timestamptz, :2::boolean,
-    :3::text[], :4::text, :5::json, :6::uuid, :7::uuid, :8::integer, :9::bigint FROM changed"""
+    decision_id, consumer_id, score, credit_limit, inputs_hash) SELECT merchant_id, order_id, :1::timestamptz,
+    :2::boolean, :3::text[], :4::text, :5::json, :6::uuid, :7::uuid, :8::integer, :9::bigint, :10::bytea FROM changed"""
 # A second try of the same order with the same things is not seen twice.
 _SIGNALS = """INSERT INTO signals (merchant_id, order_id, kind, value_hash, at) SELECT changed.merchant_id,
     changed.order_id, s.kind, s.value_hash, :3::timestamptz FROM changed, unnest(:1::text[], :2::bytea[])
@@ -43,9 +44,10 @@ def decision(outcome: Outcome) -> Part:
     decided = outcome.decision
     assert decided is not None
     made = decided.decision
+    inputs = json.dumps(made.inputs)
     values = (
-        outcome.at, made.approved, list(made.reasons), made.policy_version, json.dumps(made.inputs),
-        decided.decision_id, decided.consumer_id, made.score, made.limit,
+        outcome.at, made.approved, list(made.reasons), made.policy_version, inputs, decided.decision_id,
+        decided.consumer_id, made.score, made.limit, hashlib.sha256(inputs.encode()).digest(),
     )  # fmt: skip
     return Part("decision", _DECISION, values)
 

@@ -13,8 +13,10 @@ from cuota.db.orders import Session
 from cuota.db.pool import Row
 
 BATCH = 500
-_MADE = """d.merchant_id, d.order_id, d.decided_at, d.approved, d.reasons, d.policy_version, d.inputs, d.decision_id,
-    d.consumer_id, d.score, d.credit_limit"""
+# Whether the inputs are those that were decided on. A release that kept no score kept no hash either.
+INTACT = "coalesce(d.inputs_hash = sha256(convert_to(d.inputs::text, 'UTF8')), d.score IS NULL)"
+_MADE = f"""d.merchant_id, d.order_id, d.decided_at, d.approved, d.reasons, d.policy_version, d.inputs, d.decision_id,
+    d.consumer_id, d.score, d.credit_limit, {INTACT} AS intact"""
 _OF_ORDER = (
     f"SELECT {_MADE} FROM decisions d WHERE d.merchant_id = $1 AND d.order_id = $2 ORDER BY d.decided_at"
 )
@@ -36,7 +38,10 @@ _FIRST = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """One decision. `consumer_id`, `score` and `limit` (cents) are None where it was made before they were kept."""
+    """One decision. `consumer_id`, `score` and `limit` (cents) are None where it was made before they were kept.
+
+    `intact` is False where the inputs were altered since.
+    """
 
     merchant_id: UUID
     order_id: UUID
@@ -49,6 +54,7 @@ class Made:
     consumer_id: UUID | None
     score: int | None
     limit: int | None
+    intact: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,7 @@ def _made(row: Row) -> Made:
     return Made(
         row["merchant_id"], row["order_id"], row["decided_at"], row["approved"], tuple(row["reasons"]),
         row["policy_version"], json.loads(row["inputs"]), row["decision_id"], row["consumer_id"], row["score"],
-        row["credit_limit"],
+        row["credit_limit"], row["intact"],
     )  # fmt: skip
 
 

@@ -10,12 +10,17 @@ from cuota.core.installment import Installment
 from cuota.core.order import Order
 from cuota.db.orders import MONEY, PLAN, Session, order_of, plan_of
 
+MOST_FOUND = 50
+_FIND = """SELECT d.merchant_id, d.order_id, m.name FROM order_details d JOIN merchants m USING (merchant_id)
+    WHERE d.reference = $1 ORDER BY m.name, d.order_id LIMIT $2"""
 _READ = f"""
 SELECT {MONEY}, {PLAN}, m.name AS merchant, d.reference, p.first_day, p.time_zone, p.agreed_at,
     ARRAY(SELECT ROW(e.created_at, e.type, e.amount, e.success, e.message) FROM events e
         WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id ORDER BY e.sequence) AS told,
     ARRAY(SELECT ROW(c.charge_id, c.installment, c.amount, c.card_brand, c.card_last4, c.state, c.reason, c.created_at)
-        FROM charges c WHERE c.merchant_id = o.merchant_id AND c.order_id = o.order_id ORDER BY c.created_at) AS charged
+        FROM charges c WHERE c.merchant_id = o.merchant_id AND c.order_id = o.order_id ORDER BY c.created_at) AS charged,
+    (SELECT s.additional::text FROM sdk_checkouts s WHERE s.merchant_id = o.merchant_id AND s.order_id = o.order_id)
+        AS additional
 FROM orders o JOIN merchants m USING (merchant_id) JOIN order_details d USING (merchant_id, order_id)
     LEFT JOIN plans p USING (merchant_id, order_id)
 WHERE o.merchant_id = $1 AND o.order_id = $2
@@ -49,7 +54,10 @@ class Charged:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """All of one order. `first_day` and `agreed_at` are None where nobody agreed to a plan."""
+    """All of one order. `first_day` and `agreed_at` are None where nobody agreed to a plan.
+
+    `additional` (JSON text) is what the merchant said of its customer, as it was sent.
+    """
 
     order: Order
     merchant: str
@@ -59,6 +67,13 @@ class Story:
     charged: tuple[Charged, ...]
     first_day: date | None
     agreed_at: datetime | None
+    additional: str | None
+
+
+async def find(session: Session, reference: str) -> list[tuple[UUID, UUID, str]]:
+    """Orders of a merchant's reference, any merchant's: merchant, order and the merchant's name. For the operator."""
+    rows = await session.fetch(_FIND, reference, MOST_FOUND)
+    return [(row["merchant_id"], row["order_id"], row["name"]) for row in rows]
 
 
 async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Story | None:
@@ -69,5 +84,5 @@ async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Story | N
     return Story(
         order_of(row), row["merchant"], row["reference"], plan_of(row["plan"]),
         tuple(Told(*each) for each in row["told"]), tuple(Charged(*each) for each in row["charged"]),
-        row["first_day"], row["agreed_at"],
+        row["first_day"], row["agreed_at"], row["additional"],
     )  # fmt: skip

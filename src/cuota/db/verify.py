@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from cuota.db.decisions import INTACT
 from cuota.db.orders import Session
 from cuota.db.pool import Pool
 from cuota.db.verify_rules import disagreements_of
@@ -24,7 +25,7 @@ WITH RECURSIVE held AS (
 )
 SELECT merchant_id FROM held WHERE merchant_id IS NOT NULL UNION SELECT merchant_id FROM merchants
 """
-_ORDERS = """
+_ORDERS = f"""
 SELECT o.*,
     ARRAY(SELECT ROW(t.number, t.posting, t.cause, t.debit, t.credit, t.amount, t.currency) FROM transfers t
         WHERE t.merchant_id = o.merchant_id AND t.order_id = o.order_id ORDER BY t.number) AS ledger,
@@ -48,7 +49,7 @@ SELECT o.*,
         WHERE d.merchant_id = o.merchant_id AND d.order_id = o.order_id) AS has_details,
     (SELECT ROW(p.agreement, p.agreement_hash) FROM plans p
         WHERE p.merchant_id = o.merchant_id AND p.order_id = o.order_id) AS agreed,
-    ARRAY(SELECT ROW(d.approved, d.inputs ->> 'amount') FROM decisions d
+    ARRAY(SELECT ROW(d.approved, d.inputs ->> 'amount', {INTACT}) FROM decisions d
         WHERE d.merchant_id = o.merchant_id AND d.order_id = o.order_id ORDER BY d.decided_at) AS decided,
     (SELECT p.first_day FROM plans p WHERE p.merchant_id = o.merchant_id AND p.order_id = o.order_id) AS first_day
 FROM orders o WHERE o.merchant_id = $1 AND o.order_id > $2 ORDER BY o.order_id LIMIT $3

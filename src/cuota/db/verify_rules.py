@@ -219,6 +219,13 @@ def _decided(facts: dict[str, Any]) -> Found:
     made = facts["decided"]
     if facts["status"] == "Approved" and not (made and made[-1][0]):
         yield "decisions", "none approved it last, yet the order is Approved"
-    for number, (_, amount) in enumerate(made, start=1):
+    asked = sum(number == 1 for _, number, _, _ in facts["charged"])
+    if (said := sum(approved for approved, *_ in made)) != asked:
+        yield "decisions", f"{said} approved it, a card was asked for the first installment {asked} times"
+    if any(not approved for approved, *_ in made) and facts["status"] != "Declined":
+        yield "decisions", f"one declined it, yet the order is {facts['status']}"
+    for number, (_, amount, intact) in enumerate(made, start=1):
+        if not intact:
+            yield f"decisions {number}", "its inputs are not those that it was made from"
         if amount is not None and amount != str(facts["amount"]):
             yield f"decisions {number}", f"was made about {amount}, the order is {facts['amount']}"

@@ -13,6 +13,7 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 
 from cuota.config import Settings
+from cuota.core.decision import Decision
 from cuota.core.event import Event
 from cuota.core.policy import Policy
 from cuota.db.pool import Pool
@@ -41,15 +42,16 @@ def new_token() -> UUID:
     return UUID(bytes=secrets.token_bytes(16), version=4)
 
 
-def _unnoticed(event: Event) -> None:
-    del event
+def _unnoticed(happened: object) -> None:
+    del happened
 
 
 @dataclass(frozen=True)
 class Context:
     """Handed in, so that a test or the sandbox's clock can move time, ids and rails.
 
-    `happened` is told of every event once it is durable: the metrics count them.
+    `happened` is told of every event once it is durable, `decided` of every decision: the metrics count them.
+    `sealed` are the policies that this process has decided by.
     """
 
     settings: Settings
@@ -60,6 +62,8 @@ class Context:
     now: Callable[[], datetime] = utc_now
     new_id: Callable[[], UUID] = new_id
     happened: Callable[[Event], None] = _unnoticed
+    decided: Callable[[Decision], None] = _unnoticed
+    sealed: set[str] = field(default_factory=set)
     locks: WeakValueDictionary[UUID, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def lock(self, busy: UUID) -> asyncio.Lock:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from cuota.core.approvals import read_fields
+from cuota.core.approvals import FieldValue, read_fields, risk_level
 from cuota.core.consumer import Profile, address_key
 from cuota.core.decision import decide
 from cuota.core.facts import Approvals, Facts, Mismatches, Mode, Steer
@@ -25,6 +25,7 @@ from cuota.flows.context import Context
 from cuota.rails.card import Card
 
 log = logging.getLogger("cuota.risk")
+ASSESSMENT = "merchant_risk_assessment"
 
 
 class Case:
@@ -126,12 +127,19 @@ def _approvals(seen: Seen, amount: int, now: datetime) -> Approvals | None:
         return None
     mode: Mode = "on" if seen.approvals == "on" else "trial"
     raw = json.loads(seen.additional, parse_float=Decimal)["fields"] if seen.additional else {}
-    fields = read_fields(raw, now.date()).fields
+    fields = _of_nobody(read_fields(raw, now.date()).fields)
     model = _model(seen.model)
     if model is None:
         return Approvals(mode, fields)
     total, contributions = points(model, fields, amount)
     return Approvals(mode, fields, model.version, total, contributions)
+
+
+def _of_nobody(fields: dict[str, FieldValue]) -> dict[str, FieldValue]:
+    """A decision is kept for good, so that no free text may be in it: an assessment may name somebody."""
+    said = fields.get(ASSESSMENT)
+    free = isinstance(said, str) and risk_level(said) is None
+    return {**fields, ASSESSMENT: "other"} if free else fields
 
 
 def _model(text: str | None) -> Model | None:

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from cuota.core import money
 from cuota.core.adverse import letter
 from cuota.core.agreement import day
+from cuota.core.approvals import read_fields
 from cuota.core.decision import Decision, score_parts
-from cuota.core.explanation import because, explain
+from cuota.core.explanation import because, counted, explain
 from cuota.core.installment import Installment
 from cuota.core.instant import shown
 from cuota.core.order import Status
+from cuota.core.script_json import for_scripts
 from cuota.db import consumers, decisions, story
 from cuota.db.decisions import Made
 from cuota.db.story import Charged, Story
 from cuota.flows.context import Context
+from cuota.flows.find_order import NothingToExplain, order_id_of
 from cuota.flows.review_decisions import Again, Policies, differences
-
-
-class NothingToExplain(Exception):  # noqa: N818 - a fact for the operator
-    """There is no such thing, or nothing of the kind to tell of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +40,15 @@ async def explain_decision(context: Context, decision_id: UUID) -> Told:
     made = await decisions.read(context.pool, decision_id)
     if made is None:
         raise NothingToExplain(
-            f"There is no decision {decision_id}. `cuota explain order ID` lists an order's."
+            f"There is no decision {decision_id}. `cuota explain order ID` lists those of an order."
         )
     found = await _story(context, made.order_id)
     return await _decision(context, made, found)
 
 
-async def explain_order(context: Context, order_id: UUID) -> Told:
-    """What happened to an order, and every decision about it. Raises NothingToExplain."""
+async def explain_order(context: Context, named: str | UUID) -> Told:
+    """What happened to an order, and every decision about it; by its id or reference. Raises NothingToExplain."""
+    order_id = await order_id_of(context, named)
     found = await _story(context, order_id)
     order = found.order
     made = await decisions.read_of_order(context.pool, order.merchant_id, order_id)
@@ -56,8 +58,7 @@ async def explain_order(context: Context, order_id: UUID) -> Told:
         f"Order {order_id} of {amount} at {found.merchant} (reference {found.reference}): {order.status}.",
         "",
     ]
-    lines += [_event(each.at, each.type, each.message) for each in found.told]
-    lines += [f"  {shown(each.at)}  {_charge(each, order.currency)}" for each in found.charged]
+    lines += _by_time(found, made)
     for each in told:
         lines += ["", *each.lines]
     facts = {
@@ -74,8 +75,9 @@ async def explain_order(context: Context, order_id: UUID) -> Told:
     )
 
 
-async def explain_plan(context: Context, order_id: UUID) -> Told:
+async def explain_plan(context: Context, named: str | UUID) -> Told:
     """Each installment of an order's plan, and why there is one. Raises NothingToExplain."""
+    order_id = await order_id_of(context, named)
     found = await _story(context, order_id)
     order = found.order
     if order.status is not Status.APPROVED:
@@ -125,6 +127,7 @@ async def letter_of(context: Context, decision_id: UUID) -> Told:
         money.shown(found.order.amount, currency),
         made.reasons,
         limit_text="" if made.limit is None else money.shown(made.limit, currency),
+        agency=context.settings.creditor_agency,
     )
     return Told({"decisionId": str(decision_id), "letter": paragraphs}, "\n\n".join(paragraphs).split("\n"))
 
@@ -154,12 +157,16 @@ async def _decision(context: Context, made: Made, found: Story) -> Told:
         "policyVersion": made.policy_version,
         "score": made.score,
         "limit": None if made.limit is None else money.text_of(made.limit),
-        "inputs": made.inputs,
+        "inputs": for_scripts(made.inputs),
+        "unreadable": _unreadable(found, made),
     }
     if again.decision is None:
         lines += [f"Why: {because(code)}." for code in made.reasons]
         return Told({**facts, "again": None}, [*lines, f"It cannot be made again: {again.why}."])
-    return Told({**facts, **_again_facts(again, made)}, [*lines, *_again_lines(again, again.decision, made)])
+    return Told(
+        {**facts, **_again_facts(again, made)},
+        [*lines, *_again_lines(again, again.decision, made, facts["unreadable"])],
+    )
 
 
 def _again_facts(again: Again, made: Made) -> dict[str, Any]:
@@ -168,19 +175,41 @@ def _again_facts(again: Again, made: Made) -> dict[str, Any]:
     assert again.decision is not None
     parts = [part._asdict() for part in score_parts(again.facts, again.policy)]
     changed = differences(made, again.decision)
-    same = {name: {"stored": was, "again": now} for name, (was, now) in changed.items()}
+    same = difference_facts(changed)
     return {"threshold": again.policy.score.threshold, "parts": parts, "again": {"differences": same}}
 
 
-def _again_lines(again: Again, decision: Decision, made: Made) -> list[str]:
+def difference_facts(changed: dict[str, tuple[object, object]]) -> dict[str, dict[str, object]]:
+    """What is stored and what came out now, for scripts."""
+    return {
+        name: {"stored": for_scripts(was, name), "again": for_scripts(now, name)}
+        for name, (was, now) in changed.items()
+    }
+
+
+def difference_lines(changed: dict[str, tuple[object, object]]) -> list[str]:
+    """The same for people."""
+    told = difference_facts(changed)
+    return [f"  {name}: stored {each['stored']}, now {each['again']}" for name, each in told.items()]
+
+
+def _unreadable(found: Story, made: Made) -> list[str]:
+    """The names under which the shop said of its customer what nobody could read; none where nobody looked."""
+    if not found.additional or not made.inputs.get("approvals"):
+        return []
+    raw = json.loads(found.additional, parse_float=Decimal).get("fields") or {}
+    return list(read_fields(raw, made.decided_at.date()).unreadable)
+
+
+def _again_lines(again: Again, decision: Decision, made: Made, unreadable: list[str]) -> list[str]:
     assert again.facts is not None
     assert again.policy is not None
-    lines = explain(decision, again.facts, again.policy)
+    lines = explain(decision, again.facts, again.policy, unreadable)
     changed = differences(made, decision)
     if not changed:
         return [*lines, "", "Made again from what is stored, it comes out the same."]
-    told = [f"  {name}: stored {was}, now {now}" for name, (was, now) in changed.items()]
-    return [*lines, "", "MADE AGAIN FROM WHAT IS STORED, IT COMES OUT OTHERWISE:", *told]
+    head = "MADE AGAIN FROM WHAT IS STORED, IT COMES OUT OTHERWISE:"
+    return [*lines, "", head, *difference_lines(changed)]
 
 
 def _order_facts(found: Story) -> dict[str, Any]:
@@ -195,8 +224,13 @@ def _order_facts(found: Story) -> dict[str, Any]:
     }
 
 
-def _event(at: datetime, name: str, message: str | None) -> str:
-    return f"  {shown(at)}  {name}{f': {message}' if message else ''}"
+def _by_time(found: Story, made: list[Made]) -> list[str]:
+    lines: list[tuple[datetime, str]] = [
+        *((each.at, f"{each.type}{f': {each.message}' if each.message else ''}") for each in found.told),
+        *((each.decided_at, f"decided: {'approved' if each.approved else 'declined'}") for each in made),
+        *((each.at, _charge(each, found.order.currency)) for each in found.charged),
+    ]
+    return [f"  {shown(at)}  {text}" for at, text in sorted(lines, key=lambda line: line[0])]
 
 
 def _charge(each: Charged, currency: str) -> str:
@@ -206,13 +240,8 @@ def _charge(each: Charged, currency: str) -> str:
 
 
 def _charge_facts(each: Charged) -> dict[str, Any]:
-    plain = asdict(each)
-    return {
-        **plain,
-        "charge_id": str(each.charge_id),
-        "amount": money.text_of(each.amount),
-        "at": shown(each.at),
-    }
+    told: dict[str, Any] = for_scripts(asdict(each))
+    return {**told, "chargeId": str(each.charge_id), "at": shown(each.at)}
 
 
 def _installment(item: Installment, found: Story) -> str:
@@ -227,7 +256,8 @@ def _installment(item: Installment, found: Story) -> str:
         return f"{text}paid{card}{back}."
     if not item.total:
         return f"{text}cancelled by a void or a refund."
-    failed = f"{item.failures} tries failed; " if item.failures else ""
+    tries = counted(item.failures, "try") if item.failures == 1 else f"{item.failures} tries"
+    failed = f"{tries} failed; " if item.failures else ""
     return f"{text}{failed}{f'the card is asked on {shown(item.charge_at)}' if item.charge_at else 'another card is needed'}."
 
 

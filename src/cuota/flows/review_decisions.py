@@ -103,6 +103,10 @@ class Policies:
             self._known[version] = _loaded(version, text)
         return self._known[version]
 
+    async def has(self, version: str) -> bool:
+        """Whether decisions were made under it since facts are kept."""
+        return isinstance(await self.find(version), Policy)
+
     async def again(self, made: Made) -> Again:
         """Make a decision again from what was stored with it."""
         policy = await self.find(made.policy_version)
@@ -132,6 +136,7 @@ def differences(made: Made, decision: Decision) -> dict[str, tuple[object, objec
         "reasons": (list(made.reasons), list(decision.reasons)),
         "score": (made.score, decision.score),
         "limit": (made.limit, decision.limit),
+        "inputs": ("altered" if not made.intact else "as they were", "as they were"),
     }
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
@@ -156,7 +161,7 @@ async def replay(context: Context, since: datetime, until: datetime, merchant_id
         if again.decision is not None:
             if found := differences(made, again.decision):
                 done.differences.append(Difference(made, found))
-        elif made.score is None:
+        elif made.score is None and not await kept.has(made.policy_version):
             done.before += 1
         else:
             done.differences.append(Difference(made, {"again": ("possible", again.why)}))

@@ -54,6 +54,7 @@ def _words(context: Context, due: DueMessage) -> Words:
         shown(notice.amount, due.currency),
         due.declined.reasons,
         limit_text=shown(due.declined.limit, due.currency),
+        agency=settings.creditor_agency,
     )
     return letter_words(paragraphs, due.merchant)
 

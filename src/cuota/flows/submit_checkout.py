@@ -21,10 +21,13 @@ from cuota.flows.charge_card import Record, ask, look_up
 from cuota.flows.checkout import Checkout, Problem, Terms, propose
 from cuota.flows.context import Context
 from cuota.flows.decide_order import Case
+from cuota.flows.keep_policy import seal_policy
 from cuota.flows.settle import settle
 from cuota.rails.card import Answer, RailUnavailable
 
 AGREEMENT_CHANGED = "The dates have changed since you opened this page. Please read the agreement again."
+
+NOT_DECIDING = "Orders cannot be completed at the moment. Nothing was charged; please try again."
 
 NOT_REACHED = "Your card's bank cannot be reached at the moment. Nothing was charged; please try again."
 
@@ -65,7 +68,11 @@ async def submit_checkout(
 
     # Saved with the order's version: of twenty presses at once one begins, the others see it charging.
     ids = (order.merchant_id, order.order_id)
+    if not await seal_policy(context):
+        raise Problem(notice=NOT_DECIDING)
     outcome = await settle(context, *ids, case.read, decide_start, consumer_id=case.consumer_id)
+    if outcome.decision is not None:
+        context.decided(outcome.decision.decision)
     if outcome.charge is None:
         return outcome.order
     return await ask(context, charge, _recorder(context, *ids, charge, plan.first_day, plan.time_zone))

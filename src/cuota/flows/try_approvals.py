@@ -25,16 +25,21 @@ MATURES_AFTER = timedelta(days=DAYS_BETWEEN * (COUNT - 1) + 18)
 
 
 class NotProved(Exception):  # noqa: N818 - a fact for the operator
-    """It cannot be turned on; the text says why not."""
+    """It cannot be turned on; `reasons` are sentences, and the text is all of them, one a line."""
+
+    def __init__(self, *reasons: str) -> None:
+        super().__init__("\n  ".join(("It stays as it is:", *reasons)))
+        self.reasons = reasons
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A trial as it stands: its model and numbers, whether it may be turned on, and the merchant's mode."""
+    """A trial as it stands: its model and numbers, whether it may be turned on, the merchant's mode, and by which policy."""
 
     trial: Trial
     verdict: Verdict
     standing: Standing
+    policy: str
 
 
 async def report_trial(context: Context, merchant_id: UUID) -> Tried:
@@ -45,20 +50,28 @@ async def report_trial(context: Context, merchant_id: UUID) -> Tried:
         document = found.report.as_document()
         await approvals.keep(context.pool, merchant_id, found.model, document, context.now())
         await approvals.shadow(context.pool, merchant_id, found.model.version)
-    return Tried(found, verdict(found.report), await approvals.read(context.pool, merchant_id))
+    standing = await approvals.read(context.pool, merchant_id)
+    return Tried(found, verdict(found.report), standing, context.policy.version)
 
 
 async def move_approvals(context: Context, merchant_id: UUID, mode: str) -> Standing:
     """Off or trial at once; on only where a trial as of now says that it helps. Raises NotProved."""
-    model = None
+    model, was = None, None
     if mode == "on":
+        was = (await approvals.read(context.pool, merchant_id)).mode
         tried = await report_trial(context, merchant_id)
         if tried.trial.model is None or not tried.verdict.ready:
             reasons = tried.verdict.reasons or ("There are too few losses to learn from.",)
-            raise NotProved("It stays as it is. " + " ".join(reasons))
+            raise NotProved(*reasons)
         model = tried.trial.model.version
-    await approvals.move(context.pool, merchant_id, mode, model)
-    return await approvals.read(context.pool, merchant_id)
+    # Judging takes a while: whoever turned it off meanwhile has the last word.
+    moved = await approvals.move(context.pool, merchant_id, mode, model, was=was)
+    standing = await approvals.read(context.pool, merchant_id)
+    if not moved:
+        raise NotProved(
+            f"It was moved from {was} to {standing.mode} meanwhile, and not by this. Say it again."
+        )
+    return standing
 
 
 async def _orders(context: Context, merchant_id: UUID) -> list[Decided]:

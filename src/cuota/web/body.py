@@ -7,6 +7,7 @@ from typing import Any
 from starlette.requests import Request
 
 from cuota.core.refusal import Code, Refused
+from cuota.core.spared_json import read_sparing
 from cuota.core.strict_json import BadJson, read_json
 
 MOST_BYTES = 256 * 1024
@@ -49,10 +50,13 @@ def require_json(request: Request) -> None:
         raise Refused(Code.UNSUPPORTED_MEDIA_TYPE, message)
 
 
-def parse_object(body: bytes) -> dict[str, Any]:
-    """The JSON object of a body; numbers exact. Raises Refused(malformed_request)."""
+def parse_object(body: bytes, spared: str | None = None) -> dict[str, Any]:
+    """The JSON object of a body; numbers exact. Raises Refused(malformed_request).
+
+    `spared`: members of this name may hold anything.
+    """
     try:
-        value = read_json(body)
+        value = read_json(body) if spared is None else read_sparing(body, spared)
     except BadJson as problem:
         raise Refused(Code.MALFORMED_REQUEST, f"The body is not readable as JSON: {problem}.") from None
     if not isinstance(value, dict):

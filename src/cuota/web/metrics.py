@@ -14,6 +14,7 @@ from prometheus_client import (
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.decision import APPROVAL_CODES, DECLINE_CODES, Decision
 from cuota.core.event import Event
 from cuota.web.service import service_of
 
@@ -22,6 +23,11 @@ REQUESTS = Counter("cuota_requests", "Requests answered", ["route", "method", "s
 LATENCY = Histogram("cuota_request_seconds", "Time from request head to answer", ["route"], buckets=_SECONDS)
 ORDERS = Counter("cuota_orders", "Orders that came to a status since the service started", ["status"])
 EVENTS = Counter("cuota_events", "Events since the service started", ["type"])
+DECISIONS = Counter(
+    "cuota_decisions",
+    "Risk decisions since the service started, by the weightiest reason of each",
+    ["outcome", "reason"],
+)
 POOL = Gauge("cuota_pool_sessions", "Database sessions", ["state"], multiprocess_mode="livesum")
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -32,6 +38,13 @@ def count(event: Event) -> None:
     noun, _, verb = event.type.partition(".")
     if noun == "order":
         ORDERS.labels(verb.capitalize()).inc()
+
+
+def count_decision(made: Decision) -> None:
+    """Note a decision that is durable, once: by the first of its reasons."""
+    first = made.reasons[0] if made.reasons else ""
+    known = first if first in (*APPROVAL_CODES, *DECLINE_CODES) else "other"
+    DECISIONS.labels("approved" if made.approved else "declined", known).inc()
 
 
 async def metrics(request: Request) -> Response:

@@ -5,7 +5,8 @@ ALTER TABLE decisions
     ADD COLUMN decision_id  uuid,
     ADD COLUMN consumer_id  uuid,
     ADD COLUMN score        integer,
-    ADD COLUMN credit_limit bigint;                 -- cents: what this consumer might owe at the most
+    ADD COLUMN credit_limit bigint,                 -- cents: what this consumer might owe at the most
+    ADD COLUMN inputs_hash  bytea;                  -- SHA-256 of the inputs' text: an altered one is found
 -- Rows of before get an id that follows from their key, so that every copy of the database has the same.
 ALTER TABLE decisions DISABLE TRIGGER append_only;
 UPDATE decisions d SET
@@ -19,14 +20,24 @@ CREATE INDEX decisions_id ON decisions (decision_id);
 CREATE INDEX decisions_declined ON decisions (consumer_id, decided_at) WHERE NOT approved;
 CREATE INDEX decisions_made ON decisions (merchant_id, decided_at);
 
--- Every policy that decisions were made under, word for word: a version means one text for good.
+-- Every policy that was in force, word for word: from its first decision on a version means one text for good.
 CREATE TABLE policies (
-    version   text PRIMARY KEY,
-    text      text NOT NULL,
-    loaded_at timestamptz NOT NULL DEFAULT now()    -- real time
+    version    text PRIMARY KEY,
+    text       text NOT NULL,
+    loaded_at  timestamptz NOT NULL DEFAULT now(),  -- real time, as below
+    decided_at timestamptz                          -- when it was first about to decide
 );
-CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON policies
+CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON policies
     FOR EACH STATEMENT EXECUTE FUNCTION append_only();
+CREATE TRIGGER decided BEFORE UPDATE ON policies
+    FOR EACH ROW WHEN (OLD.decided_at IS NOT NULL) EXECUTE FUNCTION append_only();
+
+-- What the service that ran last decides by, and what its letters say: commands go by the same. Null: not noted yet.
+ALTER TABLE last_served
+    ADD COLUMN policy_version text,
+    ADD COLUMN creditor       text,
+    ADD COLUMN agency         text,
+    ADD COLUMN brand_name     text;
 
 -- What was learned from one merchant's data about its customers. It decides for this merchant only.
 CREATE TABLE models (
@@ -78,5 +89,6 @@ ALTER TABLE messages
         'plan_started', 'reminder', 'payment_received', 'payment_failed', 'card_needed', 'card_changed', 'declined'));
 
 GRANT SELECT, INSERT ON policies, models TO cuota_app;
+GRANT UPDATE (text, loaded_at, decided_at) ON policies TO cuota_app;
 GRANT SELECT, INSERT, DELETE ON signals TO cuota_app;
 GRANT SELECT, INSERT, UPDATE ON consumer_exposure TO cuota_app;

@@ -99,7 +99,7 @@ async def _signed(request: Request) -> _Signed:
             raise Refused(Code.UNSUPPORTED_MEDIA_TYPE, message)
         require_json(request)
         text = await read_bytes(request)
-        body, indexes = parse_object(text), []
+        body, indexes = parse_object(text, "additionalData"), []
         signature = request.headers.get("x-pay-signature")
         merchant = await verify_signature(context, merchant_id_of(body), text, signature)
         reader = Reader(lenient=merchant.profile is Profile.LENIENT)

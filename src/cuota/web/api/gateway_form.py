@@ -66,10 +66,15 @@ def fields_of(encoded: bytes) -> Fields:
             f"The fields are not readable: form-encoded UTF-8 is expected, and at most {MOST_FIELDS} fields."
         )
         raise Refused(Code.MALFORMED_REQUEST, message) from None
-    if any("\0" in part for field in fields for part in field):
+    if any("\0" in part for field in fields if not _is_spared(field[0]) for part in field):
         # As in JSON: the database keeps no such text.
         raise Refused(Code.MALFORMED_REQUEST, "A name or a value holds a NUL.")
     return fields
+
+
+def _is_spared(name: str) -> bool:
+    """Nothing wrong in what a merchant says of its customer costs a sale."""
+    return name.lower() == "additionaldata" or name.lower().startswith("additionaldata.")
 
 
 def one_of(fields: Fields, name: str) -> str | None:
@@ -97,7 +102,8 @@ def read_form(fields: Fields, reader: Reader) -> tuple[dict[str, Any], list[int]
     for name, text in fields:
         index, place = _place(name, reader)
         once = index, ".".join(place or (name,)).lower()
-        if once in seen:
+        twice, spared = once in seen, _is_spared(name)
+        if twice and not spared:
             reader.fail(_shown(name), WrongField("duplicate", "is given twice"))
         seen.add(once)
         if place is None or text == "" or name.lower() == SIGNATURE:
@@ -109,7 +115,8 @@ def read_form(fields: Fields, reader: Reader) -> tuple[dict[str, Any], list[int]
             at[part] = at[part] if isinstance(at.get(part), dict) else {}
             at = at[part]
         if not isinstance(at.get(place[-1]), dict):
-            at[place[-1]] = _value(path, place, text, reader)
+            # A list is no value of anything: it is left out and named.
+            at[place[-1]] = [] if twice and spared else _value(path, place, text, reader)
     if items:
         body.setdefault("order", {})["lineItems"] = [items[index] for index in sorted(items)]
     return body, sorted(items)

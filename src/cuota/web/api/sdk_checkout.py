@@ -87,7 +87,7 @@ async def leave(request: Request) -> Response:
 async def _signed(request: Request) -> tuple[Merchant, dict[str, Any], bytes]:
     require_json(request)
     signed = await read_bytes(request)
-    body = parse_object(signed)
+    body = parse_object(signed, "additionalData")
     merchant_id = merchant_id_of(body)
     signature = request.headers.get(SIGNATURE)
     merchant = await verify_signature(service_of(request).context, merchant_id, signed, signature)

@@ -32,7 +32,8 @@ async def checkout_collection(request: Request) -> Response:
 
     async def run(keep: idempotent.Keep | None) -> bytes:
         today = service.context.now().date()
-        asked = read_smi_body(parse_object(body), merchant, today, https_only=not service.settings.sandbox)
+        read = parse_object(body, "additional_data")
+        asked = read_smi_body(read, merchant, today, https_only=not service.settings.sandbox)
         remember = (lambda new: keep(_created(new))) if keep else None
         try:
             return _created(await create_order(service.context, merchant, asked.order, remember, asked.start))

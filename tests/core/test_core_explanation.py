@@ -1,0 +1,94 @@
+"""core/explanation and core/script_json: a decision for an operator, in words and for scripts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.resources import files
+
+from cuota.core.decision import decide
+from cuota.core.explanation import counted, explain
+from cuota.core.facts import Approvals, Facts, FieldValue, History, Velocity
+from cuota.core.policy import load_policy
+from cuota.core.script_json import for_scripts
+
+POLICY = load_policy(files("cuota.policies").joinpath("standard.toml").read_text())
+FACTS = Facts(
+    10_000,
+    "USD",
+    100,
+    200_000,
+    History(approved_orders=1, paid_installments=1, days_known=1, outstanding=7_500),
+    Velocity(phone=1),
+)
+
+
+def words(fields: dict[str, FieldValue], *unreadable: str, **more: object) -> str:
+    approvals = replace(Approvals("on", fields), **more)
+    facts = replace(FACTS, approvals=approvals)
+    return "\n".join(explain(decide(facts, POLICY), facts, POLICY, unreadable))
+
+
+def test_what_the_shop_said_is_told_in_words() -> None:
+    told = words(
+        {
+            "account_creation_date": 1055, "customer_logged_in": True, "customer_fraud_incidents": False,
+            "last_transaction_date": 1, "customer_transaction_count": 12, "customer_average_order_value": 4_550,
+            "merchant_risk_assessment": "low", "fulfillment_method": "pickup",
+        }
+    )  # fmt: skip
+    for said in (
+        "the account is 1,055 days old", "logged in: yes", "fraud incidents: no", "the last purchase there is 1 day ago",
+        "12 purchases there before", "$45.50 on average", "assessment of the risk: low", "handed over: pickup",
+    ):  # fmt: skip
+        assert f"{said}\n" in f"{told}\n", said
+    assert "account_creation_date" not in told
+
+
+def test_what_could_not_be_read_is_named() -> None:
+    assert "could not be read, and does not count: sameDevice, customer_is_member" in words(
+        {}, "sameDevice", "customer_is_member"
+    )
+    assert "the shop said nothing." in words({})
+
+
+def test_shift_and_bound_have_words() -> None:
+    given = (("same_device", 90), ("shift", -5), ("bound", -25))
+    told = words({"same_device": True}, model="m", points=60, contributions=given)
+    assert "-5  shift: added wherever there is data" in told
+    assert "-25  bound: cut off" in told
+
+
+def test_one_of_a_thing_is_one() -> None:
+    assert (counted(0, "order"), counted(1, "order"), counted(1_200, "order")) == (
+        "0 orders",
+        "1 order",
+        "1,200 orders",
+    )
+    told = words({})
+    assert "for 1 installment paid" in told
+    assert "1 order approved" in told
+    assert "known for 1 day." in told
+
+
+def test_for_scripts_names_are_in_camel_case_money_is_text_and_fields_keep_their_names() -> None:
+    fields: dict[str, FieldValue] = {"customer_average_order_value": 4_550, "customer_transaction_count": 3}
+    inputs = replace(FACTS, approvals=Approvals("on", fields)).as_inputs()
+    told = for_scripts(inputs)
+    assert (told["amount"], told["merchantMinimum"], told["history"]["outstanding"]) == (
+        "100.00",
+        "1.00",
+        "75.00",
+    )
+    assert told["history"]["paidInstallments"] == 1
+    assert told["approvals"]["fields"] == {
+        "customer_average_order_value": "45.50",
+        "customer_transaction_count": 3,
+    }
+
+
+def test_for_scripts_whatever_was_altered_is_shown_as_it_is() -> None:
+    assert for_scripts({"amount": "x", "fields": None, "history": {"outstanding": None}}) == {
+        "amount": "x",
+        "fields": None,
+        "history": {"outstanding": None},
+    }
