@@ -26,6 +26,7 @@ ALLOWED = {
     "history._PAST": "the same",
     "history._FORGET": "drops every merchant's signals that no window reaches back to",
     "decisions._BY_ID": "the operator's look at one decision by its own id",
+    "story._FIND": "finds the orders that the operator names by a merchant's reference",
     "decisions._WHOSE": "finds the merchant of an order that the operator names by its id alone",
     "verify._MERCHANTS": "finds every merchant that has rows; the reads that follow name each",
     "merchants._ALL": "the operator's list of all merchants",
