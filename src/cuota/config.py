@@ -97,7 +97,7 @@ SETTINGS = (
     Setting("CUOTA_PUBLIC_URL", "the address at which merchants and consumers reach the service", "http://HOST:PORT of `serve`", address),
     Setting("CUOTA_AUTH_URL", "the token issuer's address", "CUOTA_PUBLIC_URL", address),
     Setting("CUOTA_AUDIENCE", "the audience that merchants ask tokens for", "CUOTA_PUBLIC_URL", address),
-    Setting("CUOTA_DATABASE_URL", "a PostgreSQL 16 or later", "the embedded PostgreSQL", database),
+    Setting("CUOTA_DATABASE_URL", "a PostgreSQL 15 or later; of several hosts (host1:5432,host2:5432) the one that takes writes is used", "the embedded PostgreSQL", database),
     Setting("CUOTA_DATA_DIR", "folder of the embedded database and the sandbox's secret key", "~/.local/share/cuota/ENVIRONMENT; as root /var/lib/cuota/ENVIRONMENT", Path),
     Setting("CUOTA_SECRET_KEY", "32 random bytes in base64: encrypts secrets, keys hashes; the same on every machine", "sandbox: made once and kept in the data folder; production: none, it must be set", secret),
     Setting("CUOTA_ORDER_MINUTES", "minutes that a consumer has to complete an order", "60", whole(1, 1440)),

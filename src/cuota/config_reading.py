@@ -64,10 +64,16 @@ def address(text: str) -> str:
 
 
 def database(text: str) -> str:
-    """A PostgreSQL address, as asyncpg takes it."""
-    parts = _split(text)
-    if parts is None or parts.scheme not in {"postgres", "postgresql"}:
-        raise ValueError("must be a PostgreSQL address such as postgresql://user:password@host:5432/cuota")
+    """A PostgreSQL address, as asyncpg takes it; several hosts are parted by commas."""
+    scheme, _, rest = text.partition("://")
+    hosts = re.split("[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
+    if scheme not in {"postgres", "postgresql"} or not all(
+        _split(f"{scheme}://{host}") for host in hosts.split(",")
+    ):
+        raise ValueError(
+            "must be a PostgreSQL address such as postgresql://user:password@host:5432/cuota; "
+            "of several hosts (host1:5432,host2:5432) the one that takes writes is used"
+        )
     return text
 
 

@@ -13,7 +13,7 @@ import asyncpg
 
 from cuota.config import Settings
 from cuota.core.policy import Policy
-from cuota.db import last_served
+from cuota.db import hosts, last_served
 from cuota.db.embedded import open_embedded
 from cuota.db.last_served import Served
 from cuota.db.migrate import migrate
@@ -50,7 +50,7 @@ async def _connect(where: dict[str, Any]) -> asyncpg.Connection:
     until = time.monotonic() + WAIT_FOR_DATABASE
     while True:
         try:
-            return await asyncpg.connect(**where, timeout=5)
+            return await hosts.connect(**where, timeout=5)
         except (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError) as problem:
             raise UnsafeDatabase(f"CUOTA_DATABASE_URL: {problem}.") from None
         except (*GONE, TimeoutError) as problem:

@@ -22,7 +22,7 @@ Hook = Callable[[], Awaitable[None]]
 
 def saves(sql: str) -> bool:
     """Whether a statement is the one that saves an outcome."""
-    return "UPDATE orders SET version = version + 1" in sql
+    return "UPDATE orders o SET version = o.version + 1" in sql
 
 
 class CutPool(Pool):

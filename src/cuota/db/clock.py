@@ -10,6 +10,7 @@ from typing import Any
 
 import asyncpg
 
+from cuota.db import hosts
 from cuota.db.orders import Session
 from cuota.db.pool import Connection
 
@@ -94,7 +95,7 @@ class Next:
 async def connect(where: dict[str, Any]) -> Connection:
     """A connection of one's own, as whoever owns the database; its session's locks last as long as it."""
     settings = {"timezone": "UTC", "application_name": "cuota clock"}
-    return await asyncpg.connect(**where, timeout=5, server_settings=settings)
+    return await hosts.connect(**where, timeout=5, server_settings=settings)
 
 
 async def read(session: Session) -> Reading:

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
+from uuid import UUID
 
 import asyncpg
 
 from cuota.core.refusal import Code, Refused
+from cuota.db.gathered import Gathered, Gatherer
+from cuota.db.hosts import Honest, connect
 
 Connection: TypeAlias = asyncpg.Connection
 Row: TypeAlias = asyncpg.Record
 
+Ask = TypeVar("Ask")
+Found = TypeVar("Found")
+
 WAIT_SECONDS = 0.5
+HANGS_SECONDS = 15.0
 SESSION = {
     "lock_timeout": "2s",
     "statement_timeout": "5s",
     "idle_in_transaction_session_timeout": "5s",
     "timezone": "UTC",
+    # Every statement here finds its rows by a key. Each is planned once a session and stays planned so: what it is
+    # planned on may be an empty table, an hour before there are a million rows.
+    "enable_seqscan": "off",
+    "plan_cache_mode": "force_generic_plan",
+    "jit": "off",
     "application_name": "cuota",
 }
+# Statements for many requests at once: none of them waits long for a row that somebody else holds. What is refused
+# for that is tried one by one, with the patience of SESSION.
+TOGETHER = {**SESSION, "lock_timeout": "100ms"}
+MOST_TOGETHER = 4
 # What a session may lose by a crash or restart of the server under it, in the words of asyncpg.
 LOST = (
     asyncpg.PostgresConnectionError,
@@ -47,8 +64,8 @@ class UnsafeDatabase(Exception):  # noqa: N818 - the fact that stops the start
     """The database could lose what it acknowledged, or is not ours."""
 
 
-class Pool:
-    """A pool of sessions. `where` is what asyncpg.connect takes."""
+class Sessions:
+    """Sessions of one kind, each used by one request at a time."""
 
     def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
@@ -74,13 +91,21 @@ class Pool:
     async def fetchrow(self, sql: str, *values: object) -> Row | None:
         """One row or None, in one round trip."""
         async with self.session() as connection:
-            return await connection.fetchrow(sql, *values)
+            patience = _patience(connection)
+            try:
+                return await connection.fetchrow(sql, *values)
+            finally:
+                patience.cancel()
 
     async def fetch(self, sql: str, *values: object) -> list[Row]:
         """All rows, in one round trip."""
         async with self.session() as connection:
-            rows: list[Row] = await connection.fetch(sql, *values)
-            return rows
+            patience = _patience(connection)
+            try:
+                rows: list[Row] = await connection.fetch(sql, *values)
+                return rows
+            finally:
+                patience.cancel()
 
     async def execute(self, sql: str, *values: object) -> str:
         """Run one statement; answers its command tag."""
@@ -97,26 +122,77 @@ class Pool:
         await self._pool.close()
 
 
+class Pool(Sessions):
+    """A process's sessions, and a few more for statements that serve many requests at once."""
+
+    def __init__(self, pool: asyncpg.Pool, shared: asyncpg.Pool | None = None) -> None:
+        super().__init__(pool)
+        self._shared = Sessions(shared) if shared else None
+        self._gatherer = Gatherer(self, self._shared or self, refused_by_the_database)
+
+    async def together(self, kind: Gathered[Ask, Found], merchant_id: UUID, asked: Ask) -> Found:
+        """Ask, in one statement with what waits for the same merchant at this moment."""
+        return await self._gatherer.ask(kind, merchant_id, asked)
+
+    async def in_step(self) -> None:
+        """Wait until all that can be read here is with the standby, too, where there is one.
+
+        After a loss a primary may show what only its own disk has. A commit of ours waits for all that came before it.
+        """
+        await self.fetchrow("SELECT pg_logical_emit_message(true, 'cuota', '')")
+
+    def sizes(self) -> tuple[int, int]:
+        """Sessions open, and of them idle."""
+        size, idle = super().sizes()
+        more, more_idle = self._shared.sizes() if self._shared else (0, 0)
+        return size + more, idle + more_idle
+
+    async def close(self) -> None:
+        """Wait for what runs, then close every session."""
+        await self._gatherer.finish()
+        if self._shared:
+            await self._shared.close()
+        await super().close()
+
+
+def _patience(connection: Connection) -> asyncio.TimerHandle:
+    """A server that hangs is given up, its session with it: what became of the statement is unknown then.
+
+    One that works ends every statement itself, long before; no cancel is sent, so no commit is cut short.
+    """
+    return asyncio.get_running_loop().call_later(HANGS_SECONDS, connection.terminate)
+
+
+def refused_by_the_database(problem: Exception) -> bool:
+    """Whether a statement was surely not applied, for something in it; not where a session was lost over it."""
+    return isinstance(problem, asyncpg.PostgresError) and not isinstance(problem, LOST)
+
+
 def unavailable(message: str, retry_after: int = 1) -> Refused:
     """503: the caller may try again after so many seconds."""
     return Refused(Code.UNAVAILABLE, message, retry_after=retry_after)
 
 
 async def open_pool(where: dict[str, Any], size: int) -> Pool:
-    """Open a pool as the service's own role.
+    """Open a process's sessions, as the service's own role."""
+    return Pool(await _sessions(where, 1, size, SESSION), await _sessions(where, 0, MOST_TOGETHER, TOGETHER))
 
-    The reset that asyncpg sends at each release is left out: sessions are never changed, and it would be a
-    fifth of a capture's time.
+
+async def _sessions(where: dict[str, Any], least: int, most: int, settings: dict[str, str]) -> asyncpg.Pool:
+    """The reset that asyncpg sends at each release is left out.
+
+    Sessions are never changed, and it would be a fifth of a capture's time.
     """
-    pool = await asyncpg.create_pool(
+    return await asyncpg.create_pool(
         **where,
-        min_size=1,
-        max_size=size,
+        connect=connect,
+        connection_class=Honest,
+        min_size=least,
+        max_size=most,
         max_inactive_connection_lifetime=300,
-        server_settings={**SESSION, "role": "cuota_app"},
+        server_settings={**settings, "role": "cuota_app"},
         reset=_no_reset,
     )
-    return Pool(pool)
 
 
 async def _no_reset(connection: Connection) -> None:

@@ -14,7 +14,7 @@ from cuota.core.refusal import Code, Refused
 from cuota.db import history, orders, outcomes
 from cuota.db.orders import Found, Session
 from cuota.db.outcomes import Answer
-from cuota.db.pool import GONE, unavailable
+from cuota.db.pool import BUSY, GONE, unavailable
 from cuota.flows.context import Context
 
 Read = Callable[[Session], Awaitable[Found | None]]
@@ -25,6 +25,7 @@ Keep = Callable[[Outcome], Answer]
 # database gets this many tries, so many seconds apart, before the caller is told that it is unknown.
 READ_AGAIN = 20
 PAUSE_SECONDS = 0.25
+IN_STEP_SECONDS = 5.0
 UNKNOWN = (
     "The database went away while this was being applied, and it is not known whether it was. "
     "Repeat the request with the same reference: it is never applied twice."
@@ -124,8 +125,12 @@ async def _reachable(run: _Run) -> None:
     for _ in range(READ_AGAIN):
         await asyncio.sleep(PAUSE_SECONDS)
         try:
+            async with asyncio.timeout(IN_STEP_SECONDS):
+                await run.context.pool.in_step()
             await run.read(run.context.pool)
-        except (Refused, *GONE):
+        except TimeoutError:
+            break
+        except (Refused, *GONE, *BUSY):
             continue
         return
     raise unavailable(UNKNOWN, retry_after=5)

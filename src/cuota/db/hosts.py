@@ -1,0 +1,102 @@
+"""Connecting: to the one host of several that takes writes now, and never for long to one that has gone silent."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import asyncpg
+
+# A host that answers nothing, not even at the level of TCP, is given up after this. Nothing else ends a wait for a
+# commit: what became of it is found out by reading again.
+SILENT_SECONDS = 10
+_PROBES = 3
+_WARNED = "01000"
+_NOT_THIS_ONE = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.PostgresError,
+)
+
+
+class Honest(asyncpg.Connection):  # type: ignore[misc]  # the driver comes without types
+    """Gives itself up where its server warns in place of an error: what became of the statement is unknown then.
+
+    A COMMIT whose wait for the standby was cancelled succeeds, with warning 01000, and stands on one disk only.
+    """
+
+    def _process_log_message(self, fields: dict[str, str], last_query: str) -> None:
+        if fields.get("C") == _WARNED:
+            self.terminate()
+        super()._process_log_message(fields, last_query)
+
+
+def split_hosts(dsn: str) -> list[str]:
+    """One address for each host that is named; of several, only the one that takes writes will do."""
+    parts = urlsplit(dsn)
+    who, at, hosts = parts.netloc.rpartition("@")
+    named = hosts.split(",")
+    if len(named) == 1:
+        return [dsn]
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    query.setdefault("target_session_attrs", "read-write")
+    return [parts._replace(netloc=f"{who}{at}{host}", query=urlencode(query)).geturl() for host in named]
+
+
+async def connect(dsn: str | None = None, **more: Any) -> asyncpg.Connection:
+    """As asyncpg.connect, but all hosts are asked at once: one that is dead or cut off costs no time."""
+    places = split_hosts(dsn) if dsn else [dsn]
+    if len(places) == 1:
+        return _watched(await asyncpg.connect(dsn, **more))
+    tries = [asyncio.ensure_future(asyncpg.connect(place, **more)) for place in places]
+    first = None
+    try:
+        for each in asyncio.as_completed(tries):
+            with contextlib.suppress(*_NOT_THIS_ONE):
+                first = await each
+                return _watched(first)
+    finally:
+        await _let_go(tries, first)
+    raise _weightiest([problem for each in tries if (problem := each.exception())])
+
+
+async def _let_go(
+    tries: Sequence[asyncio.Future[asyncpg.Connection]], first: asyncpg.Connection | None
+) -> None:
+    """End what is still trying, and every session but the first."""
+    for each in tries:
+        each.cancel()
+    for made in await asyncio.gather(*tries, return_exceptions=True):
+        if made is not first and not isinstance(made, BaseException):
+            made.terminate()
+
+
+def _weightiest(problems: Sequence[BaseException]) -> BaseException:
+    """What a host said of user, password or database tells more than that another did not answer."""
+    said = [problem for problem in problems if isinstance(problem, asyncpg.PostgresError)]
+    told: Sequence[BaseException] = said or problems
+    return told[0]
+
+
+def _watched(connection: asyncpg.Connection) -> asyncpg.Connection:
+    """Let the kernel find out that the host is gone: otherwise a session waits for it a quarter of an hour."""
+    line = connection._transport.get_extra_info("socket")  # noqa: SLF001 - the driver hands out no socket
+    if line is None or line.family == socket.AF_UNIX:
+        return connection
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    every = SILENT_SECONDS // (_PROBES + 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", every),
+        ("TCP_KEEPINTVL", every),
+        ("TCP_KEEPCNT", _PROBES),
+        ("TCP_USER_TIMEOUT", SILENT_SECONDS * 1000),
+    ):
+        if hasattr(socket, name):
+            line.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return connection

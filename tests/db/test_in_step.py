@@ -1,0 +1,104 @@
+"""With a synchronous standby: what only the primary's disk has is never told as done."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+from embedded_processes import until
+
+from cuota.db import embedded_cluster
+from cuota.db.embedded_answer import accepts
+from cuota.db.embedded_places import DATABASE, OWNER, PORT, prepare
+from cuota.db.embedded_programs import binaries_for
+from cuota.db.pool import GONE, open_pool
+
+LOCAL = {"server_settings": {"synchronous_commit": "local"}}
+
+
+@pytest.fixture
+def alone() -> Iterator[dict[str, Any]]:
+    """A server of its own; what asyncpg.connect takes."""
+    base = Path(tempfile.mkdtemp(prefix="cuota-test-"))
+    base.chmod(0o711)
+    places = prepare(base / "data")
+    lock = os.open(places.supervisor_lock, os.O_RDWR | os.O_CREAT, 0o600)
+    embedded_cluster.create(places, lock)
+    embedded_cluster._write_access_rules(places)
+    command = [str(binaries_for(places.account) / "postgres"), "-D", str(places.pg)]
+    for setting in embedded_cluster._settings(places):
+        command += ["-c", setting]
+    postgres = subprocess.Popen(command, stderr=subprocess.DEVNULL, **embedded_cluster._as(places.account))
+    try:
+        assert until(lambda: accepts(places), 20)
+        yield {"host": str(places.socket), "port": PORT, "user": OWNER, "database": DATABASE}
+    finally:
+        postgres.terminate()
+        postgres.wait(20)
+        os.close(lock)
+        shutil.rmtree(base)
+
+
+@pytest.fixture
+async def owner(alone: dict[str, Any]) -> Any:
+    """Whose commits wait for nobody; all others wait for a standby that is not there."""
+    connection = await asyncpg.connect(**alone, **LOCAL)
+    await connection.execute("CREATE ROLE cuota_app NOLOGIN")
+    await connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+    await connection.execute("SELECT pg_reload_conf()")
+    await connection.execute("CREATE TABLE kept (n int); GRANT SELECT, INSERT ON kept TO cuota_app")
+    yield connection
+    await connection.close()
+
+
+async def _waits(owner: asyncpg.Connection) -> int:
+    """The process id of the session whose commit waits for the standby."""
+    for _ in range(200):
+        found = await owner.fetchval("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+        if found:
+            return int(found)
+        await asyncio.sleep(0.05)
+    raise AssertionError("no commit waits for the standby")
+
+
+async def test_a_commit_whose_wait_for_the_standby_was_cancelled_is_unknown_and_never_applied(
+    alone: dict[str, Any], owner: asyncpg.Connection
+) -> None:
+    opened = await open_pool(alone, 1)
+    saving = asyncio.create_task(opened.fetchrow("INSERT INTO kept VALUES (1) RETURNING n"))
+    await owner.execute("SELECT pg_cancel_backend($1)", await _waits(owner))
+    with pytest.raises(GONE):
+        await saving
+    # PostgreSQL calls it done, and shows it; only the warning told.
+    assert await owner.fetchval("SELECT count(*) FROM kept") == 1
+    reading = await opened.fetchrow("SELECT count(*) FROM kept")
+    assert reading is not None
+    await opened.close()
+
+
+async def test_what_was_lost_is_read_again_only_once_the_standby_has_it(
+    alone: dict[str, Any], owner: asyncpg.Connection
+) -> None:
+    opened = await open_pool(alone, 1)
+    confirming = asyncio.create_task(opened.in_step())
+    await _waits(owner)
+    assert not confirming.done()
+    # As a monitor does that has given the standby up.
+    await owner.execute("ALTER SYSTEM RESET synchronous_standby_names")
+    await owner.execute("SELECT pg_reload_conf()")
+    await asyncio.wait_for(confirming, 10)
+    await opened.close()
+
+
+async def test_without_a_standby_nothing_waits(own_database: dict[str, Any]) -> None:
+    opened = await open_pool(own_database, 1)
+    await asyncio.wait_for(opened.in_step(), 5)
+    await opened.close()

@@ -1,0 +1,207 @@
+"""Saving what waits together changes nothing that a caller sees: each is applied, stale or refused for itself."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from cuota.core.movement import Asked, Kind, Movement
+from cuota.core.refusal import Code, Refused
+from cuota.db.pool import GONE, Pool, open_pool, refused_by_the_database
+from cuota.db.verify import verify
+from cuota.flows.capture_order import capture_order
+from cuota.flows.context import Context
+from own_service import Own
+
+SAVE = "UPDATE orders o SET version"
+
+
+class Watched(Pool):
+    """The service's own pool, that counts the statements that save, and can hold up the first of them."""
+
+    def __init__(self, own: Own) -> None:
+        pool = own.context.pool
+        assert pool._shared is not None
+        super().__init__(pool._pool, pool._shared._pool)
+        self.saves: list[int] = []
+        self.go = asyncio.Event()
+        self.go.set()
+        for sessions, name in ((self, "fetchrow"), (self._shared, "fetch")):
+            setattr(sessions, name, self._noting(getattr(sessions, name)))
+
+    def _noting(self, real: Any) -> Any:
+        async def noting(sql: str, *values: Any) -> Any:
+            if SAVE in sql:
+                self.saves.append(len(values[1]))
+                await self.go.wait()
+            return await real(sql, *values)
+
+        return noting
+
+
+async def orders(own: Own, count: int) -> list[UUID]:
+    return [UUID((await own.merchant.approved("100.00"))["orderId"]) for _ in range(count)]
+
+
+def capture(own: Own, context: Context, order_id: UUID, cents: int, reference: str = "r") -> Any:
+    asked = Asked(Kind.CAPTURE, reference, cents)
+    return asyncio.ensure_future(capture_order(context, own.merchant.merchant_id, order_id, asked))
+
+
+async def captured(own: Own) -> dict[UUID, int]:
+    assert (await verify(own.context.pool)).disagreements == []
+    async with own.owner() as owner:
+        return dict(await owner.fetch("SELECT order_id, captured FROM orders"))
+
+
+async def held_up(pool: Watched, first: asyncio.Task[Movement], *rest: Any) -> None:
+    """`rest` waits while the save of `first` is under way, and all of them go on then."""
+    while not pool.saves:  # noqa: ASYNC110 - a statement sets no event
+        await asyncio.sleep(0.001)
+    await asyncio.sleep(0.2)
+    pool.go.set()
+    await asyncio.gather(first, *rest, return_exceptions=True)
+
+
+async def test_what_waits_is_saved_in_one_statement_and_each_has_its_own_answer(own: Own) -> None:
+    ids, pool = await orders(own, 5), Watched(own)
+    context = replace(own.context, pool=pool)
+    pool.go.clear()
+    first = capture(own, context, ids[0], 100)
+    await asyncio.sleep(0.1)
+    rest = [capture(own, context, order_id, 1000 + n) for n, order_id in enumerate(ids[1:])]
+    await held_up(pool, first, *rest)
+    assert pool.saves == [1, 4]
+    assert [task.result().amount for task in rest] == [1000, 1001, 1002, 1003]
+    assert await captured(own) == dict(zip(ids, [100, 1000, 1001, 1002, 1003], strict=True))
+
+
+async def test_of_one_order_at_most_one_outcome_rides_in_a_batch(own: Own) -> None:
+    [one, other], pool = await orders(own, 2), Watched(own)
+    context = replace(own.context, pool=pool)
+    await asyncio.gather(
+        *(capture(own, context, one, 100, f"r{n}") for n in range(8)),
+        *(capture(own, context, other, 100, f"r{n}") for n in range(8)),
+    )
+    assert max(pool.saves) == 2
+    assert await captured(own) == {one: 800, other: 800}
+
+
+async def test_what_the_database_refuses_spoils_nobody_elses(own: Own) -> None:
+    ids, pool = await orders(own, 4), Watched(own)
+    async with own.owner() as owner:
+        # A fault nobody thought of, in the database alone: this one order takes no more events.
+        await owner.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+            "RAISE EXCEPTION 'no' USING ERRCODE = 'check_violation'; END$$"
+        )
+        await owner.execute(
+            f"CREATE TRIGGER refuse BEFORE INSERT ON movements FOR EACH ROW WHEN (NEW.order_id = '{ids[2]}') "
+            "EXECUTE FUNCTION refuse()"
+        )
+    context = replace(own.context, pool=pool)
+    done = await asyncio.gather(
+        *(capture(own, context, order_id, 500) for order_id in ids), return_exceptions=True
+    )
+    assert [isinstance(result, Movement) for result in done] == [True, True, False, True]
+    assert isinstance(done[2], asyncpg.CheckViolationError)
+    assert await captured(own) == {ids[0]: 500, ids[1]: 500, ids[2]: 0, ids[3]: 500}
+
+
+async def test_who_goes_away_changes_nothing_for_itself_or_the_others(own: Own) -> None:
+    ids, pool = await orders(own, 3), Watched(own)
+    context = replace(own.context, pool=pool)
+    pool.go.clear()
+    first = capture(own, context, ids[0], 100)
+    await asyncio.sleep(0.1)
+    gone, stays = capture(own, context, ids[1], 200), capture(own, context, ids[2], 300)
+    await asyncio.sleep(0.1)
+    first.cancel()
+    gone.cancel()
+    await held_up(pool, first, gone, stays)
+    assert stays.result().amount == 300
+    assert await captured(own) == dict(zip(ids, [100, 200, 300], strict=True))
+
+
+async def test_a_row_that_somebody_holds_keeps_nobody_else_waiting(own: Own) -> None:
+    ids, pool = await orders(own, 4), Watched(own)
+    context = replace(own.context, pool=pool)
+    async with own.owner() as owner, owner.transaction():
+        await owner.execute("SELECT 1 FROM orders WHERE order_id = $1 FOR UPDATE", ids[1])
+        tasks = [capture(own, context, order_id, 500) for order_id in ids]
+        done, waiting = await asyncio.wait(tasks, timeout=1.5)
+    assert waiting == {tasks[1]}
+    assert {task.result().amount for task in done} == {500}
+    assert (await tasks[1]).amount == 500
+    assert await captured(own) == dict.fromkeys(ids, 500)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_session_lost_under_a_batch_leaves_each_applied_exactly_once(own: Own, when: str) -> None:
+    ids, pool = await orders(own, 6), Watched(own)
+    assert pool._shared is not None
+    real, cut = pool._shared._pool, []
+
+    async def fetch(sql: str, *values: Any) -> Any:
+        async with real.acquire() as connection:
+            if SAVE not in sql or cut:
+                return await connection.fetch(sql, *values)
+            cut.append(len(values[1]))
+            rows = await connection.fetch(sql, *values) if when == "after" else []
+            async with own.owner() as owner:
+                await owner.execute("SELECT pg_terminate_backend($1, 5000)", connection.get_server_pid())
+            return rows if await connection.fetch("SELECT 1") == "lost by now" else None
+
+    pool._shared.fetch = fetch  # type: ignore[method-assign]
+    context = replace(own.context, pool=pool)
+    done = await asyncio.gather(*(capture(own, context, order_id, 500) for order_id in ids))
+    assert cut
+    assert cut[0] > 1
+    assert [movement.amount for movement in done] == [500] * 6
+    assert await captured(own) == dict.fromkeys(ids, 500)
+
+
+async def test_a_value_that_cannot_be_written_down_fails_alone(own: Own) -> None:
+    ids, pool = await orders(own, 3), own.context.pool
+    context = replace(own.context, pool=pool)
+    bad = Asked(Kind.CAPTURE, "half a surrogate: \ud800", 100)
+    results = await asyncio.gather(
+        capture(own, context, ids[0], 100),
+        capture_order(context, own.merchant.merchant_id, ids[1], bad),
+        capture(own, context, ids[2], 100),
+        return_exceptions=True,
+    )
+    assert isinstance(results[1], asyncpg.DataError)
+    assert await captured(own) == {ids[0]: 100, ids[1]: 0, ids[2]: 100}
+
+
+async def test_new_orders_that_wait_are_created_in_one_statement(own: Own) -> None:
+    order_ids = await asyncio.gather(*(own.merchant.create("100.00") for _ in range(12)))
+    assert len({created["orderId"] for created in order_ids}) == 12
+    records = await asyncio.gather(*(own.merchant.read(created) for created in order_ids))
+    assert [record["orderId"] for record in records] == [created["orderId"] for created in order_ids]
+
+
+async def test_no_session_at_all_is_told_as_nothing_applied(own: Own) -> None:
+    [order_id] = await orders(own, 1)
+    pool = await open_pool(own.where, 1)
+    context = replace(own.context, pool=pool)
+    async with pool.session():
+        with pytest.raises(Refused) as refused:
+            await capture_order(context, own.merchant.merchant_id, order_id, Asked(Kind.CAPTURE, "r", 100))
+    assert refused.value.code is Code.UNAVAILABLE
+    await pool.close()
+    assert await captured(own) == {order_id: 0}
+
+
+def test_a_lost_session_is_never_taken_for_a_refusal() -> None:
+    for lost in GONE:
+        made = lost.__new__(lost)
+        assert not refused_by_the_database(made), lost
+    assert refused_by_the_database(asyncpg.CheckViolationError("no"))
+    assert refused_by_the_database(asyncpg.LockNotAvailableError("busy"))
