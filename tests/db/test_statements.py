@@ -35,6 +35,7 @@ ALLOWED = {
     "clock._NEXT": "the sandbox's clock goes by the earliest instant of all merchants",
     "clock._PAID": "tells what was done for all merchants' consumers at an instant of the sandbox's clock",
     "clock._DUE": "counts what is due of all merchants at an instant of the sandbox's clock",
+    "idempotency._FORGET": "drops every merchant's answers of a day ago",
     "checkouts._FORGET": "drops every merchant's browsers of a month ago",
 }  # fmt: skip
 _TABLE = re.compile(r"CREATE (?:UNLOGGED )?TABLE (\w+) \((.*?)\n\)", re.DOTALL)

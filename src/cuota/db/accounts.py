@@ -32,8 +32,8 @@ FROM plans p JOIN orders o USING (merchant_id, order_id) JOIN merchants m USING 
     JOIN order_details d USING (merchant_id, order_id)"""
 # Those with something left to pay first: they are what a consumer comes for.
 _PLANS = f"""SELECT {_SHOWN} WHERE p.consumer_id = $1 AND o.status = 'Approved'
-    ORDER BY NOT EXISTS (SELECT 1 FROM installments i WHERE i.merchant_id = o.merchant_id
-        AND i.order_id = o.order_id AND i.charge_id IS NULL AND i.amount + i.fee > 0), p.agreed_at DESC, o.order_id
+    ORDER BY coalesce((SELECT false FROM installments i WHERE i.merchant_id = o.merchant_id
+        AND i.order_id = o.order_id AND i.charge_id IS NULL AND i.amount + i.fee > 0 LIMIT 1), true), p.agreed_at DESC, o.order_id
     LIMIT $2 OFFSET $3"""
 _PLAN = f"""
 SELECT p.agreement, p.agreement_hash,

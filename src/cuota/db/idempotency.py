@@ -26,8 +26,9 @@ _FINISH = """UPDATE idempotency_keys SET status = $4::smallint, body = $5
 _RELEASE = (
     "DELETE FROM idempotency_keys WHERE merchant_id = $1 AND key = $2 AND lease = $3 AND status IS NULL"
 )
-_FORGET = """DELETE FROM idempotency_keys WHERE (merchant_id, key) IN (
-    SELECT merchant_id, key FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT 1000)"""
+_FORGET = """DELETE FROM idempotency_keys k USING (
+    SELECT merchant_id, key FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT 1000
+) old WHERE k.merchant_id = old.merchant_id AND k.key = old.key"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ LEFT = """CASE WHEN o.status = 'Abandoned' THEN (SELECT bool_or(e.created_at < o
     WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id AND e.type = 'order.abandoned') ELSE false END AS was_left"""
 STARTED = "s.origin AS started_from, s.display AS shown_in, s.flow, s.integration"
 # Whatever the merchant's range has become: it was refused then, and is no order that a customer was declined.
-_REJECTED = """CASE WHEN o.status = 'Declined' THEN EXISTS (SELECT FROM events e WHERE e.merchant_id = o.merchant_id
-    AND e.order_id = o.order_id AND e.type = 'order.rejected') ELSE false END AS rejected"""
+_REJECTED = """coalesce((SELECT true FROM events e WHERE o.status = 'Declined' AND e.merchant_id = o.merchant_id
+    AND e.order_id = o.order_id AND e.type = 'order.rejected' LIMIT 1), false) AS rejected"""
 _EARLIER = f"""SELECT {MONEY}, o.token, p.payer, {STARTED}, {_REJECTED}
     FROM sdk_checkouts s JOIN orders o USING (merchant_id, order_id) LEFT JOIN plans p USING (merchant_id, order_id)
     WHERE s.merchant_id = $1 AND s.body_hash = $2"""
