@@ -29,6 +29,8 @@ READY_SECONDS = 30.0
 STOP_SECONDS = 9.5
 CHECK_SECONDS = 0.5
 LEFT_BEHIND_SECONDS = 4.0
+# So much of an answer the system takes at a time: otherwise it would keep megabytes for each who asks and never reads.
+MOST_UNSENT_BYTES = 64 * 1024
 
 
 class CannotServe(Exception):  # noqa: N818 - the fact that ends the command
@@ -94,6 +96,8 @@ def bind(host: str, port: int, *, option: str = "--port") -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # connections inherit it
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MOST_UNSENT_BYTES)
     try:
         _bind(listener, host, port)
         listener.listen(2048)

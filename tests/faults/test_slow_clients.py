@@ -1,0 +1,203 @@
+"""Slow and endless clients against the real service: each is let go at its deadline, and nobody else notices (H05).
+
+The deadlines are the true ones, so all kinds are slow at once: `seen` takes 20 seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import time
+from collections.abc import Coroutine, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import httpx
+import pytest
+from served import ORDER, Service, service, token, until
+from slow_peers import Ending, flood, late, read_nothing, say, trickle
+
+pytestmark = pytest.mark.faults
+
+EACH = 58
+# A deadline is looked at twice a second, and this machine may be busy with the other tests.
+SLACK = 5.0
+HALF_A_HEAD = b"POST /order HTTP/1.1\r\nHost: x\r\nContent-Ty"
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Service]:
+    with service() as made:
+        made.start()
+        yield made
+
+
+@dataclass
+class Seen:
+    """What became of each kind, and of whoever was honest meanwhile."""
+
+    endings: dict[str, list[Ending]]
+    answered: list[int]
+    order: dict[str, Any]
+    again: httpx.Response
+
+
+def capture(order: str, headers: dict[str, str], reference: str) -> tuple[bytes, bytes]:
+    """Head and body of a capture of one cent."""
+    body = json.dumps({"amount": "0.01", "merchantReference": reference}).encode()
+    lines = [f"POST /order/{order}/capture HTTP/1.1", "Host: x", *(f"{n}: {v}" for n, v in headers.items())]
+    lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode(), body
+
+
+async def honestly(url: str, order: str, headers: dict[str, str], answered: list[int]) -> None:
+    """One merchant who captures, cent by cent."""
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=10, headers=headers) as http:
+        while True:
+            body = {"amount": "0.01", "merchantReference": f"honest-{len(answered)}"}
+            answered.append((await http.post(f"/order/{order}/capture", json=body)).status_code)
+            await asyncio.sleep(0.02)
+
+
+def slowly(port: int, order: str, headers: dict[str, str]) -> dict[str, list[Coroutine[Any, Any, Ending]]]:
+    """Every kind of slow client."""
+    head, body = capture(order, headers, "late")
+    documents = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 17
+    return {
+        "silent": [say(port, b"") for _ in range(EACH)],
+        "half a head": [say(port, HALF_A_HEAD) for _ in range(EACH)],
+        "a head byte by byte": [trickle(port, b"GET / HT", b"TP/1.1\r\n" + b"X" * 60) for _ in range(EACH)],
+        "half a body": [say(port, head + body[:20]) for _ in range(EACH)],
+        "a body byte by byte": [trickle(port, head + body[:-18], body[-18:]) for _ in range(EACH)],
+        "a body that comes late": [late(port, head + body[:-18], body[-18:], 17) for _ in range(3)],
+        "an answer that nobody reads": [read_nothing(port, documents) for _ in range(7)],
+    }
+
+
+async def begun(slow: Coroutine[Any, Any, Ending], number: int) -> Ending:
+    """One after the other: who comes with a hundred others at once may be refused for that."""
+    await asyncio.sleep(number * 0.03)
+    return await slow
+
+
+@pytest.fixture(scope="module")
+async def seen(served: Service) -> Seen:
+    merchant = await asyncio.to_thread(served.merchant)
+    headers = token(served.url, merchant)
+    async with httpx.AsyncClient(base_url=served.url, trust_env=False, headers=headers) as http:
+        created = (await http.post("/order", json=ORDER)).json()
+    walked = served.run("sandbox", "complete", created["redirectUrl"], "--outcome", "approved")
+    assert walked.returncode == 0, walked.stderr
+    order, answered = created["orderId"], list[int]()
+    kinds = slowly(served.port, order, headers)
+    honest = asyncio.create_task(honestly(served.url, order, headers, answered))
+    ended = await asyncio.gather(
+        *(asyncio.gather(*map(begun, several, count())) for several in kinds.values())
+    )
+    honest.cancel()
+    await asyncio.gather(honest, return_exceptions=True)
+    async with httpx.AsyncClient(base_url=served.url, trust_env=False, headers=headers) as http:
+        record = (await http.get(f"/order/{order}")).json()
+        body = {"amount": "0.01", "merchantReference": "late"}
+        again = await http.post(f"/order/{order}/capture", json=body)
+    return Seen(dict(zip(kinds, map(list, ended), strict=True)), answered, record, again)
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds", "status"),
+    [
+        ("silent", 10, 0),
+        ("half a head", 10, 408),
+        ("a head byte by byte", 10, 408),
+        ("half a body", 15, 408),
+        ("a body byte by byte", 15, 408),
+        ("a body that comes late", 15, 408),
+        ("an answer that nobody reads", 15, 0),
+    ],
+)
+async def test_whoever_is_slow_is_let_go_at_the_deadline_of_its_kind_and_not_before(
+    seen: Seen, kind: str, seconds: int, status: int
+) -> None:
+    endings = seen.endings[kind]
+    assert {ending.status for ending in endings} == {status}
+    assert seconds <= min(ending.seconds for ending in endings)
+    assert max(ending.seconds for ending in endings) <= seconds + SLACK
+
+
+async def test_who_is_late_is_told_why_and_that_the_connection_ends(seen: Seen) -> None:
+    for kind, said in (
+        ("half a head", b"The head of the request did not come within 10 seconds.\n"),
+        ("half a body", b"The body of the request did not come within 15 seconds. Nothing was applied.\n"),
+    ):
+        head, _, text = seen.endings[kind][0].said.partition(b"\r\n\r\n")
+        assert text == said
+        assert b"\r\nconnection: close" in head
+        assert b"\r\ncontent-length: %d\r\n" % len(said) in head
+
+
+async def test_a_capture_whose_body_was_late_is_never_applied_and_its_reference_stays_free(
+    seen: Seen,
+) -> None:
+    references = [capture["merchantReference"] for capture in seen.order["captures"]]
+    assert "late" not in references
+    assert seen.again.status_code == 200, seen.again.text
+
+
+async def test_whoever_is_honest_is_answered_while_300_connections_are_slow(seen: Seen) -> None:
+    assert sum(map(len, seen.endings.values())) == 300
+    assert len(seen.answered) > 100
+    assert set(seen.answered) == {200}
+    captured = {capture["merchantReference"] for capture in seen.order["captures"]}
+    # The last may have been on its way when the client was told to stop.
+    assert len(captured) - len(seen.answered) in {0, 1}
+
+
+CHUNKED = b"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+ENDLESS = {
+    "a chunk extension": (CHUNKED + b"1;a=", b"b" * 65536),
+    "tiny chunks": (CHUNKED, b"1;a=b\r\n \r\n" * 6000),
+    "trailers": (CHUNKED + b"1\r\n \r\n0\r\n", b"X-A: bbbbbbbb\r\n" * 4000),
+}
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+async def test_what_surrounds_a_body_is_bounded_as_the_body_is(served: Service, kind: str) -> None:
+    ending = await flood(served.port, *ENDLESS[kind], 64 * 1024 * 1024)
+    assert ending.status in {400, 413}
+    # 2 MiB, and what the two systems hold of what the service no longer reads.
+    assert ending.sent < 32 * 1024 * 1024
+
+
+async def test_of_requests_sent_ahead_9_are_answered_in_order_and_the_rest_ends_with_the_connection(
+    served: Service,
+) -> None:
+    asked = b"".join(b"GET /health/live?%d HTTP/1.1\r\nHost: x\r\n\r\n" % n for n in range(5_000))
+    ending = await say(served.port, asked)
+    answers = ending.said.split(b"HTTP/1.1 ")[1:]
+    assert [answer[:6] for answer in answers] == [b"200 OK"] * 9
+    assert [b"connection: close" in answer for answer in answers] == [False] * 8 + [True]
+
+
+async def test_a_stop_waits_for_no_slow_client_and_says_so_to_whoever_can_hear_it(served: Service) -> None:
+    headers = {"Authorization": "Bearer x"}
+    kinds = slowly(served.port, "01990000-0000-7000-8000-000000000001", headers)
+    head, body = capture("01990000-0000-7000-8000-000000000001", headers, "late")
+    tasks = [asyncio.create_task(kinds[kind].pop()) for kind in kinds]
+    told = asyncio.create_task(
+        say(served.port, b"POST /oauth/token HTTP/1.1\r\n" + head.partition(b"\r\n")[2] + body[:9])
+    )
+    for several in kinds.values():
+        for unused in several:
+            unused.close()
+    await asyncio.sleep(1)
+    process, began = served.started[-1], time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    code = await asyncio.to_thread(process.wait, 15)
+    assert code == 0
+    assert time.monotonic() - began < 10  # what is promised of a stop
+    assert (await told).status == 503
+    await asyncio.gather(*tasks)
+    until(lambda: not (served.data / "pg" / "postmaster.pid").exists())
+    assert served.errors() == ""

@@ -1,0 +1,38 @@
+"""The limits of a connection that the docs promise are those of the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from cuota.web import deadlines, last_word, protocol
+from cuota.web.body import MOST_BYTES
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNNING = (ROOT / "docs" / "running.md").read_text()
+
+
+def test_every_reason_for_which_the_service_ends_a_connection_stands_in_running() -> None:
+    said = {refusal.reason for refusal in vars(last_word).values() if isinstance(refusal, last_word.Refusal)}
+    for counted in re.findall(r"ENDED\.labels\((.*)\)\.inc", Path(protocol.__file__).read_text()):
+        said.update(re.findall(r'"(\w+)"', counted))
+    assert len(said) > 10
+    for reason in said:
+        assert re.search(rf"^\|.* \| `{reason}` \|$", RUNNING, re.MULTILINE), reason
+
+
+def test_the_limits_of_a_connection_are_the_ones_of_the_code() -> None:
+    for row in (
+        f"| the first byte, from connecting | {deadlines.HEAD_SECONDS} s |",
+        f"| the head of a request, from its first byte | {deadlines.HEAD_SECONDS} s |",
+        f"| its body, from the end of the head | {deadlines.BODY_SECONDS} s |",
+        f"| something of an answer is read | {deadlines.READ_SECONDS} s |",
+        f"| a head | {last_word.MOST_HEAD_BYTES // 1024} KiB |",
+        f"| a body | {MOST_BYTES // 1024} KiB |",
+        f"| {protocol.MOST_MESSAGE_BYTES // 1024**2} MiB |",
+        f"| requests sent ahead of an answer | {protocol.MOST_PIPELINED} |",
+        f"| {deadlines.MOST_OPEN:,}, and {deadlines.RESERVED_FILES} fewer",
+        f"| {deadlines.STOPPING_SECONDS} s after the drain |",
+    ):
+        assert row in RUNNING, f"docs/running.md lacks: {row}"
+    assert "timeout_keep_alive=30," in (ROOT / "src" / "cuota" / "process.py").read_text()
