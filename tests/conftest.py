@@ -20,8 +20,8 @@ import uvicorn
 from cuota import config, runtime
 from cuota.db.embedded import Embedded, open_embedded
 from cuota.web.app import make_app
+from cuota.web.early import early
 from cuota.web.metrics import count
-from cuota.web.protocol import BoundedProtocol
 from makers import Clock, Merchant, Running, make_merchant
 
 WIDE = Path(__file__).parent / "wide.toml"
@@ -100,7 +100,7 @@ async def running(settings: config.Settings, where: dict[str, object]) -> AsyncI
                 app,
                 host="127.0.0.1",
                 port=port,
-                http=BoundedProtocol,
+                http=early(app),
                 ws="none",
                 lifespan="off",
                 log_config=None,

@@ -24,9 +24,10 @@ from cuota.flows.clock import SandboxClock, following
 from cuota.flows.context import Context, utc_now
 from cuota.flows.standstill import Standstill
 from cuota.web.app import make_app
+from cuota.web.deadlines import allow_open_files
+from cuota.web.early import early
 from cuota.web.edge import Edge, JsonLines
 from cuota.web.metrics import count, count_decision
-from cuota.web.protocol import BoundedProtocol
 from cuota.web.standing import Standing
 from cuota.work.loop import Signals, work
 
@@ -86,7 +87,7 @@ async def _serve(settings: config.Settings, listener: socket.socket, *, backgrou
             server = DrainingServer(
                 uvicorn.Config(
                     Standing(edge, context, standstill) if standstill else edge,
-                    http=BoundedProtocol,
+                    http=early(edge),
                     ws="none",
                     lifespan="off",
                     access_log=False,
@@ -150,6 +151,7 @@ def main() -> int:
     listener = socket.socket(fileno=int(sys.argv[1]))
     settings = config.load(listen=sys.argv[2])
     set_up_logging(settings.log_level)
+    allow_open_files()
     # Ctrl-C in a terminal reaches the whole group; the parent decides, and sends SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

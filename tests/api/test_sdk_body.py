@@ -190,7 +190,7 @@ def test_the_lenient_profile_drops_what_it_cannot_read_and_says_so() -> None:
 
 def test_amounts_are_read_exactly() -> None:
     asked = read_sdk_body(
-        read_json(b'{"merchantReference":1,"capture":false,"order":{"amount":1234567.89,"currency":"usd","taxAmount":0.10}}'),
+        read_json(b'{"merchantReference":1,"capture":false,"order":{"amount":1234567.89,"currency":"USD","taxAmount":0.10}}'),
         TERMS, https_only=False, gateway=False,
     )  # fmt: skip
     assert asked.order.amount == 123_456_789

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -119,6 +119,7 @@ def make_app(context: Context) -> edge.Edge:
             Refused: edge.on_refused,
             **dict.fromkeys((*LOST, *BUSY), edge.on_database),
             HTTPException: edge.on_http_error,
+            ClientDisconnect: edge.on_gone,
             Exception: edge.on_accident,
         },
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 import time
 import uuid
 from typing import Any
@@ -15,12 +16,24 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from cuota.core.refusal import Code, Refused
-from cuota.web.metrics import LATENCY, REQUESTS
+from cuota.web.admission import Admission
+from cuota.web.api import token
+from cuota.web.metrics import count_request
 from cuota.web.pages.render import in_account, trouble
-from cuota.web.problem import headers_of, response_of, status_of
+from cuota.web.problem import MEDIA_TYPE, body_of, headers_of, response_of, status_of
 from cuota.web.service import service_of
 
 log = logging.getLogger("cuota.request")
+BUSY = Refused(
+    Code.UNAVAILABLE,
+    "The service is busy and did not start on this request; nothing was applied. Try again shortly.",
+    retry_after=1,
+)
+_BUSY_HEADERS = [
+    (b"content-type", MEDIA_TYPE.encode()),
+    *((name.lower().encode(), value.encode()) for name, value in headers_of(BUSY).items()),
+]
+Headers = list[tuple[bytes, bytes]]
 _SAFE_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
 _FOR_PAGES = [
     (b"access-control-allow-origin", b"*"),
@@ -33,6 +46,19 @@ class Edge:
 
     def __init__(self, app: Starlette) -> None:
         self._app = app
+        self.admission = Admission()
+        self._busy_pages: dict[tuple[bool, bool], Response] = {}
+
+    @property
+    def public_url(self) -> str:
+        """The address at which the service is reached."""
+        url: str = self._app.state.settings.public_url
+        return url
+
+    @property
+    def draining(self) -> bool:
+        """Whether every answer closes its connection."""
+        return bool(self._app.state.draining)
 
     def drain(self) -> None:
         """From now on every answer closes its connection, and readiness says no."""
@@ -48,20 +74,18 @@ class Edge:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        request_id = str(uuid.uuid4())
+        request_id = new_request_id()
         scope["request_id"] = request_id
         path = scope["path"]
         # One trailing slash is tolerated, without a redirect that a POST would not survive.
         if len(path) > 1 and path.endswith("/") and not path.endswith("//"):
             scope["path"] = path[:-1]
-        headers = [*_SAFE_HEADERS, (b"x-request-id", request_id.encode())]
-        if path.startswith("/sdk/v1/checkouts"):
-            # No cookie opens anything here, only what was signed: a page may read every answer, a refusal too.
-            headers += _FOR_PAGES
-        if self._app.state.settings.secure:
-            headers.append((b"strict-transport-security", b"max-age=31536000"))
-        if self._app.state.draining:
-            headers.append((b"connection", b"close"))
+        headers = self.headers(path, request_id)
+        place = self.admission.enter(scope)
+        if place is None:
+            # Neither logged nor timed: a flood is to cost little. `cuota_refused_total` counts it.
+            await self._turn_away(scope, send, headers)
+            return
         status = 0
 
         async def send_on(message: Message) -> None:
@@ -74,19 +98,68 @@ class Edge:
 
         try:
             if _one_host(scope):
-                await self._app(scope, receive, send_on)
+                await self._app(scope, self.admission.patient(place, receive), send_on)
             else:
                 headers.append((b"connection", b"close"))
                 await self._refuse_host(scope, receive, send_on)
         except ClientDisconnect:
             status = 499
         finally:
+            self.admission.leave(place, scope)
             _note(scope, status, started, request_id)
+
+    def headers(self, path: str, request_id: str) -> Headers:
+        """What every answer carries."""
+        headers = [*_SAFE_HEADERS, (b"x-request-id", request_id.encode())]
+        if path.startswith("/sdk/v1/checkouts"):
+            # No cookie opens anything here, only what was signed: a page may read every answer, a refusal too.
+            headers += _FOR_PAGES
+        if self._app.state.settings.secure:
+            headers.append((b"strict-transport-security", b"max-age=31536000"))
+        if self._app.state.draining:
+            headers.append((b"connection", b"close"))
+        return headers
+
+    async def _turn_away(self, scope: Scope, send: Send, headers: Headers) -> None:
+        """Refuse what found no place, in the form that its path has; what is most asked, by as little as can be."""
+        path = scope["path"]
+        if path == "/oauth/token" or _is_page(path):
+            response = self._busy(scope, path)
+            body, own = response.body, response.raw_headers
+            given = {name for name, _ in own}
+            headers = [header for header in headers if header[0] not in given]
+        else:
+            body = body_of(BUSY, public_url=self.public_url, path=path, request_id=scope["request_id"])
+            own = [*_BUSY_HEADERS, (b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": status_of(BUSY), "headers": [*own, *headers]})
+        await send({"type": "http.response.body", "body": body})
+
+    def _busy(self, scope: Scope, path: str) -> Response:
+        scope["app"] = self._app
+        request = Request(scope)
+        if not _is_page(path):
+            return token.unavailable(request, BUSY)
+        kind = in_account(path), "k" in request.query_params
+        if kind not in self._busy_pages:
+            # A page is dear to render, and this one is always the same.
+            self._busy_pages[kind] = _answer(request, BUSY)
+        return self._busy_pages[kind]
 
     async def _refuse_host(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["app"] = self._app
         refused = Refused(Code.MALFORMED_REQUEST, "An HTTP/1.1 request must have exactly one Host header.")
         await _answer(Request(scope), refused)(scope, receive, send)
+
+
+# Names a request in the log and in the answer, and guards nothing: it need not be unguessable, and asking the system
+# for random bytes would cost as much as the rest of this function.
+_random = random.Random(uuid.uuid4().int)  # noqa: S311
+
+
+def new_request_id() -> str:
+    """A UUID, version 4 in form."""
+    text = f"{_random.getrandbits(122):031x}"
+    return f"{text[:8]}-{text[8:12]}-4{text[12:15]}-{'89ab'[int(text[15], 16) % 4]}{text[16:19]}-{text[19:]}"
 
 
 def _one_host(scope: Scope) -> bool:
@@ -99,8 +172,7 @@ def _note(scope: Scope, status: int, started: float, request_id: str) -> None:
     """One line a request: ids and the route's template, never a path, query, body or person."""
     seconds = time.perf_counter() - started
     route = scope.get("route_name", "unknown")
-    REQUESTS.labels(route, scope["method"] if route != "unknown" else "other", str(status)).inc()
-    LATENCY.labels(route).observe(seconds)
+    count_request(route, scope["method"] if route != "unknown" else "other", status, seconds)
     if log.isEnabledFor(logging.INFO):
         facts: dict[str, Any] = {
             "requestId": request_id,
@@ -114,8 +186,12 @@ def _note(scope: Scope, status: int, started: float, request_id: str) -> None:
         log.info("request", extra={"facts": facts})
 
 
+def _is_page(path: str) -> bool:
+    return path.startswith("/checkout/") or in_account(path)
+
+
 def _answer(request: Request, refused: Refused) -> Response:
-    if request.url.path.startswith("/checkout/") or in_account(request.url.path):
+    if _is_page(request.url.path):
         return trouble(request, status_of(refused), headers_of(refused))
     public_url = service_of(request).settings.public_url
     return response_of(
@@ -150,6 +226,12 @@ async def on_database(request: Request, error: Exception) -> Response:
     )
     message = "The database did not answer in time. Repeat the request shortly; the same reference is never applied twice."
     return _answer(request, Refused(Code.UNAVAILABLE, message, retry_after=1))
+
+
+async def on_gone(request: Request, error: Exception) -> Response:
+    """Whoever asked hung up in the middle, or broke off a body: nobody is told, and it is no accident of ours."""
+    del request, error
+    return Response(status_code=499)
 
 
 async def on_accident(request: Request, error: Exception) -> Response:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -28,13 +30,28 @@ DECISIONS = Counter(
     "Risk decisions since the service started, by the weightiest reason of each",
     ["outcome", "reason"],
 )
+_REFUSED = Counter("cuota_refused", "Requests refused before any work, for want of a place", ["why"])
+REFUSED = {why: _REFUSED.labels(why) for why in ("full", "share", "creation")}
 POOL = Gauge("cuota_pool_sessions", "Database sessions", ["state"], multiprocess_mode="livesum")
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
+# Finding a counter by its labels costs as much as counting: each is found once. Labels come from routes, methods,
+# statuses and event types, so there are few.
+_answered = cache(REQUESTS.labels)
+_latency = cache(LATENCY.labels)
+_event = cache(EVENTS.labels)
+
+
+def count_request(route: str, method: str, status: int, seconds: float) -> None:
+    """Note an answer."""
+    _answered(route, method, str(status)).inc()
+    _latency(route).observe(seconds)
+
+
 def count(event: Event) -> None:
     """Note an event that is durable. `order.approved` is also an order that came to Approved."""
-    EVENTS.labels(event.type).inc()
+    _event(event.type).inc()
     noun, _, verb = event.type.partition(".")
     if noun == "order":
         ORDERS.labels(verb.capitalize()).inc()

@@ -128,7 +128,7 @@ def _currency(reader: Reader, order: dict[str, Any], merchant: Merchant) -> None
     def check(value: Any) -> str:
         if not isinstance(value, str):
             raise wrong_type("a string")
-        if value.upper() != merchant.currency:
+        if value != merchant.currency:
             raise WrongField("invalid", f"must be {merchant.currency}, the currency of this merchant")
         return value
 

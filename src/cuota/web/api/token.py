@@ -34,8 +34,7 @@ async def token(request: Request) -> Response:
         return _refusal(request, refused)
     except Refused as refused:
         if refused.code is Code.UNAVAILABLE:
-            again = TokenRefused("temporarily_unavailable", refused.message, retry_after=refused.retry_after)
-            return _refusal(request, again, status=503)
+            return unavailable(request, refused)
         return _refusal(request, TokenRefused("invalid_request", refused.message), status=status_of(refused))
     content = {
         "access_token": issued.access_token,
@@ -44,6 +43,12 @@ async def token(request: Request) -> Response:
         "token_type": "Bearer",
     }
     return Response(encode(content), headers=NO_STORE, media_type="application/json")
+
+
+def unavailable(request: Request, refused: Refused) -> Response:
+    """503 in the form of RFC 6749."""
+    again = TokenRefused("temporarily_unavailable", refused.message, retry_after=refused.retry_after)
+    return _refusal(request, again, status=503)
 
 
 def _refusal(request: Request, refused: TokenRefused, status: int | None = None) -> Response:
