@@ -18,7 +18,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) != len(pairs):
         seen: set[str] = set()
         double = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise BadJson(f"the key {double[:50]!r} stands twice in one object")
+        # A key that is no name may be a value in the wrong place, a card's number even: it is not repeated.
+        named = f"the key {double[:50]!r}" if double.isidentifier() else "a key"
+        raise BadJson(f"{named} stands twice in one object")
     return value
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import hmac
 from dataclasses import dataclass
 
@@ -92,7 +91,8 @@ def _matches(context: Context, credential: Credential | None, secret: str) -> bo
 
 async def _slow_down(context: Context, client_id: str) -> None:
     """Only failures are counted, over all processes, by client id: good callers never meet this."""
-    client = hashlib.sha256(client_id.encode()).digest()
+    # Keyed: what was typed for an id may be somebody's secret.
+    client = context.vault.hash("token-failures", client_id)
     now = utc_now()
     earlier = await credentials.failures(context.pool, client, now)
     await credentials.failed(context.pool, client, now)

@@ -1,0 +1,53 @@
+"""What hostile requests are sent to: the shared service, and another environment beside it."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+# Bodies with one thing wrong stand with the API's tests, the visitor of the pages with theirs.
+sys.path += [str(Path(__file__).parents[1] / name) for name in ("api", "pages", "faults")]
+sys.path.append(str(Path(__file__).parents[2]))
+
+from world import World
+
+from cuota import config, runtime
+from cuota.db.embedded import Embedded
+from cuota.web.app import make_app
+from makers import Clock, Merchant, Running, make_merchant
+from own_service import InProcess
+
+
+@pytest.fixture(scope="session")
+async def elsewhere(
+    embedded: Embedded, template: str, settings: config.Settings
+) -> AsyncIterator[tuple[Running, Merchant]]:
+    """Production beside the sandbox, sharing nothing with it: database, secret key, signing key, issuer, audience."""
+    server = {**embedded.dsn_kwargs, "database": "postgres"}
+    owner = await asyncpg.connect(**server)
+    await owner.execute(f"CREATE DATABASE elsewhere TEMPLATE {template} STRATEGY file_copy")
+    await owner.close()
+    theirs = replace(settings, secret_key=secrets.token_bytes(32))
+    async with runtime.opened(theirs, {**server, "database": "elsewhere"}, pool_size=4) as opened:
+        url = "https://pay.example"
+        # Its rails stay simulated: production itself would not start with them, and no real one is at hand.
+        live = replace(theirs, environment="production", public_url=url, auth_url=url, audience=url)
+        clock = Clock()
+        context = replace(opened, settings=live, now=clock.now)
+        running = InProcess(live, context, clock, make_app(context))
+        async with make_merchant(running) as merchant:
+            yield running, merchant
+
+
+@pytest.fixture
+def world(
+    service: Running, merchant: Merchant, auto_merchant: Merchant, elsewhere: tuple[Running, Merchant]
+) -> World:
+    """All that a row may be tried on."""
+    return World(service, merchant, auto_merchant, *elsewhere)

@@ -1,0 +1,224 @@
+"""Every route of the table that takes an id: a stranger's id is answered like one that nobody has, to everybody.
+
+A route that is added to the table is tried here without a word; one that takes an id of a new kind fails until it is said
+below what a stranger's would be.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from smi_bodies import smi_body
+from token_maker import ABSENT, forge
+from visitor import Visitor
+from world import World
+
+from cuota.web.app import ROUTES
+from makers import Merchant, complete
+from virtual_card import virtual_order
+
+IDS = re.compile(r"{(\w+)}")
+# They name a file of the service's own, the same for everybody.
+PUBLIC = {"/static/{name}", "/v1/pay-{digest}.js"}
+PAGES = ("/checkout/", "/account")
+WITH_ID = [
+    (method, path)
+    for methods, path, _ in ROUTES
+    for method in methods.split()
+    if IDS.search(path) and path not in PUBLIC
+]
+WITH_TOKEN = [(method, path) for method, path in WITH_ID if not path.startswith((*PAGES, "/sandbox"))]
+OPEN = {
+    "/oauth/token", "/orders/authorize", "/.well-known/jwks.json", "/.well-known/oauth-authorization-server", "/health/live",
+    "/health/ready", "/metrics", "/", "/openapi.json", "/docs", "/sandbox/inbox", "/sandbox/cards/authorize",
+}  # fmt: skip
+ASK_TOKEN = [
+    (method, path)
+    for methods, path, _ in ROUTES
+    for method in methods.split()
+    if path not in OPEN and not path.startswith((*PAGES, "/sandbox", "/sdk", "/v1", "/static"))
+]
+
+
+@dataclass
+class Stranger:
+    """A merchant with one of everything that has an id, whose tokens and sessions we do not hold."""
+
+    shop: Merchant
+    ids: dict[str, str] = field(default_factory=dict)
+
+    def unknown(self) -> dict[str, str]:
+        """Ids of the same form that nobody has."""
+        return {name: text if name == "step" else str(uuid4()) for name, text in self.ids.items()}
+
+    def halfway(self) -> dict[str, str]:
+        """The merchant there is, and nothing below it."""
+        return {**self.unknown(), "merchant_id": self.ids["merchant_id"]}
+
+
+@pytest.fixture
+async def stranger(auto_merchant: Merchant) -> Stranger:
+    shop = auto_merchant
+    card = await virtual_order(shop)
+    network = await card.authorize(await card.card(), "100.00")
+    bought = await shop.create()
+    await complete(shop.service, shop.merchant_id, bought)
+    pool = shop.service.context.pool
+    (charge,) = await pool.fetch("SELECT charge_id FROM charges WHERE order_id::text = $1", bought["orderId"])
+    begun = await shop.http.post("/checkouts", json=smi_body())
+    endpoint = await shop.http.post("/webhook-endpoints", json={"url": "http://127.0.0.1:9/hook"})
+    from cuota.flows.deliver_webhooks import publish_events
+
+    await publish_events(shop.service.context)
+    event = (await shop.http.get("/events")).json()["events"][-1]
+    return Stranger(
+        shop,
+        {
+            "merchant_id": str(shop.merchant_id), "order_id": bought["orderId"], "checkout_id": begun.json()["id"],
+            "event_id": event["id"], "endpoint_id": endpoint.json()["id"], "charge_id": str(charge["charge_id"]),
+            "authorization_id": network["authorizationId"], "step": "pay",
+        },
+    )  # fmt: skip
+
+
+def filled(path: str, ids: dict[str, str]) -> str:
+    missing = [name for name in IDS.findall(path) if name not in ids]
+    assert not missing, f"{path} takes {missing}: say above what a stranger's would be"
+    return IDS.sub(lambda found: ids[found[1]], path)
+
+
+def body_of(method: str, path: str) -> dict[str, Any]:
+    """One that would be good, were the id one's own."""
+    if method in {"GET", "DELETE"}:
+        return {}
+    if path.startswith(PAGES):
+        return {"data": {"csrf": "x", "phone": "2125550187", "code": "123456"}}
+    known = {"amount": "1.00", "merchantReference": "x", "reference": "x", "description": "mine"}
+    return {"json": known}
+
+
+def told(answer: httpx.Response) -> tuple[int, set[str], str]:
+    """An answer without what differs between any two: its own id, and the path that was asked."""
+    text = answer.text
+    if answer.headers["content-type"].endswith("json"):
+        body = answer.json()
+        for name in ("requestId", "instance"):
+            body.pop(name, None)
+        text = json.dumps(body, sort_keys=True)
+    return answer.status_code, set(answer.headers), text.replace(answer.request.url.path, "")
+
+
+async def everything(shop: Merchant) -> list[str]:
+    """What the database holds of a merchant, to see whether anything changed."""
+    pool = shop.service.context.pool
+    rows = []
+    for table in (
+        "orders",
+        "movements",
+        "webhook_endpoints",
+        "deliveries",
+        "checkout_sessions",
+        "charges",
+        "events",
+    ):
+        found = await pool.fetch(
+            f"SELECT to_jsonb(t)::text AS row FROM {table} t WHERE merchant_id = $1", shop.merchant_id
+        )
+        rows += [row["row"] for row in found]
+    return sorted(rows)
+
+
+@pytest.mark.parametrize("path", [path for method, path in WITH_TOKEN if method == "GET"])
+async def test_the_control_finds_with_its_own_token_what_is_hidden_from_others(
+    stranger: Stranger, path: str
+) -> None:
+    assert (await stranger.shop.http.get(filled(path, stranger.ids))).status_code == 200
+
+
+@pytest.mark.parametrize(("method", "path"), WITH_TOKEN)
+async def test_another_merchant_s_id_is_answered_like_one_that_nobody_has(
+    merchant: Merchant, stranger: Stranger, method: str, path: str
+) -> None:
+    before = await everything(stranger.shop)
+    answers = [
+        await merchant.http.request(method, filled(path, ids), **body_of(method, path))
+        for ids in (stranger.ids, stranger.unknown(), dict.fromkeys(stranger.ids, "no-id"))
+    ]
+    assert {answer.status_code for answer in answers} == {404}, answers[0].text
+    assert told(answers[0]) == told(answers[1]) == told(answers[2])
+    assert await everything(stranger.shop) == before
+
+
+@pytest.mark.parametrize(("method", "path"), [each for each in WITH_ID if each[1].startswith(PAGES)])
+async def test_a_page_of_somebody_else_s_is_answered_like_one_that_is_not_there(
+    merchant: Merchant, stranger: Stranger, method: str, path: str
+) -> None:
+    before = await everything(stranger.shop)
+    seen = []
+    for ids in (stranger.ids, stranger.halfway(), stranger.unknown()):
+        # A browser with a session of its own, on another order.
+        async with merchant.service.client() as http:
+            await Visitor(http).open((await merchant.create())["redirectUrl"])
+            answer = await http.request(method, filled(path, ids), **body_of(method, path))
+            while answer.is_redirect:
+                answer = await http.get(answer.headers["location"])
+        assert answer.status_code in {200, 404}, answer.status_code
+        assert stranger.shop.name not in answer.text
+        seen.append(re.sub(r'value="[0-9a-f]{64}"', "", told(answer)[2]))
+    assert seen[0] == seen[1] == seen[2]
+    assert await everything(stranger.shop) == before
+
+
+@pytest.mark.parametrize(("method", "path"), [each for each in WITH_ID if each[1].startswith("/sandbox")])
+async def test_an_authorization_of_the_card_network_that_nobody_has_is_not_found(
+    stranger: Stranger, method: str, path: str
+) -> None:
+    # The card's own network has no tokens: who knows the authorization's random id is its processor.
+    async with stranger.shop.service.client() as http:
+        answers = [
+            await http.request(method, filled(path, ids), **body_of(method, path))
+            for ids in (stranger.unknown(), dict.fromkeys(stranger.ids, "no-id"))
+        ]
+    assert {answer.status_code for answer in answers} == {404}
+    assert told(answers[0]) == told(answers[1])
+
+
+@pytest.mark.parametrize(("method", "path"), ASK_TOKEN)
+async def test_no_route_opens_to_a_token_of_another_environment_or_of_nobody(
+    world: World, stranger: Stranger, method: str, path: str
+) -> None:
+    tokens = [
+        None,
+        await world.foreign.token(),
+        await forge(stranger.shop, iss=world.elsewhere.settings.auth_url),
+        await forge(stranger.shop, exp=ABSENT),
+        await forge(stranger.shop, header={"typ": "JWT"}),
+        (await forge(stranger.shop)).rpartition(".")[0] + ".",
+        "x",
+    ]
+    async with world.service.client() as http:
+        target = filled(path, stranger.ids)
+        seen = set()
+        for token in tokens:
+            headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+            answer = await http.request(method, target, headers=headers, **body_of(method, path))
+            assert answer.status_code == 401, answer.text
+            assert answer.headers["www-authenticate"] == "Bearer"
+            seen.add(told(answer)[2])
+    assert len(seen) == 1
+
+
+def test_the_table_is_walked_whole() -> None:
+    """Every route is one that asks for a token, a page, the sandbox's, or one that is open and named so."""
+    asked = {path for _, path in ASK_TOKEN}
+    rest = {path for _, path, _ in ROUTES} - asked - OPEN
+    assert all(path.startswith((*PAGES, "/sandbox", "/sdk", "/v1", "/static")) for path in rest)
+    assert {path for _, path in WITH_TOKEN} < asked
+    assert len(WITH_TOKEN) >= 13
+    assert len(WITH_ID) >= 30

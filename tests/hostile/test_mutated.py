@@ -1,0 +1,127 @@
+"""Good requests of every surface with bytes changed at random, on raw sockets, to a real service.
+
+pytest tests/hostile/test_mutated.py                             about 3,000 requests, a minute
+HOSTILE_REQUESTS=100000 pytest -s tests/hostile/test_mutated.py  the long run
+HOSTILE_SEED=... pytest tests/hostile/test_mutated.py            the same requests again
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from hostile_shop import BACK, Shop, fired_at, seeds_of
+from judge import Verdict, fire
+from mutator import barrage, made
+from served import Service
+
+from contract import Contract
+
+REQUESTS = int(os.environ.get("HOSTILE_REQUESTS", "3000"))
+SEED = int(os.environ.get("HOSTILE_SEED", "0")) or random.SystemRandom().randrange(1, 2**31)
+NAMES = {"capture": "captures", "void": "voids", "refund": "refunds"}
+
+
+def moved(record: dict[str, Any]) -> set[tuple[str, str, str]]:
+    """The movements that an order's record lists."""
+    return {
+        (record["orderId"], kind, movement["merchantReference"])
+        for kind, listed in NAMES.items()
+        for movement in record[listed]
+    }
+
+
+def assert_only_what_was_told(shop: Shop, before: dict[str, Any], verdict: Verdict) -> None:
+    """Every movement was answered 200, or nobody was answered; all that was answered 200 is there."""
+    after = shop.records()
+    listed = {each for record in after.values() for each in moved(record)}
+    new = listed - {each for record in before.values() for each in moved(record)}
+    told = set(verdict.applied)
+    assert max(verdict.applied.values(), default=1) == 1, f"seed {SEED}: a key was applied twice"
+    assert told <= new, f"seed {SEED}: answered 200 and not there: {told - new}"
+    untold = new - told
+    assert len(untold) <= verdict.untold.total(), f"seed {SEED}: applied and answered otherwise: {untold}"
+    for name in verdict.created:
+        assert shop.http.get(f"/order/{name}").status_code == 200, (
+            f"seed {SEED}: {name} was created and is not there"
+        )
+
+
+def refused(service: Service) -> str:
+    """What the service says of the requests that it turned away."""
+    text = httpx.get(f"{service.url}/metrics", trust_env=False).text
+    return "\n".join(line for line in text.splitlines() if line.startswith("cuota_refused"))
+
+
+def assert_well(service: Service, shop: Shop) -> None:
+    """It still answers, never stumbled, and its books are right."""
+    assert shop.order()["orderId"]
+    assert httpx.get(f"{service.url}/health/ready", trust_env=False).status_code == 200
+    assert "accident" not in service.errors(), f"seed {SEED}\n{service.errors()[-3000:]}"
+    checked = service.run("verify")
+    assert checked.returncode == 0, f"seed {SEED}\n{checked.stdout}{checked.stderr}"
+
+
+@pytest.fixture(scope="module")
+def fired() -> Iterator[tuple[Service, Shop, Shop]]:
+    with fired_at() as opened:
+        yield opened
+
+
+async def test_whoever_hangs_up_between_requests_sent_ahead_is_no_accident(
+    fired: tuple[Service, Shop, Shop],
+) -> None:
+    service, shop, _ = fired
+    body = json.dumps({"amount": "10.00", "merchantReference": "A", "merchant": BACK}).encode()
+    lines = ["POST /order HTTP/1.1", "Host: x", *(f"{name}: {value}" for name, value in shop.bearer)]
+    head = "\r\n".join([*lines, "Content-Type: application/json", f"Content-Length: {len(body)}"])
+    for wait in range(60):
+        _, writer = await asyncio.open_connection("127.0.0.1", service.port)
+        writer.write((head.encode() + b"\r\n\r\n" + body) * 3)
+        await writer.drain()
+        # Gone before, while and after the first of the three is answered.
+        await asyncio.sleep(0.0005 * (wait % 20))
+        writer.transport.abort()
+    assert_well(service, shop)
+
+
+async def test_no_change_of_bytes_breaks_the_service_or_moves_money_that_nobody_was_told_of(
+    fired: tuple[Service, Shop, Shop],
+) -> None:
+    print(f"\n{REQUESTS} requests, HOSTILE_SEED={SEED}")
+    verdict = Verdict(Contract())
+    service, shop, bystander = fired
+    theirs = bystander.approved("50.00")
+    seeds = seeds_of(shop, theirs)
+    before, quiet = shop.records(), bystander.records()
+    await fire(service.port, barrage(seeds, REQUESTS, SEED), verdict)
+    print(dict(sorted(verdict.statuses.items())), f"{verdict.controls} of them unchanged")
+    faults = "\n\n".join(verdict.faults[:10])
+    assert not verdict.faults, f"seed {SEED}: {len(verdict.faults)} faults\n{faults}"
+    # So few at a time are no overload: good ones among them are not turned away for the bad ones' sake.
+    assert verdict.turned_away * 20 <= verdict.controls, (
+        f"seed {SEED}: {verdict.turned_away} of {verdict.controls} good ones were turned away\n{refused(service)}"
+    )
+    assert_only_what_was_told(shop, before, verdict)
+    assert bystander.records() == quiet, f"seed {SEED}: a bystander's order changed"
+    assert_well(service, shop)
+    # The control: spoilt as they are, some were good enough to move money and make orders.
+    assert verdict.applied
+    assert verdict.created
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_the_same_seed_makes_the_same_requests(number: int) -> None:
+    from mutator import Seed
+
+    seeds = [Seed("a", "POST", "/order", (("A", "b"),), b'{"a":1}'), Seed("b", "GET", "/x")]
+    once, again = (list(barrage(seeds, 50, number)) for _ in range(2))
+    assert once == again
+    assert once != list(barrage(seeds, 50, number + 1))
+    assert made(seeds[0], 0, random.Random(1), change=False).content.endswith(b'\r\n\r\n{"a":1}')
