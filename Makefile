@@ -1,6 +1,6 @@
 # `make` lists what there is. Every target sets up what it needs, into .venv, from the locked files.
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench screenshots lock sdk browser php clean
+.PHONY: help run test check fix bench faults failovers screenshots lock sdk browser php clean
 SHELL := /bin/bash
 
 PYTHON ?= python3
@@ -28,8 +28,16 @@ fix: .venv/dev ## mend what the linter and the formatter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/dev ## measure, beside the limits of this machine; writes bench/RESULTS.md
+bench: .venv/dev .venv/peers/ready ## measure, beside the limits of this machine; writes bench/RESULTS.md
 	$(BIN)/python -m bench $(ARGS)
+
+faults: .venv/dev ## a fault at every step, planted bugs, then minutes of kills, stops and a bad network; prints its seeds
+	FAULTS_LONG=1 $(BIN)/pytest tests/faults
+	$(BIN)/python tests/faults --seconds 300 $(ARGS)
+	$(BIN)/python tests/faults --retries 10000 $(ARGS)
+
+failovers: .venv/dev ## kill, freeze and switch a PostgreSQL primary 20 times under load (Debian 12)
+	$(BIN)/python tests/deploy/failovers.py $(ARGS)
 
 screenshots: .venv/dev browser ## pictures of every page and state, into .data/screenshots
 	$(BIN)/python tests/pages/screenshots.py .data/screenshots
@@ -64,6 +72,14 @@ clean: ## remove what the targets have installed; the data stays
 	@$(PIP) install --quiet --no-deps --no-build-isolation -e . 2>&1 | grep -v -e '^ ' -e '^$$' || true
 	@$(BIN)/cuota --help >/dev/null
 	@touch $@ .venv/run
+
+# What others have built, to be measured beside us; nothing of ours needs it.
+.venv/peers/ready: .venv/dev bench/peers/requirements.lock
+	@echo "Setting up .venv/peers (once)..."
+	@$(PYTHON) -m venv --without-pip .venv/peers
+	@$(PYTHON) -m pip --python .venv/peers/bin/python --disable-pip-version-check install --quiet \
+		--require-hashes -r bench/peers/requirements.lock
+	@touch $@
 
 # The tests drive the system's Chromium; where it is missing and we may, it is installed.
 browser:

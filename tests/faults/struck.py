@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,20 +31,46 @@ class StruckService(Service):
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**super().environment, "PYTHONPATH": str(STRIKE), "STRIKE_FILE": str(self.file)}
+        path = os.pathsep.join(filter(None, (str(STRIKE), os.environ.get("PYTHONPATH"))))
+        return {**super().environment, "PYTHONPATH": path, "STRIKE_FILE": str(self.file)}
 
-    def arm(self, when: str, kind: str, what: str) -> None:
+    def arm(self, when: str, kind: str, what: str, action: str = "kill", seconds: float = 0.0) -> None:
+        """The next process that gets to this step does this, once: see `strike/strike_points.py`."""
+        moment = {"when": when, "kind": kind, "what": what, "action": action, "seconds": seconds}
         aside = self.file.with_suffix(".new")
-        aside.write_text(f"{when}\n{kind}\n{what}")
+        aside.write_text(json.dumps(moment))
         aside.rename(self.file)
 
     def wait_for_strike(self) -> None:
         until(lambda: not self.file.exists(), 30)
 
 
+class BuggedService(StruckService):
+    """The same with planted bugs, each asleep until it is named: see `strike/strike_bugs.py`."""
+
+    @property
+    def bug(self) -> Path:
+        return self.data.parent / "bug"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**super().environment, "BUG_FILE": str(self.bug)}
+
+    @contextmanager
+    def planted(self, name: str) -> Iterator[None]:
+        """One bug is awake."""
+        aside = self.bug.with_suffix(".new")
+        aside.write_text(name)
+        aside.rename(self.bug)
+        try:
+            yield
+        finally:
+            self.bug.unlink()
+
+
 @dataclass
 class Receiver:
-    """A merchant's webhook receiver: every body in the order of its arrival."""
+    """A merchant's webhook receiver: what each body was about, in the order of arrival."""
 
     url: str
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -61,7 +88,14 @@ def receiver() -> Iterator[Receiver]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            got.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            length = int(self.headers["Content-Length"])
+            if len(body := self.rfile.read(length)) < length:
+                # Who sent it was killed on the way.
+                self.close_connection = True
+                return
+            said = json.loads(body)
+            # Not the whole of it: a body holds its order, and an order may hold thousands of captures.
+            got.bodies.append({name: said[name] for name in ("orderId", "sequence", "type")})
             self.send_response(204)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -69,8 +103,14 @@ def receiver() -> Iterator[Receiver]:
         def log_message(self, *_: object) -> None:
             return
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 128
+
+        def handle_error(self, *_: object) -> None:
+            """Who sent it was killed: nothing to say."""
+
+    server = Server(("127.0.0.1", 0), Handler)
     got.url = f"http://127.0.0.1:{server.server_port}/hooks"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

@@ -1,64 +1,40 @@
-"""Read by every Python that has this folder on its PYTHONPATH: `kill -9` of a worker at an exact step of its work.
+"""Read by every Python that has this folder on its PYTHONPATH: failpoints and planted bugs, in the service's workers.
 
-CUOTA_STRIKE is not a setting of the service; it is called STRIKE_FILE here. The file names one moment on three lines:
-`before` or `after`, `sql` or `call`, and what: a piece of a statement, or a function's name. The first process that gets
-there takes the file away and kills itself, as nobody else could at that very step.
+Nothing of it is in the product. STRIKE_FILE and BUG_FILE are no settings of the service: see `strike_points` and
+`strike_bugs`.
 """
 
 from __future__ import annotations
 
-import functools
 import os
-import signal
-from collections.abc import Awaitable, Callable
+import traceback
 from pathlib import Path
-from typing import Any
-
-FILE = Path(os.environ.get("STRIKE_FILE", ""))
-
-
-def _strike(when: str, kind: str, what: str) -> None:
-    try:
-        moment = FILE.read_text().split("\n", 2)
-        if moment[:2] != [when, kind] or moment[2] not in what:
-            return
-        FILE.unlink()
-    except (OSError, IndexError):
-        return
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _around(owner: type, name: str, kind: str, what: Callable[[Any], str]) -> None:
-    real = getattr(owner, name)
-
-    @functools.wraps(real)
-    async def struck(*arguments: Any, **named: Any) -> Any:
-        _strike("before", kind, what(arguments))
-        answer: Awaitable[Any] = await real(*arguments, **named)
-        _strike("after", kind, what(arguments))
-        return answer
-
-    setattr(owner, name, struck)
 
 
 def _arm() -> None:
-    import asyncpg
+    if os.environ.get("BUG_FILE"):
+        import strike_bugs
 
-    from cuota.rails.card import SandboxCardRail
-    from cuota.rails.http import GuardedClient
-    from cuota.rails.message import SandboxMessageRail
+        strike_bugs.plant()
+    if os.environ.get("STRIKE_FILE"):
+        import strike_points
 
-    for name in ("fetchrow", "fetch", "execute"):
-        _around(asyncpg.Connection, name, "sql", lambda arguments: str(arguments[1]))
-    for owner, name in (
-        (GuardedClient, "post"),
-        (SandboxCardRail, "charge"),
-        (SandboxCardRail, "refund"),
-        (SandboxMessageRail, "send"),
-    ):
-        title = f"{owner.__name__}.{name}"
-        _around(owner, name, "call", lambda _, title=title: title)
+        strike_points.arm()
 
 
-if FILE.name and b"cuota.process" in Path("/proc/self/cmdline").read_bytes():
-    _arm()
+_COMMAND = Path("/proc/self/cmdline").read_bytes()
+if b"embedded_supervisor" in _COMMAND:
+    # It is given nothing of the environment but the path: the file lies beside its data folder.
+    os.environ["BUG_FILE"] = str(
+        Path(os.fsdecode(_COMMAND.rstrip(b"\0").rpartition(b"\0")[2])).with_name("bug")
+    )
+    import strike_bugs
+
+    strike_bugs.plant_in_supervisor()
+if b"cuota.process" in _COMMAND:
+    try:
+        _arm()
+    except Exception:  # noqa: BLE001 - whatever it is
+        # Python would go on without: a worker that cannot be struck must not look as if it had been.
+        traceback.print_exc()
+        os._exit(70)

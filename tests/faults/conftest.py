@@ -1,0 +1,15 @@
+"""What the tests of faults share: one service with failpoints in it, struck again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from struck_shop import Shop, struck_shop
+
+
+@pytest.fixture(scope="package")
+def shop() -> Iterator[Shop]:
+    """Two workers; whoever strikes one of them leaves the other."""
+    with struck_shop() as made:
+        yield made

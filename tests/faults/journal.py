@@ -1,0 +1,91 @@
+"""What clients write down: what they intend before they send, and what they were told after, a line each."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Intent:
+    """One operation, however often it is sent. Amounts in cents; `order` is empty for a new order.
+
+    `merchant` is who asks. `wrong` says why it must be refused: over its limit, or somebody else's order.
+    """
+
+    number: int
+    operation: str
+    merchant: str
+    order: str
+    reference: str
+    amount: int
+    wrong: str = ""
+
+
+@dataclass(frozen=True)
+class Told:
+    """The definite answer: applied, repeated (it was applied before), refused, or put off (and not asked again)."""
+
+    result: str
+    amount: int = 0
+    order: str = ""
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class Story:
+    """An intent, and what its client was told in the end; None where it was never told anything definite."""
+
+    intent: Intent
+    told: Told | None
+
+
+class Journal:
+    """A file that outlives everything it tells about."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = path.open("a", buffering=1)
+        self._number = 0
+
+    def intend(self, operation: str, merchant: str, order: str, amount: int, **more: str) -> Intent:
+        """Written before anything is sent. Without a `reference`, one is made of the number."""
+        self._number += 1
+        reference = more.get("reference") or f"intent {self._number}"
+        intent = Intent(self._number, operation, merchant, order, reference, amount, more.get("wrong", ""))
+        self._write("intended", asdict(intent))
+        return intent
+
+    def told(self, intent: Intent, told: Told) -> None:
+        """Written before the client does anything else."""
+        self._write("told", {"number": intent.number, **asdict(told)})
+
+    def strange(self, intent: Intent, what: str) -> None:
+        """An answer that no fault excuses."""
+        self._write("strange", {"number": intent.number, "what": what})
+
+    def _write(self, kind: str, facts: dict[str, Any]) -> None:
+        self._file.write(json.dumps({kind: facts}) + "\n")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def read(path: Path) -> tuple[list[Story], list[str]]:
+    """The stories so far, and the strange answers."""
+    intents: dict[int, Intent] = {}
+    told: dict[int, Told] = {}
+    strange: list[str] = []
+    for line in path.read_text().splitlines():
+        facts: dict[str, Any] = json.loads(line)
+        if "intended" in facts:
+            intents[facts["intended"]["number"]] = Intent(**facts["intended"])
+        elif "told" in facts:
+            number = facts["told"].pop("number")
+            told[number] = Told(**facts["told"])
+        else:
+            number = facts["strange"]["number"]
+            strange.append(f"intent {number} ({intents[number].operation}): {facts['strange']['what']}")
+    return [Story(intent, told.get(number)) for number, intent in intents.items()], strange

@@ -1,0 +1,118 @@
+"""A small TCP proxy that delays, cuts, resets and swallows, by a seed: what networks do to requests and answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+from dataclasses import dataclass, field
+from random import Random
+from typing import Self
+
+# What may happen to one request or answer that passes, and how often. Everything else passes as it is.
+MISHAPS = {
+    "delay": 0.06,  # it comes late, and perhaps after who waits for it has gone
+    "cut": 0.03,  # the connection is closed in an orderly way, and this is lost
+    "reset": 0.04,  # the same, by a reset
+    "half": 0.02,  # a part of it passes, then a reset
+    "swallow": 0.02,  # it is lost, and nobody is told: only a timeout ends that
+}
+LONGEST_DELAY = 0.6
+
+
+@dataclass
+class Proxy:
+    """Listens on a port of its own; `calm` lets everything pass. `happened` counts the mishaps by direction and name."""
+
+    target: int
+    seed: int
+    calm: bool = False
+    port: int = 0
+    happened: dict[str, int] = field(default_factory=dict)
+    _connections: int = 0
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._take, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        # The loop has a few turns to close what was let go of.
+        await asyncio.sleep(0.05)
+
+    def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections += 1
+        task = asyncio.create_task(self._serve(reader, writer, Random(f"{self.seed} {self._connections}")))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, chance: Random
+    ) -> None:
+        try:
+            there, back = await asyncio.open_connection("127.0.0.1", self.target)
+        except OSError:
+            _reset(writer)
+            return
+        ways = (
+            asyncio.create_task(self._pass(reader, back, chance, "request")),
+            asyncio.create_task(self._pass(there, writer, chance, "answer")),
+        )
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+            for end in (writer, back):
+                end.close()
+
+    async def _pass(
+        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, chance: Random, way: str
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while data := await source.read(65536):
+                mishap = None if self.calm else _drawn(chance)
+                if mishap is not None:
+                    name = f"{way} {mishap}"
+                    self.happened[name] = self.happened.get(name, 0) + 1
+                if mishap == "swallow":
+                    continue
+                if mishap == "delay":
+                    await asyncio.sleep(chance.uniform(0.005, LONGEST_DELAY))
+                if mishap == "half":
+                    sink.write(data[: len(data) // 2])
+                    await sink.drain()
+                if mishap in {"half", "reset"}:
+                    _reset(sink)
+                if mishap in {"half", "reset", "cut"}:
+                    return
+                sink.write(data)
+                await sink.drain()
+
+
+def _drawn(chance: Random) -> str | None:
+    drawn = chance.random()
+    for name, share in MISHAPS.items():
+        drawn -= share
+        if drawn < 0:
+            return name
+    return None
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    """End a connection by RST: no goodbye, and what was on its way is lost."""
+    sock = writer.get_extra_info("socket")
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()

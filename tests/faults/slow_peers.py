@@ -1,0 +1,120 @@
+"""Clients that are slow on purpose. Each says when its connection ended, and what it was told until then."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import select
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+PATIENCE = 40.0
+
+
+@dataclass(frozen=True)
+class Ending:
+    """`seconds` since it began to connect; `said` is all that the server sent; `sent` is what the client did."""
+
+    seconds: float
+    said: bytes
+    sent: int = 0
+
+    @property
+    def status(self) -> int:
+        """Of the first answer; 0 where there was none."""
+        return int(self.said.split(b" ", 2)[1]) if self.said else 0
+
+
+Send = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+async def _until_closed(port: int, send: Send) -> Ending:
+    """Connect, do that, and read until the server closes."""
+    began, said = time.monotonic(), b""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    sending = asyncio.create_task(_sent(send, writer))
+    try:
+        async with asyncio.timeout(PATIENCE):
+            with contextlib.suppress(ConnectionError):
+                while part := await reader.read(65536):
+                    said += part
+        return Ending(time.monotonic() - began, said)
+    finally:
+        sending.cancel()
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+async def _sent(send: Send, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(ConnectionError):
+        await send(writer)
+
+
+async def say(port: int, content: bytes) -> Ending:
+    """Send this, at once, and nothing more."""
+
+    async def send(writer: asyncio.StreamWriter) -> None:
+        writer.write(content)
+
+    return await _until_closed(port, send)
+
+
+async def trickle(port: int, first: bytes, then: bytes) -> Ending:
+    """Send the first, then a byte a second."""
+
+    async def send(writer: asyncio.StreamWriter) -> None:
+        writer.write(first)
+        for at in range(len(then)):
+            await asyncio.sleep(1)
+            writer.write(then[at : at + 1])
+            await writer.drain()
+
+    return await _until_closed(port, send)
+
+
+async def late(port: int, first: bytes, then: bytes, seconds: float) -> Ending:
+    """Send the first, and the rest so much later."""
+
+    async def send(writer: asyncio.StreamWriter) -> None:
+        writer.write(first)
+        await asyncio.sleep(seconds)
+        writer.write(then)
+
+    return await _until_closed(port, send)
+
+
+async def flood(port: int, first: bytes, again: bytes, most: int) -> Ending:
+    """Send the first, then the other without end, or until so many bytes are out, as fast as they are taken."""
+    sent = 0
+
+    async def send(writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        writer.write(first)
+        while sent < most:
+            writer.write(again)
+            await writer.drain()
+            sent += len(again)
+
+    ending = await _until_closed(port, send)
+    return Ending(ending.seconds, ending.said, sent)
+
+
+async def read_nothing(port: int, asked: bytes) -> Ending:
+    """Ask for much and read none of it; ends when the server resets the connection."""
+    loop = asyncio.get_running_loop()
+    with socket.socket() as peer:
+        # The smaller its window, the less the systems on both sides keep of what it does not read.
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.setblocking(False)
+        began = time.monotonic()
+        await loop.sock_connect(peer, ("127.0.0.1", port))
+        await loop.sock_sendall(peer, asked)
+        gone = select.poll()
+        gone.register(peer, 0)
+        async with asyncio.timeout(PATIENCE):
+            while not gone.poll(0):  # noqa: ASYNC110 - whoever reads nothing is told of an end by asking only
+                await asyncio.sleep(0.1)
+        return Ending(time.monotonic() - began, b"")

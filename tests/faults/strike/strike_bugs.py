@@ -1,0 +1,198 @@
+"""Planted bugs: what a payment service must not do, put into a worker by the harness, and only while BUG_FILE names it.
+
+They prove the checker: each is found by what clients were told and what the database says. Nothing of this is in `src`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import uuid
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+FILE = Path(os.environ.get("BUG_FILE", ""))
+LATE_SECONDS = 0.4
+SHORT_SECONDS = 0.15
+
+# Bugs that are a statement without a piece of it: what is asked for, and what it becomes.
+STATEMENTS: dict[str, tuple[tuple[str, str], ...]] = {
+    "version guard dropped": ((" AND o.version = n.version", ""),),
+    "tenant left out": (
+        ("WHERE o.merchant_id = $1 AND o.order_id = $2", "WHERE o.order_id = $2"),
+        ("ON o.merchant_id = $1 AND o.order_id = q.order_id", "ON o.order_id = q.order_id"),
+    ),
+    # The wait only makes the gap between looking and claiming as wide as a busy machine makes it.
+    "claim without its predicate": (
+        (" AND d.xmin = s.version", ""),
+        ("WHERE s.turn <= s.room AND d.try_at <= $2\n    FOR NO KEY UPDATE OF d SKIP LOCKED", "WHERE s.turn <= s.room AND (SELECT pg_sleep(0.1)) IS NOT NULL"),
+        (" AND d.sequence = h.sequence AND d.try_at <= $2", " AND d.sequence = h.sequence"),
+    ),
+}  # fmt: skip
+_TELL = """WITH told AS (INSERT INTO events
+    (merchant_id, order_id, sequence, type, operation, amount, reference, success, message, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING merchant_id, order_id, sequence)
+    INSERT INTO outbox (merchant_id, order_id, sequence) SELECT * FROM told"""
+
+
+def bug(name: str) -> bool:
+    try:
+        return FILE.read_text() == name
+    except OSError:
+        return False
+
+
+def plant() -> None:
+    """Put all of them into this process, each asleep until it is named."""
+    _statements()
+    _saving()
+    _deciding()
+    _outside()
+    if bug("synchronous_commit=off"):
+        from cuota.db import pool
+
+        pool.SESSION["synchronous_commit"] = pool.TOGETHER["synchronous_commit"] = "off"
+
+
+def plant_in_supervisor() -> None:
+    """The embedded server's next start is without fsync."""
+    from cuota.db import embedded_cluster
+
+    settings = embedded_cluster._settings
+
+    def weakened(places: Any) -> list[str]:
+        return ["fsync=off" if bug("fsync=off") and each == "fsync=on" else each for each in settings(places)]
+
+    embedded_cluster._settings = weakened
+
+
+def _statements() -> None:
+    import asyncpg
+
+    def without(sql: str) -> str:
+        try:
+            name = FILE.read_text()
+        except OSError:
+            return sql
+        for piece, instead in STATEMENTS.get(name, ()):
+            sql = sql.replace(piece, instead)
+        return sql
+
+    for name in ("fetchrow", "fetch"):
+        real = getattr(asyncpg.Connection, name)
+
+        def asked(self: Any, sql: str, *values: Any, real: Any = real, **more: Any) -> Any:
+            return real(self, without(sql), *values, **more)
+
+        setattr(asyncpg.Connection, name, functools.wraps(real)(asked))
+
+
+def _saving() -> None:
+    """Around the commit: answered before it, cut off at it, and its event after it."""
+    from cuota.db import outcome_tables, outcomes
+    from cuota.db.pool import unavailable
+
+    save, written = outcomes.save, outcomes._written
+    running: set[asyncio.Task[Any]] = set()
+
+    def without_events(batch: Any) -> Any:
+        shape = written(batch)
+        if bug("event in a second transaction"):
+            shape = [
+                part
+                for part in shape
+                if part.name not in {outcome_tables.EVENTS.name, outcome_tables.OUTBOX.name}
+            ]
+        return shape
+
+    async def late(session: Any, outcome: Any) -> bool:
+        await asyncio.sleep(LATE_SECONDS)
+        return bool(await save(session, outcome))
+
+    async def saved(session: Any, outcome: Any, answer: Any = None) -> bool:
+        if outcome.movement is not None and bug("answer before commit"):
+            task = asyncio.create_task(late(session, outcome))
+            running.add(task)
+            task.add_done_callback(running.discard)
+            return True
+        if outcome.movement is not None and bug("timeout around COMMIT"):
+            try:
+                return await asyncio.wait_for(save(session, outcome, answer), SHORT_SECONDS)
+            except TimeoutError:
+                raise unavailable("The database is slow; nothing was applied. Try again shortly.") from None
+        done = await save(session, outcome, answer)
+        if done and bug("event in a second transaction"):
+            order = outcome.order
+            for number, e in enumerate(outcome.events, order.events + 1):
+                await session.fetchrow(
+                    _TELL, order.merchant_id, order.order_id, number, e.type, e.operation, e.amount, e.reference,
+                    e.success, e.message, outcome.at,
+                )  # fmt: skip
+        return done
+
+    outcomes._written, outcomes.save = without_events, saved
+
+
+def _deciding() -> None:
+    """A plan cut from the front, amounts through binary floats, a reference that a refusal has used up."""
+    from cuota.core import money, refund, void
+    from cuota.core.refusal import Code, Refused
+    from cuota.flows import capture_order
+
+    cut, cents_of, move = void.cut, money.cents_of, capture_order.move
+    burnt: set[tuple[Any, str]] = set()
+
+    def from_the_front(plan: Any, amount: int, fee: int) -> Any:
+        done = cut(plan, amount, fee)
+        if not bug("plan cut from the front"):
+            return done
+        unpaid = [item for item in done.plan if not item.paid]
+        mirrored = {item.number: other.amount for item, other in zip(unpaid, reversed(unpaid), strict=True)}
+        plan = tuple(replace(i, amount=mirrored.get(i.number, i.amount)) for i in done.plan)
+        return replace(done, plan=plan)
+
+    def floated(value: Any) -> int:
+        return int(float(str(value)) * 100) if bug("float amounts") else cents_of(value)
+
+    async def burning(context: Any, merchant_id: Any, order_id: Any, asked: Any, *more: Any) -> Any:
+        if bug("rejected key burnt") and (order_id, asked.reference) in burnt:
+            original = {"operation": "capture", "id": "", "amount": 0, "dateTime": "", "sameRequest": False}
+            raise Refused(Code.DUPLICATE_REFERENCE, "This reference was used.", facts={"original": original})
+        try:
+            return await move(context, merchant_id, order_id, asked, *more)
+        except Refused:
+            burnt.add((order_id, asked.reference))
+            raise
+
+    void.cut = refund.cut = from_the_front
+    money.cents_of, capture_order.move = floated, burning
+
+
+def _outside() -> None:
+    """Calls to others: marked before it was sent, and a charge that is repeated under another key."""
+    from cuota.core.delivery import Attempt
+    from cuota.db.deliveries import Result
+    from cuota.flows import charge_card
+    from cuota.flows.deliver_webhooks import Courier
+
+    send, look_up = Courier._send, charge_card.look_up
+
+    async def marked(self: Any, item: Any, *more: Any) -> None:
+        if bug("marked before sent"):
+            await self._recorder.record(Result(item, Attempt(204, 1), self._context.now(), "delivered", None))
+        await send(self, item, *more)
+
+    async def anew(context: Any, charge: Any, record: Any) -> bool:
+        if not bug("retry that changes its key"):
+            return bool(await look_up(context, charge, record))
+        card = context.rails.card
+        await record(await card.charge(uuid.uuid4(), charge.card_token, charge.amount, "USD"))
+        return True
+
+    Courier._send, charge_card.look_up = marked, anew
+    # Who has it by name already.
+    from cuota.flows import collect_installments, submit_checkout
+
+    collect_installments.charge_card.look_up = submit_checkout.look_up = anew

@@ -1,0 +1,48 @@
+"""A fault at every step of pressing the checkout's button: the card pays once, and the order is approved once."""
+
+from __future__ import annotations
+
+import pytest
+from struck_shop import ACTIONS, HANG_SECONDS, Shop
+
+pytestmark = pytest.mark.faults
+
+BEGIN, END = "INSERT INTO charges", "UPDATE charges t"
+MOMENTS = {
+    "before the order is read": ("before", "sql", "AS charging, declined.orders"),
+    "before the attempt is written": ("before", "sql", BEGIN),
+    "after the attempt is written": ("after", "sql", BEGIN),
+    "before the card is asked": ("before", "call", "SandboxCardRail.charge"),
+    "after the card has paid and before that is saved": ("after", "call", "SandboxCardRail.charge"),
+    "before the approval is saved": ("before", "sql", END),
+    "after the approval is committed and before it is answered": ("after", "sql", END),
+    "before the answer is sent": ("before", "answer", "/pay"),
+    "after the answer is sent": ("after", "answer", "/pay"),
+}
+FACTS = """SELECT o.status, o.events, o.charging,
+    ARRAY(SELECT sequence FROM events e WHERE e.order_id = o.order_id ORDER BY sequence) AS numbers,
+    (SELECT count(*) FROM events e WHERE e.order_id = o.order_id AND e.type = 'order.approved') AS told,
+    (SELECT count(*) FROM charges c JOIN card_simulator.charges s ON s.key = c.charge_id
+        WHERE c.order_id = o.order_id AND s.approved) AS paid,
+    (SELECT sum(amount)::bigint FROM installments i WHERE i.order_id = o.order_id) AS planned,
+    (SELECT count(*) FROM card_simulator.charges s WHERE NOT EXISTS (
+        SELECT FROM charges c WHERE c.charge_id = s.key)) AS unknown
+FROM orders o WHERE o.order_id = $1::text::uuid"""
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_consumer_pays_once_whatever_happens_at_that_moment(shop: Shop, moment: str, action: str) -> None:
+    order = shop.order()
+    shop.service.arm(*MOMENTS[moment], action, HANG_SECONDS)
+    # Whose page breaks opens the checkout again, as somebody else if need be, until the order is final.
+    assert shop.completed(order) == order["orderId"]
+    shop.service.wait_for_strike()
+    (facts,) = shop.books.rows(FACTS, order["orderId"])
+    assert (facts["status"], facts["charging"], facts["told"], facts["paid"]) == ("Approved", None, 1, 1)
+    assert facts["numbers"] == list(range(1, facts["events"] + 1))
+    assert (facts["planned"], facts["unknown"]) == (10000, 0)
+
+
+def test_after_all_of_it_the_books_agree(shop: Shop) -> None:
+    shop.verified()
