@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from typing import Any
 
 from cuota import config, runtime
 from cuota.commands.common import Add, require_database, run, show
 from cuota.core import money
+from cuota.db import hosts
 from cuota.db.charges import failed_refunds
+from cuota.db.citus import distribute, require_citus
 from cuota.db.verify import verify
 from cuota.flows.keys import rotate_keys
 
@@ -64,16 +67,25 @@ def card_refunds(options: argparse.Namespace) -> int:
 
 
 def migrate_database(options: argparse.Namespace) -> int:
-    """`cuota migrate`."""
+    """`cuota migrate`, and with --citus the tables to their shards."""
     settings = config.load()
     with runtime.database(settings) as where:
-        applied = asyncio.run(runtime.migrated(settings, where))
-    show(
-        options,
-        {"applied": applied},
-        [f"applied {name}" for name in applied] or ["The database is up to date."],
-    )
+        facts = asyncio.run(_migrated(settings, where, citus=options.citus))
+    lines = [f"{done} {name}" for done, names in facts.items() for name in names]
+    show(options, facts, lines or ["The database is up to date."])
     return 0
+
+
+async def _migrated(settings: config.Settings, where: dict[str, Any], *, citus: bool) -> dict[str, list[str]]:
+    if not citus:
+        return {"applied": await runtime.migrated(settings, where)}
+    connection = await hosts.connect(**where)
+    try:
+        await require_citus(connection)
+        applied = await runtime.migrated(settings, where)
+        return {"applied": applied, "distributed": await distribute(connection)}
+    finally:
+        await connection.close()
 
 
 def register_keys(add: Add) -> None:
@@ -97,4 +109,9 @@ def register(add: Add) -> None:
         card_refunds,
         "money back that a card refused: owed to consumers, to be paid another way",
     )
-    add("migrate", migrate_database, "bring the database up to this release")
+    upgrade = add("migrate", migrate_database, "bring the database up to this release")
+    upgrade.add_argument(
+        "--citus",
+        action="store_true",
+        help="and move its tables to their shards, each merchant's rows to one",
+    )

@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# PostgreSQL with synchronous standbys and automatic failover (pg_auto_failover), on this one machine, for trial.
+#
+#   deploy/standbys.sh FOLDER [NODES]      NODES: 2 (one standby) or more; ports from $PORT (18600) up
+#
+# Debian 12. What it needs it installs where it may: postgresql-15, pg-auto-failover-cli, postgresql-15-auto-failover.
+# Everything lies under FOLDER; each node is a folder FOLDER/nodeN with its server, its log and `keeper.pid`.
+# It prints one line of JSON when the standby is in step, with the CUOTA_DATABASE_URL to use. Ctrl-C or SIGTERM ends
+# everything it started. Whoever kills a node (kill -9 -- -$(cat FOLDER/node1/keeper.pid)) sees it started again after
+# $REST (15) seconds, as a machine comes back after a reset: by then the standby has taken over.
+#
+# For trial only: it listens on 127.0.0.1 and trusts who connects from there. In production each node is a machine,
+# with --auth scram-sha-256 and --ssl-ca-file, and the monitor is one more.
+set -euo pipefail
+
+(($# >= 1)) || { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
+mkdir -p "$1"; chmod 0711 "$1"
+FOLDER=$(cd "$1" && pwd) NODES=${2:-2} PORT=${PORT:-18600} REST=${REST:-15}
+PG=/usr/lib/postgresql/15/bin
+
+install() {
+  [[ -x $PG/postgres && -e /usr/share/postgresql/15/extension/pgautofailover.control ]] && command -v pg_autoctl >/dev/null && return
+  if [[ $(id -u) == 0 ]]; then S=(); elif sudo -n true 2>/dev/null; then S=(sudo -n); else
+    echo "Needs: apt-get install postgresql-15 pg-auto-failover-cli postgresql-15-auto-failover" >&2; exit 3; fi
+  # Debian would start a server of its own on the usual port: not here.
+  "${S[@]}" mkdir -p /etc/postgresql-common
+  [[ -e /etc/postgresql-common/createcluster.conf ]] || echo 'create_main_cluster = false' | "${S[@]}" tee /etc/postgresql-common/createcluster.conf >/dev/null
+  "${S[@]}" apt-get -qq update >&2
+  DEBIAN_FRONTEND=noninteractive "${S[@]}" apt-get -qq -o Dpkg::Options::=--force-confold install -y --no-install-recommends \
+    postgresql-15 pg-auto-failover-cli postgresql-15-auto-failover >&2 ||
+    { echo "Debian's packages could not be installed." >&2; exit 3; }
+}
+
+# PostgreSQL will not run as root: as root everything runs as `postgres`. Each node in a session of its own, so that
+# it can be killed as one, and nothing of the caller's environment but what is needed.
+as_owner() {
+  local who=()
+  [[ $(id -u) == 0 ]] && who=(setpriv --reuid postgres --regid postgres --init-groups)
+  "${who[@]}" env -i HOME="$FOLDER/home" XDG_RUNTIME_DIR="$FOLDER/home" XDG_CONFIG_HOME="$FOLDER/home" \
+    XDG_DATA_HOME="$FOLDER/home" PATH="$PG:/usr/bin:/bin" LANG=C.UTF-8 PGHOST=127.0.0.1 PGCONNECT_TIMEOUT=2 "$@"
+}
+monitor() { as_owner psql -qAt "postgresql://autoctl_node@127.0.0.1:$PORT/pg_auto_failover" -c "$1"; }
+log() { echo "$FOLDER/$1/log"; }
+
+# In the background, in a session of its own; `keeper.pid` is the number of its group, too.
+keep() {
+  rm -f "$FOLDER/$1/keeper.pid"
+  as_owner setsid sh -c 'echo $$ >"$1/keeper.pid"; exec pg_autoctl run --pgdata "$1/pg"' - "$FOLDER/$1" \
+    >>"$(log "$1")" 2>&1 </dev/null &
+  until [[ -s $FOLDER/$1/keeper.pid ]]; do sleep 0.05; done
+}
+alive() { kill -0 "$(cat "$FOLDER/$1/keeper.pid")" 2>/dev/null; }
+
+create() {
+  local name=$1; shift
+  mkdir -p "$FOLDER/$name"
+  [[ $(id -u) == 0 ]] && chown postgres "$FOLDER/$name"
+  as_owner pg_autoctl create "$@" --pgdata "$FOLDER/$name/pg" --pgctl "$FOLDER/bin/pg_ctl" --hostname 127.0.0.1 \
+    --auth trust --no-ssl >>"$(log "$name")" 2>&1 || { tail -20 "$(log "$name")" >&2; exit 1; }
+  { echo "unix_socket_directories = '$FOLDER/$name'"; [[ $name == monitor ]] || echo "$SETTINGS"; } >>"$FOLDER/$name/pg/postgresql.conf"
+}
+
+# Each machine of one trial is dead after some seconds without a word. The primary that hears neither monitor nor
+# standby stops within 5 s, before another is made primary after 8.
+MONITOR_SETTINGS="pgautofailover.health_check_period = 1000
+pgautofailover.health_check_timeout = 2000
+pgautofailover.health_check_max_retries = 2
+pgautofailover.health_check_retry_delay = 500
+pgautofailover.node_considered_unhealthy_timeout = 6000
+pgautofailover.primary_demote_timeout = 8000
+pgautofailover.startup_grace_period = 3000"
+SETTINGS="max_connections = 200
+max_wal_size = 1GB
+wal_receiver_status_interval = 1s
+wal_receiver_timeout = 5s
+wal_sender_timeout = 5s"
+
+stop() {
+  trap '' INT TERM EXIT
+  local name id
+  for name in $(cd "$FOLDER" && ls -d node* monitor 2>/dev/null); do
+    [[ -s $FOLDER/$name/keeper.pid ]] || continue
+    id=$(cat "$FOLDER/$name/keeper.pid")
+    kill -TERM "$id" 2>/dev/null || continue
+  done
+  for _ in $(seq 100); do
+    for name in $(cd "$FOLDER" && ls -d node* monitor 2>/dev/null); do alive "$name" && { sleep 0.1; continue 2; }; done
+    break
+  done
+  for name in $(cd "$FOLDER" && ls -d node* monitor 2>/dev/null); do
+    id=$(cat "$FOLDER/$name/keeper.pid" 2>/dev/null) && kill -KILL -- "-$id" 2>/dev/null
+  done
+  exit "${1:-0}"
+}
+
+# pg_autoctl 2.0 starts its monitor on every address, whatever it is told: here nothing leaves this machine.
+own_programs() {
+  mkdir -p "$FOLDER/bin"
+  ln -sf "$PG"/* "$FOLDER/bin"
+  rm "$FOLDER/bin/postgres"
+  printf '#!/bin/bash\nexec %s/postgres "${@/#\\*/127.0.0.1}"\n' "$PG" >"$FOLDER/bin/postgres"
+  chmod 0755 "$FOLDER/bin/postgres"
+}
+
+in_step() {
+  [[ $(monitor "SELECT count(*) FROM pgautofailover.node WHERE reportedstate IN ('primary', 'secondary') AND goalstate = reportedstate" 2>/dev/null) == "$NODES" ]]
+}
+
+install
+own_programs
+mkdir -p "$FOLDER/home"
+[[ $(id -u) == 0 ]] && chown postgres "$FOLDER/home"
+trap stop INT TERM
+trap 'stop $?' EXIT
+
+if [[ ! -d $FOLDER/monitor/pg ]]; then
+  create monitor monitor --pgport "$PORT"
+  echo "$MONITOR_SETTINGS" >>"$FOLDER/monitor/pg/postgresql.conf"
+fi
+keep monitor
+until monitor 'SELECT 1' >/dev/null 2>&1; do sleep 0.2; alive monitor || { tail "$(log monitor)" >&2; exit 1; }; done
+HOSTS=
+for number in $(seq "$NODES"); do
+  name=node$number
+  if [[ ! -d $FOLDER/$name/pg ]]; then
+    create "$name" postgres --pgport $((PORT + number)) --listen 127.0.0.1 --dbname cuota --username cuota --name "$name" \
+      --monitor "postgresql://autoctl_node@127.0.0.1:$PORT/pg_auto_failover"
+    as_owner pg_autoctl config set --pgdata "$FOLDER/$name/pg" timeout.network_partition_timeout 5 >/dev/null 2>&1
+  fi
+  keep "$name"
+  HOSTS+=${HOSTS:+,}127.0.0.1:$((PORT + number))
+done
+SECONDS=0
+until in_step; do ((SECONDS < 90)) || { tail -5 "$FOLDER"/*/log >&2; echo "The standby did not come into step." >&2; exit 1; }; sleep 0.3; done
+URL="postgresql://cuota@$HOSTS/cuota?target_session_attrs=read-write"
+# Who runs the migrations may make the role that the service runs as.
+as_owner psql -qAt "$URL" -c "ALTER ROLE cuota CREATEROLE; ALTER DATABASE cuota OWNER TO cuota" >/dev/null 2>&1 ||
+  as_owner psql -qAt "postgresql://postgres@$HOSTS/cuota?target_session_attrs=read-write" \
+    -c "ALTER ROLE cuota CREATEROLE" -c "ALTER DATABASE cuota OWNER TO cuota" >/dev/null
+echo "{\"ready\": true, \"url\": \"$URL\", \"monitor\": \"postgresql://autoctl_node@127.0.0.1:$PORT/pg_auto_failover\", \"folder\": \"$FOLDER\"}"
+
+# A node that died comes back, as a machine does that is started again.
+pause() { sleep "$1" & wait $!; }
+while pause 1; do
+  for name in monitor $(seq -f 'node%.0f' "$NODES"); do
+    alive "$name" || { pause "$REST"; keep "$name"; }
+  done
+done

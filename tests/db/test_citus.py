@@ -1,0 +1,181 @@
+"""Sharded by merchant: every table has its place, and every statement stays on one shard, or is listed here with why.
+
+Held against the catalogue and the text of the statements; no cluster runs here (docs/scaling.md says what was tried).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+from test_statements import statements
+
+from cuota.db import citus, outcome_tables
+from cuota.db.citus import COORDINATOR, EVERYWHERE, MERCHANT, PLACES
+from cuota.db.outcome_parts import Part, Table
+
+# What goes over all shards, and why that is right. `reads` takes nothing but a plain read; `sweeps` deletes what
+# nobody looks at any more; `sandbox` runs only with the sandbox's clock.
+ACROSS = {
+    "orders.MERCHANTS_DUE": "reads: who has something due; what is claimed then names the merchant",
+    "charges._MERCHANTS_DUE": "reads: the same, for card refunds",
+    "messages._MERCHANTS_DUE": "reads: the same, for messages",
+    "virtual_cards._MERCHANTS_TOLD": "reads: the same, for cards whose limit fell",
+    "virtual_cards._MERCHANTS_HIDDEN": "reads: the same, for cards that were shown long enough",
+    "deliveries._LANES": "reads: the same, for receivers' queues",
+    "events._WAITING": "reads: the same, for what is to be published",
+    "history._READ": "reads: a consumer's past at all merchants, once for each press of the button",
+    "history._PAST": "reads: the same, of one consumer",
+    "decisions._BY_ID": "reads: the operator's look at one decision by its own id",
+    "charges._FAILED": "reads: the operator's list of money that cards refused",
+    "verify._MERCHANTS": "reads: the operator's check finds every merchant; the reads that follow name each",
+    "history._FORGET": "sweeps: signals that no window reaches back to",
+    "checkouts._FORGET": "sweeps: browsers of a month ago",
+    "idempotency._FORGET": "sweeps: answers of yesterday",
+    "clock._NEXT": "sandbox: the earliest instant of all merchants",
+    "clock._DUE": "sandbox: what is due of all merchants",
+    "clock._PAID": "sandbox: what was done for all merchants' consumers",
+}
+# The one statement that writes on a merchant's shard and on every node: Citus must be asked whether it takes it.
+BOTH = {"decided_parts._GUARDED": "the consumer's exposure, raised in the statement that begins the charge"}
+_TABLES = {name for name, place in PLACES.items() if place == MERCHANT}
+_MENTION = re.compile(r"(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)")
+_KEY = re.compile(
+    r"merchant_id\s*=\s*(?:[$:]\d|\w+\.merchant_id)|USING \(merchant_id|\(merchant_id|unnest\([$:]1::uuid"
+)
+
+
+def every_statement() -> Iterator[tuple[str, str]]:
+    """The constants of db, and what outcomes write table by table."""
+    yield from statements()
+    for name, value in vars(outcome_tables).items():
+        if isinstance(value, Table | Part):
+            yield f"outcome_tables.{name}", value.sql
+
+
+def mentioned(sql: str) -> list[str]:
+    return _MENTION.findall(sql)
+
+
+@pytest.fixture
+async def owner(own_database: dict[str, Any]) -> Any:
+    connection = await asyncpg.connect(**own_database)
+    yield connection
+    await connection.close()
+
+
+async def test_every_table_has_its_place_and_no_place_is_without_its_table(owner: asyncpg.Connection) -> None:
+    rows = await owner.fetch(
+        "SELECT schemaname, tablename FROM pg_tables WHERE schemaname !~ '^(pg_|information)'"
+    )
+    assert {row["tablename"] for row in rows if row["schemaname"] == "public"} == set(PLACES)
+    assert {row["schemaname"] for row in rows} == {"public", *citus.SIMULATORS}
+
+
+async def test_every_unique_key_of_a_merchants_table_holds_the_merchant(owner: asyncpg.Connection) -> None:
+    """Citus takes no other: a unique key is held shard by shard."""
+    rows = await owner.fetch(
+        """SELECT c.relname AS table, i.indexrelid::regclass::text AS index, EXISTS (
+            SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum = ANY(i.indkey)
+                AND a.attname = 'merchant_id') AS named
+        FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE i.indisunique
+            AND c.relnamespace = 'public'::regnamespace AND c.relname = ANY($1)""",
+        list(_TABLES),
+    )
+    assert {row["table"] for row in rows} == _TABLES
+    assert [row["index"] for row in rows if not row["named"]] == []
+
+
+async def test_no_foreign_key_leads_from_one_place_to_another(owner: asyncpg.Connection) -> None:
+    rows = await owner.fetch(
+        """SELECT conrelid::regclass::text AS here, confrelid::regclass::text AS there FROM pg_constraint
+        WHERE contype = 'f' AND connamespace = 'public'::regnamespace"""
+    )
+    assert rows
+    for row in rows:
+        assert PLACES[row["here"]] == PLACES[row["there"]], row
+
+
+def test_the_plan_moves_each_table_once_and_what_others_refer_to_first() -> None:
+    plan = citus.statements()
+    moved = [table for table, _ in plan]
+    assert sorted(moved) == sorted(name for name, place in PLACES.items() if place != COORDINATOR)
+    assert moved.index("merchants") < moved.index("credentials") < moved.index("orders")
+    for table, sql in plan:
+        if PLACES[table] == EVERYWHERE:
+            assert sql == f"SELECT create_reference_table('{table}')"
+        else:
+            colocated = "" if table == "orders" else ", colocate_with => 'orders'"
+            assert sql == f"SELECT create_distributed_table('{table}', 'merchant_id'{colocated})"
+
+
+@pytest.mark.parametrize(("name", "sql"), list(every_statement()), ids=lambda value: value[:40])
+def test_a_statement_names_the_merchant_for_each_of_its_sharded_tables(name: str, sql: str) -> None:
+    sharded = [table for table in mentioned(sql) if table in _TABLES]
+    named = len(_KEY.findall(sql))
+    if name not in ACROSS:
+        assert named >= len(sharded), (
+            f"{name} reads {sharded} and names merchant_id {named} times: it would leave its shard"
+        )
+    elif ACROSS[name].startswith("reads"):
+        assert not re.search(r"INSERT|UPDATE|DELETE", sql), f"{name} goes over all shards: it may only read"
+    elif ACROSS[name].startswith("sweeps"):
+        assert sql.startswith("DELETE FROM")
+        assert len(set(sharded)) == 1
+
+
+@pytest.mark.parametrize(("name", "sql"), list(every_statement()), ids=lambda value: value[:40])
+def test_no_statement_joins_a_sharded_table_with_one_of_the_coordinator(name: str, sql: str) -> None:
+    places = {PLACES[table] for table in mentioned(sql) if table in PLACES}
+    assert name.startswith("clock.") or not {MERCHANT, COORDINATOR} <= places
+
+
+def test_only_the_listed_part_of_an_outcome_writes_what_is_on_every_node() -> None:
+    found = set()
+    for name, sql in every_statement():
+        written = {PLACES.get(table) for table in re.findall(r"(?:INTO|UPDATE|DELETE FROM)\s+(\w+)", sql)}
+        if name.startswith(("decided_parts.", "outcome_parts.", "outcome_tables.")) and EVERYWHERE in written:
+            found.add(name)
+        else:
+            read = {PLACES.get(table) for table in mentioned(sql)}
+            assert not {EVERYWHERE} & written or MERCHANT not in read, name
+    assert found == set(BOTH)
+
+
+def test_no_exception_outlives_its_statement() -> None:
+    names = dict(every_statement())
+    assert set(ACROSS) <= set(names)
+    assert set(BOTH) <= set(names)
+    for name in ACROSS:
+        sharded = [table for table in mentioned(names[name]) if table in _TABLES]
+        assert len(_KEY.findall(names[name])) < len(sharded), (
+            f"{name} names the merchant: take it off the list"
+        )
+
+
+@pytest.fixture
+def fresh() -> Iterator[dict[str, str]]:
+    """The environment of a command on a data folder with nothing in it."""
+    path = Path(tempfile.mkdtemp(prefix="cuota-test-"))
+    path.chmod(0o711)
+    yield {**os.environ, "CUOTA_DATA_DIR": str(path / "data")}
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def test_migrating_to_shards_says_where_citus_is_missing_and_changes_nothing(fresh: dict[str, str]) -> None:
+    call = [sys.executable, "-m", "cuota", "migrate", "--json"]
+    refused = subprocess.run([*call, "--citus"], env=fresh, capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert "The database has no Citus" in refused.stderr
+    applied = subprocess.run(call, env=fresh, capture_output=True, text=True, check=True)
+    assert json.loads(applied.stdout)["applied"][0] == "0001_foundation"
