@@ -1,6 +1,6 @@
-"""`python -m bench`: orders created, read and captured, each beside its two limits in the same run.
+"""`python -m bench`: every work of the merchant's API, each beside its limits and its peers in the same run.
 
-Ends by itself in under four minutes; prints one table and writes it to bench/RESULTS.md and bench/results.json.
+Ends by itself in about seven minutes; prints one table and writes it to bench/RESULTS.md and bench/results.json.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import asyncpg
 import httpx
 import psutil
 
-from bench import bare, report, seed, service, statements, work
+from bench import bare, peers, report, seed, service, statements, work
 from bench.client import Job, Measured, drive
 from bench.report import Cost, Row
 from bench.service import Place
@@ -32,20 +32,17 @@ from cuota import config
 from cuota.db.embedded import open_embedded
 
 SESSIONS = 16
-SHAPES = ((1, 1), (1, 32), (2, 32))  # workers, clients
-WARM = 1.0
-# So many the runs at one client and at many may use up; a run that does ends early.
-CAPTURES = {1: 6_000, 32: 24_000}
+# Workers and clients. The limits are measured beside those of BESIDE; the others are held against these.
+SHAPES = ((1, 1), (1, 32), (1, 16), (1, 64), (1, 128), (2, 32))
+BESIDE = {(1, 1): 1, (1, 32): SESSIONS, (2, 32): SESSIONS}
+WARM = 0.6
+# So many orders of a pool a run at one client and at many may use up; a run that does ends early.
+MOST = {clients: 4_000 if clients == 1 else 15_000 for _, clients in SHAPES}
 # So many statements pgbench sends by one session and by many: two to four seconds.
-STATEMENTS = {1: 3_000, SESSIONS: 16_000}
-POOL = (
-    1
-    + sum(CAPTURES[clients] for _, clients in SHAPES)
-    + STATEMENTS[1]
-    + 3 * STATEMENTS[SESSIONS]
-    + len(work.WORKS)
-)
+STATEMENTS = {1: 3_000, SESSIONS: 14_000}
+POOL = sum(MOST[clients] for _, clients in SHAPES) + STATEMENTS[1] + 3 * STATEMENTS[SESSIONS] + 10
 WEB_LIMIT = "same web, no SQL"
+PEERS_AT = 32
 
 
 @dataclass
@@ -62,71 +59,120 @@ class Bench:
     answers: dict[str, str] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
-    # Order 1 went into recording the statements.
-    used: int = 2
-    captured: int = 1
+    limits: dict[tuple[str, int, int], dict[str, float]] = field(default_factory=dict)
+    # Order 1 of either pool goes into recording the statements, and one capture into the pool of captured ones.
+    used: dict[str, int] = field(default_factory=lambda: dict.fromkeys(work.ONCE, 2))
+    moved: int = 2
 
-    def take(self, count: int) -> int:
-        """The first of `count` orders that nobody has captured yet."""
-        first, self.used = self.used, self.used + count
-        assert self.used <= POOL + 1, "the pool is too small"
+    def take(self, name: str, count: int) -> int:
+        """The first of `count` orders that this work has not taken yet."""
+        first, self.used[name] = self.used[name], self.used[name] + count
+        assert self.used[name] <= POOL + 1, "the pool is too small"
         return first
 
 
 def prepare(bench: Bench) -> None:
-    """Fill the pool, record the statements, and keep an answer of each work."""
+    """Fill the pools, record the statements, and keep an answer of each work."""
     merchant_id = UUID(bench.merchant["merchantId"])
     with service.serving(bench.place, 1):
         bench.token = service.token(bench.place, bench.merchant)
+        say(f"copying an approved and a captured order {POOL:,} times")
         model = seed.approved_order(bench.place.url, bench.token)
-        say(f"copying an approved order {POOL:,} times")
         asyncio.run(seed.fill(bench.where, merchant_id, model, POOL))
+        model = seed.captured_order(bench.place.url, bench.token)
+        asyncio.run(seed.fill(bench.where, merchant_id, model, POOL, work.CAPTURED_PREFIX))
+        bench.moved += POOL + 1
         settings = config.load(bench.place.settings, listen=bench.place.url)
         bench.scripts = asyncio.run(statements.record(settings, bench.where, merchant_id))
         bench.answers = {name: _answer(bench, name) for name in work.WORKS}
 
 
 def _answer(bench: Bench, name: str) -> str:
-    number = bench.take(1)
-    head, _, body = work.request(name, number, work.head(bench.token)).partition(b"\r\n\r\n")
+    number = bench.take(name, 1) if name in work.ONCE else 3
+    asked = work.request(name, number, work.head(bench.token), _credentials(bench))
+    head, _, body = asked.partition(b"\r\n\r\n")
     line, *lines = head.decode().split("\r\n")
     method, path, _ = line.split()
     headers = dict(text.split(": ", 1) for text in lines)
-    bench.captured += name == "capture"
+    bench.moved += name in work.ONCE
     answer = httpx.request(method, bench.place.url + path, content=body, headers=headers, trust_env=False)
     return answer.raise_for_status().text
 
 
+def _credentials(bench: Bench) -> str:
+    return json.dumps(service.credentials(bench.merchant))
+
+
 def measure(bench: Bench, workers: int, clients: int, web: list[psutil.Process], bare_port: int) -> None:
-    """One shape: every work on the service, then at once on its two limits."""
+    """One shape: every work on the service, then at once on its limits."""
     for name in work.WORKS:
         found, cost = _on_service(bench, name, workers, clients, web)
         bench.costs.append(cost)
-        sessions = min(clients, SESSIONS)
-        said = f"same SQL, no web ({sessions} session{'s' if sessions > 1 else ''})"
-        limits = {said: _on_sql(bench, name, sessions), WEB_LIMIT: _on_bare(bench, name, clients, bare_port)}
-        if name == "capture" and (workers, clients) == SHAPES[1]:
-            limits["same SQL, no web, save alone"] = _on_sql(bench, "save", sessions)
-        for limit, limit_rps in limits.items():
-            bench.rows.append(
-                Row(name, clients, workers, found.rps, found.p50_ms, found.p99_ms, limit, limit_rps, found.rps / limit_rps)
-            )  # fmt: skip
+        if (workers, clients) in BESIDE:
+            bench.limits[name, workers, clients] = _limits(bench, name, workers, clients, bare_port)
+        limits = bench.limits.get((name, workers, clients)) or bench.limits[name, 1, 32]
+        bench.rows += [_row(name, clients, workers, found, *limit) for limit in limits.items()]
         beside = "; ".join(f"{limit} {rps:,.0f}" for limit, rps in limits.items())
         say(f"{name}, {clients} clients, {workers} workers: {found.rps:,.0f} a second; {beside}")
 
 
+def _row(name: str, clients: int, workers: int, found: Measured, limit: str, rps: float) -> Row:
+    return Row(
+        name, clients, workers, found.rps, found.p50_ms, found.p99_ms, limit, rps, found.rps / rps
+    )  # fmt: skip
+
+
+def _limits(bench: Bench, name: str, workers: int, clients: int, bare_port: int) -> dict[str, float]:
+    sessions = BESIDE[workers, clients]
+    limits = {}
+    if name in bench.scripts:
+        said = f"same SQL, no web ({sessions} session{'s' if sessions > 1 else ''})"
+        limits[said] = _on_sql(bench, name, sessions)
+    limits[WEB_LIMIT] = _on_bare(bench, name, clients, bare_port)
+    if name == "capture" and (workers, clients) == (1, 32):
+        limits["same SQL, no web, save alone"] = _on_sql(bench, "save", sessions)
+    return limits
+
+
+def beside_peers(bench: Bench) -> None:
+    """The nearest work of others, at the same number of clients."""
+    own = {row.work: row for row in bench.rows if (row.clients, row.workers) == (PEERS_AT, 1)}
+    limits: dict[str, dict[str, float]] = {name: {} for name in ("create", "read", "capture")}
+    with peers.usual(bench.where, 20_000) as port:
+        for name, found in limits.items():
+            job = Job(name, port, peers.TOKEN, PEERS_AT, WARM, bench.seconds, 1, 20_000, name != "capture")
+            found["the usual way (FastAPI, SQLAlchemy)"] = drive(job).rps
+    with peers.localstripe() as (port, names):
+        for name, found in limits.items():
+            count, once = len(names), name == "capture"
+            seconds = bench.seconds
+            job = Job(
+                name, port, peers.TOKEN, PEERS_AT, 0.1, seconds, 0, count, not once, names=names
+            )  # fmt: skip
+            found["localstripe (keeps nothing)"] = drive(job).rps
+    for name, found in limits.items():
+        say(f"{name}: " + "; ".join(f"{peer} {rps:,.0f}" for peer, rps in found.items()))
+        row = own[name]
+        bench.rows += [
+            Row(name, PEERS_AT, 1, row.rps, row.p50_ms, row.p99_ms, peer, rps, row.rps / rps)
+            for peer, rps in found.items()
+        ]
+
+
 def _job(bench: Bench, name: str, clients: int, port: int, first: int, count: int, *, limit: bool) -> Job:
-    once = name == "capture" and not limit
-    seconds = bench.seconds / 2 if limit else bench.seconds
+    once = name in work.ONCE and not limit
+    seconds, warm = (bench.seconds / 2, WARM / 2) if limit else (bench.seconds, WARM)
     return Job(
-        name, port, bench.token, clients, WARM / 2 if limit else WARM, seconds, first, count, cycle=not once
-    )
+        name, port, bench.token, clients, warm, seconds, first, count, cycle=not once,
+        credentials=_credentials(bench),
+    )  # fmt: skip
 
 
 def _on_service(
     bench: Bench, name: str, workers: int, clients: int, web: list[psutil.Process]
 ) -> tuple[Measured, Cost]:
-    first, count = (bench.take(CAPTURES[clients]), CAPTURES[clients]) if name == "capture" else (1, POOL)
+    once = name in work.ONCE
+    first, count = (bench.take(name, MOST[clients]), MOST[clients]) if once else (1, POOL)
     counting = (workers, clients) == (1, 1)
     commits = asyncio.run(service.commits(bench.where)) if counting else 0
     before = service.cpu_seconds(web), service.postgres_cpu_seconds(bench.place)
@@ -136,17 +182,19 @@ def _on_service(
     if counting:
         time.sleep(2.5)  # the session counts late: see service.commits
         trips = (asyncio.run(service.commits(bench.where)) - commits) / found.answers
-    bench.captured += found.answers if name == "capture" else 0
+    bench.moved += found.answers if once else 0
     spent = [(then - now) * 1000 / found.answers for now, then in zip(before, after, strict=True)]
     return found, Cost(name, clients, workers, spent[0], spent[1], trips)
 
 
 def _on_sql(bench: Bench, name: str, sessions: int) -> float:
     count = STATEMENTS[sessions] // sessions * sessions
-    captures = name in {"capture", "save"}
-    bench.captured += count if captures else 0
+    pool = {"capture": "capture", "save": "capture", "refund": "refund"}.get(name)
+    bench.moved += count if pool else 0
     # A created order needs a number that no run before had: later ones of the same counter.
-    first = bench.take(count) if captures else 1 if name == "read" else time.time_ns() // 1_000_000 % 2**44
+    first = (
+        bench.take(pool, count) if pool else time.time_ns() // 1_000_000 % 2**44 if name == "create" else 1
+    )
     return statements.pgbench(
         bench.scripts[name], bench.where, bench.folder, clients=sessions, first=first, count=count
     )
@@ -161,7 +209,7 @@ async def check(bench: Bench) -> str:
     owner = await asyncpg.connect(**bench.where)
     try:
         kept = await owner.fetchval("SELECT count(*) FROM movements")
-        assert kept == bench.captured, f"{bench.captured} captures were answered, {kept} are kept"
+        assert kept == bench.moved, f"{bench.moved} captures and refunds were answered, {kept} are kept"
         return str(await owner.fetchval("SHOW server_version"))
     finally:
         await owner.close()
@@ -172,7 +220,7 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def _temporary() -> Iterator[Path]:
+def temporary() -> Iterator[Path]:
     """A folder that the unprivileged user of the embedded PostgreSQL may reach."""
     folder = Path(tempfile.mkdtemp(prefix="cuota-bench-"))
     folder.chmod(0o711)
@@ -183,7 +231,7 @@ def _temporary() -> Iterator[Path]:
 
 
 @contextmanager
-def _postgres(place: Place) -> Iterator[dict[str, Any]]:
+def with_postgres(place: Place) -> Iterator[dict[str, Any]]:
     """Keeps the service's PostgreSQL running between two starts of the service; what asyncpg.connect takes."""
     try:
         with open_embedded(place.data) as embedded:
@@ -197,12 +245,14 @@ def _postgres(place: Place) -> Iterator[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=4.0, help="so long each row is measured (default 4)")
+    parser.add_argument(
+        "--seconds", type=float, default=2.5, help="so long each row is measured (default 2.5)"
+    )
     options = parser.parse_args()
     started, before = time.monotonic(), os.getloadavg()
-    with _temporary() as folder:
+    with temporary() as folder:
         place = Place(folder / "data", service.free_port())
-        with _postgres(place) as where:
+        with with_postgres(place) as where:
             name = f"Bench {secrets.token_hex(3)}"
             made = service.cuota(
                 place, "merchant", "create", "--name", name, "--defer-funds-capture", "--json"
@@ -213,12 +263,13 @@ def main() -> None:
                 with service.serving(place, workers) as web, bare.running(bench.answers, workers) as port:
                     for _, clients in (shape for shape in SHAPES if shape[0] == workers):
                         measure(bench, workers, clients, web, port)
+            beside_peers(bench)
             postgresql = asyncio.run(check(bench))
             verified = service.cuota(place, "verify").strip()
             say(f"cuota verify: {verified}")
     busy = f"Load average of the machine: {before[0]:.1f} before, {os.getloadavg()[0]:.1f} after the run (one minute each)."
     notes = [*report.NOTES, busy, f"`cuota verify` after the run: {verified}"]
-    command = "python -m bench" + (f" --seconds {options.seconds:g}" if options.seconds != 4 else "")
+    command = "python -m bench" + (f" --seconds {options.seconds:g}" if options.seconds != 2.5 else "")
     report.write(bench.rows, bench.costs, command=command, postgresql=postgresql, notes=notes)
     print(f"\n{report.table(bench.rows)}\n\n{report.cost_table(bench.costs)}\n")
     say(f"{time.monotonic() - started:.0f} s; written to bench/RESULTS.md and bench/results.json")

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from uuid import UUID
 
@@ -56,17 +56,28 @@ def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
         guid(request.path_params["order_id"])
         return answer(request, "read")
 
-    async def capture(request: Request) -> Response:
+    def move(kind: Kind) -> Callable[[Request], Awaitable[Response]]:
+        async def run(request: Request) -> Response:
+            require_json(request)
+            body = await read_bytes(request)
+            guid(request.path_params["order_id"])
+            dry = request.query_params.get("dryRun") == "true"
+            read_asked(parse_object(body), kind)
+            return answer(request, "dry run" if dry else kind)
+
+        return run
+
+    async def token(request: Request) -> Response:
         require_json(request)
-        body = await read_bytes(request)
-        guid(request.path_params["order_id"])
-        read_asked(parse_object(body), Kind.CAPTURE)
-        return answer(request, "capture")
+        parse_object(await read_bytes(request))
+        return answer(request, "token")
 
     routes = [
+        Route("/oauth/token", token, methods=["POST"]),
         Route("/order", create, methods=["POST"]),
         Route("/order/{order_id}", read, methods=["GET"]),
-        Route("/order/{order_id}/capture", capture, methods=["POST"]),
+        Route("/order/{order_id}/capture", move(Kind.CAPTURE), methods=["POST"]),
+        Route("/order/{order_id}/refund", move(Kind.REFUND), methods=["POST"]),
     ]
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False

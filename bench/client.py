@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import cast
 
@@ -22,11 +22,18 @@ from bench import work
 
 # A run that is still going so long after its end has a service that does not answer.
 PATIENCE = 20.0
+LEAP = 15_485_863
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to send. Numbers `first` to `first + count - 1` of the pool, each once; `cycle` begins again."""
+    """What to send. Numbers `first` to `first + count - 1` of the pool, each once; `cycle` begins again.
+
+    `spread`: taken in leaps over a pool of so many, from 1 on, so that no two neighbours follow one another;
+    those up to `above` are left out.
+    `credentials` is the body of a token request. `names`: what localstripe calls the things of its pool; the request
+    is localstripe's then.
+    """
 
     work: str
     port: int
@@ -37,6 +44,10 @@ class Job:
     first: int
     count: int
     cycle: bool
+    credentials: str = ""
+    names: tuple[str, ...] = ()
+    spread: int = 0
+    above: int = 0
 
 
 @dataclass(frozen=True)
@@ -54,7 +65,11 @@ class Load:
     """What the clients of one run share."""
 
     def __init__(self, job: Job) -> None:
-        numbers = range(job.first, job.first + job.count)
+        numbers: Iterable[int] = range(job.first, job.first + job.count)
+        if job.spread:
+            # No pool is a multiple of this prime: each number comes once before one comes again.
+            leaps = (number * LEAP % job.spread + 1 for number in numbers)
+            numbers = [number for number in leaps if number > job.above]
         self.job = job
         self.numbers: Iterator[int] = itertools.cycle(numbers) if job.cycle else iter(numbers)
         self.head = work.head(job.token)
@@ -71,7 +86,11 @@ class Load:
         if time.perf_counter() >= self.end:
             return None
         number = next(self.numbers, None)
-        return None if number is None else work.request(self.job.work, number, self.head)
+        if number is None:
+            return None
+        if self.job.names:
+            return work.localstripe_request(self.job.work, self.job.names[number], self.head)
+        return work.request(self.job.work, number, self.head, self.job.credentials)
 
     def close(self, problem: str | None = None) -> None:
         """One client has ended."""
@@ -116,7 +135,7 @@ class Client(asyncio.Protocol):
         head = data.find(b"\r\n\r\n")
         if head < 0:
             return
-        at = data.find(b"content-length: ", 0, head)
+        at = data[:head].lower().find(b"content-length: ")
         if len(data) < head + 4 + int(data[at + 16 : data.find(b"\r", at)]):
             return
         now = time.perf_counter()

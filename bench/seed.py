@@ -12,12 +12,14 @@ from uuid import UUID
 import asyncpg
 import httpx
 
-from bench.work import ORDER_JSON, order_id_sql
+from bench.work import ORDER_JSON, POOL_PREFIX, order_id_sql
 from cuota.walk import walk
 
+# What is told to merchants and consumers is told once: the copies have told nobody anything, and have nothing to say.
 _COLUMNS = """
 SELECT table_name, array_agg(column_name::text) AS columns, array_agg(data_type::text) AS types
 FROM information_schema.columns c WHERE table_schema = 'public'
+    AND table_name NOT IN ('feed', 'outbox', 'deliveries', 'delivery_attempts', 'messages')
 GROUP BY table_name HAVING array_agg(column_name::text) @> '{merchant_id,order_id}'
 """
 
@@ -31,8 +33,24 @@ def approved_order(url: str, token: str) -> UUID:
     return UUID(created["orderId"])
 
 
-async def fill(where: dict[str, Any], merchant_id: UUID, model: UUID, count: int) -> None:
-    """Copy the model `count` times, as orders 1 to `count` of the pool."""
+def captured_order(url: str, token: str) -> UUID:
+    """An approved order, captured in full."""
+    order = approved_order(url, token)
+    body = {"amount": "100.00", "merchantReference": "whole"}
+    headers = {"Authorization": f"Bearer {token}"}
+    httpx.post(f"{url}/order/{order}/capture", json=body, headers=headers, trust_env=False).raise_for_status()
+    return order
+
+
+async def fill(
+    where: dict[str, Any],
+    merchant_id: UUID,
+    model: UUID,
+    count: int,
+    prefix: str = POOL_PREFIX,
+    first: int = 1,
+) -> None:
+    """Copy the model, as orders `first` to `count` of a pool."""
     owner = await asyncpg.connect(**where)
     try:
         tables = await owner.fetch(_COLUMNS)
@@ -40,7 +58,7 @@ async def fill(where: dict[str, Any], merchant_id: UUID, model: UUID, count: int
             # Triggers would check each row of what is a copy of checked rows: a third of the time.
             await owner.execute("SET LOCAL session_replication_role = replica")
             for table in tables:
-                await owner.execute(_copy(table), merchant_id, model, count)
+                await owner.execute(_copy(table, prefix), merchant_id, model, first, count)
         # As autovacuum would have left it, and with no checkpoint due in the middle of a measurement.
         await owner.execute("VACUUM ANALYZE")
         await owner.execute("CHECKPOINT")
@@ -48,18 +66,18 @@ async def fill(where: dict[str, Any], merchant_id: UUID, model: UUID, count: int
         await owner.close()
 
 
-def _copy(table: asyncpg.Record) -> str:
+def _copy(table: asyncpg.Record, prefix: str) -> str:
     names = list(table["columns"])
-    values = [_value(name, kind) for name, kind in zip(names, table["types"], strict=True)]
+    values = [_value(name, kind, prefix) for name, kind in zip(names, table["types"], strict=True)]
     return f"""INSERT INTO {table["table_name"]} ({", ".join(names)}) SELECT {", ".join(values)}
-        FROM generate_series(1, $3::bigint) n, {table["table_name"]}
+        FROM generate_series($3::bigint, $4::bigint) n, {table["table_name"]}
         WHERE merchant_id = $1 AND order_id = $2"""
 
 
-def _value(name: str, kind: str) -> str:
+def _value(name: str, kind: str, prefix: str) -> str:
     if name == "order_id":
-        return order_id_sql("n")
+        return order_id_sql("n", prefix)
     if kind == "uuid" and name not in {"merchant_id", "consumer_id"}:
         # The same old id becomes the same new one in every table, so references hold.
-        return f"md5({name}::text || n)::uuid"
+        return f"md5({name}::text || '{prefix}' || n)::uuid"
     return name

@@ -76,16 +76,20 @@ def serving(place: Place, workers: int) -> Iterator[list[psutil.Process]]:
         process.wait(30)
 
 
-def token(place: Place, merchant: dict[str, Any]) -> str:
-    """An access token; it outlives a restart of the service."""
-    body = {
+def credentials(merchant: dict[str, Any]) -> dict[str, str]:
+    """The body of a token request."""
+    return {
         "client_id": merchant["clientId"],
         "client_secret": merchant["clientSecret"],
         "audience": merchant["audience"],
         "grant_type": "client_credentials",
     }
-    answer = httpx.post(f"{place.url}/oauth/token", json=body, trust_env=False).raise_for_status()
-    return str(answer.json()["access_token"])
+
+
+def token(place: Place, merchant: dict[str, Any]) -> str:
+    """An access token; it outlives a restart of the service."""
+    answer = httpx.post(f"{place.url}/oauth/token", json=credentials(merchant), trust_env=False)
+    return str(answer.raise_for_status().json()["access_token"])
 
 
 def cpu_seconds(processes: list[psutil.Process]) -> float:

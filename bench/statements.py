@@ -18,7 +18,7 @@ from typing import Any
 from uuid import UUID
 
 from bench.bare import MERCHANT
-from bench.work import CREATED_PREFIX, ORDER_JSON, order_id, order_id_sql
+from bench.work import CAPTURED_PREFIX, CREATED_PREFIX, ORDER_JSON, order_id, order_id_sql
 from cuota import config, runtime
 from cuota.core.movement import Asked, Kind
 from cuota.db import orders
@@ -26,6 +26,7 @@ from cuota.db.embedded import binaries
 from cuota.db.pool import SESSION
 from cuota.flows.capture_order import capture_order
 from cuota.flows.create_order import create_order
+from cuota.flows.refund_order import refund_order
 from cuota.web.api.order_body import read_order_body
 from cuota.web.body import parse_object
 
@@ -63,8 +64,11 @@ class Script:
 
 
 async def record(settings: config.Settings, where: dict[str, Any], merchant_id: UUID) -> dict[str, Script]:
-    """One script for each work, and `save` for a capture without its read. Uses up order 1 of the pool."""
-    model = order_id(1)
+    """One script for each work that has statements, and `save` for a capture without its read.
+
+    Uses up order 1 of either pool.
+    """
+    model, whole = order_id(1), order_id(1, CAPTURED_PREFIX)
     async with runtime.opened(settings, where, pool_size=2) as opened:
         pool = Recorder(opened.pool)
         context = replace(opened, pool=pool)
@@ -75,14 +79,25 @@ async def record(settings: config.Settings, where: dict[str, Any], merchant_id: 
         await orders.read_record(pool, merchant_id, model)
         read, pool.asked = pool.asked, []
         moved = await capture_order(context, merchant_id, model, Asked(Kind.CAPTURE, "bench", 2500))
+        capture, pool.asked = pool.asked, []
+        back = await refund_order(context, merchant_id, whole, Asked(Kind.REFUND, "bench", 2500))
+        refund = pool.asked
     new = {created.order_id: order_id_sql(":n", CREATED_PREFIX), created.token: "md5(:n::text)::uuid"}
+    key = "('pgbench-' || :n::bigint)"
     same = {model: order_id_sql(":n")}
-    changing = {moved.movement_id: "md5(:n::text)::uuid", "bench": "('pgbench-' || :n::bigint)"}
+    captured = {**same, moved.movement_id: "md5(:n::text)::uuid", "bench": key}
+    refunded = {
+        whole: order_id_sql(":n", CAPTURED_PREFIX),
+        back.movement_id: "md5(:n::text)::uuid",
+        "bench": key,
+    }
     return {
         "create": _script(create, new),
         "read": _script(read, same),
-        "capture": _script(pool.asked, {**same, **changing}),
-        "save": _script(pool.asked[-1:], {**same, **changing}),
+        "capture": _script(capture, captured),
+        "save": _script(capture[-1:], captured),
+        "refund": _script(refund, refunded),
+        "dry run": _script(capture[:1], captured),
     }
 
 
@@ -94,8 +109,8 @@ def _script(asked: list[tuple[str, tuple[Any, ...]]], changing: dict[Any, str]) 
     def place(value: Any) -> str:
         if value is None:
             return "NULL"
-        if isinstance(value, list) and len(value) == 1 and _is_in(value[0], changing):
-            return f"ARRAY[{changing[value[0]]}]"
+        if isinstance(value, list) and any(_is_in(item, changing) for item in value):
+            return f"ARRAY[{', '.join(place(item) for item in value)}]"
         if _is_in(value, changing):
             return changing[value]
         name = f"p{len(parameters)}"

@@ -1,11 +1,13 @@
-"""The three works that are measured: what a client sends, and how the orders of the pool are numbered."""
+"""The works that are measured: what a client sends, and how the orders of the pool are numbered."""
 
 from __future__ import annotations
 
 import json
 from uuid import UUID
 
-WORKS = ("create", "read", "capture")
+WORKS = ("token", "create", "read", "capture", "refund", "dry run")
+# Each takes an order of the pool that nobody has taken before.
+ONCE = ("capture", "refund")
 AMOUNT = "25.00"
 
 ADDRESS = {
@@ -43,13 +45,15 @@ ORDER_JSON = json.dumps(ORDER, separators=(",", ":")).encode()
 
 # Order n of the pool, as UUIDv7: one formula for the client, the seed and pgbench.
 POOL_PREFIX = "01990000-0000-7000-8000-"
+# Orders that are captured in full, to be refunded.
+CAPTURED_PREFIX = "01990000-0000-7002-8000-"
 # What pgbench creates: ordered by time as the service's own, beside the pool.
 CREATED_PREFIX = "01990000-0000-7001-8000-"
 
 
-def order_id(number: int) -> UUID:
-    """The id of order `number` of the pool."""
-    return UUID(f"{POOL_PREFIX}{number:012x}")
+def order_id(number: int, prefix: str = POOL_PREFIX) -> UUID:
+    """The id of order `number` of a pool."""
+    return UUID(f"{prefix}{number:012x}")
 
 
 def order_id_sql(number: str, prefix: str = POOL_PREFIX) -> str:
@@ -57,24 +61,43 @@ def order_id_sql(number: str, prefix: str = POOL_PREFIX) -> str:
     return f"('{prefix}' || lpad(to_hex({number}::bigint), 12, '0'))::uuid"
 
 
-def request(work: str, number: int, head: bytes) -> bytes:
-    """The bytes of one request; `number` names the order of the pool, `head` the headers of every request."""
-    if work == "create":
-        return b"POST /order HTTP/1.1\r\n%bContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
-            head,
-            len(ORDER_JSON),
-            ORDER_JSON,
-        )
-    path = f"/order/{POOL_PREFIX}{number:012x}".encode()
-    if work == "read":
-        return b"GET %b HTTP/1.1\r\n%bAccept: application/json\r\n\r\n" % (path, head)
-    body = f'{{"amount":"{AMOUNT}","merchantReference":"bench-{number:012d}"}}'.encode()
-    return b"POST %b/capture HTTP/1.1\r\n%bContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
-        path,
+def _post(path: str, head: bytes, body: bytes) -> bytes:
+    return b"POST %b HTTP/1.1\r\n%bContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
+        path.encode(),
         head,
         len(body),
         body,
     )
+
+
+def _get(path: str, head: bytes) -> bytes:
+    return b"GET %b HTTP/1.1\r\n%bAccept: application/json\r\n\r\n" % (path.encode(), head)
+
+
+def request(work: str, number: int, head: bytes, credentials: str = "") -> bytes:
+    """The bytes of one request; `number` names the order of its pool, `head` the headers of every request."""
+    if work == "token":
+        return _post("/oauth/token", head, credentials.encode())
+    if work == "create":
+        return _post("/order", head, ORDER_JSON)
+    if work == "read":
+        return _get(f"/order/{POOL_PREFIX}{number:012x}", head)
+    # What is only looked at uses up no reference.
+    key = f"{'look' if work == 'dry run' else 'bench'}-{number:012d}"
+    body = f'{{"amount":"{AMOUNT}","merchantReference":"{key}"}}'.encode()
+    if work == "refund":
+        return _post(f"/order/{CAPTURED_PREFIX}{number:012x}/refund", head, body)
+    dry = "?dryRun=true" if work == "dry run" else ""
+    return _post(f"/order/{POOL_PREFIX}{number:012x}/capture{dry}", head, body)
+
+
+def localstripe_request(work: str, name: str, head: bytes) -> bytes:
+    """Its nearest work: an intent, a charge read, a charge captured in part. `name` is the charge's id."""
+    if work == "create":
+        return _post("/v1/payment_intents", head, b'{"amount":10000,"currency":"usd"}')
+    if work == "read":
+        return _get(f"/v1/charges/{name}", head)
+    return _post(f"/v1/charges/{name}/capture", head, b'{"amount":2500}')
 
 
 def head(token: str) -> bytes:

@@ -130,6 +130,13 @@ def test_a_key_that_stands_twice_in_one_object_is_refused(body: bytes) -> None:
         read_json(body)
 
 
+def test_a_key_that_stands_twice_is_repeated_only_where_it_is_a_name() -> None:
+    with pytest.raises(BadJson, match="the key 'amount' stands twice"):
+        read_json(b'{"amount":1,"amount":2}')
+    with pytest.raises(BadJson, match=r"^a key stands twice"):
+        read_json(b'{"4242424242424242":1,"4242424242424242":2}')
+
+
 def test_the_same_key_in_two_objects_is_no_duplicate() -> None:
     assert read_json(b'{"a":{"a":1},"b":[{"a":2},{"a":3}]}') == {"a": {"a": 1}, "b": [{"a": 2}, {"a": 3}]}
 

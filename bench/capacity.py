@@ -1,0 +1,159 @@
+"""`python -m bench.capacity`: machines, database size and price for 1, 100 and 10,000 orders a second, on paper.
+
+Multiplies what was measured: CPU of a whole order's life and its bytes (bench/lifetime.json, by bench.lifetime) and, for
+peak hours, CPU per request under load (the cost table of bench/RESULTS.md, by bench). Writes the tables of
+docs/capacity.md, between its two marks.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "capacity.md"
+START, END = "<!-- made by python -m bench.capacity -->", "<!-- end -->"
+
+RATES = (1, 100, 10_000)
+SECONDS_A_MONTH = 86_400 * 365 / 12
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What is not measured here. Change it, run the module again."""
+
+    core_hour: float = 0.04
+    gb_month: float = 0.10
+    busy: float = 0.5
+    peak: float = 3.0
+    cores_web: int = 4
+    cores_database: int = 16
+    terabytes_database: int = 16
+    database_copies: int = 2
+    months_kept: int = 24
+    two_machines_at_least: int = 2
+
+    def rows(self) -> list[tuple[str, str]]:
+        return [
+            ("price of a core-hour, with its memory", f"{self.core_hour:.2f} USD"),
+            ("price of a GB-month of durable, fast disk", f"{self.gb_month:.2f} USD"),
+            ("so much of a core is used at the peak", f"{self.busy:.0%}"),
+            ("the peak second has so many times the orders of the month's mean", f"{self.peak:.0f}"),
+            ("cores of a web machine", str(self.cores_web)),
+            ("cores of a database machine, at the most", str(self.cores_database)),
+            ("data of a database machine, at the most", f"{self.terabytes_database} TB"),
+            ("copies of the data: the primary and its standbys", str(self.database_copies)),
+            ("an order's rows are kept for so many months", str(self.months_kept)),
+            ("web machines, at the least", str(self.two_machines_at_least)),
+        ]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What one order costs in its whole life: CPU seconds and bytes."""
+
+    web: float
+    database: float
+    kept: int
+    wal: int
+
+
+@dataclass(frozen=True)
+class Need:
+    """What so many orders a second need, as a mean over the month."""
+
+    rate: int
+    web_cores: float
+    database_cores: float
+    web_machines: int
+    shards: int
+    terabytes: float
+    wal_megabytes: float
+    dollars: float
+
+
+def order_of(life: dict[str, Any]) -> Order:
+    steps = life["steps"].values()
+    return Order(
+        sum(step["web_ms"] for step in steps) / 1000,
+        sum(step["postgres_ms"] for step in steps) / 1000,
+        sum(life["bytes"].values()),
+        life["wal_bytes"],
+    )
+
+
+def need(rate: int, order: Order, given: Assumed) -> Need:
+    """Cores at the peak, over the share of each that is used."""
+    web = rate * given.peak * order.web / given.busy
+    database = rate * given.peak * order.database / given.busy
+    machines = max(given.two_machines_at_least, math.ceil(web / given.cores_web))
+    size = rate * SECONDS_A_MONTH * given.months_kept * order.kept / 1e9
+    shards = max(
+        1, math.ceil(database / given.cores_database), math.ceil(size / 1000 / given.terabytes_database)
+    )
+    # A database machine no larger than it needs to be, but of two cores at the least, for each copy of each shard.
+    each = max(2, math.ceil(database / shards))
+    cores = machines * given.cores_web + shards * given.database_copies * each
+    dollars = cores * 24 * 365 / 12 * given.core_hour + size * given.database_copies * given.gb_month
+    wal = rate * given.peak * order.wal / 1e6
+    return Need(rate, web, database, machines, shards, size / 1000, wal, dollars)
+
+
+def costs(results: str) -> list[tuple[str, float, float]]:
+    """Work, and milliseconds of web and PostgreSQL, at 32 clients and one worker."""
+    row = re.compile(r"^\| (\w[\w ]*?) \| 32 \| 1 \| ([\d.]+) \| ([\d.]+) \| *[\d.]* *\|$", re.MULTILINE)
+    return [(work, float(web), float(database)) for work, web, database in row.findall(results)]
+
+
+def tables(life: dict[str, Any], results: str, given: Assumed) -> str:
+    order = order_of(life)
+    lines = [
+        f"Measured {life['measured']} on {'; '.join(life['machine'])}: {life['orders']} whole lives. A millisecond is one of one core.",
+        "",
+        "| step of one order's life | web ms | PostgreSQL ms |",
+        "|---|--:|--:|",
+        *(f"| {name} | {s['web_ms']:.1f} | {s['postgres_ms']:.1f} |" for name, s in life["steps"].items()),
+        f"| **the whole** | **{1000 * order.web:.1f}** | **{1000 * order.database:.1f}** |",
+        "",
+        "| one call under load (32 clients, [RESULTS.md](../bench/RESULTS.md)) | web ms | PostgreSQL ms |",
+        "|---|--:|--:|",
+        *(f"| {work} | {web:.2f} | {database:.2f} |" for work, web, database in costs(results)),
+        "",
+        f"Bytes of one order with its indexes (`pg_total_relation_size`): **{order.kept:,}**, of WAL: **{order.wal:,}**. "
+        "Of the bytes: " + ", ".join(f"{name} {size:,}" for name, size in life["bytes"].items()) + ".",
+        "",
+        "| assumed | |",
+        "|---|--:|",
+        *(f"| {name} | {value} |" for name, value in given.rows()),
+        "",
+        "| orders/s, mean | web cores | database cores | web machines | shards | data | WAL at the peak | price a month | price of 1,000 orders |",
+        "|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+        *(_row(need(rate, order, given)) for rate in RATES),
+    ]
+    return "\n".join(lines)
+
+
+def _row(n: Need) -> str:
+    thousand = n.dollars / (n.rate * SECONDS_A_MONTH) * 1000
+    return (
+        f"| {n.rate:,} | {n.web_cores:,.1f} | {n.database_cores:,.1f} | {n.web_machines:,} | {n.shards:,} "
+        f"| {n.terabytes:,.1f} TB | {n.wal_megabytes:,.1f} MB/s | {n.dollars:,.0f} USD | {thousand:.3f} USD |"
+    )
+
+
+def main() -> None:
+    made = tables(
+        json.loads((HERE / "lifetime.json").read_text()), (HERE / "RESULTS.md").read_text(), Assumed()
+    )
+    before, _, rest = PAGE.read_text().partition(START)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{START}\n\n{made}\n\n{END}{after}")
+    print(made)
+
+
+if __name__ == "__main__":
+    main()

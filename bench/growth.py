@@ -1,0 +1,129 @@
+"""`python -m bench.growth`: the same work with ten thousand orders, and with a million (`--most 5000000`: five).
+
+One database grows; at each size orders of its whole pool are read, captured and created by turns, in leaps, so that what
+is asked for was not asked for a moment ago. What it costs must not grow with the shop: the last column is the speed
+beside that of the smallest. Writes the table into bench/GROWTH.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import secrets
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+
+from bench import report, seed, service
+from bench.__main__ import temporary, with_postgres
+from bench.client import Job, drive
+from bench.service import Place
+
+SIZES = (10_000, 1_000_000, 5_000_000)
+CLIENTS, SECONDS, ROUNDS = 32, 2.0, 3
+CAPTURES = 3_000
+# So many orders are copied in one transaction.
+BATCH = 250_000
+FILE = Path(__file__).parent / "GROWTH.md"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Requests a second of one work at one size, the median of the rounds, and beside the smallest size."""
+
+    orders: int
+    work: str
+    rps: float
+    p99_ms: float
+    beside: float
+
+
+async def grow(where: dict[str, Any], merchant_id: UUID, model: UUID, there: int, size: int) -> None:
+    for first in range(there + 1, size + 1, BATCH):
+        await seed.fill(where, merchant_id, model, min(first + BATCH - 1, size), first=first)
+
+
+async def weigh(where: dict[str, Any]) -> int:
+    owner = await asyncpg.connect(**where)
+    try:
+        return int(await owner.fetchval("SELECT pg_database_size(current_database())"))
+    finally:
+        await owner.close()
+
+
+def measure(place: Place, token: str, size: int, before: int) -> dict[str, list[tuple[float, float]]]:
+    """Several rounds of each work, by turns, so that what else the machine does falls on all of them."""
+    found: dict[str, list[tuple[float, float]]] = {"create": [], "read": [], "capture": []}
+    for number in range(ROUNDS):
+        for name, rounds in found.items():
+            # Captures take orders that no round before took, at this size or a smaller one.
+            once = name == "capture"
+            first, count = (number * CAPTURES, CAPTURES) if once else (0, min(size, 50_000))
+            job = Job(
+                name, place.port, token, CLIENTS, 0.5, SECONDS, first, count, not once,
+                spread=size, above=before if once else 0,
+            )  # fmt: skip
+            measured = drive(job)
+            rounds.append((measured.rps, measured.p99_ms))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.growth", description=__doc__)
+    parser.add_argument("--most", type=int, default=SIZES[1], help="the largest size (default 1000000)")
+    options = parser.parse_args()
+    rows: list[Found] = []
+    weights, smallest = [], {}
+    with temporary() as folder:
+        place = Place(folder / "data", service.free_port())
+        with with_postgres(place) as where:
+            name = f"Growth {secrets.token_hex(3)}"
+            made = json.loads(
+                service.cuota(place, "merchant", "create", "--name", name, "--defer-funds-capture", "--json")
+            )
+            merchant_id, there = UUID(made["merchantId"]), 0
+            for size in (size for size in SIZES if size <= options.most):
+                with service.serving(place, 1):
+                    token = service.token(place, made)
+                    if not there:
+                        model = seed.approved_order(place.url, token)
+                    started = time.monotonic()
+                    asyncio.run(grow(where, merchant_id, model, there, size))
+                    there, before = size, there
+                    print(
+                        f"growth: {size:,} orders, copied in {time.monotonic() - started:.0f} s", flush=True
+                    )
+                    for work, rounds in measure(place, token, size, before).items():
+                        rps = median(rps for rps, _ in rounds)
+                        first = smallest.setdefault(work, rps)
+                        rows.append(Found(size, work, rps, median(p99 for _, p99 in rounds), rps / first))
+                weights.append((size, asyncio.run(weigh(where))))
+    write(rows, weights, options.most)
+
+
+def write(rows: list[Found], weights: list[tuple[int, int]], most: int) -> None:
+    lines = [
+        "| orders | work | requests/s | p99 ms | beside the smallest |",
+        "|--:|---|--:|--:|--:|",
+        *(f"| {r.orders:,} | {r.work} | {r.rps:,.0f} | {r.p99_ms:.1f} | {r.beside:.2f} |" for r in rows),
+    ]
+    sizes = ", ".join(f"{size:,} orders {weight / 2**20:,.0f} MiB" for size, weight in weights)
+    table = "\n".join(lines)
+    print(table)
+    FILE.write_text(
+        f"# As the data grows\n\nMeasured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by `python -m bench.growth --most {most}`;"
+        f" {'; '.join(report.machine())}; {CLIENTS} clients, one web worker, durable commits; each the median of {ROUNDS}"
+        f" rounds by turns. Load average after the run: {os.getloadavg()[0]:.1f}.\n\n{table}\n\nThe database: {sizes}.\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""`python -m bench.lifetime`: what one order costs in its whole life, in CPU and in bytes; writes bench/lifetime.json.
+
+Each order is created, read twice, taken through the hosted checkout, captured, and collected over six weeks; each of
+its events goes to a receiver. Every step is the product's own. Ends by itself in under four minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+
+from bench import report, service
+from bench.webhooks import receiving
+from cuota.db.embedded import open_embedded
+from cuota.walk import walk
+
+OUT = Path(__file__).parent / "lifetime.json"
+WIDE = Path(__file__).parents[1] / "tests" / "wide.toml"
+THREADS = 8
+_SIZES = """SELECT c.relname AS name, pg_total_relation_size(c.oid) AS bytes FROM pg_class c
+    WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace"""
+_WAL = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
+
+
+class Place(service.Place):
+    """With a policy that declines nobody: how fast the same few shoppers come back is no matter here."""
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {**super().settings, "CUOTA_POLICY": str(WIDE)}
+
+
+@dataclass
+class Shop:
+    """Who creates orders and takes them through the checkout."""
+
+    http: httpx.Client
+    hooks: str
+
+    def call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        return dict(self.http.request(method, path, json=body).raise_for_status().json())
+
+    def create(self, number: int) -> dict[str, Any]:
+        urls = {"redirectConfirmUrl": "http://127.0.0.1:9/yes", "redirectCancelUrl": "http://127.0.0.1:9/no"}
+        item = {"name": "A pair of shoes", "sku": "S-1", "quantity": 1, "price": 100}
+        body = {
+            "amount": 100,
+            "merchantReference": f"A-{number}",
+            "merchant": {**urls, "statusCallbackUrl": self.hooks},
+            "items": [item],
+        }
+        return self.call("POST", "/order", body)
+
+    def read(self, order: dict[str, Any]) -> None:
+        self.call("GET", f"/order/{order['orderId']}")
+
+    def check_out(self, order: dict[str, Any]) -> None:
+        number = int(order["orderId"].replace("-", ""), 16)
+        walk(order["redirectUrl"], "approved", phone=f"212{200 + number % 800}{number // 800 % 10_000:04d}")
+
+    def capture(self, order: dict[str, Any]) -> None:
+        self.call("POST", f"/order/{order['orderId']}/capture", {"amount": 100, "merchantReference": "whole"})
+
+
+class Meter:
+    """CPU seconds of web and PostgreSQL between two looks."""
+
+    def __init__(self, place: Place, web: list[Any], orders: int) -> None:
+        self._place, self._web, self._orders = place, web, orders
+        self.found: dict[str, dict[str, float]] = {}
+
+    @contextmanager
+    def step(self, name: str, *, less: float = 0.0) -> Iterator[None]:
+        """Milliseconds an order; `less` is taken off: what the command costs that does nothing."""
+        before = self._look()
+        yield
+        after = self._look()
+        web, postgres = (1000 * (then - now) / self._orders for now, then in zip(before, after, strict=True))
+        self.found[name] = {
+            "web_ms": round(web - 1000 * less / self._orders, 3),
+            "postgres_ms": round(postgres, 3),
+        }
+        print(f"{name}: {self.found[name]}", flush=True)
+
+    def _look(self) -> tuple[float, float]:
+        commands = resource.getrusage(resource.RUSAGE_CHILDREN)
+        web = service.cpu_seconds(self._web) + commands.ru_utime + commands.ru_stime
+        return web, service.postgres_cpu_seconds(self._place)
+
+
+def _idle(place: Place) -> float:
+    """CPU seconds of a command that has nothing to do."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    service.cuota(place, "time")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+async def _ask(where: dict[str, Any], *, count: int = 0) -> tuple[dict[str, int], int]:
+    """Bytes of each table with its indexes, and of WAL; waits until so many orders' events are delivered."""
+    connection = await asyncpg.connect(**where)
+    try:
+        until = time.monotonic() + 120
+        while count and await connection.fetchval("SELECT count(*) FROM deliveries WHERE state = 'pending'"):
+            assert time.monotonic() < until, "the receiver was not told everything"
+            await asyncio.sleep(0.5)
+        sizes = {row["name"]: int(row["bytes"]) for row in await connection.fetch(_SIZES)}
+        return sizes, int(await connection.fetchval(_WAL))
+    finally:
+        await connection.close()
+
+
+def measure(place: Place, where: dict[str, Any], hooks: str, orders: int) -> dict[str, Any]:
+    """One life for each of so many orders, step by step."""
+    made = json.loads(
+        service.cuota(place, "merchant", "create", "--name", "Shop", "--defer-funds-capture", "--json")
+    )
+    with service.serving(place, 1) as web, ThreadPoolExecutor(THREADS) as threads:
+        headers = {"Authorization": f"Bearer {service.token(place, made)}"}
+        http = httpx.Client(base_url=place.url, headers=headers, trust_env=False, timeout=60)
+        shop = Shop(http, hooks)
+        shop.check_out(shop.create(0))
+        idle = _idle(place)
+        sizes, wal = asyncio.run(_ask(where, count=1))
+        meter = Meter(place, web, orders)
+        with meter.step("create"):
+            created = list(threads.map(shop.create, range(1, orders + 1)))
+        with meter.step("two reads"):
+            list(threads.map(shop.read, created * 2))
+        with meter.step("checkout"):
+            list(threads.map(shop.check_out, created))
+        with meter.step("capture, and its webhooks"):
+            list(threads.map(shop.capture, created))
+            asyncio.run(_ask(where, count=orders))
+        with meter.step("six weeks: collection, messages", less=idle):
+            service.cuota(place, "time", "advance", "43d")
+        asyncio.run(_ask(where, count=orders))
+        grown, wal_after = asyncio.run(_ask(where))
+        http.close()
+    tables = {name: round((size - sizes.get(name, 0)) / orders) for name, size in grown.items()}
+    return {
+        "measured": f"{datetime.now(UTC):%Y-%m-%d}",
+        "machine": report.machine(),
+        "orders": orders,
+        "steps": meter.found,
+        "bytes": dict(sorted(((n, b) for n, b in tables.items() if b > 0), key=lambda pair: -pair[1])),
+        "wal_bytes": round((wal_after - wal) / orders),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.lifetime", description=__doc__)
+    parser.add_argument("--orders", type=int, default=400)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="cuota-bench-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        place = Place(folder / "data", service.free_port())
+        with open_embedded(place.data) as embedded, receiving(folder) as (hooks, _):
+            found = measure(place, dict(embedded.dsn_kwargs), hooks, options.orders)
+            print(service.cuota(place, "verify").strip())
+        OUT.write_text(json.dumps(found, indent=1) + "\n")
+        until = time.monotonic() + 60
+        while (place.data / "pg" / "postmaster.pid").exists() and time.monotonic() < until:
+            time.sleep(0.2)
+    print(json.dumps({name: found[name] for name in ("bytes", "wal_bytes")}))
+
+
+if __name__ == "__main__":
+    main()

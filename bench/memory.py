@@ -1,0 +1,81 @@
+"""`python -m bench.memory`: what one worker holds after a million requests, and whether it still grows.
+
+Reads, creations, captures, dry runs and tokens by turns, 64 clients; the worker's resident memory after each turn. Its
+second half should be flat. Writes bench/MEMORY.md. `--requests 100000` for a quick look.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import psutil
+
+from bench import report, seed, service
+from bench.__main__ import temporary, with_postgres
+from bench.client import Job, drive
+from bench.service import Place
+
+WORKS = ("read", "create", "capture", "dry run", "token")
+# Of a turn; a token costs as much as ten of the others.
+SHARE = {"read": 0.4, "create": 0.3, "capture": 0.08, "dry run": 0.2, "token": 0.02}
+TURNS, CLIENTS = 20, 64
+FILE = Path(__file__).parent / "MEMORY.md"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.memory", description=__doc__)
+    parser.add_argument("--requests", type=int, default=1_000_000, help="how many in all (default 1000000)")
+    options = parser.parse_args()
+    captures = int(options.requests * SHARE["capture"]) + TURNS
+    with temporary() as folder:
+        place = Place(folder / "data", service.free_port())
+        with with_postgres(place) as where:
+            name = f"Memory {secrets.token_hex(3)}"
+            made = json.loads(
+                service.cuota(place, "merchant", "create", "--name", name, "--defer-funds-capture", "--json")
+            )
+            with service.serving(place, 1) as web:
+                token = service.token(place, made)
+                model = seed.approved_order(place.url, token)
+                asyncio.run(seed.fill(where, UUID(made["merchantId"]), model, captures))
+                rows = [(0, _mib(web[0]))]
+                answers, first = 0, 1
+                for _ in range(TURNS):
+                    for work in WORKS:
+                        count = int(options.requests * SHARE[work] / TURNS)
+                        begin = first if work == "capture" else 1
+                        job = Job(
+                            work, place.port, token, CLIENTS, 0.0, 300.0, begin, count, cycle=False,
+                            credentials=json.dumps(service.credentials(made)),
+                        )  # fmt: skip
+                        answers += drive(job).answers
+                        first += count if work == "capture" else 0
+                    rows.append((answers, _mib(web[0])))
+                    print(f"memory: {answers:,} requests, {rows[-1][1]:.1f} MiB", flush=True)
+    write(rows, options.requests)
+
+
+def _mib(process: psutil.Process) -> float:
+    return float(process.memory_info().rss) / 2**20
+
+
+def write(rows: list[tuple[int, float]], requests: int) -> None:
+    half = rows[len(rows) // 2][1]
+    table = "\n".join(f"| {answers:,} | {mib:.1f} |" for answers, mib in rows)
+    FILE.write_text(
+        f"# What a worker holds\n\nMeasured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by `python -m bench.memory"
+        f" --requests {requests}`; {'; '.join(report.machine())}; {CLIENTS} clients, one web worker.\n\n"
+        f"| requests | resident MiB |\n|--:|--:|\n{table}\n\n"
+        f"In its second half it changed by {rows[-1][1] - half:+.1f} MiB.\n"
+    )
+    print(FILE.read_text())
+
+
+if __name__ == "__main__":
+    main()
