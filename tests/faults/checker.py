@@ -27,7 +27,10 @@ def problems(
     settled: bool,
     arrived: Arrived | None = None,
 ) -> list[str]:
-    """All that is wrong. `stories` were read before the snapshot was taken, `intended` after it. `arrived` is what the receiver had got when this was called, by order and sequence."""
+    """All that is wrong. `stories` were read before the snapshot was taken, `intended` after it.
+
+    `arrived` is what the receiver had got by then, by order and sequence.
+    """
     return [
         *(f"order {facts.order}: {problem}" for facts in seen.orders.values() for problem in _order(facts)),
         *_acknowledged(stories, seen),
