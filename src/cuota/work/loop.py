@@ -49,7 +49,7 @@ class Signals:
 def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
     """Everything that runs by itself, for the worker and for whoever moves the sandbox's clock."""
     return (
-        Job("webhooks", webhooks.run, 0.5, wakes=True, pause=0.02),
+        Job("webhooks", webhooks.run, 0.5, wakes=True, pause=0.005),
         Job("due_orders", settle_due_orders, 1.0),
         Job("card_refunds", return_due_money, 1.0),
         Job("messages", send_due_messages, 1.0),
