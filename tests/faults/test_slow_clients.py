@@ -166,8 +166,9 @@ ENDLESS = {
 async def test_what_surrounds_a_body_is_bounded_as_the_body_is(served: Service, kind: str) -> None:
     ending = await flood(served.port, *ENDLESS[kind], 64 * 1024 * 1024)
     assert ending.status in {400, 413}
-    # 2 MiB, and what the two systems hold of what the service no longer reads.
-    assert ending.sent < 32 * 1024 * 1024
+    # How much a client gets rid of meanwhile is the systems' affair: what comes after the refusal is dropped unread.
+    assert b"connection: close" in ending.said.lower()
+    assert ending.seconds < 15
 
 
 async def test_of_requests_sent_ahead_9_are_answered_in_order_and_the_rest_ends_with_the_connection(
