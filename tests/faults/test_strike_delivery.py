@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import pytest
-from struck_shop import ACTIONS, Shop
+from struck_shop import ACTIONS, HANG_SECONDS, Shop
 
 pytestmark = pytest.mark.faults
 
@@ -38,6 +39,9 @@ def test_every_event_is_delivered_whatever_happens_at_that_moment(
     body = {"amount": "0.01", "merchantReference": f"delivery {next(NUMBERS)}"}
     assert shop.ask(f"/order/{order}/capture", body).status_code == 200
     shop.service.wait_for_strike()
+    if action == "hang":
+        # Who hangs has passed this step already, and would take the next test's event past its strike.
+        time.sleep(HANG_SECONDS)
     # A claim ends by its lease, and what failed is tried again later: a minute passes at once here.
     shop.later("1 minute")
     shop.told_in_order(order)
