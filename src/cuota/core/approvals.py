@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
-FieldValue = bool | int | str
+from cuota.core.facts import FieldValue
 
 LONGEST_TEXT = 100
 MOST_COUNTED = 10**9

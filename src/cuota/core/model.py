@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple, TypeGuard
 
-from cuota.core.approvals import FieldValue, risk_level
+from cuota.core.approvals import risk_level
+from cuota.core.facts import FieldValue
 
 # A feature is 0 to 1 in thousandths; a weight is points in thousandths.
 WHOLE = 1_000

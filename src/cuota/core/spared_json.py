@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cuota.core.strict_json import DEEPEST, BadJson, read_json
+from cuota.core.strict_json import DEEPEST, UNSTORABLE, BadJson, read_json
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -52,7 +52,7 @@ def read_sparing(body: bytes, spared: str) -> Any:
 
 def _read(value: Any, spared: str, depth: int, problem: BadJson) -> Any:
     """As strictly as ever outside of what is spared."""
-    if isinstance(value, _NoNumber) or (isinstance(value, str) and _storable(value) != value):
+    if isinstance(value, _NoNumber) or (isinstance(value, str) and UNSTORABLE.search(value)):
         raise problem
     if isinstance(value, list) and depth > DEEPEST:
         raise problem
@@ -61,7 +61,7 @@ def _read(value: Any, spared: str, depth: int, problem: BadJson) -> Any:
             name: _spare(item) if name == spared else _read(item, spared, depth + 1, problem)
             for name, item in value
         }
-        if len(read) != len(value) or any(_storable(name) != name for name in read):
+        if len(read) != len(value) or any(UNSTORABLE.search(name) for name in read):
             raise problem
         return read
     return [_read(item, spared, depth + 1, problem) for item in value] if isinstance(value, list) else value
@@ -84,4 +84,4 @@ def _plain(value: Any) -> Any:
 
 
 def _storable(text: str) -> str:
-    return "".join("\ufffd" if char == "\0" or "\ud800" <= char <= "\udfff" else char for char in text)
+    return UNSTORABLE.sub("\ufffd", text)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 DEEPEST = 32
+# A NUL, or half a surrogate pair: JSON, but no text that a database can keep.
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class BadJson(ValueError):  # noqa: N818 - named as the fact it is
@@ -89,9 +92,9 @@ def _refuse_deep(text: str) -> None:
 
 
 def _refuse_unstorable(value: Any) -> None:
-    """A NUL or half a surrogate pair is JSON, but no text that a database can keep."""
+    """Look for UNSTORABLE in every text."""
     if isinstance(value, str):
-        if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
+        if UNSTORABLE.search(value):
             raise BadJson("a text holds a NUL or half a surrogate pair")
     elif isinstance(value, dict):
         for key, item in value.items():

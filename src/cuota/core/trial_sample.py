@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from cuota.core.approvals import FieldValue
+from cuota.core.facts import FieldValue
 from cuota.core.rates import Rate, interval, wilson
 from cuota.core.risk_curve import UNIT, Curve, Place, fitted, risk
 from cuota.core.trial_swing import Cell, Seen, Swing

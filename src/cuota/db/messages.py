@@ -43,7 +43,7 @@ class Declined:
     """Why an order was declined, and to whom it is told. Cents."""
 
     reasons: tuple[str, ...]
-    limit: int
+    limit: int | None
     name: str
 
 
@@ -83,7 +83,7 @@ def _due_of(row: Row) -> DueMessage:
         reasons, limit, phone, profile = row["declined"]
         who = {**json.loads(profile or "{}"), "phone": phone}
         name = f"{who.get('given_names', '')} {who.get('surname', '')}".strip()
-        declined = Declined(tuple(reasons), limit or 0, name or "customer")
+        declined = Declined(tuple(reasons), limit, name or "customer")
     notice = Notice(
         row["message_id"], NoticeKind(row["kind"]), row["installment"], row["amount"], row["day"], row["created_at"]
     )  # fmt: skip

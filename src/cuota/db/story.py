@@ -20,7 +20,9 @@ SELECT {MONEY}, {PLAN}, m.name AS merchant, d.reference, p.first_day, p.time_zon
     ARRAY(SELECT ROW(c.charge_id, c.installment, c.amount, c.card_brand, c.card_last4, c.state, c.reason, c.created_at)
         FROM charges c WHERE c.merchant_id = o.merchant_id AND c.order_id = o.order_id ORDER BY c.created_at) AS charged,
     (SELECT s.additional::text FROM sdk_checkouts s WHERE s.merchant_id = o.merchant_id AND s.order_id = o.order_id)
-        AS additional
+        AS additional,
+    (SELECT t.day FROM messages t WHERE t.merchant_id = o.merchant_id AND t.order_id = o.order_id AND t.kind = 'declined'
+        LIMIT 1) AS declined_on
 FROM orders o JOIN merchants m USING (merchant_id) JOIN order_details d USING (merchant_id, order_id)
     LEFT JOIN plans p USING (merchant_id, order_id)
 WHERE o.merchant_id = $1 AND o.order_id = $2
@@ -56,7 +58,8 @@ class Charged:
 class Story:
     """All of one order. `first_day` and `agreed_at` are None where nobody agreed to a plan.
 
-    `additional` (JSON text) is what the merchant said of its customer, as it was sent.
+    `additional` (JSON text) is what the merchant said of its customer, as it was sent. `declined_on` is the consumer's
+    own day in the letter about a declined order, None where there is none.
     """
 
     order: Order
@@ -68,6 +71,7 @@ class Story:
     first_day: date | None
     agreed_at: datetime | None
     additional: str | None
+    declined_on: date | None
 
 
 async def find(session: Session, reference: str) -> list[tuple[UUID, UUID, str]]:
@@ -84,5 +88,5 @@ async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Story | N
     return Story(
         order_of(row), row["merchant"], row["reference"], plan_of(row["plan"]),
         tuple(Told(*each) for each in row["told"]), tuple(Charged(*each) for each in row["charged"]),
-        row["first_day"], row["agreed_at"], row["additional"],
+        row["first_day"], row["agreed_at"], row["additional"], row["declined_on"],
     )  # fmt: skip

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from cuota.core.approvals import FieldValue, read_fields, risk_level
+from cuota.core.approvals import read_fields, risk_level
 from cuota.core.consumer import Profile, address_key
 from cuota.core.decision import decide
-from cuota.core.facts import Approvals, Facts, Mismatches, Mode, Steer
+from cuota.core.facts import Approvals, Facts, FieldValue, Mismatches, Mode, Steer
 from cuota.core.model import BadModel, Model, model_of, points
 from cuota.core.order import Order
 from cuota.core.outcome import Decided, Signal, SignalKind

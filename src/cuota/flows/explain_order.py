@@ -10,11 +10,10 @@ from typing import Any
 from uuid import UUID
 
 from cuota.core import money
-from cuota.core.adverse import letter
 from cuota.core.agreement import day
 from cuota.core.approvals import read_fields
 from cuota.core.decision import Decision, score_parts
-from cuota.core.explanation import because, counted, explain
+from cuota.core.explanation import because, explain
 from cuota.core.installment import Installment
 from cuota.core.instant import shown
 from cuota.core.order import Status
@@ -25,6 +24,7 @@ from cuota.db.story import Charged, Story
 from cuota.flows.context import Context
 from cuota.flows.find_order import NothingToExplain, order_id_of
 from cuota.flows.review_decisions import Again, Policies, differences
+from cuota.flows.write_letter import write_letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +117,16 @@ async def letter_of(context: Context, decision_id: UUID) -> Told:
         raise NothingToExplain(f"There is no letter: decision {decision_id} {word}.")
     found = await _story(context, made.order_id)
     consumer = await consumers.read(context.pool, made.consumer_id) if made.consumer_id else None
-    currency = found.order.currency
-    paragraphs = letter(
-        context.settings.creditor,
-        context.settings.brand_name,
-        consumer.profile.name if consumer and consumer.profile else "customer",
-        found.merchant,
-        made.decided_at.date(),
-        money.shown(found.order.amount, currency),
-        made.reasons,
-        limit_text="" if made.limit is None else money.shown(made.limit, currency),
-        agency=context.settings.creditor_agency,
+    paragraphs = write_letter(
+        context.settings,
+        name=consumer.profile.name if consumer and consumer.profile else "customer",
+        merchant=found.merchant,
+        # The consumer's own day, as the letter that was sent has it.
+        day=found.declined_on or made.decided_at.date(),
+        amount=found.order.amount,
+        currency=found.order.currency,
+        reasons=made.reasons,
+        limit=made.limit,
     )
     return Told({"decisionId": str(decision_id), "letter": paragraphs}, "\n\n".join(paragraphs).split("\n"))
 
@@ -256,7 +255,7 @@ def _installment(item: Installment, found: Story) -> str:
         return f"{text}paid{card}{back}."
     if not item.total:
         return f"{text}cancelled by a void or a refund."
-    tries = counted(item.failures, "try") if item.failures == 1 else f"{item.failures} tries"
+    tries = "1 try" if item.failures == 1 else f"{item.failures} tries"
     failed = f"{tries} failed; " if item.failures else ""
     return f"{text}{failed}{f'the card is asked on {shown(item.charge_at)}' if item.charge_at else 'another card is needed'}."
 

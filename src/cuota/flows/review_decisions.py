@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
@@ -151,6 +151,14 @@ async def _range(
                 yield became
 
 
+async def last_of_each(
+    context: Context, since: datetime, until: datetime, merchant_id: UUID | None
+) -> Collection[Became]:
+    """Each order once, by its last decision: a later card of the same order was decided about anew."""
+    found = _range(context, since, until, merchant_id)
+    return {became.made.order_id: became async for became in found}.values()
+
+
 async def replay(context: Context, since: datetime, until: datetime, merchant_id: UUID | None) -> Replayed:
     """Make every decision of a range again, under the policy that it was made under."""
     done, kept = Replayed(), Policies(context)
@@ -172,12 +180,9 @@ async def simulate(
     context: Context, policy: Policy, since: datetime, until: datetime, merchant_id: UUID | None
 ) -> Simulated:
     """What another policy would have done with every order since then, and what became of those orders."""
-    last: dict[UUID, tuple[Became, Facts | None]] = {}
-    async for became in _range(context, since, until, merchant_id):
-        # A later card of the same order was decided about anew: the last word counts.
-        last[became.made.order_id] = became, _facts(became.made)
     found = Simulated()
-    for became, facts in last.values():
+    for became in await last_of_each(context, since, until, merchant_id):
+        facts = _facts(became.made)
         if facts is None:
             found.before += 1
             continue

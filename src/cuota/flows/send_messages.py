@@ -6,13 +6,12 @@ import asyncio
 import logging
 from datetime import timedelta
 
-from cuota.core.adverse import letter
 from cuota.core.message import Message
-from cuota.core.money import shown
 from cuota.core.notice import Words, letter_words, words
 from cuota.db import messages
 from cuota.db.messages import DueMessage
 from cuota.flows.context import Context
+from cuota.flows.write_letter import write_letter
 from cuota.rails.unavailable import RailUnavailable
 
 # Few enough that the slowest rail is through with them before their claim's lease ends.
@@ -45,16 +44,15 @@ def _words(context: Context, due: DueMessage) -> Words:
     settings, notice = context.settings, due.notice
     if due.declined is None:
         return words(notice, due.merchant, due.currency, f"{settings.public_url}/account")
-    paragraphs = letter(
-        settings.creditor,
-        settings.brand_name,
-        due.declined.name,
-        due.merchant,
-        notice.day,
-        shown(notice.amount, due.currency),
-        due.declined.reasons,
-        limit_text=shown(due.declined.limit, due.currency),
-        agency=settings.creditor_agency,
+    paragraphs = write_letter(
+        settings,
+        name=due.declined.name,
+        merchant=due.merchant,
+        day=notice.day,
+        amount=notice.amount,
+        currency=due.currency,
+        reasons=due.declined.reasons,
+        limit=due.declined.limit,
     )
     return letter_words(paragraphs, due.merchant)
 

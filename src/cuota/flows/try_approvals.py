@@ -13,11 +13,11 @@ from cuota.core.installment import COUNT, DAYS_BETWEEN
 from cuota.core.order import Status
 from cuota.core.policy import Policy
 from cuota.core.trial import Decided, Verdict, verdict
-from cuota.db import approvals, decisions
+from cuota.db import approvals
 from cuota.db.approvals import Standing
 from cuota.db.decisions import Became
 from cuota.flows.context import Context
-from cuota.flows.review_decisions import BEGINNING, END, Policies
+from cuota.flows.review_decisions import BEGINNING, END, Policies, last_of_each
 from cuota.risk_fit import Trial
 
 # The last installment's day, and then all tries of a card that fails (core/collection): what is not paid by then is lost.
@@ -76,12 +76,8 @@ async def move_approvals(context: Context, merchant_id: UUID, mode: str) -> Stan
 
 async def _orders(context: Context, merchant_id: UUID) -> list[Decided]:
     """What the trial decided in shadow, each order once, by its last decision."""
-    kept, now = Policies(context), context.now()
-    last: dict[UUID, Became] = {}
-    async for became in decisions.between(context.pool, merchant_id, BEGINNING, END, now):
-        last[became.made.order_id] = became
-    found = []
-    for became in last.values():
+    kept, now, found = Policies(context), context.now(), []
+    for became in await last_of_each(context, BEGINNING, END, merchant_id):
         again = await kept.again(became.made)
         if again.facts is not None and again.policy is not None and _counts(became, again.facts):
             matured = became.made.decided_at + MATURES_AFTER <= now
