@@ -127,5 +127,6 @@ def make_app(context: Context) -> edge.Edge:
     keys = Keys(context)
     app.state.service = Service(context, keys, Callers(context, keys))
     app.state.settings = context.settings
+    app.state.probe = health.Probe(context.pool)
     app.state.draining = False
     return edge.Edge(app)
