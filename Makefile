@@ -1,6 +1,6 @@
 # `make` lists what there is. Every target sets up what it needs, into .venv, from the locked files.
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench faults failovers screenshots lock sdk browser php clean
+.PHONY: help run test check fix bench faults failovers screenshots lock sdk browser php strace clean
 SHELL := /bin/bash
 
 PYTHON ?= python3
@@ -15,7 +15,7 @@ help: ## list the targets
 run: .venv/run ## start the sandbox with a demo merchant and its shop; Ctrl-C ends it
 	@$(BIN)/cuota demo $(ARGS)
 
-test: .venv/dev browser php ## every test, against a real PostgreSQL and a real browser
+test: .venv/dev browser php strace ## every test, against a real PostgreSQL and a real browser
 	$(BIN)/pytest $(ARGS)
 
 check: .venv/dev ## lint, formatting, types, imports
@@ -31,7 +31,7 @@ fix: .venv/dev ## mend what the linter and the formatter can
 bench: .venv/dev .venv/peers/ready ## measure, beside the limits of this machine; writes bench/RESULTS.md
 	$(BIN)/python -m bench $(ARGS)
 
-faults: .venv/dev ## a fault at every step, planted bugs, then minutes of kills, stops and a bad network; prints its seeds
+faults: .venv/dev strace ## a fault at every step, planted bugs, then minutes of kills, stops and a bad network; prints its seeds
 	FAULTS_LONG=1 $(BIN)/pytest tests/faults
 	$(BIN)/python tests/faults --seconds 300 $(ARGS)
 	$(BIN)/python tests/faults --retries 10000 $(ARGS)
@@ -96,3 +96,11 @@ php:
 		echo "The tests need PHP: apt-get install php-cli."; exit 1; fi; \
 	echo "Installing PHP (once)..."; export DEBIAN_FRONTEND=noninteractive; \
 	$$S apt-get -qq update && $$S apt-get -qq install -y --no-install-recommends php-cli >/dev/null
+
+# Errors of fsync are put in by strace. Without it, or without the right to mount, those tests are skipped and say so.
+strace:
+	@if command -v strace >/dev/null || ! command -v apt-get >/dev/null; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ]; then S=; elif sudo -n true 2>/dev/null; then S="sudo -n"; else exit 0; fi; \
+	echo "Installing strace (once)..."; export DEBIAN_FRONTEND=noninteractive; \
+	{ $$S apt-get -qq update && $$S apt-get -qq install -y --no-install-recommends strace >/dev/null; } || \
+		echo "strace could not be installed: errors of fsync are not tried."

@@ -198,5 +198,6 @@ def _keep_running(serving: Serving) -> None:
                 multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
                 serving.start_worker()
         if serving.settings.database_url is None:
-            with contextlib.suppress(EmbeddedFailed):
+            # A disk that is full or read-only for a while ends nothing here.
+            with contextlib.suppress(EmbeddedFailed, OSError):
                 open_embedded(serving.settings.data_dir).close()

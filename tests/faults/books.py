@@ -13,7 +13,7 @@ import asyncpg
 
 from cuota.db.embedded import open_embedded
 
-COMES_BACK_SECONDS = 40.0
+COMES_BACK_SECONDS = 70.0
 AWAY = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError, OSError)
 AWAY += (asyncpg.AdminShutdownError, asyncpg.CrashShutdownError, asyncpg.InternalClientError)
 

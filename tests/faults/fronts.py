@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -31,7 +32,10 @@ class Merchant:
 
 @dataclass
 class Storefront:
-    """One client of one merchant. `strangers` are other merchants' orders, which it tries to get at."""
+    """One client of one merchant. `strangers` are other merchants' orders, which it tries to get at.
+
+    `heard` counts its answers: the status, and whether it said when to come again.
+    """
 
     url: str
     merchant: Merchant
@@ -42,6 +46,7 @@ class Storefront:
     longest: float = LONGEST
     believes: float = 0.2
     done: list[Intent] = field(default_factory=list)
+    heard: Counter[tuple[int, bool]] = field(default_factory=Counter)
 
     async def run(self, goes_on: Any) -> None:
         """Operations one after the other, as long as `goes_on()` says so."""
@@ -86,6 +91,7 @@ class Storefront:
                 await asyncio.sleep(0.01)
                 continue
             said = _read(answer)
+            self.heard[answer.status_code, "retry-after" in answer.headers] += 1
             if answer.status_code not in AGAIN:
                 self._note(intent, _told(intent, answer.status_code, said))
                 return

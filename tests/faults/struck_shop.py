@@ -6,13 +6,14 @@ import contextlib
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 from books import Books, books
-from served import ORDER, free_port, service, token, until
+from served import ORDER, Service, free_port, service, token, until
 from struck import Receiver, StruckService, receiver
 
 from cuota.walk import CannotWalk, walk
@@ -105,10 +106,10 @@ class Shop:
         """Wait until a statement answers true."""
         until(lambda: self.books.one(sql, *values), seconds)
 
-    def told_in_order(self, order: str) -> None:
+    def told_in_order(self, order: str, seconds: float = 30.0) -> None:
         """Wait until each event of an order has arrived, and then see that the first arrivals came in order."""
         events = self.books.one("SELECT events FROM orders WHERE order_id = $1::text::uuid", order)
-        until(lambda: len(set(self.hooks.sequences(order))) == events, 30)
+        until(lambda: len(set(self.hooks.sequences(order))) == events, seconds)
         assert list(dict.fromkeys(self.hooks.sequences(order))) == list(range(1, events + 1))
 
     def verified(self) -> None:
@@ -117,9 +118,13 @@ class Shop:
 
 
 @contextlib.contextmanager
-def struck_shop(workers: int = 2, kind: type[StruckService] = StruckService) -> Iterator[Shop]:
+def struck_shop(
+    workers: int = 2,
+    kind: type[StruckService] = StruckService,
+    place: Callable[[], AbstractContextManager[Service]] = service,
+) -> Iterator[Shop]:
     """A service with failpoints in it, and one merchant."""
-    with service() as plain, receiver() as hooks:
+    with place() as plain, receiver() as hooks:
         served = kind(plain.data, free_port())
         try:
             served.start(workers)

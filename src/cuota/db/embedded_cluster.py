@@ -1,5 +1,6 @@
 """Creating, starting and stopping the postgres of one data folder; used by its supervisor only."""
 
+import contextlib
 import ctypes
 import os
 import pwd
@@ -7,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypedDict
 
@@ -127,7 +128,9 @@ def _write_access_rules(places: Places) -> None:
     }
     for name, text in texts.items():
         file = places.data_dir / name
-        file.write_text(text)
+        # As they are nearly always: a disk without room for two lines keeps no database down then.
+        if not file.exists() or file.read_text() != text:
+            file.write_text(text)
         file.chmod(0o644)
 
 
@@ -182,6 +185,32 @@ def stop_orphan(places: Places) -> None:
     if noted and Path(f"/proc/{noted}").exists() and not _is_our_postmaster(noted, places):
         (places.pg / "postmaster.pid").unlink()
     (places.socket / f".s.PGSQL.{PORT}.lock").unlink(missing_ok=True)
+
+
+def is_forsaken(pid: int) -> bool:
+    """Whether nobody does the recovery that the postmaster `pid` waits for. Known on Linux only.
+
+    PostgreSQL 18 takes no note of a startup process that dies in the recovery after a crash before it redoes
+    anything, as it does when the disk fails there, and waits for ever.
+    """
+    waits = False
+    for role in _roles(pid):
+        if role in {b"startup", b"walwriter"}:  # that is: it recovers, or has recovered
+            return False
+        waits = waits or role == b"checkpointer"
+    return waits
+
+
+def _roles(pid: int) -> Iterator[bytes]:
+    """What the children of the postmaster `pid` are for, by their titles."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return
+    for child in children:
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            title = Path(f"/proc/{child}/cmdline").read_bytes().rstrip(b"\0")
+            yield title.rpartition(b": ")[2].split(b" ")[0]
 
 
 def _is_our_postmaster(pid: int, places: Places) -> bool:

@@ -6,6 +6,7 @@ locks. SIGTERM and SIGINT ask it to stop as soon as nobody uses the database, wi
 the database from under requests in progress would help no one.
 """
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -16,7 +17,7 @@ import traceback
 from pathlib import Path
 
 from cuota.db.embedded import SECOND, STARTED
-from cuota.db.embedded_cluster import create, start, stop, stop_orphan
+from cuota.db.embedded_cluster import create, is_forsaken, start, stop, stop_orphan
 from cuota.db.embedded_places import EmbeddedFailed, Places, prepare
 
 _POLL_SECONDS = 0.25
@@ -24,6 +25,8 @@ _POLL_SECONDS = 0.25
 _IDLE_SECONDS = 2.0
 # How long postgres may fail to come up: a killed one leaves a lock file and shared memory for a while.
 _RETRY_SECONDS = 30.0
+# How long a postmaster may be without anybody who does its recovery: at a change of states, a moment.
+_FORSAKEN_SECONDS = 3.0
 
 
 def main() -> int:
@@ -36,14 +39,15 @@ def main() -> int:
     lock = os.open(places.supervisor_lock, os.O_RDWR | os.O_CREAT, 0o600)
     if not _alone(lock):
         return SECOND
-    print(STARTED, flush=True)
+    _write(f"{STARTED}\n")
     if os.fork():
         # The lock is the child's too, so it is never free in between. The user that waits for us goes on,
         # and the child is nobody's: no user has to reap it.
         os._exit(0)
     try:
-        os.ftruncate(lock, 0)
-        os.write(lock, f"{os.getpid()}\n".encode())
+        with contextlib.suppress(OSError):
+            # Over the last one's: what is given up on a full disk may not be had again.
+            os.pwrite(lock, f"{os.getpid():<10}\n".encode(), 0)
         _Supervisor(places, lock).run()
     except EmbeddedFailed as error:
         _say(str(error))
@@ -73,7 +77,13 @@ def _locked(lock: int) -> bool:
 
 
 def _say(text: str) -> None:
-    print(time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()), f"[{os.getpid()}] Cuota: {text}", flush=True)
+    _write(f"{time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime())} [{os.getpid()}] Cuota: {text}\n")
+
+
+def _write(text: str) -> None:
+    """To the log, where there is room: who cannot say what happens goes on all the same."""
+    with contextlib.suppress(OSError):
+        os.write(sys.stdout.fileno(), text.encode())
 
 
 class _Supervisor:
@@ -87,6 +97,7 @@ class _Supervisor:
         self._asked_to_stop = False
         self._used_at = time.monotonic()
         self._failing_since: float | None = None
+        self._forsaken_since: float | None = None
 
     def run(self) -> None:
         """Return when nobody uses the database any more; raise EmbeddedFailed when it does not come up."""
@@ -102,7 +113,11 @@ class _Supervisor:
                 self._note_failure(postgres)
                 postgres = start(self._places)
             elif self._places.postmaster() == (postgres.pid, "ready"):
+                # It stays "ready" through a crash of its children and what it does about that.
                 self._failing_since = None
+            if postgres.poll() is None and self._is_forsaken(postgres.pid):
+                _say("postgres waits for a recovery that nobody does")
+                postgres.kill()
         if postgres.poll() is None:
             stop(postgres.pid, lambda: postgres.poll() is not None)
         # In this order: who then gets a claim must find no supervisor. See `embedded`.
@@ -125,6 +140,15 @@ class _Supervisor:
         else:
             fcntl.flock(self._users, fcntl.LOCK_UN)
         return False
+
+    def _is_forsaken(self, pid: int) -> bool:
+        """Whether that has been so for longer than a change of states takes."""
+        now = time.monotonic()
+        if self._places.postmaster()[1] == "stopping" or not is_forsaken(pid):
+            self._forsaken_since = None
+            return False
+        self._forsaken_since = self._forsaken_since or now
+        return now - self._forsaken_since > _FORSAKEN_SECONDS
 
     def _note_failure(self, postgres: subprocess.Popen[bytes]) -> None:
         """Say that postgres ended; raise EmbeddedFailed when it has not been ready for too long."""

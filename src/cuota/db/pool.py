@@ -50,13 +50,15 @@ LOST = (
     ConnectionError,
 )
 GONE = (*LOST, OSError)
-# What a session refuses by its own limits, or a server that is no longer the primary: nothing was applied.
+# What a session refuses by its own limits, a server that is no longer the primary, or one whose disk is full: nothing
+# was applied. A disk too full for the log of a commit ends the server, and so is among LOST.
 BUSY = (
     asyncpg.LockNotAvailableError,
     asyncpg.QueryCanceledError,
     asyncpg.DeadlockDetectedError,
     asyncpg.TooManyConnectionsError,
     asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.DiskFullError,
 )
 
 
@@ -91,7 +93,7 @@ class Sessions:
     async def fetchrow(self, sql: str, *values: object) -> Row | None:
         """One row or None, in one round trip."""
         async with self.session() as connection:
-            patience = _patience(connection)
+            patience = patience_with(connection)
             try:
                 return await connection.fetchrow(sql, *values)
             finally:
@@ -100,7 +102,7 @@ class Sessions:
     async def fetch(self, sql: str, *values: object) -> list[Row]:
         """All rows, in one round trip."""
         async with self.session() as connection:
-            patience = _patience(connection)
+            patience = patience_with(connection)
             try:
                 rows: list[Row] = await connection.fetch(sql, *values)
                 return rows
@@ -125,9 +127,13 @@ class Sessions:
 class Pool(Sessions):
     """A process's sessions, and a few more for statements that serve many requests at once."""
 
-    def __init__(self, pool: asyncpg.Pool, shared: asyncpg.Pool | None = None) -> None:
+    def __init__(
+        self, pool: asyncpg.Pool, shared: asyncpg.Pool | None = None, apart: asyncpg.Pool | None = None
+    ) -> None:
         super().__init__(pool)
         self._shared = Sessions(shared) if shared else None
+        # One that may be kept for as long as the process lives: no request ever waits for it.
+        self.apart = Sessions(apart or pool)
         self._gatherer = Gatherer(self, self._shared or self, refused_by_the_database)
 
     async def together(self, kind: Gathered[Ask, Found], merchant_id: UUID, asked: Ask) -> Found:
@@ -152,10 +158,11 @@ class Pool(Sessions):
         await self._gatherer.finish()
         if self._shared:
             await self._shared.close()
+        await self.apart.close()
         await super().close()
 
 
-def _patience(connection: Connection) -> asyncio.TimerHandle:
+def patience_with(connection: Connection) -> asyncio.TimerHandle:
     """A server that hangs is given up, its session with it: what became of the statement is unknown then.
 
     One that works ends every statement itself, long before; no cancel is sent, so no commit is cut short.
@@ -175,7 +182,11 @@ def unavailable(message: str, retry_after: int = 1) -> Refused:
 
 async def open_pool(where: dict[str, Any], size: int) -> Pool:
     """Open a process's sessions, as the service's own role."""
-    return Pool(await _sessions(where, 1, size, SESSION), await _sessions(where, 0, MOST_TOGETHER, TOGETHER))
+    return Pool(
+        await _sessions(where, 1, size, SESSION),
+        await _sessions(where, 0, MOST_TOGETHER, TOGETHER),
+        await _sessions(where, 0, 1, SESSION),
+    )
 
 
 async def _sessions(where: dict[str, Any], least: int, most: int, settings: dict[str, str]) -> asyncpg.Pool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from starlette.responses import Response
 from cuota.core.refusal import Code, Refused
 from cuota.db import idempotency
 from cuota.db.outcomes import Answer
+from cuota.db.pool import BUSY, GONE, Pool, unavailable
 from cuota.db.vault import Vault
 from cuota.flows.context import utc_now
 from cuota.web.problem import MEDIA_TYPE, body_of, status_of
@@ -21,6 +23,10 @@ from cuota.web.service import Service, service_of
 LONGEST_KEY = 255
 # Answers that say nothing about the request itself are not kept: the same key may ask again.
 NOT_KEPT = {Code.UNAVAILABLE, Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.IDEMPOTENCY_IN_PROGRESS}
+NO_ANSWER = (
+    "The database went away before the answer could be kept, and it is not known whether this was done. "
+    "Repeat the request with the same Idempotency-Key."
+)
 
 Keep = Callable[[bytes], Answer]
 Run = Callable[[Keep | None], Awaitable[bytes]]
@@ -98,20 +104,30 @@ async def answer(
         content = await run(keep)
     except Refused as refused:
         if refused.code in NOT_KEPT:
-            await idempotency.release(pool, merchant_id, key, lease)
+            await _free(pool, merchant_id, key, lease)
         else:
             problem = _problem(request, service, refused)
             problem = seal.close(problem) if seal else problem
             await idempotency.finish(pool, merchant_id, key, lease, status_of(refused), problem)
         raise
     except BaseException:
-        await idempotency.release(pool, merchant_id, key, lease)
+        await _free(pool, merchant_id, key, lease)
         raise
     if not kept:
         # A dry run, or a call that moves no money, saves nothing that its answer could have been kept with.
         stored = seal.close(content) if seal else content
-        await idempotency.finish(pool, merchant_id, key, lease, 200, stored)
+        try:
+            await idempotency.finish(pool, merchant_id, key, lease, 200, stored)
+        except Refused:
+            # It says that nothing was applied. That is so of this statement, not of what was done before it.
+            raise unavailable(NO_ANSWER) from None
     return Response(content, media_type="application/json")
+
+
+async def _free(pool: Pool, merchant_id: UUID, key: str, lease: UUID) -> None:
+    """Free the key. Where that fails its lease ends by itself: the caller is told what became of the request."""
+    with contextlib.suppress(Refused, *GONE, *BUSY):
+        await idempotency.release(pool, merchant_id, key, lease)
 
 
 def _problem(request: Request, service: Service, refused: Refused) -> bytes:

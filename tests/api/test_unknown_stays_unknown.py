@@ -1,0 +1,60 @@
+"""The database is lost in the middle of a request with an Idempotency-Key: what became of it is told, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import pytest
+from starlette.requests import Request
+
+from cuota import config, runtime
+from cuota.core.refusal import Code, Refused
+from cuota.db.pool import Pool, unavailable
+from cuota.flows.manage_merchants import Terms, create_merchant
+from cuota.flows.settle import UNKNOWN
+from cuota.web.app import make_app
+from cuota.web.idempotent import Keep, answer, answer_plain
+
+
+@asynccontextmanager
+async def asked(
+    settings: config.Settings, where: dict[str, object]
+) -> AsyncIterator[tuple[Request, UUID, Pool]]:
+    """A POST with a key, its merchant, and a database that can be taken away."""
+    async with runtime.opened(settings, where) as context:
+        new = await create_merchant(context, Terms(name="Shop", maximum=200_000))
+        headers = [(b"idempotency-key", b"one"), (b"host", b"127.0.0.1")]
+        scope = {"type": "http", "method": "POST", "path": "/order", "query_string": b"", "headers": headers}
+        scope |= {"scheme": "http", "app": make_app(context)._app, "request_id": "one"}
+        yield Request(scope), new.merchant.merchant_id, context.pool
+
+
+async def test_who_lost_the_database_is_told_that_it_is_not_known_though_the_key_cannot_be_freed(
+    settings: config.Settings, own_database: dict[str, object]
+) -> None:
+    async with asked(settings, own_database) as (request, merchant_id, pool):
+
+        async def run(_: Keep | None) -> bytes:
+            await pool.close()
+            raise unavailable(UNKNOWN)
+
+        with pytest.raises(Refused) as told:
+            await answer(request, merchant_id, b"{}", run)
+    assert told.value.message == UNKNOWN
+
+
+async def test_who_acted_and_lost_the_database_before_its_answer_was_kept_is_not_told_that_nothing_was_applied(
+    settings: config.Settings, own_database: dict[str, object]
+) -> None:
+    async with asked(settings, own_database) as (request, merchant_id, pool):
+
+        async def act() -> bytes:
+            await pool.close()
+            return b"{}"
+
+        with pytest.raises(Refused) as told:
+            await answer_plain(request, merchant_id, b"{}", act)
+    assert told.value.code is Code.UNAVAILABLE
+    assert "nothing was applied" not in told.value.message

@@ -1,0 +1,232 @@
+"""A disk that is full, and one whose fsync fails: nobody is told what is not so, and all is back without a person.
+
+It needs the right to mount and to trace, as root has them on Linux; where they are not, it is skipped and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import asyncpg
+import httpx
+import pytest
+from campaign import SAMPLE_SECONDS, Campaign, campaign_on
+from disks import eat, failing_fsync, full, on_small_disks, panics, processes, struck, to_the_brim, wal_of
+from drives import ready
+from fronts import Storefront
+from served import children, until
+from struck import StruckService
+from struck_shop import Shop, struck_shop
+
+pytestmark = pytest.mark.faults
+
+CLIENTS = 8
+SOME = 40
+BACK_SECONDS = 60.0
+WATCHED_SECONDS = 1.0
+# Longer than the service goes on asking what became of an operation: then its client is told that it is not known.
+DOWN_SECONDS = 6.0
+# And longer than one supervisor goes on starting a PostgreSQL that does not come up.
+MORE_SECONDS = 30.0 if os.environ.get("FAULTS_LONG") else 0.0
+ROUNDS = 2
+ANSWERS = {(200, False), (404, False), (409, False), (409, True), (422, False), (503, True)}
+Heard = Counter[tuple[int, bool]]
+Act = Callable[[list[Storefront]], None]
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[Shop]:
+    """Two workers; the data folder on a small disk of its own, and the write-ahead log on another."""
+    with struck_shop(2, StruckService, on_small_disks) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def may_trace(small: Shop) -> None:
+    """Skips where fsync cannot be made to fail; tried with a process that has nothing to do."""
+    idle = processes(small.service, b"replication launcher")
+    with failing_fsync(idle, small.service.data.parent / "fsync.idle"):
+        assert idle
+
+
+@pytest.fixture(scope="module")
+def under(small: Shop) -> Iterator[Campaign]:
+    """One for all: what an earlier fault could have lost is looked at again after each later one."""
+    seed = secrets.randbelow(10**6)
+    print(f"seed {seed}")
+    with campaign_on(small.service, small.hooks, small.books, seed, orders=1) as made:
+        yield made
+
+
+def loaded(under: Campaign, act: Act) -> None:
+    """Do this while storefronts write. All that they were told is held against the books, all the while and at the end."""
+    fronts = under.storefronts(under.service.url, CLIENTS, longest=10.0)
+    for front in fronts:
+        front.believes = 0.5
+
+    async def go() -> None:
+        acting = asyncio.create_task(asyncio.to_thread(act, fronts))
+        running = [asyncio.create_task(front.run(lambda: not acting.done())) for front in fronts]
+        while not all(task.done() for task in (acting, *running)):
+            await asyncio.to_thread(under.look)
+            if acting.done():
+                # A key that was left behind is free after half a minute, here at once.
+                await asyncio.to_thread(under.hurry)
+            await asyncio.wait([acting, *running], timeout=SAMPLE_SECONDS)
+        await asyncio.gather(acting, *running)
+
+    asyncio.run(go())
+    under.minute_later()
+    print(dict(heard(fronts)), dict(under.tally()))
+    assert under.close_the_books() == []
+    # A definite answer, or one that says when to come again.
+    assert set(heard(fronts)) <= ANSWERS
+
+
+def heard(fronts: list[Storefront]) -> Heard:
+    return sum((front.heard for front in fronts), Heard())
+
+
+def wait_for(answer: tuple[int, bool], number: int, fronts: list[Storefront]) -> float:
+    """Until so many more of these have been heard; the seconds that it took."""
+    began, before = time.monotonic(), heard(fronts)[answer]
+    while heard(fronts)[answer] < before + number:
+        waited = time.monotonic() - began
+        assert waited < BACK_SECONDS, f"not heard in {waited:.0f} s: {answer}, but {heard(fronts)}"
+        time.sleep(0.02)
+    return time.monotonic() - began
+
+
+def done(fronts: list[Storefront], number: int = SOME) -> float:
+    return wait_for((200, False), number, fronts)
+
+
+def put_off(fronts: list[Storefront], number: int = SOME) -> float:
+    return wait_for((503, True), number, fronts)
+
+
+def test_on_a_full_disk_writes_are_refused_reads_go_on_and_writes_are_back_as_soon_as_there_is_room(
+    small: Shop, under: Campaign
+) -> None:
+    service, merchant = small.service, under.merchants[0]
+    postmaster, before, read = service.postmaster, panics(service), Counter[int]()
+
+    def act(fronts: list[Storefront]) -> None:
+        done(fronts)
+        with full(service.data):
+            put_off(fronts)
+            assert ready(small)
+            enough = time.monotonic() + WATCHED_SECONDS
+            with httpx.Client(base_url=service.url, headers=merchant.headers, trust_env=False) as http:
+                while time.monotonic() < enough:
+                    read[http.get(f"/order/{merchant.orders[0]}").status_code] += 1
+        print(f"back after {done(fronts, CLIENTS):.1f} s")
+
+    loaded(under, act)
+    assert set(read) == {200}
+    assert (service.postmaster, panics(service)) == (postmaster, before)
+
+
+def test_a_disk_with_no_room_for_the_log_ends_postgres_and_it_is_back_as_soon_as_there_is_room(
+    small: Shop, under: Campaign
+) -> None:
+    service, before, supervisor = small.service, panics(small.service), small.service.supervisor
+
+    def act(fronts: list[Storefront]) -> None:
+        done(fronts)
+        with full(wal_of(service)):
+            eat(small.books.where)
+            # From here on nothing has room: not a lock file, not a line of a log.
+            with full(service.data):
+                to_the_brim(service.data / "postgres.log")
+                put_off(fronts, CLIENTS)
+                time.sleep(DOWN_SECONDS)
+                assert Path(f"/proc/{supervisor}").exists(), "who starts PostgreSQL has ended"
+                time.sleep(MORE_SECONDS)
+                assert not ready(small)
+        print(f"back after {done(fronts, CLIENTS):.1f} s")
+
+    loaded(under, act)
+    assert panics(service) > before
+
+
+@pytest.mark.usefixtures("may_trace")
+def test_a_commit_whose_fsync_fails_is_told_as_done_only_once_it_is(small: Shop, under: Campaign) -> None:
+    service, before = small.service, panics(small.service)
+
+    def act(fronts: list[Storefront]) -> None:
+        for number in range(ROUNDS):
+            done(fronts)
+            notes = service.data.parent / f"fsync.{number}"
+            with failing_fsync(processes(service, b"[local]"), notes):
+                struck(notes)
+            print(f"back after {done(fronts, CLIENTS):.1f} s")
+
+    loaded(under, act)
+    assert panics(service) >= before + ROUNDS
+
+
+@pytest.mark.usefixtures("may_trace")
+def test_a_checkpoint_whose_fsync_fails_loses_nothing(small: Shop, under: Campaign) -> None:
+    service, before = small.service, panics(small.service)
+
+    async def checkpoint() -> None:
+        connection = await asyncpg.connect(**small.books.where)
+        with contextlib.suppress(asyncpg.PostgresError):
+            await connection.execute("CHECKPOINT")
+        connection.terminate()
+
+    def act(fronts: list[Storefront]) -> None:
+        done(fronts)
+        notes = service.data.parent / "fsync.checkpoint"
+        with failing_fsync(processes(service, b"checkpointer"), notes):
+            asyncio.run(checkpoint())
+            struck(notes)
+        print(f"back after {done(fronts, CLIENTS):.1f} s")
+
+    loaded(under, act)
+    assert panics(service) > before
+
+
+@pytest.mark.usefixtures("may_trace")
+def test_a_disk_whose_every_fsync_fails_for_a_while_even_in_the_recovery_loses_nothing(
+    small: Shop, under: Campaign
+) -> None:
+    service, before = small.service, panics(small.service)
+
+    def act(fronts: list[Storefront]) -> None:
+        done(fronts)
+        notes = service.data.parent / "fsync.all"
+        everybody = [service.supervisor, service.postmaster, *children(service.postmaster)]
+        with failing_fsync(everybody, notes, followed=True):
+            put_off(fronts, CLIENTS)
+            # Not longer than this supervisor goes on: the next one's PostgreSQL would not be traced.
+            time.sleep(DOWN_SECONDS)
+            assert not ready(small)
+        struck(notes)
+        print(f"back after {done(fronts, CLIENTS):.1f} s")
+
+    loaded(under, act)
+    assert panics(service) > before
+
+
+def test_a_service_that_cannot_start_its_postgres_for_a_while_waits_until_it_can(small: Shop) -> None:
+    service, log = small.service, small.service.data / "postgres.log"
+    log.unlink()
+    log.mkdir()  # nothing can be written there: so it is on a disk that is read-only, or has no room for a file
+    try:
+        os.kill(service.supervisor, signal.SIGKILL)
+        until(lambda: not ready(small))
+        time.sleep(WATCHED_SECONDS)
+        assert service.started[-1].poll() is None
+    finally:
+        log.rmdir()
+    until(lambda: ready(small), BACK_SECONDS)
