@@ -109,7 +109,7 @@ SETTINGS = (
     Setting("CUOTA_TEXT_HOOK_SECRET", "signs what is posted there: whsec_ and 24 to 64 random bytes in base64", "none; `live` needs it", hook_secret),
     Setting("CUOTA_SMTP_URL", "by which server `live` sends mail: smtp://user:password@host:587 (STARTTLS) or smtps://user:password@host:465", "none: everything goes by text", mail_server),
     Setting("CUOTA_MAIL_FROM", "the address that mail comes from", "none; CUOTA_SMTP_URL needs it", mailbox),
-    Setting("CUOTA_POOL_SIZE", "database connections of each worker process; four more serve what waits together", "16", whole(1, 200)),
+    Setting("CUOTA_POOL_SIZE", "database connections of each worker process; four more serve what waits together, one tells that it lives", "16", whole(1, 200)),
     Setting("CUOTA_BRAND_NAME", "the name that consumers see", "Pay in four", words),
     Setting("CUOTA_BRAND_ACCENT", "the accent colour of the pages", "#0B6E63", accent),
     Setting("CUOTA_BRAND_LOGO", "path of an SVG or PNG file shown beside the name", "none", picture),

@@ -33,6 +33,8 @@ ACROSS = {
     "virtual_cards._MERCHANTS_TOLD": "reads: the same, for cards whose limit fell",
     "virtual_cards._MERCHANTS_HIDDEN": "reads: the same, for cards that were shown long enough",
     "deliveries._LANES": "reads: the same, for receivers' queues",
+    "claims._CLAIMERS": "reads: the same, for what workers have under way",
+    "claims._OF_WORKER": "reads: the same, of one worker",
     "events._WAITING": "reads: the same, for what is to be published",
     "history._READ": "reads: a consumer's past at all merchants, once for each press of the button",
     "history._PAST": "reads: the same, of one consumer",

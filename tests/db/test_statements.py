@@ -19,6 +19,8 @@ ALLOWED = {
     "virtual_cards._MERCHANTS_TOLD": "the same, for virtual cards whose limit fell",
     "virtual_cards._MERCHANTS_HIDDEN": "the same, for virtual cards that were shown long enough",
     "deliveries._LANES": "the same, for receivers' queues",
+    "claims._CLAIMERS": "the same, for what workers have under way",
+    "claims._OF_WORKER": "the same, of one worker",
     "events._WAITING": "the same, for what is to be published",
     "charges._FAILED": "the operator's list of money that cards refused, of all merchants",
     "messages._MERCHANTS_DUE": "the same, for messages",

@@ -44,7 +44,9 @@ def main() -> int:
             fallen = asyncio.run(battered(under, options.seconds, hurry=False))
             print("blows:", dict(fallen))
         problems = under.close_the_books()
-        print(f"operations: {dict(under.tally())}; looked at {under.samples} times")
+        print(
+            f"operations: {dict(under.tally())}; looked at {under.samples} times; all told after {under.told_after:.1f} s"
+        )
         for problem in problems[:_SHOWN]:
             print(problem)
         _histories(under, problems)

@@ -21,6 +21,13 @@ MOMENTS = {
     "before the record": ("before", "sql", RECORD),
     "after the record": ("after", "sql", RECORD),
 }
+IN_HAND = (
+    "after the claim",
+    "before it is sent",
+    "after it is sent and before that is recorded",
+    "before the record",
+)
+SECONDS = 15.0
 NUMBERS = itertools.count(1)
 
 
@@ -42,9 +49,25 @@ def test_every_event_is_delivered_whatever_happens_at_that_moment(
     if action == "hang":
         # Who hangs has passed this step already, and would take the next test's event past its strike.
         time.sleep(HANG_SECONDS)
-    # A claim ends by its lease, and what failed is tried again later: a minute passes at once here.
+    # What hung or was cut off goes by its lease, and what failed is tried again later: a minute passes at once here.
     shop.later("1 minute")
     shop.told_in_order(order)
+
+
+@pytest.mark.parametrize(
+    ("moment", "action"), [*((each, "kill") for each in IN_HAND), ("after the claim", "cut")]
+)
+def test_what_a_killed_worker_had_in_its_hands_or_a_living_one_never_heard_of_is_delivered_within_seconds(
+    shop: Shop, order: str, moment: str, action: str
+) -> None:
+    shop.told_in_order(order)
+    shop.arm(MOMENTS[moment], action)
+    # The first of these is in its hands, the others wait behind it; the real clock goes on as it does.
+    for _ in range(3):
+        body = {"amount": "0.01", "merchantReference": f"delivery {next(NUMBERS)}"}
+        assert shop.ask(f"/order/{order}/capture", body).status_code == 200
+    shop.service.wait_for_strike()
+    shop.told_in_order(order, SECONDS)
 
 
 def test_after_all_of_it_everything_is_recorded_and_the_books_agree(shop: Shop, order: str) -> None:

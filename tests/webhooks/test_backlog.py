@@ -66,7 +66,7 @@ async def test_what_is_due_is_found_by_the_index_whatever_has_piled_up(post: Pos
             assert len(lanes) == 3
             claim = (
                 deliveries._CLAIM, merchant_id, now, now + LEASE, [lane.receiver for lane in lanes],
-                [lane.host for lane in lanes], [16] * 3, LOOK_AGAIN,
+                [lane.host for lane in lanes], [16] * 3, LOOK_AGAIN, None,
             )  # fmt: skip
             record = (deliveries._RECORD, *await one_result(post, gone["id"]))
             # Neither without statistics, as after a sudden burst, nor with them.

@@ -10,7 +10,9 @@ from collections import Counter, defaultdict
 from couriers import Post, until
 from hook_listeners import Hook, dead_port, hooked, listening
 
+from cuota.db.deliveries import LOOK_AGAIN, LOOK_PAST
 from cuota.flows.deliver_webhooks import Courier, publish_events
+from cuota.rails.http import GuardedClient
 
 STEPS = 6
 
@@ -139,6 +141,45 @@ async def test_a_third_try_that_is_under_way_still_holds_the_next_back(post: Pos
             await courier.finish(20)
             await post.deliver()
         assert hook.gave == [(hook.gave[0][0], *each) for each in ((1, 500), (1, 500), (1, 200), (2, 200))]
+
+
+async def test_an_acknowledgment_calls_for_the_next_of_its_order_at_once_and_the_last_for_nothing(
+    post: Post,
+) -> None:
+    async with hooked() as (hook, listener):
+        await post.register(listener.url)
+        await post.merchant.approved("100.00")
+        await post.publish()
+        called: list[list[int]] = []
+        client = GuardedClient(loopback=True)
+        courier = Courier(post.own.context, client, freed=lambda: called.append(hook.sequences))
+        for _ in range(2):
+            await courier.send_due()
+            await courier.finish(20)
+        await client.close()
+        assert hook.sequences == [1, 2]
+        assert called == [[1]]
+
+
+async def test_what_an_acknowledgment_has_made_due_comes_before_what_waits_behind_it(post: Post) -> None:
+    async with hooked() as (hook, listener):
+        await post.register(listener.url)
+        order = await post.merchant.approved("1000.00")
+        # More than are looked at together: all of them step aside for the first, some more than once.
+        for first in range(0, 4 * LOOK_PAST, 8):
+            moves = (post.merchant.move(order, "capture", "0.01", f"c{first + n}") for n in range(8))
+            await asyncio.gather(*moves)
+        await post.publish()
+        async with post.courier() as courier:
+            while await courier.send_due():
+                pass
+            await courier.finish(20)
+            async with post.own.service.clock.moved(seconds=LOOK_AGAIN.total_seconds() + 1):
+                before = len(hook.got)
+                for sent in range(1, 5):
+                    await courier.send_due()
+                    await courier.finish(20)
+                    assert hook.sequences == list(range(1, before + sent + 1))
 
 
 async def test_one_receiver_s_failures_hold_back_no_other_receiver(post: Post) -> None:

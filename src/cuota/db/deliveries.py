@@ -8,10 +8,11 @@ from typing import NamedTuple
 from uuid import UUID
 
 from cuota.core.delivery import HOLDS_BACK_FOR, Attempt
+from cuota.db.claims import Claim
 from cuota.db.events import OWN_ADDRESS
 from cuota.db.orders import Session
 
-# Longer than any attempt may take: a worker that died frees what it had claimed after this.
+# Longer than any attempt may take: what a worker had claimed whose end nobody could see is free after this.
 LEASE = timedelta(seconds=40)
 
 # As much again of a queue is looked at as may be claimed, for what waits for an earlier event and steps aside.
@@ -39,23 +40,32 @@ WHERE (receiver = $2 OR EXISTS (SELECT FROM webhook_endpoints w
     AND $1 >= (SELECT d.try_at FROM deliveries d WHERE d.state = 'pending' AND d.merchant_id = l.merchant_id
         AND d.receiver = l.receiver AND d.host = l.host ORDER BY d.try_at, d.position LIMIT 1)
 """
-# Claimed by moving try_at on; what an earlier event of its order holds back steps aside in the same way. A row that has
-# changed since it was looked at (xmin) is left: what held it back may have been recorded, or another worker has it.
+# Claimed by moving try_at on; what an earlier event of its order holds back steps aside in the same way: of each order
+# the first that holds back is looked for once. A row that has changed since it was looked at (xmin) is left: what held
+# it back may have been recorded, or another worker has it.
 _CLAIM = f"""
-WITH seen AS MATERIALIZED (
-    SELECT q.*, w.waits_for, lane.room, sum((w.waits_for IS NULL)::integer) OVER (
-        PARTITION BY q.receiver, q.host ORDER BY q.try_at, q.position) AS turn
+WITH due AS MATERIALIZED (
+    SELECT q.*, lane.room
     FROM unnest($4::uuid[], $5::text[], $6::integer[]) AS lane (receiver, host, room) CROSS JOIN LATERAL (
         SELECT d.order_id, d.sequence, d.receiver, d.host, d.try_at, d.position, d.xmin AS version
         FROM deliveries d WHERE d.merchant_id = $1 AND d.receiver = lane.receiver AND d.host = lane.host
             AND d.state = 'pending' AND d.try_at <= $2
         ORDER BY d.try_at, d.position LIMIT lane.room + {LOOK_PAST}
-    ) q CROSS JOIN LATERAL (
-        SELECT max(CASE WHEN e.tries = e.failed AND e.try_at > $2 THEN e.try_at ELSE $2 + $7::interval END)
-            AS waits_for
-        FROM deliveries e WHERE e.merchant_id = $1 AND e.order_id = q.order_id AND e.receiver = q.receiver
-            AND e.sequence < q.sequence AND e.try_at IS NOT NULL AND e.failed < {HOLDS_BACK_FOR}
-    ) w
+    ) q
+), first AS MATERIALIZED (
+    SELECT o.order_id, o.receiver, f.sequence, f.until
+    FROM (SELECT DISTINCT order_id, receiver FROM due) o CROSS JOIN LATERAL (
+        SELECT e.sequence,
+            CASE WHEN e.tries = e.failed AND e.try_at > $2 THEN e.try_at ELSE $2 + $7::interval END AS until
+        FROM deliveries e WHERE e.merchant_id = $1 AND e.order_id = o.order_id AND e.receiver = o.receiver
+            AND e.try_at IS NOT NULL AND e.failed < {HOLDS_BACK_FOR}
+        ORDER BY e.sequence LIMIT 1
+    ) f
+), seen AS MATERIALIZED (
+    SELECT d.*, f.until AS waits_for, sum((f.until IS NULL)::integer) OVER (
+        PARTITION BY d.receiver, d.host ORDER BY d.try_at, d.position) AS turn
+    FROM due d LEFT JOIN first f
+        ON f.order_id = d.order_id AND f.receiver = d.receiver AND f.sequence < d.sequence
 ), held AS (
     SELECT s.order_id, s.sequence, s.receiver, s.waits_for
     FROM seen s JOIN deliveries d ON d.merchant_id = $1 AND d.order_id = s.order_id AND d.receiver = s.receiver
@@ -64,39 +74,42 @@ WITH seen AS MATERIALIZED (
     FOR NO KEY UPDATE OF d SKIP LOCKED
 )
 UPDATE deliveries d SET tries = d.tries + 1 - (h.waits_for IS NOT NULL)::integer,
-    try_at = COALESCE(h.waits_for, $3)
+    try_at = COALESCE(h.waits_for, $3), claimed_by = CASE WHEN h.waits_for IS NULL THEN $8::bigint END
 FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = h.receiver
     AND d.sequence = h.sequence AND d.try_at <= $2
 RETURNING d.merchant_id, d.order_id, d.sequence, d.receiver, d.url, d.host, d.tries, d.failed,
     h.waits_for IS NOT NULL AS waits
 """
 # Fenced by the number of tries: a worker that was too slow records nothing over the one that took over. The next event
-# of the order that waited for this one is due at once; it is touched even where it is due already, since a claim that
-# still saw it waiting may be about to put it off.
+# of the order that waited for this one is due at once, and before all that has stepped aside meanwhile; it is touched
+# even where it is due already, since a claim that still saw it waiting may be about to put it off.
 _RECORD = f"""
 WITH given AS (
     SELECT * FROM unnest($2::uuid[], $3::integer[], $4::uuid[], $5::smallint[], $6::timestamptz[], $7::text[],
         $8::timestamptz[], $9::smallint[], $10::integer[], $11::text[], $12::bytea[])
         AS g (order_id, sequence, receiver, tries, at, state, try_at, status, ms, error, answer)
 ), done AS (
-    UPDATE deliveries d SET state = g.state, try_at = g.try_at,
+    UPDATE deliveries d SET state = g.state, try_at = g.try_at, claimed_by = NULL,
         failed = CASE WHEN g.state = 'delivered' THEN d.failed ELSE d.failed + 1 END,
         settled_at = CASE WHEN g.state = 'pending' THEN NULL ELSE g.at END
     FROM given g WHERE d.merchant_id = $1 AND d.order_id = g.order_id AND d.sequence = g.sequence
         AND d.receiver = g.receiver AND d.tries = g.tries AND d.try_at IS NOT NULL
     RETURNING g.*, d.failed
 ), freed AS (
-    UPDATE deliveries d SET try_at = o.at FROM done o
+    UPDATE deliveries d SET try_at = LEAST(d.created_at, o.at) FROM done o
     WHERE (o.state <> 'pending' OR o.failed >= {HOLDS_BACK_FOR})
         AND d.merchant_id = $1 AND d.order_id = o.order_id AND d.receiver = o.receiver AND d.try_at IS NOT NULL
         AND d.tries = 0 AND d.sequence = (
             SELECT min(n.sequence) FROM deliveries n WHERE n.merchant_id = $1 AND n.order_id = o.order_id
                 AND n.receiver = o.receiver AND n.sequence > o.sequence AND n.try_at IS NOT NULL AND n.tries = 0)
+    RETURNING 1
+), kept AS (
+    INSERT INTO delivery_attempts (merchant_id, order_id, sequence, receiver, number, at, status, ms, error, answer)
+    SELECT $1, o.order_id, o.sequence, o.receiver, (SELECT count(*) + 1 FROM delivery_attempts a
+        WHERE a.merchant_id = $1 AND a.order_id = o.order_id AND a.sequence = o.sequence AND a.receiver = o.receiver),
+        o.at, o.status, o.ms, o.error, o.answer FROM done o
 )
-INSERT INTO delivery_attempts (merchant_id, order_id, sequence, receiver, number, at, status, ms, error, answer)
-SELECT $1, o.order_id, o.sequence, o.receiver, (SELECT count(*) + 1 FROM delivery_attempts a
-    WHERE a.merchant_id = $1 AND a.order_id = o.order_id AND a.sequence = o.sequence AND a.receiver = o.receiver),
-    o.at, o.status, o.ms, o.error, o.answer FROM done o
+SELECT count(*) AS freed FROM freed
 """
 _OF_EVENT = """SELECT receiver, url, state, tries, try_at, settled_at FROM deliveries
     WHERE merchant_id = $1 AND order_id = $2 AND sequence = $3 ORDER BY receiver"""
@@ -105,7 +118,7 @@ _ATTEMPTS = """SELECT receiver, number, at, status, ms, error, answer FROM deliv
 # To where the endpoint is now, and not to one that is gone. What may be under way at this moment is left to its worker;
 # what waits for a later try is sent at once.
 _AGAIN = """UPDATE deliveries d SET state = 'pending', tries = 0, failed = 0, try_at = $2, settled_at = NULL,
-    url = t.url, host = split_part(t.url, '/', 3)
+    claimed_by = NULL, url = t.url, host = split_part(t.url, '/', 3)
     FROM deliveries o CROSS JOIN LATERAL (SELECT COALESCE((SELECT w.url FROM webhook_endpoints w
         WHERE w.merchant_id = $1 AND w.endpoint_id = o.receiver), o.url) AS url) t
     WHERE o.merchant_id = $1 AND o.order_id = d.order_id AND o.receiver = d.receiver AND o.sequence = d.sequence
@@ -122,7 +135,7 @@ _ADDRESS = """INSERT INTO deliveries
     WHERE f.merchant_id = $1 AND f.position > $6 AND f.position <= $7
         AND ($3::uuid IS NULL OR (f.order_id = $3 AND f.sequence = $4))
     ON CONFLICT DO NOTHING RETURNING 1"""
-_PARK = """UPDATE deliveries SET state = 'parked', try_at = NULL, settled_at = $3
+_PARK = """UPDATE deliveries SET state = 'parked', try_at = NULL, settled_at = $3, claimed_by = NULL
     WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending'"""
 
 
@@ -151,6 +164,11 @@ class Claimed:
     def lane(self) -> Lane:
         """The queue that it came from."""
         return Lane(self.merchant_id, self.receiver, self.host)
+
+    @property
+    def claim(self) -> Claim:
+        """Which try of which delivery it is."""
+        return Claim(self.merchant_id, self.order_id, self.sequence, self.receiver, self.tries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,19 +213,22 @@ async def lanes_due(session: Session, now: datetime) -> list[Lane]:
 
 
 async def claim(
-    session: Session, merchant_id: UUID, now: datetime, room: dict[Lane, int]
+    session: Session, merchant_id: UUID, now: datetime, room: dict[Lane, int], worker: int | None = None
 ) -> tuple[list[Claimed], int]:
-    """Claim up to `room` of each of a merchant's queues; also answers how many stepped aside for an earlier event."""
+    """Claim up to `room` of each of a merchant's queues; also answers how many stepped aside for an earlier event.
+
+    By `worker`'s name, if it has one: then others may take over as soon as it is dead, and not after LEASE only.
+    """
     receivers, hosts = [lane.receiver for lane in room], [lane.host for lane in room]
     rows = await session.fetch(
-        _CLAIM, merchant_id, now, now + LEASE, receivers, hosts, list(room.values()), LOOK_AGAIN
+        _CLAIM, merchant_id, now, now + LEASE, receivers, hosts, list(room.values()), LOOK_AGAIN, worker
     )
     claimed = [Claimed(*row[:8]) for row in rows if not row["waits"]]
     return claimed, len(rows) - len(claimed)
 
 
-async def record(session: Session, merchant_id: UUID, results: list[Result]) -> None:
-    """Keep attempts of one merchant and what follows from them, in one statement."""
+async def record(session: Session, merchant_id: UUID, results: list[Result]) -> int:
+    """Keep attempts of one merchant and what follows, in one statement; answers how many later events are due by it."""
     columns = zip(
         *(
             (
@@ -218,7 +239,8 @@ async def record(session: Session, merchant_id: UUID, results: list[Result]) -> 
         ),
         strict=True,
     )  # fmt: skip
-    await session.fetch(_RECORD, merchant_id, *(list(column) for column in columns))
+    row = await session.fetchrow(_RECORD, merchant_id, *(list(column) for column in columns))
+    return 0 if row is None else int(row["freed"])
 
 
 async def of_event(

@@ -12,10 +12,12 @@ from uuid import UUID
 from cuota.core.delivery import Attempt, next_try
 from cuota.core.signature import pay_signature, webhook_signature
 from cuota.db import deliveries, endpoints, events
+from cuota.db.claims import Claim
 from cuota.db.deliveries import Claimed, Lane, Result
 from cuota.db.endpoints import Secrets
 from cuota.db.events import OWN_ADDRESS, Facts
 from cuota.db.vault import Vault
+from cuota.db.workers import Worker
 from cuota.flows.context import Context, utc_now
 from cuota.flows.limit_receivers import Limits
 from cuota.flows.record_attempts import Recorder
@@ -39,11 +41,19 @@ async def publish_events(context: Context) -> int:
 class Courier:
     """Sends what is due. A slow receiver holds up only its own: each has a few at a time, claimed from its own queue."""
 
-    def __init__(self, context: Context, client: GuardedClient) -> None:
+    def __init__(
+        self,
+        context: Context,
+        client: GuardedClient,
+        worker: Worker | None = None,
+        freed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`worker`: in whose name it claims. `freed` is told when an answer has made the next of its order due."""
         self._context = context
         self._client = client
-        self._recorder = Recorder(context.pool)
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._worker = worker
+        self._recorder = Recorder(context.pool, freed)
+        self._under_way: dict[asyncio.Task[None], Claimed] = {}
         self._limits = Limits()
 
     async def send_due(self) -> int:
@@ -63,6 +73,10 @@ class Courier:
         if self._limits.crowded and self._under_way:
             await asyncio.wait(self._under_way, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         return self._limits.crowded
+
+    def under_way(self) -> list[Claim]:
+        """What this process knows that it has claimed, and has not recorded yet."""
+        return [item.claim for item in self._under_way.values()]
 
     async def finish(self, seconds: float) -> None:
         """Let what is under way end; what has not after so many seconds is given up, and tried again by its lease."""
@@ -92,7 +106,8 @@ class Courier:
             return 0
         # One session for all three: what is claimed is not left waiting for its lease because none was free.
         async with context.pool.session() as session:
-            claimed, aside = await deliveries.claim(session, merchant_id, context.now(), room)
+            name = self._worker.name if self._worker else None
+            claimed, aside = await deliveries.claim(session, merchant_id, context.now(), room, name)
             if claimed:
                 orders = list({item.order_id for item in claimed})
                 facts = await events.facts(session, merchant_id, orders)
@@ -101,14 +116,14 @@ class Courier:
             bodies: dict[str, bytes] = {}
             for item in claimed:
                 task = asyncio.create_task(self._send(item, facts, secrets, bodies))
-                self._under_way.add(task)
+                self._under_way[task] = item
                 self._limits.begin(item.lane)
                 task.add_done_callback(self._ended(item.lane))
         return len(claimed) + aside
 
     def _ended(self, lane: Lane) -> Callable[[asyncio.Task[None]], None]:
         def ended(task: asyncio.Task[None]) -> None:
-            self._under_way.discard(task)
+            self._under_way.pop(task, None)
             self._limits.end(lane)
             if not task.cancelled() and task.exception() is not None:
                 log.error("delivery failed", exc_info=task.exception())

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from uuid import UUID
 
 import asyncpg
@@ -25,10 +26,12 @@ log = logging.getLogger("cuota.webhooks")
 
 
 class Recorder:
-    """One a courier. A result that cannot be recorded in time is lost, and its delivery is tried again by its lease."""
+    """One a courier. A result that cannot be recorded in time is lost, and its delivery is tried again."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, freed: Callable[[], None]) -> None:
+        """`freed` is told when something has become due by what was recorded."""
         self._pool = pool
+        self._freed = freed
         self._waiting: dict[UUID, list[Waiting]] = defaultdict(list)
         self._writers: set[asyncio.Task[None]] = set()
 
@@ -73,7 +76,8 @@ class Recorder:
         until = time.monotonic() + TRY_SECONDS
         while True:
             try:
-                return await deliveries.record(self._pool, merchant_id, results)
+                if await deliveries.record(self._pool, merchant_id, results):
+                    self._freed()
             except (Refused, *GONE, *BUSY) as problem:
                 if time.monotonic() > until:
                     facts = {"problem": type(problem).__name__, "attempts": len(results)}
@@ -85,4 +89,6 @@ class Recorder:
                 # One that the database refuses takes no other with it.
                 for result in results:
                     await self._recorded(merchant_id, [result])
+                return None
+            else:
                 return None

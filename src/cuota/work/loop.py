@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from cuota.core.refusal import Refused
 from cuota.db.pool import GONE
+from cuota.db.workers import Worker
 from cuota.flows.context import Context
 from cuota.flows.standstill import Gate, Standstill
 from cuota.work.card_refunds import return_due_money
@@ -40,7 +41,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What a loop listens to: `stop` ends it; `news` says that this process has just written an event."""
+    """What a loop listens to: `stop` ends it; `news` says that there is something to send.
+
+    This process has just written an event, or recorded the answer that the next one waited for.
+    """
 
     stop: asyncio.Event
     news: asyncio.Event
@@ -50,6 +54,7 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
     """Everything that runs by itself, for the worker and for whoever moves the sandbox's clock."""
     return (
         Job("webhooks", webhooks.run, 0.5, wakes=True, pause=0.005),
+        Job("free_claims", webhooks.free_claims, 1.0, real=True),
         Job("due_orders", settle_due_orders, 1.0),
         Job("card_refunds", return_due_money, 1.0),
         Job("messages", send_due_messages, 1.0),
@@ -60,16 +65,19 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
 
 async def work(context: Context, signals: Signals, standstill: Standstill | None = None) -> None:
     """Run every job until told to stop; what is at work then is finished. In the sandbox all stand still at times."""
-    webhooks = Webhooks(context)
+    worker = Worker(context.pool)
+    # What was recorded wakes the job that sends the next: an order's events follow one another at once.
+    webhooks = Webhooks(context, worker, signals.news.set)
     gate = standstill.jobs if standstill else Gate(is_open=True)
-    try:
-        async with asyncio.TaskGroup() as group:
-            for job in jobs_of(webhooks):
-                group.create_task(_repeat(context, job, signals, gate))
-            if standstill is not None:
-                group.create_task(standstill.keep(signals.stop, webhooks.rest))
-    finally:
-        await webhooks.close()
+    async with worker.living():
+        try:
+            async with asyncio.TaskGroup() as group:
+                for job in jobs_of(webhooks):
+                    group.create_task(_repeat(context, job, signals, gate))
+                if standstill is not None:
+                    group.create_task(standstill.keep(signals.stop, webhooks.rest))
+        finally:
+            await webhooks.close()
 
 
 async def _repeat(context: Context, job: Job, signals: Signals, gate: Gate) -> None:

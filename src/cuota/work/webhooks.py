@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from cuota.db.workers import Worker
 from cuota.flows.context import Context
 from cuota.flows.deliver_webhooks import Courier, publish_events
+from cuota.flows.free_claims import Heir
 from cuota.rails.http import GuardedClient
 
 FINISH_SECONDS = 3.0
@@ -16,15 +20,22 @@ ROOM_SECONDS = 0.05
 class Webhooks:
     """One courier a process, with one pool of connections. `published` is what the last run put into the feeds."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(
+        self, context: Context, worker: Worker | None = None, freed: Callable[[], None] = lambda: None
+    ) -> None:
         self._client = GuardedClient(loopback=context.settings.sandbox)
-        self._courier = Courier(context, self._client)
+        self._courier = Courier(context, self._client, worker, freed)
+        self._heir = Heir(worker, self._courier.under_way)
         self.published = 0
 
     async def run(self, context: Context) -> int:
         """Publish, then start sending what is due; answers how much there was."""
         self.published = await publish_events(context)
         return self.published + await self._courier.send_due()
+
+    async def free_claims(self, context: Context) -> int:
+        """Free what nobody has under way any more; answers how much."""
+        return await self._heir.free_claims(context)
 
     async def rest(self) -> None:
         """Wait until nothing is under way, answers recorded."""
