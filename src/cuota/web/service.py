@@ -15,7 +15,7 @@ from cuota.flows.keys import Keys
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Made once a process. `draining` is asked by the readiness probe."""
+    """Made once a process."""
 
     context: Context
     keys: Keys
@@ -29,8 +29,7 @@ class Service:
 
 def service_of(request: Request) -> Service:
     """The process's service."""
-    service = request.app.state.service
-    assert isinstance(service, Service)
+    service: Service = request.scope["app"].service
     return service
 
 

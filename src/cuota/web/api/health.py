@@ -22,7 +22,7 @@ async def live(request: Request) -> Response:
 
 async def ready(request: Request) -> Response:
     """It takes work: the database answers, and it is not stopping."""
-    if request.app.state.draining:
+    if request.app.draining:
         raise Refused(Code.UNAVAILABLE, "The service is stopping.", retry_after=5)
     try:
         await service_of(request).context.pool.fetchrow("SELECT 1")
