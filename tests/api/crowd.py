@@ -29,7 +29,7 @@ async def known(admission: Admission, *callers: str) -> None:
         scope = scope_of(caller)
         place = admission.enter(scope)
         assert place is not None
-        admission.leave(place, {**scope, "merchant_id": UUID(int=hash(caller) % 2**64)})
+        admission.leave(place, {**scope, "merchant_id": UUID(int=hash(caller) % 2**64), "token_good": True})
     await gone_round()
     admission._seen.clear()
     admission._count, admission._window_ends = 1, float("inf")
@@ -59,7 +59,7 @@ def busy(service: Running, share: float) -> Iterator[None]:
     learned, admission.places = admission.places, Places()
     taken = []
     for number in range(int(START * share)):
-        place = Place(f"shop-{number % 4}", 0, 0.0)
+        place = Place(str(UUID(int=number % 4)), 0, 0.0)
         admission._held[place.party] = admission._held.get(place.party, 0) + 1
         admission.in_hand += 1
         taken.append(place)

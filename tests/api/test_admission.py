@@ -12,7 +12,9 @@ import httpx
 import pytest
 from crowd import admission_of, busy, port_of, raw, refused, settled
 
+from cuota.web.parties import STRANGERS
 from makers import Merchant, Running, make_merchant, order_body
+from signed import sdk_body, send
 
 NO_ORDER = "/order/01990000-0000-7000-8000-000000000001"
 
@@ -52,6 +54,37 @@ async def test_a_consumer_who_finds_no_place_is_shown_a_page(service: Running, p
         assert answer.headers["content-type"].startswith("text/html")
         assert "frame-ancestors" in answer.headers["content-security-policy"]
     assert answers[0].headers["x-request-id"] != answers[1].headers["x-request-id"]
+
+
+@pytest.mark.parametrize(("method", "sent"), [("GET", ""), ("POST", "application/x-www-form-urlencoded")])
+async def test_a_shopper_whom_a_shop_leads_here_in_a_crowd_is_shown_a_page_and_a_shop_s_server_is_not(
+    service: Running, method: str, sent: str
+) -> None:
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Content-Type": sent}
+    with busy(service, 1):
+        async with service.client() as http:
+            answers = [await http.request(method, "/orders/authorize", headers=browser) for _ in range(2)]
+            server = await http.post("/orders/authorize", json={}, headers={"Accept": "text/html"})
+    for answer in answers:
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        assert answer.headers["content-type"].startswith("text/html")
+        assert answer.headers["x-request-id"] in answer.text
+        assert "Nothing was charged" in answer.text
+    assert answers[0].headers["x-request-id"] != answers[1].headers["x-request-id"]
+    assert server.json()["code"] == "unavailable"
+
+
+async def test_a_token_that_nobody_looked_at_is_no_merchant_s_though_a_shopper_sends_it_with_what_one_signed(
+    merchant: Merchant,
+) -> None:
+    forged = f"Bearer {uuid4()}"
+    answer = await send(merchant, sdk_body(merchant), Authorization=forged)
+    assert answer.status_code == 200
+    parties = admission_of(merchant.service).parties
+    assert parties.of(NO_ORDER, forged.encode())[0] == STRANGERS
+    assert (await merchant.http.get("/configuration")).status_code == 200
+    good = merchant.http.headers["Authorization"].encode()
+    assert parties.of(NO_ORDER, good)[0] == str(merchant.merchant_id)
 
 
 async def test_of_what_was_refused_nothing_is_applied(merchant: Merchant) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -204,6 +205,17 @@ async def test_a_process_that_stood_still_holds_nobody_to_the_time() -> None:
         assert (await reader.readline()).startswith(b"HTTP/1.1 200")
         assert watch.ticks - seen <= 2
         writer.close()
+
+
+@pytest.mark.parametrize("files", [100, 400, 700])
+async def test_where_the_system_allows_few_files_some_connections_are_taken_all_the_same(files: int) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, before[1]))
+    try:
+        most = deadlines.Watch(asyncio.get_running_loop(), set()).most_open
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert files // 2 <= most < files
 
 
 async def test_beyond_the_most_connections_one_is_told_so_before_any_work_and_the_others_go_on() -> None:

@@ -30,11 +30,11 @@ GOOD: list[tuple[str, object]] = [
     ("shopper.billing_address.country", "us"), ("shopper.billing_address.line2", ""), ("order.items", None),
     ("order.items", []), ("order.items[0]", {}), ("order.shipping", None), ("order.shipping", 5), ("order.shipping", "119.96"),
     ("order.shipping", {}), ("order.shipping.address", None), ("order.shipping.amount", "0.00"), ("order.reference", 1042),
-    ("order.reference", ""), ("order.currency", "usd"), ("order.amount", 112.0), ("order.amount", "112.0000"),
+    ("order.reference", ""), ("order.amount", 112.0), ("order.amount", "112.0000"),
 ]  # fmt: skip
 BAD: list[tuple[str, object, str]] = [
     ("order.amount", None, "required"), ("order.amount", 0, "out_of_range"), ("order.amount", "1.005", "invalid"),
-    ("order.currency", None, "required"), ("order.currency", "EUR", "invalid"), ("order.reference", None, "required"),
+    ("order.currency", None, "required"), ("order.currency", "EUR", "invalid"), ("order.currency", "usd", "invalid"), ("order.reference", None, "required"),
     ("order.reference", "r" * 101, "too_long"), ("order.shipping", "1.005", "invalid"), ("order.shipping", -1, "out_of_range"),
     ("order.shipping", "119.97", "out_of_range"), ("order.shipping.amount", "119.97", "out_of_range"),
     ("order.shipping.address.state", "NYC", "too_long"), ("order.shipping.address.line1", None, "required"),

@@ -3,7 +3,8 @@
 A place is held until the event loop has gone round after the answer: what waits for one turn of the loop counts
 together, were it only for bad tokens to be refused. A good token's merchant is a party; unknown tokens are one together,
 and so is each open part of the service. Once a sixth of the places is taken, and not for a moment only, a party holds its
-share at most, and three times the mean. The last quarter, or more, is not for new orders: what was begun is ended first.
+share at most, and three times the mean; all who show no good token hold half at most while a merchant asks. The last
+quarter, or more, is not for new orders: what was begun is ended first.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ _SDK = "/sdk/v1/checkouts"
 _CREATIONS = {("GET", "/orders/authorize"), *product(["POST"], ("/order", "/checkouts", _SDK))}
 _CREATIONS.add(("POST", "/orders/authorize"))
 # They cost no more than a refusal would, and say how the service is.
-_ALWAYS = {*product(("GET", "HEAD"), ("/health/live", "/health/ready", "/metrics"))}
-_ALWAYS |= {("OPTIONS", _SDK), ("OPTIONS", f"{_SDK}/leave"), ("GET", "/sdk/v1/window")}
+ALWAYS = {*product(("GET", "HEAD"), ("/health/live", "/health/ready", "/metrics"))}
+ALWAYS |= {("OPTIONS", _SDK), ("OPTIONS", f"{_SDK}/leave"), ("GET", "/sdk/v1/window")}
+# Seconds. Longer than the second after which who was refused is told to come again.
+PUT_OFF = 1.5
 
 
 class Place:
-    """What a request holds while it is worked on. `token` names one that is to be remembered, if it is good."""
+    """What a request holds while it is worked on. `token` names the one it showed; 0 for none."""
 
     __slots__ = ("party", "since", "token")
 
@@ -46,16 +49,20 @@ class Admission:
         self.in_hand = 0
         self._held: dict[str, int] = {}
         self._left: list[str] = []
-        # Who was let in in this window of time.
+        # Who came in this window of time.
         self._seen: set[str] = set()
         self._count, self._window_ends = 1, 0.0
+        # Who was refused, and is to come again in a second: its share is kept, or a flood would be alone by then.
+        self._put_off: set[str] = set()
+        self._put_off_before: set[str] = set()
+        self._put_off_ends = 0.0
         # The fewest in hand in this window and in the one before: a burst goes, a queue stands.
         self._fewest, self._stood = 0, 0
 
     def enter(self, scope: Scope) -> Place | None:
         """A place for this request; None: it is to be refused, and nothing of it done."""
         asked = scope["method"], scope["path"]
-        if asked in _ALWAYS:
+        if asked in ALWAYS:
             return FREE
         authorization = next((value for name, value in scope["headers"] if name == b"authorization"), None)
         party, token = self.parties.of(asked[1], authorization)
@@ -65,8 +72,15 @@ class Admission:
             # What was before a rest says nothing.
             just = now < self._window_ends + WINDOW
             self._stood, self._fewest = self._fewest if just else 0, self.in_hand
-            self._window_ends, self._count = now + WINDOW, max(len(self._seen), 1) if just else 1
+            self._window_ends = now + WINDOW
+            if not just:
+                self._seen.clear()
+            if now >= self._put_off_ends:
+                before = self._put_off if now < self._put_off_ends + PUT_OFF else set()
+                self._put_off_before, self._put_off, self._put_off_ends = before, set(), now + PUT_OFF
+            self._count_parties()
             self._seen.clear()
+            self.places.moved_on()
         elif self.in_hand < self._fewest:
             self._fewest = self.in_hand
         self._seen.add(party)
@@ -91,8 +105,8 @@ class Admission:
 
         return receive_on
 
-    def leave(self, place: Place, scope: Scope) -> None:
-        """The request was answered, or its client has gone."""
+    def leave(self, place: Place, scope: Scope, status: int = 0) -> None:
+        """The request was answered so, or its client has gone."""
         if place is FREE:
             return
         if not self._left:
@@ -101,35 +115,57 @@ class Admission:
         if "merchant_id" in scope:
             now = time.perf_counter()
             self.places.done(now - place.since, now)
-            if place.token:
+            if "token_good" in scope and place.party == STRANGERS:
                 self.parties.remember(place.token, str(scope["merchant_id"]))
                 # It was no stranger after all, and is not to share with one.
-                self._seen.discard(STRANGERS)
-                self._count = max(len(self._seen), 1)
+                for parties in (self._seen, self._put_off, self._put_off_before):
+                    parties.discard(STRANGERS)
+                self._seen.add(str(scope["merchant_id"]))
+                self._count_parties()
+        elif status == 401 and place.token:
+            self.parties.forget(place.token)
+
+    def _count_parties(self) -> None:
+        self._count = max(len(self._seen | self._put_off | self._put_off_before), 1)
 
     def gone_round(self) -> None:
         """A turn of the loop is over: what was answered in it holds nothing any more."""
         self._give(self._left)
 
-    def refuses(self, asked: tuple[str, str], party: str, coming: int, of_party: int) -> bool:
+    def refuses(
+        self, asked: tuple[str, str], party: str, coming: int, of_party: int, of_open: int = 0
+    ) -> bool:
         """Whether there is no place; `coming` were let through in this turn of the loop and hold none yet."""
         in_hand, places = self.in_hand + coming, self.places.all
-        if in_hand * 6 < places or asked in _ALWAYS:
+        if in_hand * 6 < places or asked in ALWAYS:
             return False
         stands = self._stood * 12 >= places or in_hand * 2 >= places
         parties = max(self._count, len(self._seen))
         if in_hand >= places:
             why = "full"
-        elif stands and (self._held.get(party, 0) + of_party) * parties >= min(
-            places, 3 * (in_hand + parties)
+        elif stands and (
+            (self._held.get(party, 0) + of_party) * parties >= min(places, 3 * (in_hand + parties))
+            or (self.parties.is_open(party) and self._open_hold_half(of_open))
         ):
             why = "share"
         elif in_hand >= self.places.for_new and asked in _CREATIONS:
             why = "creation"
         else:
             return False
-        self.places.refused(why)
+        begun = asked not in _CREATIONS and self.parties.is_merchant(party)
+        self.places.refused(why, begun=begun)
+        # Counted among the parties, or the shares would be made as if only those existed who have the places.
+        self._seen.add(party)
+        self._put_off.add(party)
         return True
+
+    def _open_hold_half(self, coming: int) -> bool:
+        """Whether all who show no good token have half the places, while a merchant asks too."""
+        is_open = self.parties.is_open
+        held = coming + sum(held for party, held in self._held.items() if is_open(party))
+        if held * 2 < self.places.all:
+            return False
+        return not all(map(is_open, (*self._seen, *self._put_off, *self._put_off_before)))
 
     def _give(self, parties: list[str]) -> None:
         self.in_hand -= len(parties)

@@ -22,6 +22,7 @@ from cuota.web.api.refund import refund
 from cuota.web.api.void import void
 from cuota.web.metrics import metrics
 from cuota.web.pages import account, assets, entry, inbox, sdk_script, steps, window
+from cuota.web.probe import Probe
 from cuota.web.service import Service
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -116,5 +117,5 @@ def make_app(context: Context) -> edge.Edge:
         Route(path, _Endpoint(path, endpoint), methods=methods.split()) for methods, path, endpoint in ROUTES
     ]
     keys = Keys(context)
-    service = Service(context, keys, Callers(context, keys))
+    service = Service(context, keys, Callers(context, keys), Probe(context.pool))
     return edge.Edge(Router(routes, redirect_slashes=False), service)

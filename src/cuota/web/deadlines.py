@@ -57,7 +57,13 @@ class Watch:
     def __init__(self, loop: asyncio.AbstractEventLoop, connections: set[Watched]) -> None:
         self.ticks = 0
         self.last: float = float("inf")
-        self.most_open = min(MOST_OPEN, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED_FILES)
+        files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        # "No limit" is a negative number, and a system that allows few files is to have some connections all the same.
+        self.most_open = (
+            MOST_OPEN
+            if files == resource.RLIM_INFINITY
+            else min(MOST_OPEN, max(files - RESERVED_FILES, files // 2))
+        )
         self.turned_away: set[Watched] = set()
         self._loop = loop
         self._connections = connections

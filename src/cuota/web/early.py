@@ -9,13 +9,20 @@ from __future__ import annotations
 import asyncio
 import re
 
-from cuota.web.edge import BUSY, Edge, Headers, new_request_id
+from cuota.web.admission import ALWAYS
+from cuota.web.edge import BUSY, Edge, Headers
 from cuota.web.problem import MEDIA_TYPE, body_of
 from cuota.web.protocol import BoundedProtocol
+from cuota.web.request_id import new_request_id
 
-_LINE = re.compile(rb"([A-Z]{3,7}) (/[A-Za-z0-9/._-]*)(?:\?[!-~]*)? HTTP/1\.1\r\n")
+# Nothing that the parser would not take, or another server might read otherwise: a line feed alone, a folded line, a
+# space before a colon. What is refused here keeps its connection, and what follows must be the next request to all.
+_HEAD = re.compile(
+    rb"(DELETE|GET|HEAD|OPTIONS|PATCH|POST|PUT) (/[A-Za-z0-9/._-]*)(?:\?[!-~]*)? HTTP/1\.1\r\n"
+    rb"(?:[!#-'*+.^_`|~0-9A-Za-z-]++:[\t -~\x80-\xff]*+\r\n)++\r\n"
+)
 # Their refusals are of other forms.
-_OTHER_FORM = ("/checkout/", "/account", "/sdk/", "/oauth/")
+_OTHER_FORM = ("/checkout/", "/account", "/sdk/", "/oauth/", "/orders/")
 RETRY_AFTER = BUSY.retry_after or 1
 _PATH, _ID = "/0path0", "0id0"
 
@@ -26,7 +33,7 @@ class Gate:
     def __init__(self, edge: Edge) -> None:
         self._edge = edge
         self._admission = edge.admission
-        self._armed, self._coming = False, 0
+        self._armed, self._coming, self._open = False, 0, 0
         self._by_party: dict[str, int] = {}
         self._words = self._template()
         self._more: Headers = []
@@ -45,14 +52,16 @@ class Gate:
             self._armed = True
             self._admission.gone_round()
             asyncio.get_running_loop().call_soon(self._turn_over)
-        self._coming += 1
-        if (self._admission.in_hand + self._coming) * 6 < self._admission.places.all or self._edge.draining:
+        in_hand, places = self._admission.in_hand + self._coming, self._admission.places.all
+        if in_hand * 6 < places or self._edge.draining:
+            self._coming += 1
             return None
-        line = _LINE.match(data)
+        # From here on nothing is counted that may come to hold no place: it would keep others out in vain.
+        line = _HEAD.match(data)
         if line is None:
             return None
         path = line[2].decode()
-        head = _plain_head(data)
+        head = _plain(data, line.end())
         if head is None or path.startswith(_OTHER_FORM) or (path[-1] == "/" and len(path) > 1):
             return None
         at = head.find(b"\r\nauthorization:")
@@ -60,14 +69,17 @@ class Gate:
         party, _ = self._admission.parties.of(path, value)
         of_party = self._by_party.get(party, 0)
         asked = line[1].decode(), path
-        if not self._admission.refuses(asked, party, self._coming - 1, of_party):
+        if asked in ALWAYS:
+            return None
+        if not self._admission.refuses(asked, party, self._coming, of_party, self._open):
+            self._coming += 1
+            self._open += self._admission.parties.is_open(party)
             self._by_party[party] = of_party + 1
             return None
-        self._coming -= 1
         return self._answer(line[2], new_request_id().encode(), more, head_only=asked[0] == "HEAD")
 
     def _turn_over(self) -> None:
-        self._armed, self._coming = False, 0
+        self._armed, self._coming, self._open = False, 0, 0
         self._by_party.clear()
 
     def _answer(self, path: bytes, request_id: bytes, more: Headers, *, head_only: bool) -> bytes:
@@ -91,14 +103,13 @@ class Gate:
         return b"".join((self._head, named, *body))
 
 
-def _plain_head(data: bytes) -> bytes | None:
-    """The head in lower case, where these bytes are one request, whole and nothing more."""
-    end = data.find(b"\r\n\r\n") + 2
-    if end < 2:
-        return None
+def _plain(data: bytes, end: int) -> bytes | None:
+    """The head, which ends there, in lower case, where these bytes are one request, whole and nothing more."""
     head = data[:end].lower()
     # With these a message may end elsewhere, or the connection with it.
     if b"transfer-encoding" in head or b"upgrade" in head or b"expect" in head:
+        return None
+    if head.count(b"\r\nhost:") != 1:
         return None
     if b"connection:" in head and (
         head.count(b"connection:") > 1 or b"\r\nconnection: keep-alive\r\n" not in head
@@ -111,7 +122,7 @@ def _plain_head(data: bytes) -> bytes | None:
         if at < 18 or not digits.isdigit() or len(digits) > 7 or head.count(b"content-length") != 1:
             return None
         length = int(digits)
-    return head if len(data) == end + 2 + length else None
+    return head if len(data) == end + length else None
 
 
 class EarlyProtocol(BoundedProtocol):

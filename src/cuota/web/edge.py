@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import random
 import time
-import uuid
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -18,10 +16,12 @@ from cuota.core.refusal import Code, Refused
 from cuota.db.pool import BUSY as TOO_BUSY
 from cuota.db.pool import LOST
 from cuota.web.admission import Admission
-from cuota.web.api import token
+from cuota.web.api import gateway, token
 from cuota.web.metrics import count_request
+from cuota.web.pages.refusal import refusal
 from cuota.web.pages.render import in_account, trouble
 from cuota.web.problem import MEDIA_TYPE, body_of, headers_of, response_of, status_of
+from cuota.web.request_id import new_request_id
 from cuota.web.service import Service, service_of
 
 log = logging.getLogger("cuota.request")
@@ -34,8 +34,13 @@ _BUSY_HEADERS = [
     (b"content-type", MEDIA_TYPE.encode()),
     *((name.lower().encode(), value.encode()) for name, value in headers_of(BUSY).items()),
 ]
+# Shoppers come here too, led by their browser.
+_GATEWAY = "/orders/authorize"
+# As long as every other, in a page that is rendered once.
+_ANY_ID = "00000000-0000-4000-8000-000000000000"
 Headers = list[tuple[bytes, bytes]]
 _SAFE_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
+_CLOSE = (b"connection", b"close")
 _FOR_PAGES = [
     (b"access-control-allow-origin", b"*"),
     (b"access-control-expose-headers", b"retry-after, x-request-id"),
@@ -55,7 +60,8 @@ class Edge:
         self.admission = Admission()
         self.public_url = service.settings.public_url
         self._secure = service.settings.secure
-        self._busy_pages: dict[tuple[bool, bool], Response] = {}
+        # A page is dear to render, and these are always the same.
+        self._busy_pages: dict[object, Response] = {}
 
     def drain(self) -> None:
         """The process stops."""
@@ -103,7 +109,7 @@ class Edge:
                 raise
             await _refusal(Request(scope), problem)(scope, receive, send_on)
         finally:
-            self.admission.leave(place, scope)
+            self.admission.leave(place, scope, status)
             _note(scope, status, started, request_id)
 
     def headers(self, path: str, request_id: str) -> Headers:
@@ -115,15 +121,18 @@ class Edge:
         if self._secure:
             headers.append((b"strict-transport-security", b"max-age=31536000"))
         if self.draining:
-            headers.append((b"connection", b"close"))
+            headers.append(_CLOSE)
         return headers
 
     async def _turn_away(self, scope: Scope, send: Send, headers: Headers) -> None:
         """Refuse what found no place, in the form that its path has; what is most asked, by as little as can be."""
         path = scope["path"]
-        if path == "/oauth/token" or _is_page(path):
+        if not _one_host(scope):
+            headers = [*headers, _CLOSE]
+        if path in {"/oauth/token", _GATEWAY} or _is_page(path):
             response = self._busy(scope, path)
-            body, own = response.body, response.raw_headers
+            body, own = bytes(response.body), response.raw_headers
+            body = body.replace(_ANY_ID.encode(), scope["request_id"].encode())
             given = {name for name, _ in own}
             headers = [header for header in headers if header[0] not in given]
         else:
@@ -134,31 +143,29 @@ class Edge:
 
     def _busy(self, scope: Scope, path: str) -> Response:
         request = Request(scope)
-        if not _is_page(path):
+        if path == "/oauth/token":
             return token.unavailable(request, BUSY)
+        if path == _GATEWAY:
+            if not gateway.in_browser(request):
+                return _answer(request, BUSY)
+            if path not in self._busy_pages:
+                self._busy_pages[path] = refusal(Request({**scope, "request_id": _ANY_ID}), BUSY, None)
+            return self._busy_pages[path]
         kind = in_account(path), "k" in request.query_params
         if kind not in self._busy_pages:
-            # A page is dear to render, and this one is always the same.
             self._busy_pages[kind] = _answer(request, BUSY)
         return self._busy_pages[kind]
 
 
-# Names a request in the log and in the answer, and guards nothing: it need not be unguessable, and asking the system
-# for random bytes would cost as much as the rest of this function.
-_random = random.Random(uuid.uuid4().int)  # noqa: S311
-
-
-def new_request_id() -> str:
-    """A UUID, version 4 in form."""
-    text = f"{_random.getrandbits(122):031x}"
-    return f"{text[:8]}-{text[8:12]}-4{text[12:15]}-{'89ab'[int(text[15], 16) % 4]}{text[16:19]}-{text[19:]}"
+def _one_host(scope: Scope) -> bool:
+    """Two servers must not read a request as meant for two hosts (RFC 9112, section 3.2)."""
+    hosts = [name for name, _ in scope["headers"]].count(b"host")
+    return bool(hosts == 1 or (hosts == 0 and scope["http_version"] == "1.0"))
 
 
 def _require_one_host(scope: Scope, headers: Headers) -> None:
-    """Two servers must not read a request as meant for two hosts (RFC 9112, section 3.2)."""
-    hosts = [name for name, _ in scope["headers"]].count(b"host")
-    if hosts != 1 and (hosts or scope["http_version"] != "1.0"):
-        headers.append((b"connection", b"close"))
+    if not _one_host(scope):
+        headers.append(_CLOSE)
         raise Refused(Code.MALFORMED_REQUEST, "An HTTP/1.1 request must have exactly one Host header.")
 
 
@@ -203,7 +210,7 @@ def _refusal(request: Request, problem: Exception) -> Response:
     if isinstance(problem, (*LOST, *TOO_BUSY)):
         # Outside a money call: those find out, and say more.
         log.warning("database", extra={"facts": {**facts, "problem": type(problem).__name__}})
-        message = "The database did not answer in time. Repeat the request shortly; the same reference is never applied twice."
+        message = "The database could not answer now. Repeat the request shortly; the same reference is never applied twice."
         return _answer(request, Refused(Code.UNAVAILABLE, message, retry_after=1))
     log.error("accident", exc_info=problem, extra={"facts": facts})
     message = "Something went wrong on our side. Try again; if it stays, tell us the requestId."

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cuota.web.deadlines import BODY_SECONDS, HEAD_SECONDS
+from cuota.web.request_id import new_request_id
 
 MOST_HEAD_BYTES = 32 * 1024
 
@@ -56,6 +57,7 @@ def answer_of(refusal: Refusal, headers: Sequence[tuple[bytes, bytes]]) -> bytes
     content = refusal.text.encode() + b"\n"
     head = [b"HTTP/1.1 " + refusal.status.encode(), *(name + b": " + value for name, value in headers)]
     head += [b"content-type: text/plain; charset=utf-8", b"content-length: %d" % len(content)]
+    head.append(b"x-request-id: " + new_request_id().encode())
     if refusal.status.startswith("503"):
         head.append(b"retry-after: 1")
     return b"\r\n".join([*head, b"connection: close", b"", content])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 MOST_KNOWN = 20_000
+# Of one merchant: the newest. Otherwise one that gets token after token would make all the others unknown.
+MOST_TOKENS = 100
 STRANGERS = "strangers"
 _OPEN = {"account", "checkout", "docs", "oauth", "orders", "sandbox", "sdk", "static", "v1", ".well-known"}
 
@@ -12,25 +16,44 @@ class Parties:
 
     def __init__(self) -> None:
         self._known: dict[int, str] = {}
-        self._merchants: set[str] = set()
+        self._tokens: dict[str, deque[int]] = {}
 
     def of(self, path: str, authorization: bytes | None) -> tuple[str, int]:
-        """The party; and a name for its token, where that is to be remembered should it be good."""
+        """The party; and a name for its token, if it shows one."""
         if path.startswith("/checkout/"):
             # The consumers of one merchant, beside its own calls.
-            return (path[:46] if path[10:46] in self._merchants else "checkout"), 0
+            return (path[:46] if path[10:46] in self._tokens else "checkout"), 0
         if authorization is not None:
             # Not the token itself: a number that tells it from others in this process only.
             token = hash(authorization)
-            known = self._known.get(token)
-            return (known, 0) if known else (STRANGERS, token)
+            return self._known.get(token, STRANGERS), token
         part = path[1:].partition("/")[0]
         return (part if part in _OPEN else "nobody"), 0
 
+    @staticmethod
+    def is_open(party: str) -> bool:
+        """Whether it is no merchant, nor a merchant's consumers: those have a merchant's id in their names."""
+        return len(party) < 36
+
+    def is_merchant(self, party: str) -> bool:
+        """Whether it is one, or the consumers of one."""
+        return party.removeprefix("/checkout/") in self._tokens
+
     def remember(self, token: int, merchant: str) -> None:
         """Keep that this token was good."""
+        if token in self._known:
+            return
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
-            self._merchants.clear()
+            self._tokens.clear()
+        tokens = self._tokens.setdefault(merchant, deque())
+        if len(tokens) >= MOST_TOKENS:
+            self._known.pop(tokens.popleft(), None)
+        tokens.append(token)
         self._known[token] = merchant
-        self._merchants.add(merchant)
+
+    def forget(self, token: int) -> None:
+        """It is good no more: whoever shows it takes nothing from its merchant's share."""
+        merchant = self._known.pop(token, None)
+        if merchant is not None:
+            self._tokens[merchant].remove(token)

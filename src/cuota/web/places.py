@@ -25,11 +25,12 @@ class Places:
         self._spent, self._finished, self._refused, self._full = 0.0, 0, 0, 0
         self._window_ends, self._slow_windows = 0.0, 0
 
-    def refused(self, why: str) -> None:
-        """A request was refused: `full`, `share` or `creation`."""
+    def refused(self, why: str, *, begun: bool = True) -> None:
+        """A request was refused: `full`, `share` or `creation`. `begun`: it was about what a merchant has begun."""
         REFUSED[why].inc()
         self._refused += 1
-        self._full += why == "full"
+        # Neither what strangers ask for nor a new order itself is a reason to let fewer be begun.
+        self._full += begun and why == "full"
 
     def done(self, seconds: float, now: float) -> None:
         """A merchant's call took so long."""
@@ -38,14 +39,17 @@ class Places:
         if now >= self._window_ends:
             if self._finished >= ENOUGH:
                 self._learn(self._spent / self._finished)
-            self._spent, self._finished, self._refused, self._full = 0.0, 0, 0, 0
+            self._spent, self._finished, self._refused = 0.0, 0, 0
             self._window_ends = now + WINDOW
 
-    def _learn(self, mean: float) -> None:
-        """Fewer where calls take too long, more where somebody was refused while they do not.
+    def moved_on(self) -> None:
+        """A tenth of a second has gone by, whoever was served: fewer are for new orders as long as others find none."""
+        self._new_share = self._new_share * 0.7 if self._full else min(0.75, self._new_share + 0.05)
+        self._full = 0
+        self.for_new = self.all * self._new_share
 
-        Fewer of them for new orders as long as others find none.
-        """
+    def _learn(self, mean: float) -> None:
+        """Fewer where calls take too long, more where somebody was refused while they do not."""
         self._ease = min(mean, self._ease if self._refused else self._ease * 1.001)
         ease, least = self._ease * SLOWER, START if self.all > START else LEAST
         slow = mean > max(QUICK * 2 if self.all > START else SLOW, ease)
@@ -54,5 +58,3 @@ class Places:
             self.all = max(least, int(self.all * 0.8))
         elif self._refused and mean <= max(QUICK, ease):
             self.all = min(MOST, int(self.all * 1.25))
-        self._new_share = self._new_share * 0.7 if self._full else min(0.75, self._new_share + 0.05)
-        self.for_new = self.all * self._new_share

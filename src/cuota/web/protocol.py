@@ -27,6 +27,7 @@ from cuota.web.deadlines import (
     TICK_SECONDS,
     watch_of,
 )
+from cuota.web.expectation import expecting
 from cuota.web.last_word import (
     FULL,
     LATE_BODY,
@@ -158,7 +159,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.flow.write_paused:
             self._held = cycle, app
         elif not cycle.disconnected:
-            super()._start_asgi_task(cycle, app)
+            super()._start_asgi_task(cycle, expecting(cycle, app) if cycle.waiting_for_100_continue else app)
 
     def resume_writing(self) -> None:
         """The peer reads again."""

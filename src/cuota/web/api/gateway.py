@@ -60,17 +60,17 @@ async def authorize(request: Request) -> Response:
         back = _signed_back(service_of(request), signed)
         return _see_checkout(request, await _start(service_of(request), signed))
     except Refused as refused:
-        if not _in_browser(request):
+        if not in_browser(request):
             raise
         return refusal(request, refused, back)
     except (*LOST, *BUSY):
-        if not _in_browser(request):
+        if not in_browser(request):
             raise
-        message = "The database did not answer in time. The same form again is the same order."
+        message = "The database could not answer now. The same form again is the same order."
         return refusal(request, Refused(Code.UNAVAILABLE, message, retry_after=1), back)
 
 
-def _in_browser(request: Request) -> bool:
+def in_browser(request: Request) -> bool:
     """Whether a person looks at the answer: no script asks for a page."""
     json = request.method == "POST" and media_type(request)[0] == "application/json"
     return not json and "text/html" in request.headers.get("accept", "").lower()
@@ -170,7 +170,7 @@ def _see_checkout(request: Request, begun: Begun) -> Response:
     address = checkout_url(service_of(request).context, order.merchant_id, begun.token)
     address = f"{address}&display={Display.REDIRECT}"
     headers = {"Location": address, "Cache-Control": "no-store"}
-    if _in_browser(request):
+    if in_browser(request):
         link = html.escape(address)
         text = f'<!doctype html><title>Your payment</title><a href="{link}">Go on to your payment</a>'
         headers["Content-Security-Policy"] = "default-src 'none'; frame-ancestors 'none'"

@@ -25,7 +25,7 @@ async def ready(request: Request) -> Response:
     if request.app.draining:
         raise Refused(Code.UNAVAILABLE, "The service is stopping.", retry_after=5)
     try:
-        await service_of(request).context.pool.fetchrow("SELECT 1")
+        await service_of(request).probe.answers()
     except GONE:
         raise Refused(Code.UNAVAILABLE, "The database does not answer.", retry_after=2) from None
     return Response(_OK, headers=NO_STORE, media_type="application/json")

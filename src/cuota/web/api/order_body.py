@@ -194,6 +194,19 @@ def web_address(*, https_only: bool) -> Check:
     return address
 
 
+def read_currency(reader: Reader, order: dict[str, Any], merchant: Merchant) -> None:
+    """The merchant's own, to the letter: no other is accepted, and none is guessed."""
+
+    def check(value: Any) -> str:
+        if not isinstance(value, str):
+            raise wrong_type("a string")
+        if value != merchant.currency:
+            raise WrongField("invalid", f"must be {merchant.currency}, the currency of this merchant")
+        return value
+
+    reader.read(order, "order.currency", check, required=True)
+
+
 def metadata(value: Any) -> dict[str, str]:
     """A flat map of strings."""
     # null is the same as absent, here too.

@@ -18,7 +18,15 @@ from cuota.core.start import Display, Flow, Integration, Start
 from cuota.flows.create_order import OrderRequest
 from cuota.web.api import lenient
 from cuota.web.api.order import guid
-from cuota.web.api.order_body import DESCRIPTION, as_items, metadata, quantity, read_amounts, web_address
+from cuota.web.api.order_body import (
+    DESCRIPTION,
+    as_items,
+    metadata,
+    quantity,
+    read_amounts,
+    read_currency,
+    web_address,
+)
 from cuota.web.api.sdk_address import read_address_of
 from cuota.web.fields import Check, Reader, WrongField, as_object, number, reference, text, wrong_type
 
@@ -57,7 +65,7 @@ def read_sdk_body(body: dict[str, Any], merchant: Merchant, *, https_only: bool,
     if reader.lenient:
         order = lenient.normalised_sdk(order)
     sums = read_amounts(reader, order, "order.")
-    _currency(reader, order, merchant)
+    read_currency(reader, order, merchant)
     start = _start(reader, body, gateway=gateway)
     capture = reader.read(body, "capture", _flag)
     capture = True if capture is None else capture
@@ -122,17 +130,6 @@ def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise wrong_type("true or false")
     return value
-
-
-def _currency(reader: Reader, order: dict[str, Any], merchant: Merchant) -> None:
-    def check(value: Any) -> str:
-        if not isinstance(value, str):
-            raise wrong_type("a string")
-        if value != merchant.currency:
-            raise WrongField("invalid", f"must be {merchant.currency}, the currency of this merchant")
-        return value
-
-    reader.read(order, "order.currency", check, required=True)
 
 
 def _reference(reader: Reader, body: dict[str, Any], order: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from cuota.core.start import Integration, Start
 from cuota.flows.create_order import OrderRequest
 from cuota.web.api import lenient
 from cuota.web.api.additional import read_additional
-from cuota.web.api.order_body import ADDRESS, CONSUMER, ITEM, Sums, as_items, web_address
+from cuota.web.api.order_body import ADDRESS, CONSUMER, ITEM, Sums, as_items, read_currency, web_address
 from cuota.web.fields import Reader, WrongField, as_object, cents, reference, wrong_type
 
 # The record's names, and what shop systems call them.
@@ -45,7 +45,7 @@ def read_smi_body(body: dict[str, Any], merchant: Merchant, today: date, *, http
     order = reader.read(body, "order", as_object, required=True) or {}
     config = reader.read(body, "config", as_object, required=True) or {}
     amount = reader.read(order, "order.amount", cents(low=1), required=True)
-    _currency(reader, order, merchant)
+    read_currency(reader, order, merchant)
     own = reader.read(order, "order.reference", reference(0), required=True)
     shipping_amount, shipping = _shipping(reader, order, amount)
     back = reader.read(config, "config.redirect_uri", web_address(https_only=https_only), required=True)
@@ -69,17 +69,6 @@ def read_smi_body(body: dict[str, Any], merchant: Merchant, today: date, *, http
     return SmiRequest(
         OrderRequest(amount, 0, own, document, warnings), Start(Integration.SMI, additional=additional)
     )
-
-
-def _currency(reader: Reader, order: dict[str, Any], merchant: Merchant) -> None:
-    def check(value: Any) -> str:
-        if not isinstance(value, str):
-            raise wrong_type("a string")
-        if value.upper() != merchant.currency:
-            raise WrongField("invalid", f"must be {merchant.currency}, the currency of this merchant")
-        return value
-
-    reader.read(order, "order.currency", check, required=True)
 
 
 def _country(value: Any) -> str:
