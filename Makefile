@@ -4,6 +4,8 @@
 SHELL := /bin/bash
 
 PYTHON ?= python3
+# Test processes, each with a PostgreSQL of its own: one a core, four at the most.
+JOBS ?= $(shell n=$$(nproc); echo $$((n > 4 ? 4 : n)))
 BIN := .venv/bin
 PIP := $(PYTHON) -m pip --python .venv/bin/python --disable-pip-version-check
 COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-header --no-annotate \
@@ -16,7 +18,7 @@ run: .venv/run ## start the sandbox with a demo merchant and its shop; Ctrl-C en
 	@$(BIN)/cuota demo $(ARGS)
 
 test: .venv/dev browser php strace ## every test, against a real PostgreSQL and a real browser
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 check: .venv/dev ## lint, formatting, types, imports
 	$(BIN)/ruff check .

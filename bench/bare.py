@@ -17,6 +17,8 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 from uuid import UUID
 
 import httpx
@@ -35,6 +37,7 @@ from cuota.web.api.order import guid
 from cuota.web.api.order_body import read_order_body
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.edge import Edge
+from cuota.web.service import Service
 
 MERCHANT = Merchant(UUID(int=7), "Bench", 100, 200_000, True, Profile.STRICT, "USD", ())
 
@@ -79,11 +82,7 @@ def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
         Route("/order/{order_id}/capture", move(Kind.CAPTURE), methods=["POST"]),
         Route("/order/{order_id}/refund", move(Kind.REFUND), methods=["POST"]),
     ]
-    app = Starlette(routes=routes)
-    app.router.redirect_slashes = False
-    app.state.settings = settings
-    app.state.draining = False
-    return Edge(app)
+    return Edge(Starlette(routes=routes), cast("Service", SimpleNamespace(settings=settings)))
 
 
 def serve(listener: socket.socket, app: Edge) -> None:

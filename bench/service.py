@@ -59,11 +59,14 @@ def cuota(place: Place, *arguments: str) -> str:
 
 
 @contextlib.contextmanager
-def serving(place: Place, workers: int) -> Iterator[list[psutil.Process]]:
-    """`cuota serve`; answers its worker processes once it is ready."""
+def serving(place: Place, workers: int, path: Path | None = None) -> Iterator[list[psutil.Process]]:
+    """`cuota serve`; answers its worker processes once it is ready. `path` is put before its PYTHONPATH."""
+    environment = place.environment
+    if path is not None:
+        environment["PYTHONPATH"] = f"{path}{os.pathsep}{environment.get('PYTHONPATH', '')}"
     arguments = ["serve", "--port", str(place.port), "--workers", str(workers)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "cuota", *arguments], env=place.environment, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "cuota", *arguments], env=environment, stdout=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout is not None

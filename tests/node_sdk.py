@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
 import subprocess
@@ -24,12 +25,14 @@ def _versions(path: Path) -> dict[str, str]:
 
 @cache
 def sdk() -> Path:
-    """Installs at most once a run, and only when what is there is not what the lock says."""
+    """Installs at most once a run, whatever runs beside it, and only when what is there is not what the lock says."""
     if shutil.which("npm") is None:
         pytest.fail("Node 20 is missing: the SDK's tests compile it.")
     installed = SDK / "node_modules/.package-lock.json"
-    if not installed.exists() or _versions(installed) != _versions(SDK / "package-lock.json"):
-        subprocess.run(
-            ["npm", "ci", "--ignore-scripts"], cwd=SDK, check=True, capture_output=True, timeout=300
-        )
+    with (SDK / "package-lock.json").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not installed.exists() or _versions(installed) != _versions(SDK / "package-lock.json"):
+            subprocess.run(
+                ["npm", "ci", "--ignore-scripts"], cwd=SDK, check=True, capture_output=True, timeout=300
+            )
     return SDK

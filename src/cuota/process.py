@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -105,12 +106,23 @@ async def _serve(settings: config.Settings, listener: socket.socket, *, backgrou
             worker = _background(context, signals, standstill, jobs=background)
             if worker is not None:
                 worker.add_done_callback(lambda ended: _watch_work(ended, server))
+            _collect_less()
             await server.serve(sockets=[listener])
             signals.stop.set()
             parent.cancel()
             if worker is not None:
                 with contextlib.suppress(Exception):  # told when it happened
                     await worker
+
+
+def _collect_less() -> None:
+    """What is loaded by now stays: no later collection of garbage looks at it, and they come less often.
+
+    Next to nothing here is a cycle. A request would spend a tenth of its time on looking for one.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(5_000, 20, 20)
 
 
 def _background(

@@ -158,7 +158,7 @@ async def test_another_key_under_our_key_id_is_refused(merchant: Merchant) -> No
 
 
 async def test_one_flipped_bit_anywhere_in_a_token_is_refused(merchant: Merchant) -> None:
-    callers = merchant.service.app._app.state.service.callers
+    callers = merchant.service.app.service.callers
     token = await forge(merchant)
     accepted = []
     for at in range(len(token)):

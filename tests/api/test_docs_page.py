@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
-from starlette.applications import Starlette
-from starlette.routing import Route
+from starlette.routing import Route, Router
 
 import cuota.web
 from cuota.core.refusal import Code
 from cuota.web.api.docs import CSP, docs_page, load_contract, openapi_json
 from cuota.web.api.docs_view import operations, webhooks
+from cuota.web.edge import Edge
+from cuota.web.service import Service
 
 BASE = "https://shop-pays.test"
 CONTRACT: Any = load_contract(BASE)
@@ -23,8 +24,10 @@ CONTRACT: Any = load_contract(BASE)
 
 @pytest.fixture
 async def client() -> Any:
-    app = Starlette(routes=[Route("/docs", docs_page), Route("/openapi.json", openapi_json)])
-    app.state.settings = SimpleNamespace(public_url=BASE)
+    routes = Router([Route("/docs", docs_page), Route("/openapi.json", openapi_json)])
+    app = Edge(
+        routes, cast("Service", SimpleNamespace(settings=SimpleNamespace(public_url=BASE, secure=True)))
+    )
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE) as http:
         yield http
 

@@ -188,12 +188,12 @@ async def test_health_says_that_the_process_lives_and_takes_work(service: Runnin
 
 
 async def test_a_draining_process_is_alive_and_not_ready(service: Running) -> None:
-    service.app._app.state.draining = True
+    service.app.drain()
     try:
         async with service.client() as http:
             ready, live = await http.get("/health/ready"), await http.get("/health/live")
     finally:
-        service.app._app.state.draining = False
+        service.app.draining = False
     assert_refused(ready, 503, "unavailable")
     assert int(ready.headers["retry-after"]) > 0
     assert live.status_code == 200

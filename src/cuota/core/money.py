@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact
 
 MAX_DIGITS = 18
 MAX_DECIMALS = 2
+# Digits that are lost are an error, however many zeros follow them.
+_EXACT = Context(prec=MAX_DIGITS + 2 * MAX_DECIMALS, traps=[Inexact])
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", re.ASCII)
 
 
@@ -31,22 +33,19 @@ def cents_of(value: object) -> int:
     `112.0000` has two decimal places in value and is fine; `1.005` is not. The sign is kept.
     """
     number = decimal_of(value)
-    if number.is_zero():
+    if not number:
         return 0
-    if number.adjusted() >= MAX_DIGITS or number.adjusted() < -MAX_DECIMALS:
+    if not -MAX_DECIMALS <= number.adjusted() < MAX_DIGITS:
         raise BadAmount("must have at most 18 digits, of which at most 2 decimal places")
-    sign, digits, exponent = number.as_tuple()
-    assert isinstance(exponent, int)
-    # Trailing zeros are not digits that were meant, however many (int() reads no more than 4,300).
-    written = "".join(map(str, digits))
-    meant = written.rstrip("0")
-    shift = exponent + len(written) - len(meant) + MAX_DECIMALS
-    if shift < 0:
-        raise BadAmount("must have at most 2 decimal places")
-    if len(meant) > MAX_DIGITS:
+    try:
+        cents = number.scaleb(MAX_DECIMALS, _EXACT).to_integral_exact(context=_EXACT)
+    except Inexact:
+        raise BadAmount("must have at most 2 decimal places") from None
+    whole = int(cents)
+    # Trailing zeros are not digits that were meant.
+    if abs(whole) >= 10**MAX_DIGITS and len(str(abs(whole)).rstrip("0")) > MAX_DIGITS:
         raise BadAmount("must have at most 18 digits in total")
-    cents = int(meant) * int(10**shift)
-    return -cents if sign else cents
+    return whole
 
 
 def decimal_from(cents: int) -> Decimal:

@@ -100,6 +100,8 @@ def _settings(places: Places) -> list[str]:
         "shared_buffers=128MB",
         "min_wal_size=128MB",
         "max_wal_size=1GB",
+        # Statements that were planned on an empty table are planned anew once it was looked at: soon.
+        "autovacuum_naptime=10s",
         "timezone=UTC",
         "lc_messages=C",
         "cluster_name=cuota",

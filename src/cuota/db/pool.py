@@ -28,8 +28,11 @@ SESSION = {
     "idle_in_transaction_session_timeout": "5s",
     "timezone": "UTC",
     # Every statement here finds its rows by a key. Each is planned once a session and stays planned so: what it is
-    # planned on may be an empty table, an hour before there are a million rows.
+    # planned on may be a small table, and to read all of a small table once for many keys looks cheap.
     "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "enable_material": "off",
     "plan_cache_mode": "force_generic_plan",
     "jit": "off",
     "application_name": "cuota",

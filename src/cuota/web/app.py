@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route, Router
+from starlette.types import Receive, Scope, Send
 
-from cuota.core.refusal import Refused
-from cuota.db.pool import BUSY, LOST
 from cuota.flows.authenticate import Callers
 from cuota.flows.context import Context
 from cuota.flows.keys import Keys
@@ -25,6 +22,7 @@ from cuota.web.api.refund import refund
 from cuota.web.api.void import void
 from cuota.web.metrics import metrics
 from cuota.web.pages import account, assets, entry, inbox, sdk_script, steps, window
+from cuota.web.probe import Probe
 from cuota.web.service import Service
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -100,33 +98,24 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
 )
 
 
-def _named(path: str, endpoint: Endpoint) -> Endpoint:
-    async def run(request: Request) -> Response:
-        request.scope["route_name"] = path
-        return await endpoint(request)
+class _Endpoint:
+    """One route as an ASGI application: what is raised in it, and what it answers, goes straight to the edge."""
 
-    return run
+    def __init__(self, path: str, endpoint: Endpoint) -> None:
+        self._path = path
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["route_name"] = self._path
+        response = await self._endpoint(Request(scope, receive, send))
+        await response(scope, receive, send)
 
 
 def make_app(context: Context) -> edge.Edge:
     """Make the application of one process. The caller opens and closes what the context holds."""
     routes = [
-        Route(path, _named(path, endpoint), methods=methods.split()) for methods, path, endpoint in ROUTES
+        Route(path, _Endpoint(path, endpoint), methods=methods.split()) for methods, path, endpoint in ROUTES
     ]
-    app = Starlette(
-        routes=routes,
-        exception_handlers={
-            Refused: edge.on_refused,
-            **dict.fromkeys((*LOST, *BUSY), edge.on_database),
-            HTTPException: edge.on_http_error,
-            ClientDisconnect: edge.on_gone,
-            Exception: edge.on_accident,
-        },
-    )
-    app.router.redirect_slashes = False
     keys = Keys(context)
-    app.state.service = Service(context, keys, Callers(context, keys))
-    app.state.settings = context.settings
-    app.state.probe = health.Probe(context.pool)
-    app.state.draining = False
-    return edge.Edge(app)
+    service = Service(context, keys, Callers(context, keys), Probe(context.pool))
+    return edge.Edge(Router(routes, redirect_slashes=False), service)

@@ -7,13 +7,14 @@ import logging
 import time
 from typing import Any
 
-from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cuota.core.refusal import Code, Refused
+from cuota.db.pool import BUSY as TOO_BUSY
+from cuota.db.pool import LOST
 from cuota.web.admission import Admission
 from cuota.web.api import gateway, token
 from cuota.web.metrics import count_request
@@ -21,7 +22,7 @@ from cuota.web.pages.refusal import refusal
 from cuota.web.pages.render import in_account, trouble
 from cuota.web.problem import MEDIA_TYPE, body_of, headers_of, response_of, status_of
 from cuota.web.request_id import new_request_id
-from cuota.web.service import service_of
+from cuota.web.service import Service, service_of
 
 log = logging.getLogger("cuota.request")
 BUSY = Refused(
@@ -39,6 +40,7 @@ _GATEWAY = "/orders/authorize"
 _ANY_ID = "00000000-0000-4000-8000-000000000000"
 Headers = list[tuple[bytes, bytes]]
 _SAFE_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
+_CLOSE = (b"connection", b"close")
 _FOR_PAGES = [
     (b"access-control-allow-origin", b"*"),
     (b"access-control-expose-headers", b"retry-after, x-request-id"),
@@ -46,41 +48,34 @@ _FOR_PAGES = [
 
 
 class Edge:
-    """Wraps the application; pure ASGI, so that a request is copied nowhere on its way."""
+    """Wraps the routes; pure ASGI, so that a request is copied nowhere on its way.
 
-    def __init__(self, app: Starlette) -> None:
-        self._app = app
+    `service` is what every handler is given; while `draining` every answer closes its connection, and readiness says no.
+    """
+
+    def __init__(self, routes: ASGIApp, service: Service) -> None:
+        self._routes = routes
+        self.service = service
+        self.draining = False
         self.admission = Admission()
+        self.public_url = service.settings.public_url
+        self._secure = service.settings.secure
         # A page is dear to render, and these are always the same.
         self._busy_pages: dict[object, Response] = {}
 
-    @property
-    def public_url(self) -> str:
-        """The address at which the service is reached."""
-        url: str = self._app.state.settings.public_url
-        return url
-
-    @property
-    def draining(self) -> bool:
-        """Whether every answer closes its connection."""
-        return bool(self._app.state.draining)
-
     def drain(self) -> None:
-        """From now on every answer closes its connection, and readiness says no."""
-        self._app.state.draining = True
+        """The process stops."""
+        self.draining = True
 
     def forget(self) -> None:
         """Remember no caller: the sandbox went back to an earlier state."""
-        self._app.state.service.callers.forget()
+        self.service.callers.forget()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         started = time.perf_counter()
         request_id = new_request_id()
-        scope["request_id"] = request_id
+        scope["app"], scope["request_id"] = self, request_id
         path = scope["path"]
         # One trailing slash is tolerated, without a redirect that a POST would not survive.
         if len(path) > 1 and path.endswith("/") and not path.endswith("//"):
@@ -97,18 +92,22 @@ class Edge:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                given = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(h for h in headers if h[0] not in given)]
+                own = message["headers"]
+                given = [name for name, _ in own]
+                message["headers"] = own + [header for header in headers if header[0] not in given]
             await send(message)
 
         try:
-            if _one_host(scope):
-                await self._app(scope, self.admission.patient(place, receive), send_on)
-            else:
-                headers.append((b"connection", b"close"))
-                await self._refuse_host(scope, receive, send_on)
+            _require_one_host(scope, headers)
+            await self._routes(scope, self.admission.patient(place, receive), send_on)
         except ClientDisconnect:
+            # Whoever asked hung up in the middle, or broke off a body: nobody is told, and it is no accident of ours.
             status = 499
+        except Exception as problem:
+            if status:
+                # An answer has begun: it ends here, and its connection with it.
+                raise
+            await _refusal(Request(scope), problem)(scope, receive, send_on)
         finally:
             self.admission.leave(place, scope, status)
             _note(scope, status, started, request_id)
@@ -119,17 +118,17 @@ class Edge:
         if path.startswith("/sdk/v1/checkouts"):
             # No cookie opens anything here, only what was signed: a page may read every answer, a refusal too.
             headers += _FOR_PAGES
-        if self._app.state.settings.secure:
+        if self._secure:
             headers.append((b"strict-transport-security", b"max-age=31536000"))
-        if self._app.state.draining:
-            headers.append((b"connection", b"close"))
+        if self.draining:
+            headers.append(_CLOSE)
         return headers
 
     async def _turn_away(self, scope: Scope, send: Send, headers: Headers) -> None:
         """Refuse what found no place, in the form that its path has; what is most asked, by as little as can be."""
         path = scope["path"]
         if not _one_host(scope):
-            headers = [*headers, (b"connection", b"close")]
+            headers = [*headers, _CLOSE]
         if path in {"/oauth/token", _GATEWAY} or _is_page(path):
             response = self._busy(scope, path)
             body, own = bytes(response.body), response.raw_headers
@@ -143,7 +142,6 @@ class Edge:
         await send({"type": "http.response.body", "body": body})
 
     def _busy(self, scope: Scope, path: str) -> Response:
-        scope["app"] = self._app
         request = Request(scope)
         if path == "/oauth/token":
             return token.unavailable(request, BUSY)
@@ -158,16 +156,17 @@ class Edge:
             self._busy_pages[kind] = _answer(request, BUSY)
         return self._busy_pages[kind]
 
-    async def _refuse_host(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["app"] = self._app
-        refused = Refused(Code.MALFORMED_REQUEST, "An HTTP/1.1 request must have exactly one Host header.")
-        await _answer(Request(scope), refused)(scope, receive, send)
-
 
 def _one_host(scope: Scope) -> bool:
     """Two servers must not read a request as meant for two hosts (RFC 9112, section 3.2)."""
     hosts = [name for name, _ in scope["headers"]].count(b"host")
     return bool(hosts == 1 or (hosts == 0 and scope["http_version"] == "1.0"))
+
+
+def _require_one_host(scope: Scope, headers: Headers) -> None:
+    if not _one_host(scope):
+        headers.append(_CLOSE)
+        raise Refused(Code.MALFORMED_REQUEST, "An HTTP/1.1 request must have exactly one Host header.")
 
 
 def _note(scope: Scope, status: int, started: float, request_id: str) -> None:
@@ -201,46 +200,32 @@ def _answer(request: Request, refused: Refused) -> Response:
     )
 
 
-async def on_refused(request: Request, error: Exception) -> Response:
-    """A refusal, by the one table."""
-    assert isinstance(error, Refused)
-    return _answer(request, error)
-
-
-async def on_http_error(request: Request, error: Exception) -> Response:
-    """What the router says: no such path, no such method."""
-    assert isinstance(error, HTTPException)
-    if error.status_code == 405:
-        allowed = (error.headers or {}).get("Allow", "")
-        answer = _answer(request, Refused(Code.METHOD_NOT_ALLOWED, f"Use one of: {allowed}."))
-        answer.headers["Allow"] = allowed
-        return answer
-    return _answer(
-        request, Refused(Code.NOT_FOUND, "There is nothing at this path. The API is described at /docs.")
-    )
-
-
-async def on_database(request: Request, error: Exception) -> Response:
-    """The database went away or was too busy, outside a money call (those find out and say more)."""
-    log.warning(
-        "database",
-        extra={"facts": {"requestId": request.scope["request_id"], "problem": type(error).__name__}},
-    )
-    message = "The database could not answer now. Repeat the request shortly; the same reference is never applied twice."
-    return _answer(request, Refused(Code.UNAVAILABLE, message, retry_after=1))
-
-
-async def on_gone(request: Request, error: Exception) -> Response:
-    """Whoever asked hung up in the middle, or broke off a body: nobody is told, and it is no accident of ours."""
-    del request, error
-    return Response(status_code=499)
-
-
-async def on_accident(request: Request, error: Exception) -> Response:
-    """A bug of ours: logged with its trace, told without it."""
-    log.error("accident", exc_info=error, extra={"facts": {"requestId": request.scope.get("request_id")}})
+def _refusal(request: Request, problem: Exception) -> Response:
+    """What ended a request, as its answer."""
+    if isinstance(problem, Refused):
+        return _answer(request, problem)
+    if isinstance(problem, HTTPException):
+        return _no_route(request, problem)
+    facts = {"requestId": request.scope["request_id"]}
+    if isinstance(problem, (*LOST, *TOO_BUSY)):
+        # Outside a money call: those find out, and say more.
+        log.warning("database", extra={"facts": {**facts, "problem": type(problem).__name__}})
+        message = "The database could not answer now. Repeat the request shortly; the same reference is never applied twice."
+        return _answer(request, Refused(Code.UNAVAILABLE, message, retry_after=1))
+    log.error("accident", exc_info=problem, extra={"facts": facts})
     message = "Something went wrong on our side. Try again; if it stays, tell us the requestId."
     return _answer(request, Refused(Code.INTERNAL_ERROR, message))
+
+
+def _no_route(request: Request, problem: HTTPException) -> Response:
+    """What the router says: no such path, no such method."""
+    if problem.status_code != 405:
+        message = "There is nothing at this path. The API is described at /docs."
+        return _answer(request, Refused(Code.NOT_FOUND, message))
+    allowed = (problem.headers or {}).get("Allow", "")
+    answer = _answer(request, Refused(Code.METHOD_NOT_ALLOWED, f"Use one of: {allowed}."))
+    answer.headers["Allow"] = allowed
+    return answer
 
 
 class JsonLines(logging.Formatter):

@@ -28,6 +28,7 @@ def wrong_type(what: str) -> WrongField:
 
 
 Check = Callable[[Any], Any]
+_TOO_MUCH = 10**money.MAX_DIGITS
 
 
 @dataclass(slots=True)
@@ -144,6 +145,10 @@ def cents(*, low: int | None = 0) -> Check:
 
 def number(value: Any) -> Decimal | int:
     """Any JSON number of at most 18 digits, kept exactly."""
+    if type(value) is int:
+        if abs(value) < _TOO_MUCH:
+            return value
+        raise WrongField("invalid", "must have at most 18 digits")
     if isinstance(value, bool | dict | list):
         raise wrong_type("a number")
     try:
@@ -152,4 +157,4 @@ def number(value: Any) -> Decimal | int:
         raise WrongField("invalid", "must be a number") from None
     if len(amount.as_tuple().digits) > money.MAX_DIGITS or abs(amount.adjusted()) > money.MAX_DIGITS:
         raise WrongField("invalid", "must have at most 18 digits")
-    return value if isinstance(value, int | Decimal) else amount
+    return amount

@@ -11,15 +11,17 @@ from cuota.core.merchant import Merchant
 from cuota.flows.authenticate import Callers
 from cuota.flows.context import Context
 from cuota.flows.keys import Keys
+from cuota.web.probe import Probe
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Made once a process. `draining` is asked by the readiness probe."""
+    """Made once a process."""
 
     context: Context
     keys: Keys
     callers: Callers
+    probe: Probe
 
     @property
     def settings(self) -> Settings:
@@ -29,8 +31,7 @@ class Service:
 
 def service_of(request: Request) -> Service:
     """The process's service."""
-    service = request.app.state.service
-    assert isinstance(service, Service)
+    service: Service = request.scope["app"].service
     return service
 
 

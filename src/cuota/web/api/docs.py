@@ -18,6 +18,7 @@ from starlette.responses import RedirectResponse, Response
 
 from cuota.web.api.docs_fields import Prose, dotted, shapes
 from cuota.web.api.docs_view import chapters, operations, webhooks
+from cuota.web.service import service_of
 
 PLACEHOLDER = "https://pay.example"
 CSP = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -64,7 +65,7 @@ async def docs_page(request: Request) -> Response:
 
 
 def _base_url(request: Request) -> str:
-    return str(request.app.state.settings.public_url)
+    return service_of(request).settings.public_url
 
 
 @lru_cache(maxsize=8)

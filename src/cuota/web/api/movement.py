@@ -38,7 +38,7 @@ async def answer(request: Request, kind: Kind, apply: Apply, look: Look) -> Resp
     require_json(request)
     body = await read_bytes(request)
     order_id = guid(request.path_params["order_id"])
-    dry_run = _flag(request.query_params.get("dryRun"))
+    dry_run = bool(request.scope["query_string"]) and _flag(request.query_params.get("dryRun"))
     context = service_of(request).context
 
     async def run(keep: idempotent.Keep | None) -> bytes:

@@ -23,6 +23,8 @@ PHONE = text(
 )
 NAME = text(2, 50, also=is_name, must="must hold letters, spaces and dashes only")
 EMAIL = text(0, 250, also=is_email, must="must be an e-mail address")
+REFERENCE = reference(0)
+AMOUNT, AMOUNT_OR_NONE = cents(low=1), cents()
 DESCRIPTION = text(0, 256 * 1024, lines=True)
 CONSUMER: dict[str, Check] = {"phoneNumber": PHONE, "givenNames": NAME, "surname": NAME, "email": EMAIL}
 ADDRESS: dict[str, tuple[Check, bool]] = {
@@ -57,7 +59,7 @@ def read_order_body(body: dict[str, Any], merchant: Merchant, *, https_only: boo
     if reader.lenient:
         body = lenient.normalised(body)
     sums = read_amounts(reader, body)
-    own_reference = reader.read(body, "merchantReference", reference(0), required=True)
+    own_reference = reader.read(body, "merchantReference", REFERENCE, required=True)
     document = {
         "consumer": _consumer(reader, body),
         "billing": _address(reader, body, "billing"),
@@ -96,10 +98,10 @@ class Sums:
 
 def read_amounts(reader: Reader, source: dict[str, Any], prefix: str = "") -> Sums:
     """The amounts, and what they must be to one another."""
-    amount = reader.read(source, f"{prefix}amount", cents(low=1), required=True)
-    tax = reader.read(source, f"{prefix}taxAmount", cents())
-    shipping = reader.read(source, f"{prefix}shippingAmount", cents())
-    fee = reader.read(source, f"{prefix}merchantFeeForPaymentPlan", cents())
+    amount = reader.read(source, f"{prefix}amount", AMOUNT, required=True)
+    tax = reader.read(source, f"{prefix}taxAmount", AMOUNT_OR_NONE)
+    shipping = reader.read(source, f"{prefix}shippingAmount", AMOUNT_OR_NONE)
+    fee = reader.read(source, f"{prefix}merchantFeeForPaymentPlan", AMOUNT_OR_NONE)
     if amount is not None:
         if (tax or 0) + (shipping or 0) > amount:
             wrong = WrongField(

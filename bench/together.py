@@ -1,0 +1,86 @@
+"""`python -m bench.together`: what it gives to save and read together what waits at a moment (`db/gathered`).
+
+The service as it is, and the same with each ask sent down by itself, by turns on the same PostgreSQL. Writes
+bench/TOGETHER.md; takes about two minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections import defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from uuid import UUID
+
+from bench import report, seed, service
+from bench.__main__ import temporary, with_postgres
+from bench.client import Job, drive
+from bench.service import Place
+
+WORKS = ("create", "read", "capture")
+CLIENTS = (1, 8, 32, 64)
+SECONDS, WARM, TURNS = 2.0, 0.4, 3
+MOST = {1: 3_000, 8: 7_000, 32: 9_000, 64: 9_000}
+POOL = 2 * TURNS * sum(MOST.values()) + 10
+APART = Path(__file__).parent / "apart"
+FILE = Path(__file__).parent / "TOGETHER.md"
+Found = dict[tuple[str, int, bool], list[tuple[float, float]]]
+
+
+def main() -> None:
+    found: Found = defaultdict(list)
+    with temporary() as folder:
+        place = Place(folder / "data", service.free_port())
+        with with_postgres(place) as where:
+            name = f"Together {secrets.token_hex(3)}"
+            made = json.loads(
+                service.cuota(place, "merchant", "create", "--name", name, "--defer-funds-capture", "--json")
+            )
+            with service.serving(place, 1):
+                token = service.token(place, made)
+                model = seed.approved_order(place.url, token)
+                asyncio.run(seed.fill(where, UUID(made["merchantId"]), model, POOL))
+            first = 1
+            for turn in range(2 * TURNS):
+                together = turn % 2 == 0
+                with service.serving(place, 1, None if together else APART):
+                    for clients in CLIENTS:
+                        for work in WORKS:
+                            job = Job(
+                                work, place.port, token, clients, WARM, SECONDS, first, MOST[clients],
+                                cycle=work != "capture",
+                            )  # fmt: skip
+                            measured = drive(job)
+                            found[work, clients, together].append((measured.rps, measured.p99_ms))
+                        first += MOST[clients]
+                print(f"together: turn {turn + 1} of {2 * TURNS}", flush=True)
+    write(found)
+
+
+def write(found: Found) -> None:
+    """The medians of the turns, side by side."""
+    lines = []
+    for work in WORKS:
+        for clients in CLIENTS:
+            (rps, late), (alone, late_alone) = (
+                [median(column) for column in zip(*found[work, clients, together], strict=True)]
+                for together in (True, False)
+            )
+            lines.append(
+                f"| {work} | {clients} | {rps:,.0f} | {alone:,.0f} | {rps / alone:.2f} | {late:.1f} | {late_alone:.1f} |"
+            )
+    FILE.write_text(
+        f"# Together, and one at a time\n\nMeasured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by `python -m bench.together`; "
+        f"{'; '.join(report.machine())}; one web worker, the load on the same cores. Medians of {TURNS} turns of "
+        f"{SECONDS:g} s each.\n\n"
+        "| work | clients | together/s | one at a time/s | ratio | p99 ms together | p99 ms one at a time |\n"
+        "|---|--:|--:|--:|--:|--:|--:|\n" + "\n".join(lines) + "\n"
+    )
+    print(FILE.read_text())
+
+
+if __name__ == "__main__":
+    main()

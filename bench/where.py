@@ -1,0 +1,156 @@
+"""`python -m bench.where`: where the time of a creation, a read and a capture goes, in PostgreSQL and in the web process.
+
+On Debian's PostgreSQL, with its pg_stat_statements and auto_explain (apt-get install postgresql-15), 32 clients, one web
+worker; py-spy, from .venv/peers, looks at the worker. Each tool costs time itself: shares count here, not speeds. Writes
+bench/WHERE.md; takes about a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import subprocess
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import psutil
+
+from bench import debian, peers, report, seed, service, where_plans
+from bench.__main__ import temporary
+from bench.client import Job, drive
+from bench.debian import Elsewhere
+
+WORKS = ("create", "read", "capture")
+CLIENTS, SECONDS, POOL = 32, 4.0, 40_000
+FILE = Path(__file__).parent / "WHERE.md"
+SPY = peers.PYTHON.with_name("py-spy")
+_STATEMENTS = """SELECT query, calls, total_exec_time AS ms, rows, wal_bytes FROM pg_stat_statements
+    WHERE userid = 'cuota_app'::regrole AND toplevel ORDER BY total_exec_time DESC LIMIT 6"""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One run."""
+
+    place: Elsewhere
+    token: str
+    web: psutil.Process
+
+
+def main() -> None:
+    with temporary() as folder, debian.postgresql(folder) as where:
+        place = Elsewhere(folder / "data", service.free_port(), where)
+        made = json.loads(
+            service.cuota(
+                place,
+                "merchant",
+                "create",
+                "--name",
+                f"Where {secrets.token_hex(3)}",
+                "--defer-funds-capture",
+                "--json",
+            )
+        )
+        with service.serving(place, 1) as web:
+            bench = Bench(place, service.token(place, made), web[0])
+            model = seed.approved_order(place.url, bench.token)
+            asyncio.run(seed.fill(where, UUID(made["merchantId"]), model, POOL))
+            parts = [part for number, work in enumerate(WORKS) for part in look(bench, work, number, folder)]
+    head = (
+        f"# Where the time goes\n\nMeasured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by `python -m bench.where`; "
+        f"{'; '.join(report.machine())}; {CLIENTS} clients, one web worker, Debian's PostgreSQL 15.\n"
+    )
+    FILE.write_text("\n".join([head, *parts]))
+    print(FILE.read_text())
+
+
+def look(bench: Bench, work: str, number: int, folder: Path) -> Iterable[str]:
+    """One work: its statements, the steps in them, and the web process."""
+    first = number * 3 * POOL // 9 + 2
+
+    def load(turn: int) -> int:
+        job = Job(
+            work, bench.place.port, bench.token, CLIENTS, 0.3, SECONDS, first + turn * POOL // 9, POOL // 9,
+            cycle=work != "capture",
+        )  # fmt: skip
+        return drive(job).answers
+
+    where = bench.place.where
+    asyncio.run(debian.ask(where, "SELECT pg_stat_statements_reset()"))
+    answers = load(0)
+    yield f"## {work}\n"
+    yield statements(asyncio.run(debian.ask(where, _STATEMENTS)), answers)
+    with where_plans.explaining(where, folder) as plans:
+        load(1)
+    yield where_plans.table(plans())
+    yield web(bench.web, lambda: load(2), folder)
+
+
+def statements(rows: list[asyncpg.Record], answers: int) -> str:
+    """What pg_stat_statements counted."""
+    lines = [
+        f"| `{' '.join(row['query'].split())[:90].replace('|', ' ')}` | {row['calls'] / answers:.3f} "
+        f"| {answers / row['calls']:.1f} | {row['ms'] / answers * 1000:.0f} | {row['wal_bytes'] / answers:.0f} |"
+        for row in rows
+    ]
+    return (
+        f"{answers:,} requests. pg_stat_statements, by time:\n\n"
+        "| statement | calls / request | requests / call | microseconds / request | bytes of WAL / request |\n"
+        "|---|--:|--:|--:|--:|\n" + "\n".join(lines) + "\n"
+    )
+
+
+def web(process: psutil.Process, load: Any, folder: Path) -> str:
+    """What py-spy saw the worker do, by whose code ran."""
+    if not SPY.exists():
+        return "py-spy is not there: `make .venv/peers/ready` installs it.\n"
+    raw = folder / "stacks.txt"
+    command = [
+        str(SPY),
+        "record",
+        "-d",
+        str(int(SECONDS)),
+        "-r",
+        "400",
+        "-f",
+        "raw",
+        "-o",
+        str(raw),
+        "-p",
+        str(process.pid),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as spy:
+        load()
+        spy.wait(60)
+    owners: Counter[str] = Counter()
+    for line in raw.read_text().splitlines():
+        stack, _, count = line.rpartition(" ")
+        owners[_owner(stack.split(";")[-1])] += int(count)
+    total = sum(owners.values())
+    lines = [f"| {owner} | {count / total:.0%} |" for owner, count in owners.most_common(9)]
+    return "py-spy, by whose code is at work:\n\n| code | share |\n|---|--:|\n" + "\n".join(lines) + "\n"
+
+
+def _owner(frame: str) -> str:
+    file = frame.partition("(")[2].rpartition(":")[0]
+    parts = file.split("/")
+    if parts[0] == "cuota":
+        return ".".join(parts[:2]).removesuffix(".py") if len(parts) > 2 else "cuota"
+    if file.startswith("asyncio/"):
+        return "the event loop and the system's calls"
+    return (
+        parts[0]
+        if len(parts) > 1 and parts[0] in {"uvicorn", "starlette", "asyncpg", "prometheus_client"}
+        else "the rest"
+    )
+
+
+if __name__ == "__main__":
+    main()
