@@ -34,8 +34,12 @@ async function ask(path, more) {
   }
 }
 
-/** Before the click, so that the click itself can open the window; `closed` says how the last one ended. */
+/**
+ * Before the click, so that the click itself can open the window; `closed` says how the last one ended. Until then there
+ * is nothing to click: with the text of the one that ended, a window would open and end at once.
+ */
 async function prepare(closed = "") {
+  button.disabled = true;
   const { amount, way, display } = here.dataset;
   const told = await ask("/sign", { amount, way, display, closed, number: signed?.number ?? "" });
   if (told.next) return location.assign(told.next);

@@ -27,7 +27,7 @@ async def asked(
         new = await create_merchant(context, Terms(name="Shop", maximum=200_000))
         headers = [(b"idempotency-key", b"one"), (b"host", b"127.0.0.1")]
         scope = {"type": "http", "method": "POST", "path": "/order", "query_string": b"", "headers": headers}
-        scope |= {"scheme": "http", "app": make_app(context)._app, "request_id": "one"}
+        scope |= {"scheme": "http", "app": make_app(context), "request_id": "one"}
         yield Request(scope), new.merchant.merchant_id, context.pool
 
 
