@@ -55,6 +55,25 @@ async def test_a_statement_that_hangs_is_ended_by_the_database(own_database: dic
     await pool.close()
 
 
+async def test_whoever_waits_for_a_session_has_it_before_whoever_comes_later(
+    own_database: dict[str, Any],
+) -> None:
+    pool = await open_pool(own_database, 1)
+    had: list[str] = []
+
+    async def take(name: str) -> None:
+        async with pool.session():
+            had.append(name)
+
+    async with pool.session():
+        waits = asyncio.create_task(take("who waits"))
+        await asyncio.sleep(0.05)
+    await take("who comes later")
+    await waits
+    assert had == ["who waits", "who comes later"]
+    await pool.close()
+
+
 async def test_who_finds_no_free_session_is_told_that_nothing_was_applied(
     own_database: dict[str, Any],
 ) -> None:

@@ -21,6 +21,8 @@ Ask = TypeVar("Ask")
 Found = TypeVar("Found")
 
 WAIT_SECONDS = 0.5
+# A new session takes several round trips, between which a busy process does other things.
+CONNECT_SECONDS = 2.0
 HANGS_SECONDS = 15.0
 SESSION = {
     "lock_timeout": "2s",
@@ -70,28 +72,43 @@ class UnsafeDatabase(Exception):  # noqa: N818 - the fact that stops the start
 
 
 class Sessions:
-    """Sessions of one kind, each used by one request at a time."""
+    """Sessions of one kind, each used by one request at a time, in the order in which they were asked for."""
 
     def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
+        # asyncpg lets whoever comes just now go before those who wait, some of them for ever.
+        self._turns = asyncio.Semaphore(pool.get_max_size())
 
     @contextlib.asynccontextmanager
     async def session(self) -> AsyncIterator[Connection]:
         """One session; raises Refused(unavailable) when none is free in time: then nothing was applied."""
+        if self._turns.locked():
+            try:
+                async with asyncio.timeout(WAIT_SECONDS):
+                    await self._turns.acquire()
+            except TimeoutError:
+                raise unavailable(
+                    "The service is busy and did not start on this request. Try again shortly."
+                ) from None
+        else:
+            await self._turns.acquire()
         try:
-            connection = await self._pool.acquire(timeout=WAIT_SECONDS)
-        except TimeoutError:
-            raise unavailable(
-                "The service is busy and did not start on this request. Try again shortly."
-            ) from None
-        except (*GONE, asyncpg.TooManyConnectionsError):
+            connection = await self._free()
+            try:
+                yield connection
+            finally:
+                await self._pool.release(connection)
+        finally:
+            self._turns.release()
+
+    async def _free(self) -> Connection:
+        """One that is free, or a new one."""
+        try:
+            return await self._pool.acquire(timeout=CONNECT_SECONDS)
+        except (TimeoutError, *GONE, asyncpg.TooManyConnectionsError):
             raise unavailable(
                 "The database cannot be reached; nothing was applied. Try again shortly."
             ) from None
-        try:
-            yield connection
-        finally:
-            await self._pool.release(connection)
 
     async def fetchrow(self, sql: str, *values: object) -> Row | None:
         """One row or None, in one round trip."""
