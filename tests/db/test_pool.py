@@ -55,22 +55,29 @@ async def test_a_statement_that_hangs_is_ended_by_the_database(own_database: dic
     await pool.close()
 
 
-async def test_whoever_waits_for_a_session_has_it_before_whoever_comes_later(
+async def test_sessions_are_given_in_the_order_in_which_they_were_asked_for(
     own_database: dict[str, Any],
 ) -> None:
     pool = await open_pool(own_database, 1)
-    had: list[str] = []
+    had: list[int] = []
 
-    async def take(name: str) -> None:
+    async def take(number: int) -> None:
         async with pool.session():
-            had.append(name)
+            had.append(number)
 
-    async with pool.session():
-        waits = asyncio.create_task(take("who waits"))
-        await asyncio.sleep(0.05)
-    await take("who comes later")
-    await waits
-    assert had == ["who waits", "who comes later"]
+    async def hold() -> None:
+        async with pool.session():
+            await asyncio.sleep(0.01)
+
+    holding = asyncio.create_task(hold())
+    await asyncio.sleep(0.005)
+    takers = []
+    # Somebody comes at each turn of the loop: also at that in which a session is given back.
+    while len(takers) < 10 or len(had) < 10:
+        takers.append(asyncio.create_task(take(len(takers))))
+        await asyncio.sleep(0)
+    await asyncio.gather(holding, *takers)
+    assert had == sorted(had)
     await pool.close()
 
 
