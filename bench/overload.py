@@ -252,6 +252,9 @@ How to read it:
   independent of each other, from ten merchants alike. p50 and p99 are of what was answered 200.
 - Saturation is the last step of a ramp (each a fifth more) of which at least 98 % was answered; the peak is the most that was
   answered in a second at any step of it or at any load below.
+- At 1 x all that is asked is answered, and that is less than the peak: there the goal says nothing.
+- At 10 x most of the process's time goes into reading and refusing: about 30 microseconds each, system calls included, so
+  20,000 a second leave little of a core for work. More workers share that; a proxy in front that limits rates ends it.
 - The generator runs on the same cores as the service and its PostgreSQL, and takes from both what its column says: at ten
   times that is no longer little. A process that is sent ten times what it can do also spends the time to read and refuse it.
 """

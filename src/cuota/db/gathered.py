@@ -26,12 +26,14 @@ MOST_WAITING = 8 * MOST_TOGETHER
 class Gathered(Generic[Ask, Found]):
     """A kind of ask. `one` runs a single ask, `many` several of one merchant and answers in their order.
 
-    `busy` names what an ask is about: two asks about the same never ride in one batch. None: they may.
+    `busy` names what an ask is about: two asks about the same never ride in one batch. None: they may. `reads`: it only
+    reads, and may be broken off.
     """
 
     one: Callable[[Any, Ask], Awaitable[Found]]
     many: Callable[[Any, Sequence[Ask]], Awaitable[Sequence[Found]]]
     busy: Callable[[Ask], Hashable] | None = None
+    reads: bool = False
 
 
 Waiting = list[tuple[Any, "asyncio.Future[Any]"]]
@@ -52,24 +54,39 @@ class Gatherer:
         self._waiting: dict[tuple[Gathered[Any, Any], UUID], Waiting] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def ask(self, kind: Gathered[Ask, Found], merchant_id: UUID, asked: Ask) -> asyncio.Future[Found]:
-        """Its answer. A caller that goes away changes nothing: what it asked for runs to its end.
+    async def ask(self, kind: Gathered[Ask, Found], merchant_id: UUID, asked: Ask) -> Found:
+        """Its answer. A caller that goes away changes nothing: what it asked for runs to its end, if it writes.
 
         Raises Refused(unavailable) at once where too many wait already; then nothing was applied.
         """
-        future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
         queue = self._waiting.get((kind, merchant_id))
-        if queue is not None:
-            if len(queue) >= MOST_WAITING:
-                message = "Too many of your requests wait; nothing was applied. Try again shortly."
-                raise Refused(Code.UNAVAILABLE, message, retry_after=1)
-            queue.append((asked, future))
-            return future
-        self._waiting[kind, merchant_id] = [(asked, future)]
+        if queue is None:
+            if kind.reads:
+                return await self._at_once(kind, merchant_id, asked)
+            queue = self._waiting[kind, merchant_id] = []
+            self._go_on(kind, merchant_id)
+        elif len(queue) >= MOST_WAITING:
+            message = "Too many of your requests wait; nothing was applied. Try again shortly."
+            raise Refused(Code.UNAVAILABLE, message, retry_after=1)
+        future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+        queue.append((asked, future))
+        return await future
+
+    async def _at_once(self, kind: Gathered[Ask, Found], merchant_id: UUID, asked: Ask) -> Found:
+        """Alone, in the caller's own task: two turns of the loop less. Whoever comes meanwhile waits as for a batch."""
+        queue = self._waiting[kind, merchant_id] = []
+        try:
+            return await kind.one(self._alone, asked)
+        finally:
+            if queue:
+                self._go_on(kind, merchant_id)
+            else:
+                del self._waiting[kind, merchant_id]
+
+    def _go_on(self, kind: Gathered[Any, Any], merchant_id: UUID) -> None:
         task = asyncio.create_task(self._run(kind, merchant_id))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return future
 
     async def finish(self) -> None:
         """Wait for what runs."""
@@ -84,19 +101,21 @@ class Gatherer:
         del self._waiting[kind, merchant_id]
 
     async def _batch(self, kind: Gathered[Any, Any], batch: Waiting) -> None:
-        if len(batch) > 1:
-            try:
-                answers = await kind.many(self._together, [asked for asked, _ in batch])
-            except Exception as problem:  # noqa: BLE001 - it goes to everybody who waits
-                if not self._refused(problem):
-                    for _, future in batch:
-                        _fail(future, problem)
-                    return
-            else:
-                for (_, future), answer in zip(batch, answers, strict=True):
-                    if not future.done():
-                        future.set_result(answer)
+        if len(batch) == 1:
+            await self._one(kind, *batch[0])
+            return
+        try:
+            answers = await kind.many(self._together, [asked for asked, _ in batch])
+        except Exception as problem:  # noqa: BLE001 - it goes to everybody who waits
+            if not self._refused(problem):
+                for _, future in batch:
+                    _fail(future, problem)
                 return
+        else:
+            for (_, future), answer in zip(batch, answers, strict=True):
+                if not future.done():
+                    future.set_result(answer)
+            return
         await asyncio.gather(*(self._one(kind, asked, future) for asked, future in batch))
 
     async def _one(self, kind: Gathered[Any, Any], asked: object, future: asyncio.Future[Any]) -> None:

@@ -167,8 +167,12 @@ async def _read_many(
 
 _read_for_capture = partial(_read_one, sql=FOR_CAPTURE, with_plan=False)
 _read_for_movement = partial(_read_one, sql=FOR_MOVEMENT, with_plan=True)
-_CAPTURE_READS = Gathered(_read_for_capture, partial(_read_many, sql=_FOR_CAPTURES, with_plan=False))
-_MOVEMENT_READS = Gathered(_read_for_movement, partial(_read_many, sql=_FOR_MOVEMENTS, with_plan=True))
+_CAPTURE_READS = Gathered(
+    _read_for_capture, partial(_read_many, sql=_FOR_CAPTURES, with_plan=False), reads=True
+)
+_MOVEMENT_READS = Gathered(
+    _read_for_movement, partial(_read_many, sql=_FOR_MOVEMENTS, with_plan=True), reads=True
+)
 
 
 async def read_with_plan(session: Session, merchant_id: UUID, order_id: UUID) -> Found | None:
@@ -209,7 +213,7 @@ async def _record_rows(session: Session, asked: Sequence[tuple[UUID, UUID]]) -> 
     return [found.get(name) for name in names]
 
 
-_RECORD_READS = Gathered(_record_row, _record_rows)
+_RECORD_READS = Gathered(_record_row, _record_rows, reads=True)
 
 
 async def find_by_token(session: Session, merchant_id: UUID, token: UUID) -> UUID | None:
