@@ -30,7 +30,7 @@ NO_ORDER = "/order/01990000-0000-7000-8000-000000000001"
 async def test_a_refusal_for_want_of_a_place_is_as_the_contract_says(
     merchant: Merchant, method: str, path: str
 ) -> None:
-    before = await refused(merchant.service, "full")
+    before = refused("full")
     with busy(merchant.service, 1):
         answer = await merchant.http.request(method, path)
     assert answer.status_code == 503
@@ -40,7 +40,7 @@ async def test_a_refusal_for_want_of_a_place_is_as_the_contract_says(
     assert "did not start" in words
     assert "nothing was applied" in words
     assert said.get("code", "unavailable") == "unavailable"
-    assert await refused(merchant.service, "full") == before + 1
+    assert refused("full") == before + 1
 
 
 @pytest.mark.parametrize("path", [f"/checkout/{UUID(int=7)}/{UUID(int=8)}", "/account"])
@@ -105,7 +105,7 @@ async def test_of_what_was_refused_nothing_is_applied(merchant: Merchant) -> Non
 
 async def test_what_was_begun_is_brought_to_its_end_while_new_orders_are_refused(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
-    before = await refused(merchant.service, "creation")
+    before = refused("creation")
     with busy(merchant.service, 0.8):
         assert (await merchant.http.post("/order", json=order_body())).status_code == 503
         assert (await merchant.http.post("/checkouts", json={})).status_code == 503
@@ -119,7 +119,7 @@ async def test_what_was_begun_is_brought_to_its_end_while_new_orders_are_refused
         assert await merchant.token()
         page = await merchant.http.get(f"/checkout/{merchant.merchant_id}", params={"token": order["token"]})
         assert page.status_code < 500
-    assert await refused(merchant.service, "creation") == before + 4
+    assert refused("creation") == before + 4
 
 
 async def test_health_and_metrics_are_answered_however_full_it_is(service: Running) -> None:

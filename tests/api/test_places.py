@@ -285,13 +285,15 @@ async def test_a_merchant_s_queue_at_the_database_has_an_end() -> None:
     gatherer = Gatherer(None, None, lambda _: False)
     kind: Gathered[int, int] = Gathered(one, many)
     merchant, other = uuid4(), uuid4()
-    asked = [gatherer.ask(kind, merchant, 0)]
+    asked = [asyncio.create_task(gatherer.ask(kind, merchant, 0))]
     await gone_round()
-    asked += [gatherer.ask(kind, merchant, number + 1) for number in range(gathered.MOST_WAITING)]
+    more = range(1, gathered.MOST_WAITING + 1)
+    asked += [asyncio.create_task(gatherer.ask(kind, merchant, number)) for number in more]
+    await gone_round()
     with pytest.raises(Refused, match="nothing was applied") as refused:
-        gatherer.ask(kind, merchant, -1)
+        await gatherer.ask(kind, merchant, -1)
     assert refused.value.code is Code.UNAVAILABLE
-    asked.append(gatherer.ask(kind, other, 7))
+    asked.append(asyncio.create_task(gatherer.ask(kind, other, 7)))
     gate.set()
     assert await asyncio.gather(*asked) == [*range(gathered.MOST_WAITING + 1), 7]
     await gatherer.finish()
