@@ -4,8 +4,8 @@
 SHELL := /bin/bash
 
 PYTHON ?= python3
-# Test processes, each with a PostgreSQL of its own: one more than cores, since tests often wait; four at the most.
-JOBS ?= $(shell n=$$(nproc); echo $$((n > 3 ? 4 : n + 1)))
+# Test processes, each with a PostgreSQL of its own: one a core, four at the most.
+JOBS ?= $(shell n=$$(nproc); echo $$((n > 4 ? 4 : n)))
 BIN := .venv/bin
 PIP := $(PYTHON) -m pip --python .venv/bin/python --disable-pip-version-check
 COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-header --no-annotate \
