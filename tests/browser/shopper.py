@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from playwright.async_api import Page
+from playwright.async_api import Locator, Page
 
 from conftest import Shop
 from makers import Running
@@ -18,11 +18,17 @@ DETAILS = {
 }  # fmt: skip
 
 
+async def press(page: Page, button: Locator) -> None:
+    """Press what leads to another page, and arrive: a click alone is over before the next page is there."""
+    async with page.expect_navigation():
+        await button.click()
+
+
 async def to_checkout(page: Page, shop: Shop, product: str = "Gooseneck Kettle") -> None:
     """From the shelf over the basket to the first page of the checkout."""
     await page.goto(shop.url)
-    await page.get_by_role("button", name=product).click()
-    await page.get_by_role("button", name="Continue to pay in four").click()
+    await press(page, page.get_by_role("button", name=product))
+    await press(page, page.get_by_role("button", name="Continue to pay in four"))
     await page.get_by_label("Mobile phone number").wait_for()
 
 
@@ -31,7 +37,7 @@ async def fill(page: Page, **fields: str) -> None:
     for name, value in fields.items():
         field = page.locator(f"[name={name}]")
         await (field.select_option(value) if name == "state" else field.fill(value))
-    await page.locator("form.ask button.primary").click()
+    await press(page, page.locator("form.ask button.primary"))
 
 
 async def to_card(page: Page, **details: str) -> None:
@@ -52,7 +58,7 @@ async def card(page: Page, number: str = CARD_THAT_PAYS) -> None:
 
 async def press_pay(page: Page) -> None:
     """The button that carries the amount."""
-    await page.get_by_role("button", name="Pay $").click()
+    await press(page, page.get_by_role("button", name="Pay $"))
 
 
 async def last_order(page: Page, shop: Shop) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
-from shopper import CARD_THAT_PAYS, fill, paid
+from shopper import CARD_THAT_PAYS, fill, paid, press
 
 from conftest import PHONE, OpenTab
 from cuota.flows.collect_installments import collect
@@ -73,7 +73,7 @@ async def test_a_consumer_pays_early_changes_the_card_and_signs_out(
     await fill(page, card_number="5555555555554444", card_expiry="12/39", card_cvc="737")
     await expect(page.get_by_role("status").first).to_contain_text("Your new card pays from now on")
     await expect(page.get_by_text("Mastercard ending 4444")).to_be_visible()
-    await page.get_by_role("button", name="Sign out").click()
+    await press(page, page.get_by_role("button", name="Sign out"))
     await expect(page.get_by_role("status").first).to_contain_text("You are signed out")
     await page.go_back()
     await expect(page.get_by_label("Mobile phone number")).to_be_visible()
@@ -88,24 +88,24 @@ async def test_the_account_needs_no_mouse(
     for name, text in (("phone", number), ("code", "123456")):
         await tab_to(page, f"e.name === '{name}'")
         await page.keyboard.type(text)
-        await press(page, "Enter")
+        await strike(page, "Enter")
     for words in (auto_merchant.name, "Pay $25.00 early", "Pay $25.00 now", "Change the card"):
         await tab_to(page, f"e.textContent.trim() === '{words}'")
-        await press(page, "Enter")
+        await strike(page, "Enter")
     assert await paid(service, order_id) == [2500, 2500]
     for name, text in (("card_number", CARD_THAT_PAYS), ("card_expiry", "1239"), ("card_cvc", "737")):
         await tab_to(page, f"e.name === '{name}'")
         await page.keyboard.type(text)
-    await press(page, "Enter")
+    await strike(page, "Enter")
     await expect(page.get_by_text("Your new card pays from now on.")).to_be_visible()
     await tab_to(page, "e.textContent.startsWith('Receipt')")
-    await press(page, "Enter")
+    await strike(page, "Enter")
     await tab_to(page, "e.textContent === 'Sign out'")
-    await press(page, "Space")
+    await strike(page, "Space")
     await expect(page.get_by_label("Mobile phone number")).to_be_visible()
 
 
-async def press(page: Page, key: str) -> None:
+async def strike(page: Page, key: str) -> None:
     """Press a key, and arrive."""
     async with page.expect_navigation():
         await page.keyboard.press(key)
@@ -160,7 +160,7 @@ async def test_every_page_on_the_way_in_is_accessible_and_fits(
     await inspector.look("code")
     await fill(page, code="0")
     await inspector.look("code, wrong")
-    await page.get_by_role("button", name="Send a new code").click()
+    await press(page, page.get_by_role("button", name="Send a new code"))
     await inspector.look("code, sent again")
     await fill(page, code="123456")
     await inspector.look("no plans")
@@ -189,7 +189,7 @@ async def test_every_state_of_a_plan_is_accessible_and_fits(
         for name, address in zip(("active", "overdue", "another card"), plans, strict=True):
             await inspector.visit(address, name)
             await inspector.visit(f"{address}/pay?all=1", f"{name}, pay")
-        await page.get_by_role("button", name="Pay $").click()
+        await press(page, page.get_by_role("button", name="Pay $"))
         await expect(page.get_by_role("alert")).to_contain_text("cannot pay any more")
         await inspector.look("refused")
         await inspector.visit(f"{plans[2]}/card", "card")
@@ -203,6 +203,6 @@ async def test_every_state_of_a_plan_is_accessible_and_fits(
     await page.get_by_text("Fingerprint of this text").click()
     await inspector.look("agreement, unfolded")
     await page.goto(plans[0])
-    await page.get_by_role("link", name="Receipt").click()
+    await press(page, page.get_by_role("link", name="Receipt"))
     await inspector.look("receipt")
     assert inspector.found == []

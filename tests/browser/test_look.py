@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
-from shopper import CARD_DECLINED, card, fill, press_pay, to_card, to_checkout
+from shopper import CARD_DECLINED, card, fill, press, press_pay, to_card, to_checkout
 
 from conftest import PHONE, OpenTab, Shop
 from makers import Running
@@ -70,7 +70,7 @@ async def test_every_state_of_the_checkout_is_accessible_and_fits(
     await inspector.look("code")
     await fill(page, code="0")
     await inspector.look("code, wrong")
-    await page.get_by_role("button", name="Send a new code").click()
+    await press(page, page.get_by_role("button", name="Send a new code"))
     await inspector.look("code, sent again")
     await fill(page, code="123456")
     await inspector.look("details")
@@ -120,7 +120,7 @@ async def test_every_other_end_of_the_checkout_is_accessible_and_fits(
     await page.locator("form.ask").evaluate(form)
     await expect(page.get_by_role("heading", name="This form cannot be used")).to_be_visible()
     await inspector.look("a form of another page")
-    await page.get_by_role("link", name="Try this page again").click()
+    await press(page, page.get_by_role("link", name="Try this page again"))
     await expect(page.get_by_label("Mobile phone number")).to_be_visible()
     await page.goto(left["redirectUrl"][:-2])
     await inspector.look("a link that is not whole")
@@ -142,25 +142,25 @@ async def test_every_page_of_the_shop_is_accessible_and_fits(
     await inspector.look("empty basket")
     await page.goto(shop.url)
     await inspector.look("products")
-    await page.get_by_role("button", name="Hand Grinder").click()
+    await press(page, page.get_by_role("button", name="Hand Grinder"))
     await inspector.look("basket")
     await to_checkout(page, shop)
-    await page.locator("form.leave button").click()
+    await press(page, page.locator("form.leave button"))
     await inspector.look("abandoned")
     await to_checkout(page, shop)
     await to_card(page)
     await card(page)
     await press_pay(page)
-    await page.locator("a.primary").click()
+    await press(page, page.locator("a.primary"))
     await inspector.look("approved")
     await page.goto(f"{shop.url}/orders")
     await inspector.look("orders")
-    await page.locator(".orders a", has_text="Approved").first.click()
+    await press(page, page.locator(".orders a", has_text="Approved").first)
     await inspector.look("order")
-    await page.get_by_role("button", name="What would happen? (capture)").click()
+    await press(page, page.get_by_role("button", name="What would happen? (capture)"))
     await inspector.look("order, looking ahead")
     await page.get_by_label("Amount in dollars to void").fill("9999")
-    await page.get_by_role("button", name="Void", exact=True).click()
+    await press(page, page.get_by_role("button", name="Void", exact=True))
     await inspector.look("order, refused")
     await page.goto(f"{shop.url}/nowhere")
     await inspector.look("not found")

@@ -14,7 +14,7 @@ from campaign import Campaign
 from fronts import Storefront
 from journal import Intent
 from served import until
-from struck_shop import HANG_SECONDS, Shop
+from struck_shop import EVENTS, HANG_SECONDS, Shop
 
 SAVE = "INSERT INTO movements"
 POST = "GuardedClient.post"
@@ -131,14 +131,18 @@ def card_cut(shop: Shop, under: Campaign) -> list[str]:
 
 def calm_load(shop: Shop, under: Campaign) -> list[str]:
     """Many clients, two workers, and no fault at all: every event arrives once."""
-    under_load(under, 80)
     orders = {order for merchant in under.merchants for order in merchant.orders}
+    # An event of an earlier drive may be on its way again: who sent it first was killed before it was recorded.
+    known = {order: shop.books.one(EVENTS, order) for order in orders}
+    under_load(under, 80)
     for order in orders:
         shop.told_in_order(order)
     found = settled(under)
     times = Counter((body["orderId"], body["sequence"]) for body in list(shop.hooks.bodies))
     return found + [
-        f"event {key} arrived {n} times" for key, n in times.items() if n > 1 and key[0] in orders
+        f"event {(order, sequence)} arrived {n} times"
+        for (order, sequence), n in times.items()
+        if n > 1 and order in orders and sequence > known[order]
     ]
 
 

@@ -23,6 +23,7 @@ IMPATIENT_SECONDS = 0.25
 NOT_DEFINITE = {409, 429, 500, 503}
 ACTIONS = ("raise", "hang", "cut", "kill")
 Moment = tuple[str, str, str]
+EVENTS = "SELECT events FROM orders WHERE order_id = $1::text::uuid"
 CHARGING = "SELECT charging IS NOT NULL FROM orders WHERE order_id = $1::text::uuid"
 
 
@@ -108,7 +109,7 @@ class Shop:
 
     def told_in_order(self, order: str, seconds: float = 30.0) -> None:
         """Wait until each event of an order has arrived, and then see that the first arrivals came in order."""
-        events = self.books.one("SELECT events FROM orders WHERE order_id = $1::text::uuid", order)
+        events = self.books.one(EVENTS, order)
         until(lambda: len(set(self.hooks.sequences(order))) == events, seconds)
         assert list(dict.fromkeys(self.hooks.sequences(order))) == list(range(1, events + 1))
 
