@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import datetime
 from typing import Any
 
+import pytest
 from couriers import Post
 from hook_listeners import dead_port, hooked
 
 from cuota.db import deliveries, events
-from cuota.db.deliveries import LEASE, LOOK_AGAIN, Lane
+from cuota.db.deliveries import LEASE, LOOK_AGAIN, LOOK_PAST, Lane
+from cuota.db.pool import SESSION
 
 # Orders 1 to $3, two events each, to one receiver; a copy of rows as publishing writes them.
 FILL = """INSERT INTO deliveries (merchant_id, order_id, sequence, receiver, position, url, host, state, try_at, created_at)
@@ -33,23 +36,37 @@ def most_rows(node: dict[str, Any]) -> int:
 async def rows_read(post: Post, sql: str, *values: object) -> int:
     """As the workers' sessions run it: prepared, when the planner has settled for a plan that fits all values."""
     async with post.own.owner() as owner:
-        await owner.execute("SET plan_cache_mode = force_generic_plan")
+        for name, value in SESSION.items():
+            await owner.fetchval("SELECT set_config($1, $2, false)", name, value)
         transaction = owner.transaction()
         await transaction.start()
-        (explained,) = json.loads(await owner.fetchval(f"EXPLAIN (ANALYZE, FORMAT json) {sql}", *values))
+        kinds = [kind.name for kind in (await owner.prepare(sql)).get_parameters()]
+        await owner.execute(f"PREPARE asked AS {sql}")
+        literals = [
+            await owner.fetchval(f"SELECT quote_nullable($1::{kind}::text)", value)
+            for kind, value in zip(kinds, values, strict=True)
+        ]
+        asked = f"EXECUTE asked({', '.join(literals)})" if literals else "EXECUTE asked"
+        (explained,) = json.loads(await owner.fetchval(f"EXPLAIN (ANALYZE, FORMAT json) {asked}"))
         await transaction.rollback()
     return most_rows(explained["Plan"])
 
 
-async def one_result(post: Post, receiver: str) -> tuple[object, ...]:
-    """The values with which one failed try of the backlog is recorded."""
+def claiming(post: Post, lanes: list[Lane], now: datetime, room: int) -> tuple[Any, ...]:
+    """The statement that claims so many of each queue, and its values."""
+    receivers, hosts = [lane.receiver for lane in lanes], [lane.host for lane in lanes]
+    asked = (receivers, hosts, [room] * len(lanes), LOOK_AGAIN, None)
+    return (deliveries._CLAIM, post.merchant.merchant_id, now, now + LEASE, *asked)
+
+
+async def some_results(post: Post, receiver: str, count: int) -> tuple[object, ...]:
+    """The values with which failed tries of the backlog are recorded."""
     async with post.own.owner() as owner:
-        row = await owner.fetchrow(
-            "SELECT order_id, sequence, receiver, tries FROM deliveries WHERE receiver = $1 LIMIT 1", receiver
-        )
+        sql = "SELECT order_id, sequence, receiver, tries FROM deliveries WHERE receiver = $1 LIMIT $2"
+        rows = await owner.fetch(sql, receiver, count)
     at = post.own.context.now()
-    values = (*row, at, "parked", None, None, 1, "dead", b"")
-    return post.merchant.merchant_id, *([value] for value in values)
+    each = [(*row, at, "parked", None, None, 1, "dead", b"") for row in rows]
+    return post.merchant.merchant_id, *(list(column) for column in zip(*each, strict=True))
 
 
 async def test_what_is_due_is_found_by_the_index_whatever_has_piled_up(post: Post) -> None:
@@ -61,14 +78,11 @@ async def test_what_is_due_is_found_by_the_index_whatever_has_piled_up(post: Pos
             await post.told(listener.url)
             await post.publish()
             context = post.own.context
-            merchant_id, now = post.merchant.merchant_id, context.now()
+            now = context.now()
             lanes = await deliveries.lanes_due(context.pool, now)
             assert len(lanes) == 3
-            claim = (
-                deliveries._CLAIM, merchant_id, now, now + LEASE, [lane.receiver for lane in lanes],
-                [lane.host for lane in lanes], [16] * 3, LOOK_AGAIN, None,
-            )  # fmt: skip
-            record = (deliveries._RECORD, *await one_result(post, gone["id"]))
+            claim = claiming(post, lanes, now, 16)
+            record = (deliveries._RECORD, *await some_results(post, gone["id"], 1))
             # Neither without statistics, as after a sudden burst, nor with them.
             for statistics in ("SELECT 1", "ANALYZE deliveries"):
                 await post.ask(statistics)
@@ -83,6 +97,23 @@ async def test_what_is_due_is_found_by_the_index_whatever_has_piled_up(post: Pos
             # The dead one's tries are recorded with the others; a statement that read its backlog would take seconds.
             assert time.monotonic() - began < 4
             assert len(hook.got) == 2
+
+
+@pytest.mark.parametrize("each", [4, 20, 60])
+async def test_claiming_from_many_queues_costs_what_is_due_and_recording_what_was_tried(
+    post: Post, each: int
+) -> None:
+    """And never the square of it, whatever the planner knows: a statement is planned once, perhaps on an empty table."""
+    for n in range(100):
+        await fill(post, str(events.OWN_ADDRESS), f"https://shop{n}.example/hooks", each, "pending")
+    now = post.own.context.now()
+    lanes = await deliveries.lanes_due(post.own.context.pool, now)
+    assert len(lanes) == 100
+    for statistics in ("SELECT 1", "ANALYZE deliveries"):
+        await post.ask(statistics)
+        assert await rows_read(post, *claiming(post, lanes, now, 1)) == 100 * min(each, 1 + LOOK_PAST)
+        results = await some_results(post, str(events.OWN_ADDRESS), 20)
+        assert await rows_read(post, deliveries._RECORD, *results) == 20
 
 
 async def test_a_claim_takes_as_many_as_there_is_room_for_and_none_twice(post: Post) -> None:

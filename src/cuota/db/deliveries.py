@@ -19,6 +19,7 @@ LEASE = timedelta(seconds=40)
 LOOK_PAST = 48
 # An earlier event is under way: its record wakes the later one; this is for when they cross.
 LOOK_AGAIN = timedelta(seconds=2)
+LAST = 2**62
 
 # Single rows are found by their key: pending is said as "has a time" there, or the planner, which thinks the index of
 # what is pending small, would read all of it.
@@ -41,53 +42,60 @@ WHERE (receiver = $2 OR EXISTS (SELECT FROM webhook_endpoints w
         AND d.receiver = l.receiver AND d.host = l.host ORDER BY d.try_at, d.position LIMIT 1)
 """
 # Claimed by moving try_at on; what an earlier event of its order holds back steps aside in the same way: of each order
-# the first that holds back is looked for once. A row that has changed since it was looked at (xmin) is left: what held
-# it back may have been recorded, or another worker has it.
+# the first that holds back is looked for once, and a window tells it to the order's others. A row that has changed
+# since it was looked at (xmin) is left: what held it back may have been recorded, or another worker has it.
+# Whatever the planner thinks of a table that was empty a minute ago, no step costs the square of what is due: nothing
+# is joined that could be read whole for each row, and what is found is found again by its place (ctid).
+# `LEAST = turn` is `turn <= room`, and the planner takes it for one row.
 _CLAIM = f"""
 WITH due AS MATERIALIZED (
-    SELECT q.*, lane.room
+    SELECT q.*, lane.room, row_number() OVER (PARTITION BY q.order_id, q.receiver) AS nth
     FROM unnest($4::uuid[], $5::text[], $6::integer[]) AS lane (receiver, host, room) CROSS JOIN LATERAL (
-        SELECT d.order_id, d.sequence, d.receiver, d.host, d.try_at, d.position, d.xmin AS version
+        SELECT d.order_id, d.sequence, d.receiver, d.host, d.try_at, d.position, d.ctid AS spot, d.xmin AS version
         FROM deliveries d WHERE d.merchant_id = $1 AND d.receiver = lane.receiver AND d.host = lane.host
             AND d.state = 'pending' AND d.try_at <= $2
         ORDER BY d.try_at, d.position LIMIT lane.room + {LOOK_PAST}
     ) q
-), first AS MATERIALIZED (
-    SELECT o.order_id, o.receiver, f.sequence, f.until
-    FROM (SELECT DISTINCT order_id, receiver FROM due) o CROSS JOIN LATERAL (
+), looked AS (
+    SELECT d.*, max(f.sequence) OVER an_order AS first, max(f.until) OVER an_order AS until
+    FROM due d LEFT JOIN LATERAL (
         SELECT e.sequence,
             CASE WHEN e.tries = e.failed AND e.try_at > $2 THEN e.try_at ELSE $2 + $7::interval END AS until
-        FROM deliveries e WHERE e.merchant_id = $1 AND e.order_id = o.order_id AND e.receiver = o.receiver
-            AND e.try_at IS NOT NULL AND e.failed < {HOLDS_BACK_FOR}
+        FROM deliveries e WHERE d.nth = 1 AND e.merchant_id = $1 AND e.order_id = d.order_id
+            AND e.receiver = d.receiver AND e.try_at IS NOT NULL AND e.failed < {HOLDS_BACK_FOR}
         ORDER BY e.sequence LIMIT 1
-    ) f
+    ) f ON true
+    WINDOW an_order AS (PARTITION BY d.order_id, d.receiver)
+), waiting AS (
+    SELECT l.*, CASE WHEN l.first < l.sequence THEN l.until END AS waits_for FROM looked l
 ), seen AS MATERIALIZED (
-    SELECT d.*, f.until AS waits_for, sum((f.until IS NULL)::integer) OVER (
-        PARTITION BY d.receiver, d.host ORDER BY d.try_at, d.position) AS turn
-    FROM due d LEFT JOIN first f
-        ON f.order_id = d.order_id AND f.receiver = d.receiver AND f.sequence < d.sequence
+    SELECT w.*, sum((w.waits_for IS NULL)::integer) OVER (
+        PARTITION BY w.receiver, w.host ORDER BY w.try_at, w.position) AS turn
+    FROM waiting w
 ), held AS (
-    SELECT s.order_id, s.sequence, s.receiver, s.waits_for
-    FROM seen s JOIN deliveries d ON d.merchant_id = $1 AND d.order_id = s.order_id AND d.receiver = s.receiver
-        AND d.sequence = s.sequence AND d.xmin = s.version
-    WHERE s.turn <= s.room AND d.try_at <= $2
-    FOR NO KEY UPDATE OF d SKIP LOCKED
+    SELECT d.spot, s.waits_for
+    FROM seen s CROSS JOIN LATERAL (
+        SELECT d.ctid AS spot FROM deliveries d
+        WHERE d.ctid = s.spot AND d.merchant_id = $1 AND d.xmin = s.version AND d.try_at <= $2
+        LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+    ) d WHERE LEAST(s.turn, s.room) = s.turn
 )
 UPDATE deliveries d SET tries = d.tries + 1 - (h.waits_for IS NOT NULL)::integer,
     try_at = COALESCE(h.waits_for, $3), claimed_by = CASE WHEN h.waits_for IS NULL THEN $8::bigint END
-FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = h.receiver
-    AND d.sequence = h.sequence AND d.try_at <= $2
+FROM held h WHERE d.ctid = h.spot AND d.merchant_id = $1
 RETURNING d.merchant_id, d.order_id, d.sequence, d.receiver, d.url, d.host, d.tries, d.failed,
     h.waits_for IS NOT NULL AS waits
 """
 # Fenced by the number of tries: a worker that was too slow records nothing over the one that took over. The next event
 # of the order that waited for this one is due at once, and before all that has stepped aside meanwhile; it is touched
-# even where it is due already, since a claim that still saw it waiting may be about to put it off.
+# even where it is due already, since a claim that still saw it waiting may be about to put it off. `LEAST` is always
+# true, and the planner takes it for one row: each is looked up, and not all of a merchant's read for them.
 _RECORD = f"""
 WITH given AS (
     SELECT * FROM unnest($2::uuid[], $3::integer[], $4::uuid[], $5::smallint[], $6::timestamptz[], $7::text[],
         $8::timestamptz[], $9::smallint[], $10::integer[], $11::text[], $12::bytea[])
         AS g (order_id, sequence, receiver, tries, at, state, try_at, status, ms, error, answer)
+    WHERE LEAST(g.tries, 32767) = g.tries
 ), done AS (
     UPDATE deliveries d SET state = g.state, try_at = g.try_at, claimed_by = NULL,
         failed = CASE WHEN g.state = 'delivered' THEN d.failed ELSE d.failed + 1 END,
@@ -95,13 +103,16 @@ WITH given AS (
     FROM given g WHERE d.merchant_id = $1 AND d.order_id = g.order_id AND d.sequence = g.sequence
         AND d.receiver = g.receiver AND d.tries = g.tries AND d.try_at IS NOT NULL
     RETURNING g.*, d.failed
+), later AS MATERIALIZED (
+    SELECT o.order_id, o.receiver, o.at, n.sequence, n.tries FROM done o CROSS JOIN LATERAL (
+        SELECT n.sequence, n.tries FROM deliveries n WHERE n.merchant_id = $1 AND n.order_id = o.order_id
+            AND n.receiver = o.receiver AND n.sequence > o.sequence AND n.try_at IS NOT NULL AND n.tries = 0
+        ORDER BY n.sequence LIMIT 1
+    ) n WHERE o.state <> 'pending' OR o.failed >= {HOLDS_BACK_FOR}
 ), freed AS (
-    UPDATE deliveries d SET try_at = LEAST(d.created_at, o.at) FROM done o
-    WHERE (o.state <> 'pending' OR o.failed >= {HOLDS_BACK_FOR})
-        AND d.merchant_id = $1 AND d.order_id = o.order_id AND d.receiver = o.receiver AND d.try_at IS NOT NULL
-        AND d.tries = 0 AND d.sequence = (
-            SELECT min(n.sequence) FROM deliveries n WHERE n.merchant_id = $1 AND n.order_id = o.order_id
-                AND n.receiver = o.receiver AND n.sequence > o.sequence AND n.try_at IS NOT NULL AND n.tries = 0)
+    UPDATE deliveries d SET try_at = LEAST(d.created_at, l.at) FROM later l
+    WHERE d.merchant_id = $1 AND d.order_id = l.order_id AND d.sequence = l.sequence AND d.receiver = l.receiver
+        AND d.try_at IS NOT NULL AND d.tries = l.tries
     RETURNING 1
 ), kept AS (
     INSERT INTO delivery_attempts (merchant_id, order_id, sequence, receiver, number, at, status, ms, error, answer)
@@ -118,22 +129,21 @@ _ATTEMPTS = """SELECT receiver, number, at, status, ms, error, answer FROM deliv
 # To where the endpoint is now, and not to one that is gone. What may be under way at this moment is left to its worker;
 # what waits for a later try is sent at once.
 _AGAIN = """UPDATE deliveries d SET state = 'pending', tries = 0, failed = 0, try_at = $2, settled_at = NULL,
-    claimed_by = NULL, url = t.url, host = split_part(t.url, '/', 3)
-    FROM deliveries o CROSS JOIN LATERAL (SELECT COALESCE((SELECT w.url FROM webhook_endpoints w
-        WHERE w.merchant_id = $1 AND w.endpoint_id = o.receiver), o.url) AS url) t
-    WHERE o.merchant_id = $1 AND o.order_id = d.order_id AND o.receiver = d.receiver AND o.sequence = d.sequence
-        AND d.merchant_id = $1 AND ($3::uuid IS NULL OR (d.order_id = $3 AND d.sequence = $4))
-        AND ($5::uuid IS NULL OR d.receiver = $5) AND d.position > $6 AND d.position <= $7
-        AND NOT (d.state = 'pending' AND d.tries > d.failed AND d.try_at > $2 AND d.try_at <= $8)
+    claimed_by = NULL, (url, host) = (SELECT t.url, split_part(t.url, '/', 3) FROM (SELECT COALESCE((SELECT w.url
+        FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.endpoint_id = d.receiver), d.url) AS url) t)
+    FROM feed f
+    WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5
+        AND d.merchant_id = $1 AND d.order_id = f.order_id AND d.sequence = f.sequence
+        AND ($3::uuid IS NULL OR d.receiver = $3)
+        AND NOT (d.state = 'pending' AND d.tries > d.failed AND d.try_at > $2 AND d.try_at <= $6)
         AND NOT EXISTS (SELECT FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.endpoint_id = d.receiver
             AND w.state = 'deleted') RETURNING 1"""
 # What was never addressed to an endpoint, since it happened before there was one.
 _ADDRESS = """INSERT INTO deliveries
     (merchant_id, order_id, sequence, receiver, position, url, host, state, try_at, created_at)
     SELECT $1, f.order_id, f.sequence, w.endpoint_id, f.position, w.url, split_part(w.url, '/', 3), 'pending', $2, $2
-    FROM feed f JOIN webhook_endpoints w ON w.merchant_id = $1 AND w.endpoint_id = $5 AND w.state <> 'deleted'
-    WHERE f.merchant_id = $1 AND f.position > $6 AND f.position <= $7
-        AND ($3::uuid IS NULL OR (f.order_id = $3 AND f.sequence = $4))
+    FROM feed f JOIN webhook_endpoints w ON w.merchant_id = $1 AND w.endpoint_id = $3 AND w.state <> 'deleted'
+    WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5
     ON CONFLICT DO NOTHING RETURNING 1"""
 _PARK = """UPDATE deliveries SET state = 'parked', try_at = NULL, settled_at = $3, claimed_by = NULL
     WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending'"""
@@ -257,17 +267,15 @@ async def send_again(
     merchant_id: UUID,
     now: datetime,
     *,
-    event: tuple[UUID, int] | None = None,
     receiver: UUID | None = None,
     after: int = 0,
-    until: int = 2**62,
+    until: int = LAST,
 ) -> int:
-    """Replay: by event, by receiver, by range of positions. Answers how many will be sent.
+    """Replay what stands in the feed after a position, up to and with another; to one receiver, or to all.
 
-    An endpoint that is named is also sent what happened before it was registered.
+    An endpoint that is named is also sent what happened before it was registered. Answers how many will be sent.
     """
-    order_id, sequence = event or (None, None)
-    asked = (merchant_id, now, order_id, sequence, receiver, after, until)
+    asked = (merchant_id, now, receiver, after, until)
     rows = await session.fetch(_AGAIN, *asked, now + LEASE)
     if receiver is not None:
         rows += await session.fetch(_ADDRESS, *asked)

@@ -11,8 +11,6 @@ from cuota.flows.context import Context
 from cuota.flows.manage_endpoints import endpoint_not_found, find
 from cuota.flows.show_event import parse_event_id
 
-LAST = 2**62
-
 
 async def place_of(context: Context, merchant_id: UUID, name: str) -> Place:
     """Where an event of this merchant stands; raises Refused(not_found), the same for another merchant's."""
@@ -42,9 +40,11 @@ async def replay(
     until: str | None = None,
 ) -> int:
     """Answers how many deliveries will be sent again. Bounds are event ids: after one, up to and with another."""
-    one = await place_of(context, merchant_id, event) if event else None
     low = await position_of(context, merchant_id, "after", after) if after else 0
-    high = await position_of(context, merchant_id, "until", until) if until else LAST
+    high = await position_of(context, merchant_id, "until", until) if until else deliveries.LAST
+    if event:
+        one = (await place_of(context, merchant_id, event)).position
+        low, high = max(low, one - 1), min(high, one)
     receiver = None
     if endpoint is not None:
         try:
@@ -52,11 +52,5 @@ async def replay(
         except ValueError:
             raise endpoint_not_found() from None
     return await deliveries.send_again(
-        context.pool,
-        merchant_id,
-        context.now(),
-        event=(one.order_id, one.sequence) if one else None,
-        receiver=receiver,
-        after=low,
-        until=high,
+        context.pool, merchant_id, context.now(), receiver=receiver, after=low, until=high
     )

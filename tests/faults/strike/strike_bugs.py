@@ -26,9 +26,9 @@ STATEMENTS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     # The wait only makes the gap between looking and claiming as wide as a busy machine makes it.
     "claim without its predicate": (
-        (" AND d.xmin = s.version", ""),
-        ("WHERE s.turn <= s.room AND d.try_at <= $2\n    FOR NO KEY UPDATE OF d SKIP LOCKED", "WHERE s.turn <= s.room AND (SELECT pg_sleep(0.1)) IS NOT NULL"),
-        (" AND d.sequence = h.sequence AND d.try_at <= $2", " AND d.sequence = h.sequence"),
+        ("SELECT d.spot, s.waits_for", "SELECT s.order_id, s.receiver, s.sequence, s.waits_for"),
+        (" AND d.xmin = s.version AND d.try_at <= $2\n        LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED", " AND (SELECT pg_sleep(0.1)) IS NOT NULL LIMIT 1"),
+        ("d.ctid = h.spot", "(d.order_id, d.receiver, d.sequence) = (h.order_id, h.receiver, h.sequence)"),
     ),
 }  # fmt: skip
 _TELL = """WITH told AS (INSERT INTO events
