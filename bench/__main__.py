@@ -9,7 +9,6 @@ import argparse
 import asyncio
 import json
 import os
-import secrets
 import shutil
 import tempfile
 import time
@@ -253,11 +252,7 @@ def main() -> None:
     with temporary() as folder:
         place = Place(folder / "data", service.free_port())
         with with_postgres(place) as where:
-            name = f"Bench {secrets.token_hex(3)}"
-            made = service.cuota(
-                place, "merchant", "create", "--name", name, "--defer-funds-capture", "--json"
-            )
-            bench = Bench(place, where, folder, json.loads(made), options.seconds)
+            bench = Bench(place, where, folder, service.merchant(place), options.seconds)
             prepare(bench)
             for workers in sorted({workers for workers, _ in SHAPES}):
                 with service.serving(place, workers) as web, bare.running(bench.answers, workers) as port:

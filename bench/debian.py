@@ -55,8 +55,7 @@ def postgresql(folder: Path) -> Iterator[dict[str, Any]]:
         data.mkdir()
         os.chown(data, pwd.getpwnam("postgres").pw_uid, -1)
         who = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups"]
-    made = [
-        *who,
+    making = [
         str(PROGRAMS / "initdb"),
         "-k",
         "-D",
@@ -66,7 +65,7 @@ def postgresql(folder: Path) -> Iterator[dict[str, Any]]:
         "--auth=trust",
         "--locale=C.UTF-8",
     ]
-    subprocess.run(made, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*who, *making], check=True, stdout=subprocess.DEVNULL)
     options = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
     command = [*who, str(PROGRAMS / "postgres"), "-D", str(data), "-p", str(port), "-k", "", *options]
     where = {"host": "127.0.0.1", "port": port, "user": "cuota", "database": "postgres"}

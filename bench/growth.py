@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
-import secrets
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -85,10 +82,7 @@ def main() -> None:
     with temporary() as folder:
         place = Place(folder / "data", service.free_port())
         with with_postgres(place) as where:
-            name = f"Growth {secrets.token_hex(3)}"
-            made = json.loads(
-                service.cuota(place, "merchant", "create", "--name", name, "--defer-funds-capture", "--json")
-            )
+            made = service.merchant(place)
             merchant_id, there = UUID(made["merchantId"]), 0
             for size in (size for size in SIZES if size <= options.most):
                 with service.serving(place, 1):
@@ -119,8 +113,8 @@ def write(rows: list[Found], weights: list[tuple[int, int]], most: int) -> None:
     table = "\n".join(lines)
     print(table)
     FILE.write_text(
-        f"# As the data grows\n\nMeasured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by `python -m bench.growth --most {most}`;"
-        f" {'; '.join(report.machine())}; {CLIENTS} clients, one web worker, durable commits; each the median of {ROUNDS}"
+        f"# As the data grows\n\n{report.measured_by(f'python -m bench.growth --most {most}')};"
+        f" {CLIENTS} clients, one web worker, durable commits; each the median of {ROUNDS}"
         f" rounds by turns. Load average after the run: {os.getloadavg()[0]:.1f}.\n\n{table}\n\nThe database: {sizes}.\n"
     )
 

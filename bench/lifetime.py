@@ -126,9 +126,7 @@ async def _ask(where: dict[str, Any], *, count: int = 0) -> tuple[dict[str, int]
 
 def measure(place: Place, where: dict[str, Any], hooks: str, orders: int) -> dict[str, Any]:
     """One life for each of so many orders, step by step."""
-    made = json.loads(
-        service.cuota(place, "merchant", "create", "--name", "Shop", "--defer-funds-capture", "--json")
-    )
+    made = service.merchant(place)
     with service.serving(place, 1) as web, ThreadPoolExecutor(THREADS) as threads:
         headers = {"Authorization": f"Bearer {service.token(place, made)}"}
         http = httpx.Client(base_url=place.url, headers=headers, trust_env=False, timeout=60)

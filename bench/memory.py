@@ -9,8 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import secrets
-from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
@@ -36,10 +34,7 @@ def main() -> None:
     with temporary() as folder:
         place = Place(folder / "data", service.free_port())
         with with_postgres(place) as where:
-            name = f"Memory {secrets.token_hex(3)}"
-            made = json.loads(
-                service.cuota(place, "merchant", "create", "--name", name, "--defer-funds-capture", "--json")
-            )
+            made = service.merchant(place)
             with service.serving(place, 1) as web:
                 token = service.token(place, made)
                 model = seed.approved_order(place.url, token)
@@ -69,8 +64,8 @@ def write(rows: list[tuple[int, float]], requests: int) -> None:
     half = rows[len(rows) // 2][1]
     table = "\n".join(f"| {answers:,} | {mib:.1f} |" for answers, mib in rows)
     FILE.write_text(
-        f"# What a worker holds\n\nMeasured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by `python -m bench.memory"
-        f" --requests {requests}`; {'; '.join(report.machine())}; {CLIENTS} clients, one web worker.\n\n"
+        f"# What a worker holds\n\n{report.measured_by(f'python -m bench.memory --requests {requests}')};"
+        f" {CLIENTS} clients, one web worker.\n\n"
         f"| requests | resident MiB |\n|--:|--:|\n{table}\n\n"
         f"In its second half it changed by {rows[-1][1] - half:+.1f} MiB.\n"
     )

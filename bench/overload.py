@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import shutil
 import tempfile
@@ -211,10 +210,7 @@ def prepare(place: Place, where: dict[str, Any]) -> list[str]:
     """Ten merchants, each with approved orders to read and to capture; answers their tokens."""
     tokens = []
     for number in range(MERCHANTS):
-        made = service.cuota(
-            place, "merchant", "create", "--name", f"Shop {number}", "--defer-funds-capture", "--json"
-        )
-        merchant = json.loads(made)
+        merchant = service.merchant(place, f"Shop {number}")
         tokens.append(service.token(place, merchant))
         model = seed.approved_order(place.url, tokens[-1])
         asyncio.run(seed.fill(where, UUID(merchant["merchantId"]), model, POOL))

@@ -95,6 +95,11 @@ def machine() -> list[str]:
     ]
 
 
+def measured_by(command: str) -> str:
+    """When, by what and where: how each page of figures begins."""
+    return f"Measured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by `{command}`; {'; '.join(machine())}"
+
+
 def versions(postgresql: str) -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return f"Python {platform.python_version()}, PostgreSQL {postgresql}, {packages}"

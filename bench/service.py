@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
@@ -77,6 +78,12 @@ def serving(place: Place, workers: int, path: Path | None = None) -> Iterator[li
     finally:
         process.terminate()
         process.wait(30)
+
+
+def merchant(place: Place, name: str = "Shop") -> dict[str, Any]:
+    """A new merchant that captures by calls of its own, with its credentials."""
+    made = cuota(place, "merchant", "create", "--name", name, "--defer-funds-capture", "--json")
+    return dict(json.loads(made))
 
 
 def credentials(merchant: dict[str, Any]) -> dict[str, str]:

@@ -132,10 +132,7 @@ def prepare(place: Place, where: dict[str, Any]) -> list[str]:
     """Three honest merchants with approved orders, and one for the slow; answers their tokens."""
     tokens = []
     for number in range(MERCHANTS + 1):
-        made = service.cuota(
-            place, "merchant", "create", "--name", f"Shop {number}", "--defer-funds-capture", "--json"
-        )
-        merchant = json.loads(made)
+        merchant = service.merchant(place, f"Shop {number}")
         tokens.append(service.token(place, merchant))
         if number < MERCHANTS:
             model = seed.approved_order(place.url, tokens[-1])

@@ -7,10 +7,7 @@ bench/TOGETHER.md; takes about two minutes.
 from __future__ import annotations
 
 import asyncio
-import json
-import secrets
 from collections import defaultdict
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from uuid import UUID
@@ -35,10 +32,7 @@ def main() -> None:
     with temporary() as folder:
         place = Place(folder / "data", service.free_port())
         with with_postgres(place) as where:
-            name = f"Together {secrets.token_hex(3)}"
-            made = json.loads(
-                service.cuota(place, "merchant", "create", "--name", name, "--defer-funds-capture", "--json")
-            )
+            made = service.merchant(place)
             with service.serving(place, 1):
                 token = service.token(place, made)
                 model = seed.approved_order(place.url, token)
@@ -73,8 +67,7 @@ def write(found: Found) -> None:
                 f"| {work} | {clients} | {rps:,.0f} | {alone:,.0f} | {rps / alone:.2f} | {late:.1f} | {late_alone:.1f} |"
             )
     FILE.write_text(
-        f"# Together, and one at a time\n\nMeasured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by `python -m bench.together`; "
-        f"{'; '.join(report.machine())}; one web worker, the load on the same cores. Medians of {TURNS} turns of "
+        f"# Together, and one at a time\n\n{report.measured_by('python -m bench.together')}; one web worker, the load on the same cores. Medians of {TURNS} turns of "
         f"{SECONDS:g} s each.\n\n"
         "| work | clients | together/s | one at a time/s | ratio | p99 ms together | p99 ms one at a time |\n"
         "|---|--:|--:|--:|--:|--:|--:|\n" + "\n".join(lines) + "\n"

@@ -8,13 +8,10 @@ bench/WHERE.md; takes about a minute.
 from __future__ import annotations
 
 import asyncio
-import json
-import secrets
 import subprocess
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -30,6 +27,7 @@ from bench.debian import Elsewhere
 WORKS = ("create", "read", "capture")
 CLIENTS, SECONDS, POOL = 32, 4.0, 40_000
 FILE = Path(__file__).parent / "WHERE.md"
+LIBRARIES = {"uvicorn", "starlette", "asyncpg", "prometheus_client"}
 SPY = peers.PYTHON.with_name("py-spy")
 _STATEMENTS = """SELECT query, calls, total_exec_time AS ms, rows, wal_bytes FROM pg_stat_statements
     WHERE userid = 'cuota_app'::regrole AND toplevel ORDER BY total_exec_time DESC LIMIT 6"""
@@ -47,26 +45,13 @@ class Bench:
 def main() -> None:
     with temporary() as folder, debian.postgresql(folder) as where:
         place = Elsewhere(folder / "data", service.free_port(), where)
-        made = json.loads(
-            service.cuota(
-                place,
-                "merchant",
-                "create",
-                "--name",
-                f"Where {secrets.token_hex(3)}",
-                "--defer-funds-capture",
-                "--json",
-            )
-        )
+        made = service.merchant(place)
         with service.serving(place, 1) as web:
             bench = Bench(place, service.token(place, made), web[0])
             model = seed.approved_order(place.url, bench.token)
             asyncio.run(seed.fill(where, UUID(made["merchantId"]), model, POOL))
             parts = [part for number, work in enumerate(WORKS) for part in look(bench, work, number, folder)]
-    head = (
-        f"# Where the time goes\n\nMeasured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by `python -m bench.where`; "
-        f"{'; '.join(report.machine())}; {CLIENTS} clients, one web worker, Debian's PostgreSQL 15.\n"
-    )
+    head = f"# Where the time goes\n\n{report.measured_by('python -m bench.where')}; {CLIENTS} clients, one web worker, Debian's PostgreSQL 15.\n"
     FILE.write_text("\n".join([head, *parts]))
     print(FILE.read_text())
 
@@ -112,20 +97,8 @@ def web(process: psutil.Process, load: Any, folder: Path) -> str:
     if not SPY.exists():
         return "py-spy is not there: `make .venv/peers/ready` installs it.\n"
     raw = folder / "stacks.txt"
-    command = [
-        str(SPY),
-        "record",
-        "-d",
-        str(int(SECONDS)),
-        "-r",
-        "400",
-        "-f",
-        "raw",
-        "-o",
-        str(raw),
-        "-p",
-        str(process.pid),
-    ]
+    seconds, pid = str(int(SECONDS)), str(process.pid)
+    command = [str(SPY), "record", "-d", seconds, "-r", "400", "-f", "raw", "-o", str(raw), "-p", pid]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as spy:
         load()
         spy.wait(60)
@@ -145,11 +118,7 @@ def _owner(frame: str) -> str:
         return ".".join(parts[:2]).removesuffix(".py") if len(parts) > 2 else "cuota"
     if file.startswith("asyncio/"):
         return "the event loop and the system's calls"
-    return (
-        parts[0]
-        if len(parts) > 1 and parts[0] in {"uvicorn", "starlette", "asyncpg", "prometheus_client"}
-        else "the rest"
-    )
+    return parts[0] if parts[0] in LIBRARIES else "the rest"
 
 
 if __name__ == "__main__":

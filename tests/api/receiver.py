@@ -7,10 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from cuota.flows.deliver_webhooks import Courier, publish_events
-from cuota.rails.http import GuardedClient
-from makers import Merchant
-
 
 @dataclass
 class Receiver:
@@ -45,14 +41,3 @@ async def receiving() -> AsyncIterator[Receiver]:
         yield receiver
     finally:
         server.close()
-
-
-async def deliver(merchant: Merchant) -> None:
-    """What the worker does, for this merchant alone: other tests' endpoints are not called."""
-    context = merchant.service.context
-    await publish_events(context)
-    client = GuardedClient(loopback=True)
-    courier = Courier(context, client)
-    while await courier._send_merchant(merchant.merchant_id):
-        await courier.finish(20)
-    await client.close()

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from receiver import deliver, receiving
+from receiver import receiving
 
 from makers import Merchant
+from sending import deliver
 
 # JSON Schema cannot say every rule: tax and shipping within the amount, the merchant's range, what is left to capture.
 LEFT_OUT = "positive_data_acceptance"

@@ -10,11 +10,12 @@ from uuid import uuid4
 import httpx
 import pytest
 from bodies import JSON, assert_refused, failures
-from receiver import Receiver, deliver, receiving
+from receiver import Receiver, receiving
 
 from cuota.core.signature import pay_signature, webhook_signature
 from cuota.flows.manage_endpoints import OLD_SECRET_LIVES
 from makers import Merchant, make_merchant
+from sending import deliver
 
 SHOP = "https://shop.example/hooks"
 

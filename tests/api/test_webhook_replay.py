@@ -11,11 +11,12 @@ from uuid import uuid4
 import httpx
 import pytest
 from bodies import assert_refused, failures
-from receiver import Receiver, deliver, receiving
+from receiver import Receiver, receiving
 
 from cuota.db import idempotency
 from cuota.flows.context import utc_now
 from makers import Merchant, make_merchant
+from sending import deliver
 
 KEY = {"Idempotency-Key": "k-1"}
 

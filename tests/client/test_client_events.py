@@ -15,11 +15,9 @@ import pytest
 from client_tools import Both, reason
 
 from cuota.client import BadWebhook, Event, NotFound, RequestRefused, verify_webhook
-from cuota.db import endpoints
-from cuota.db.events import OWN_ADDRESS
-from cuota.flows.deliver_webhooks import Courier, live_secrets, publish_events
-from cuota.rails.http import GuardedClient
+from cuota.flows.deliver_webhooks import publish_events
 from makers import Merchant, order_body
+from sending import deliver, webhook_secret
 
 
 @dataclass
@@ -48,23 +46,6 @@ async def address() -> AsyncIterator[Address]:
     opened.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hooks"
     async with server:
         yield opened
-
-
-async def deliver(merchant: Merchant) -> None:
-    """What the worker does, for this merchant alone."""
-    await publish_events(merchant.service.context)
-    client = GuardedClient(loopback=True)
-    courier = Courier(merchant.service.context, client)
-    while await courier._send_merchant(merchant.merchant_id):
-        await courier.finish(20)
-    await client.close()
-
-
-async def own_secret(merchant: Merchant) -> str:
-    """The merchant's own webhook secret, as its creation showed it."""
-    held = await endpoints.secrets_of(merchant.service.context.pool, merchant.merchant_id)
-    (secret,) = live_secrets(merchant.service.context, merchant.merchant_id, OWN_ADDRESS, held)
-    return secret
 
 
 async def test_the_feed_is_walked_page_by_page_also_while_it_grows(shop: Both, merchant: Merchant) -> None:
@@ -132,11 +113,11 @@ async def test_while_a_secret_rotates_either_verifies_and_both_may_be_given(
         for secrets in (first.secret, second.secret, [first.secret, second.secret]):
             assert verify_webhook(body, headers, secrets, merchant.signing_secret)["success"] is True
         with pytest.raises(BadWebhook, match="signature"):
-            verify_webhook(body, headers, await own_secret(merchant))
+            verify_webhook(body, headers, await webhook_secret(merchant))
 
 
 async def test_a_delivery_is_believed_with_its_secrets_and_its_exact_bytes_only(merchant: Merchant) -> None:
-    secret = await own_secret(merchant)
+    secret = await webhook_secret(merchant)
     async with address() as hooks:
         part = {**order_body()["merchant"], "statusCallbackUrl": hooks.url}  # type: ignore[dict-item]
         order = await merchant.create("119.96", merchant=part, description="Café ☕")
@@ -170,7 +151,7 @@ async def test_a_delivery_is_believed_with_its_secrets_and_its_exact_bytes_only(
 
 
 async def test_a_delivery_is_good_for_five_minutes_on_either_side(merchant: Merchant) -> None:
-    secret = await own_secret(merchant)
+    secret = await webhook_secret(merchant)
     async with address() as hooks:
         await merchant.create(merchant={**order_body()["merchant"], "statusCallbackUrl": hooks.url})  # type: ignore[dict-item]
         await deliver(merchant)

@@ -18,7 +18,7 @@ from cuota.core.delivery import Attempt
 from cuota.core.signature import pay_signature, webhook_signature
 from cuota.db import endpoints, events
 from cuota.db.events import OWN_ADDRESS
-from cuota.flows.deliver_webhooks import Courier, live_secrets, publish_events, signed
+from cuota.flows.deliver_webhooks import live_secrets, signed
 from cuota.flows.show_event import event_body, event_id
 from cuota.rails.http import GuardedClient
 from makers import Merchant, order_body
@@ -95,32 +95,11 @@ async def _listening(process: asyncio.subprocess.Process, port: int) -> None:
     raise AssertionError("the receiver did not start")
 
 
-async def webhook_secret(merchant: Merchant) -> str:
-    """The merchant's own, as its creation showed it."""
-    held = await endpoints.secrets_of(merchant.service.context.pool, merchant.merchant_id)
-    (secret,) = live_secrets(merchant.service.context, merchant.merchant_id, OWN_ADDRESS, held)
-    return secret
-
-
 async def order_told_to(merchant: Merchant, url: str) -> dict[str, Any]:
     """A new order whose events go to this address."""
     merchant_part = order_body()["merchant"]
     assert isinstance(merchant_part, dict)
     return await merchant.create(merchant={**merchant_part, "statusCallbackUrl": url})
-
-
-async def send_out(merchant: Merchant) -> None:
-    """Publish and deliver what is due for this merchant, as the background work does; answers are recorded then.
-
-    For this one alone: other tests' merchants have receivers that are gone, and thousands of events for them.
-    """
-    context = merchant.service.context
-    await publish_events(context)
-    client = GuardedClient(loopback=True)
-    courier = Courier(context, client)
-    while await courier._send_merchant(merchant.merchant_id):
-        await courier.finish(20)
-    await client.close()
 
 
 async def deliveries_of(merchant: Merchant, event: str) -> list[dict[str, Any]]:

@@ -16,13 +16,12 @@ from receiver_programs import (
     deliveries_of,
     letter,
     order_told_to,
-    send_out,
     started,
-    webhook_secret,
 )
 
 from cuota.core.signature import pay_signature, webhook_signature
 from makers import Merchant
+from sending import deliver, webhook_secret
 
 OTHER = "whsec_" + base64.b64encode(b"of another merchant, 32 bytes...").decode()
 
@@ -44,7 +43,7 @@ async def test_what_the_service_sends_is_accepted_and_kept_byte_for_byte(
     merchant: Merchant, receiver: Receiver
 ) -> None:
     order = await order_told_to(merchant, receiver.url)
-    await send_out(merchant)
+    await deliver(merchant)
     feed = (await merchant.http.get("/events")).json()["events"]
     (event,) = [each["id"] for each in feed if each["orderId"] == order["orderId"]]
     assert receiver.kept() == {event: (await merchant.http.get(f"/events/{event}")).content}
@@ -55,11 +54,11 @@ async def test_what_the_service_sends_is_accepted_and_kept_byte_for_byte(
 
 async def test_a_repeat_is_acknowledged_and_kept_once(merchant: Merchant, receiver: Receiver) -> None:
     await order_told_to(merchant, receiver.url)
-    await send_out(merchant)
+    await deliver(merchant)
     (event,) = receiver.kept()
     kept = (receiver.inbox / f"{event}.json").stat()
     assert (await merchant.http.post(f"/events/{event}/replay")).json() == {"replayed": 1}
-    await send_out(merchant)
+    await deliver(merchant)
     (told,) = await deliveries_of(merchant, event)
     assert [each["status"] for each in told["attempts"]] == [204, 204]
     again = (receiver.inbox / f"{event}.json").stat()
@@ -91,7 +90,7 @@ async def _told_later(merchant: Merchant, receiver: Receiver) -> str:
         later = Merchant(**{**vars(merchant), "http": http})
         http.headers["Authorization"] = f"Bearer {await later.token()}"
         order = await order_told_to(later, receiver.url)
-        await send_out(later)
+        await deliver(later)
     return str(order["orderId"])
 
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 import yaml
-from receiver_programs import DOCS, send_out
+from receiver_programs import DOCS
 
 from cuota.core.delivery import TIMETABLE
 from cuota.core.signature import pay_signature, webhook_signature
 from makers import Merchant
+from sending import deliver
 
 CONTRACT = Path(__file__).resolve().parents[2] / "src/cuota/web/openapi.yaml"
 PAGE = (DOCS / "webhooks.md").read_text()
@@ -52,7 +53,7 @@ async def test_the_example_has_the_fields_that_are_sent_today_in_their_order(mer
 
     order = await merchant.approved("119.96")
     await merchant.move(order, "capture", "59.98")
-    await send_out(merchant)
+    await deliver(merchant)
     sent = (await merchant.http.get("/events")).json()["events"][-1]
     example = json.loads(_raw_example())
     assert sent["type"] == example["type"]

@@ -14,9 +14,7 @@ from couriers import Post
 from hook_listeners import Came, dead_port, hooked
 from verifiers import Node, installed, verified
 
-from cuota.db import endpoints
-from cuota.db.events import OWN_ADDRESS
-from cuota.flows.deliver_webhooks import live_secrets
+from sending import webhook_secret
 
 TIMETABLE = (10, 60, 300, 1800, 7200, 21_600, 43_200, 86_400, 86_400)
 
@@ -28,12 +26,6 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Node:
 
 def base64_hmac(key: bytes, text: bytes) -> str:
     return base64.b64encode(hmac.new(key, text, hashlib.sha256).digest()).decode()
-
-
-async def own_secret(post: Post) -> str:
-    held = await endpoints.secrets_of(post.own.context.pool, post.merchant.merchant_id)
-    (secret,) = live_secrets(post.own.context, post.merchant.merchant_id, OWN_ADDRESS, held)
-    return secret
 
 
 async def one_event(post: Post) -> str:
@@ -90,7 +82,7 @@ async def test_headers_say_what_it_is_and_both_signatures_are_right(post: Post, 
         await post.told(own_at.url)
         async with post.own.service.clock.moved(days=40):
             await post.deliver()
-        for came, key in ((hook.got[0], secret), (own.got[0], await own_secret(post))):
+        for came, key in ((hook.got[0], secret), (own.got[0], await webhook_secret(post.merchant))):
             assert came.headers["content-type"] == "application/json"
             assert came.headers["webhook-id"] == came.event["id"]
             post.own.service.contract.check_event_headers("order.created", came.headers)

@@ -7,7 +7,7 @@ from decimal import Context, Decimal, Inexact
 
 MAX_DIGITS = 18
 MAX_DECIMALS = 2
-# Digits that are lost are an error, however many zeros follow them.
+# More digits than any amount has: what is cut off beyond them is an error, unless it is zeros.
 _EXACT = Context(prec=MAX_DIGITS + 2 * MAX_DECIMALS, traps=[Inexact])
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", re.ASCII)
 

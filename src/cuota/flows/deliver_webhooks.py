@@ -96,9 +96,6 @@ class Courier:
             due[lane.merchant_id].append(lane)
         return due
 
-    async def _send_merchant(self, merchant_id: UUID) -> int:
-        return await self._send_lanes(merchant_id, (await self._lanes_due())[merchant_id])
-
     async def _send_lanes(self, merchant_id: UUID, lanes: list[Lane]) -> int:
         context = self._context
         room = self._limits.room(lanes)

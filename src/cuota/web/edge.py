@@ -92,9 +92,7 @@ class Edge:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                own = message["headers"]
-                given = [name for name, _ in own]
-                message["headers"] = own + [header for header in headers if header[0] not in given]
+                message["headers"] = _joined(message["headers"], headers)
             await send(message)
 
         try:
@@ -131,14 +129,14 @@ class Edge:
             headers = [*headers, _CLOSE]
         if path in {"/oauth/token", _GATEWAY} or _is_page(path):
             response = self._busy(scope, path)
-            body, own = bytes(response.body), response.raw_headers
-            body = body.replace(_ANY_ID.encode(), scope["request_id"].encode())
-            given = {name for name, _ in own}
-            headers = [header for header in headers if header[0] not in given]
+            body = bytes(response.body).replace(_ANY_ID.encode(), scope["request_id"].encode())
+            own = response.raw_headers
         else:
             body = body_of(BUSY, public_url=self.public_url, path=path, request_id=scope["request_id"])
             own = [*_BUSY_HEADERS, (b"content-length", b"%d" % len(body))]
-        await send({"type": "http.response.start", "status": status_of(BUSY), "headers": [*own, *headers]})
+        await send(
+            {"type": "http.response.start", "status": status_of(BUSY), "headers": _joined(own, headers)}
+        )
         await send({"type": "http.response.body", "body": body})
 
     def _busy(self, scope: Scope, path: str) -> Response:
@@ -155,6 +153,12 @@ class Edge:
         if kind not in self._busy_pages:
             self._busy_pages[kind] = _answer(request, BUSY)
         return self._busy_pages[kind]
+
+
+def _joined(own: Headers, headers: Headers) -> Headers:
+    """An answer's own headers, and those of every answer that it does not give itself."""
+    given = [name for name, _ in own]
+    return own + [header for header in headers if header[0] not in given]
 
 
 def _one_host(scope: Scope) -> bool:

@@ -24,7 +24,7 @@ PHONE = text(
 NAME = text(2, 50, also=is_name, must="must hold letters, spaces and dashes only")
 EMAIL = text(0, 250, also=is_email, must="must be an e-mail address")
 REFERENCE = reference(0)
-AMOUNT, AMOUNT_OR_NONE = cents(low=1), cents()
+AMOUNT, AMOUNT_OR_ZERO = cents(low=1), cents()
 DESCRIPTION = text(0, 256 * 1024, lines=True)
 CONSUMER: dict[str, Check] = {"phoneNumber": PHONE, "givenNames": NAME, "surname": NAME, "email": EMAIL}
 ADDRESS: dict[str, tuple[Check, bool]] = {
@@ -99,9 +99,9 @@ class Sums:
 def read_amounts(reader: Reader, source: dict[str, Any], prefix: str = "") -> Sums:
     """The amounts, and what they must be to one another."""
     amount = reader.read(source, f"{prefix}amount", AMOUNT, required=True)
-    tax = reader.read(source, f"{prefix}taxAmount", AMOUNT_OR_NONE)
-    shipping = reader.read(source, f"{prefix}shippingAmount", AMOUNT_OR_NONE)
-    fee = reader.read(source, f"{prefix}merchantFeeForPaymentPlan", AMOUNT_OR_NONE)
+    tax = reader.read(source, f"{prefix}taxAmount", AMOUNT_OR_ZERO)
+    shipping = reader.read(source, f"{prefix}shippingAmount", AMOUNT_OR_ZERO)
+    fee = reader.read(source, f"{prefix}merchantFeeForPaymentPlan", AMOUNT_OR_ZERO)
     if amount is not None:
         if (tax or 0) + (shipping or 0) > amount:
             wrong = WrongField(

@@ -20,6 +20,7 @@ from cuota.web.api import lenient
 from cuota.web.api.order import guid
 from cuota.web.api.order_body import (
     DESCRIPTION,
+    REFERENCE,
     as_items,
     metadata,
     quantity,
@@ -28,7 +29,7 @@ from cuota.web.api.order_body import (
     web_address,
 )
 from cuota.web.api.sdk_address import read_address_of
-from cuota.web.fields import Check, Reader, WrongField, as_object, number, reference, text, wrong_type
+from cuota.web.fields import Check, Reader, WrongField, as_object, number, text, wrong_type
 
 MOST_DESCRIPTION = 100
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
@@ -134,8 +135,8 @@ def _flag(value: Any) -> bool:
 
 def _reference(reader: Reader, body: dict[str, Any], order: dict[str, Any]) -> str:
     # The flat layout repeats it inside the order.
-    nested = reader.read(order, "order.merchantReference", reference(0))
-    own = reader.read(body, "merchantReference", reference(0), required=nested is None)
+    nested = reader.read(order, "order.merchantReference", REFERENCE)
+    own = reader.read(body, "merchantReference", REFERENCE, required=nested is None)
     if own is not None and nested is not None and own != nested:
         wrong = WrongField("conflict", "differs from merchantReference: send one of them, or the same")
         reader.fail("order.merchantReference", wrong)

@@ -14,8 +14,19 @@ from cuota.core.start import Integration, Start
 from cuota.flows.create_order import OrderRequest
 from cuota.web.api import lenient
 from cuota.web.api.additional import read_additional
-from cuota.web.api.order_body import ADDRESS, CONSUMER, ITEM, Sums, as_items, read_currency, web_address
-from cuota.web.fields import Reader, WrongField, as_object, cents, reference, wrong_type
+from cuota.web.api.order_body import (
+    ADDRESS,
+    AMOUNT,
+    AMOUNT_OR_ZERO,
+    CONSUMER,
+    ITEM,
+    REFERENCE,
+    Sums,
+    as_items,
+    read_currency,
+    web_address,
+)
+from cuota.web.fields import Reader, WrongField, as_object, wrong_type
 
 # The record's names, and what shop systems call them.
 _PERSON = {"phoneNumber": "phone", "givenNames": "first_name", "surname": "last_name", "email": "email"}
@@ -44,9 +55,9 @@ def read_smi_body(body: dict[str, Any], merchant: Merchant, today: date, *, http
     shopper = reader.read(body, "shopper", as_object, prefill=True) or {}
     order = reader.read(body, "order", as_object, required=True) or {}
     config = reader.read(body, "config", as_object, required=True) or {}
-    amount = reader.read(order, "order.amount", cents(low=1), required=True)
+    amount = reader.read(order, "order.amount", AMOUNT, required=True)
     read_currency(reader, order, merchant)
-    own = reader.read(order, "order.reference", reference(0), required=True)
+    own = reader.read(order, "order.reference", REFERENCE, required=True)
     shipping_amount, shipping = _shipping(reader, order, amount)
     back = reader.read(config, "config.redirect_uri", web_address(https_only=https_only), required=True)
     document = {
@@ -112,9 +123,9 @@ def _shipping(
     if isinstance(value, dict):
         path = "order.shipping.amount"
         place = _address(reader, value, "order.shipping.address")
-        cost = reader.read(value, path, cents())
+        cost = reader.read(value, path, AMOUNT_OR_ZERO)
     else:
-        cost = reader.read(order, path, cents())
+        cost = reader.read(order, path, AMOUNT_OR_ZERO)
     if cost is not None and amount is not None and cost > amount:
         reader.fail(path, WrongField("out_of_range", "is included in order.amount: it exceeds it"))
     return cost, place
