@@ -29,8 +29,8 @@ LEAP = 15_485_863
 class Job:
     """What to send. Numbers `first` to `first + count - 1` of the pool, each once; `cycle` begins again.
 
-    `spread`: taken in leaps over a pool of so many, from 1 on, so that no two neighbours follow one another;
-    those up to `above` are left out.
+    `spread`: taken in leaps over a pool of so many, so that no two neighbours follow one another; the pool begins after
+    `base`, and those of it up to `above` are left out.
     `credentials` is the body of a token request. `names`: what localstripe calls the things of its pool; the request
     is localstripe's then.
     """
@@ -48,6 +48,7 @@ class Job:
     names: tuple[str, ...] = ()
     spread: int = 0
     above: int = 0
+    base: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Load:
         numbers: Iterable[int] = range(job.first, job.first + job.count)
         if job.spread:
             # No pool is a multiple of this prime: each number comes once before one comes again.
-            leaps = (number * LEAP % job.spread + 1 for number in numbers)
+            leaps = (job.base + number * LEAP % job.spread + 1 for number in numbers)
             numbers = [number for number in leaps if number > job.above]
         self.job = job
         self.numbers: Iterator[int] = itertools.cycle(numbers) if job.cycle else iter(numbers)

@@ -1,8 +1,9 @@
 """`python -m bench.growth`: the same work with ten thousand orders, and with a million (`--most 5000000`: five).
 
-One database grows; at each size orders of its whole pool are read, captured and created by turns, in leaps, so that what
-is asked for was not asked for a moment ago. What it costs must not grow with the shop: the last column is the speed
-beside that of the smallest. Writes the table into bench/GROWTH.md.
+One database grows; at each size orders are read, captured and created by turns, in leaps, so that what is asked for was
+not asked for a moment ago: among the newest hundred thousand, where a shop's day is, and anywhere among all that are
+older. What it costs must not grow with the shop: the last columns are the speed beside that of the smallest, and what an
+operation read from the disk because memory does not hold it. Writes the table into bench/GROWTH.md.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from bench.service import Place
 SIZES = (10_000, 1_000_000, 5_000_000)
 CLIENTS, SECONDS, ROUNDS = 32, 2.0, 3
 CAPTURES = 3_000
+NEWEST = 100_000
 # So many orders are copied in one transaction.
 BATCH = 250_000
 FILE = Path(__file__).parent / "GROWTH.md"
@@ -34,12 +36,16 @@ FILE = Path(__file__).parent / "GROWTH.md"
 
 @dataclass(frozen=True)
 class Found:
-    """Requests a second of one work at one size, the median of the rounds, and beside the smallest size."""
+    """Requests a second of one work at one size, the median of the rounds, and beside the smallest size.
+
+    `disk_kib`: what the machine read from the disk for one request of it.
+    """
 
     orders: int
     work: str
     rps: float
     p99_ms: float
+    disk_kib: float
     beside: float
 
 
@@ -56,20 +62,44 @@ async def weigh(where: dict[str, Any]) -> int:
         await owner.close()
 
 
-def measure(place: Place, token: str, size: int, before: int) -> dict[str, list[tuple[float, float]]]:
+def disk_read(folder: Path) -> int:
+    """Bytes that the disk under this folder has given out since the machine started."""
+    device = folder.stat().st_dev
+    for line in Path("/proc/diskstats").read_text().splitlines():
+        major, minor, _, _, _, sectors, *_ = line.split()
+        if (int(major), int(minor)) == (os.major(device), os.minor(device)):
+            return int(sectors) * 512
+    return 0
+
+
+def jobs(size: int, before: int, number: int) -> dict[str, dict[str, Any]]:
+    """What the works of one round go through. Captures take orders that no round before took, at this size or smaller."""
+    older = size - NEWEST
+    captures = {"first": number * CAPTURES, "count": CAPTURES}
+    if older <= 0:
+        reads = {"first": 0, "count": size, "spread": size}
+        return {"create": reads, "read": reads, "capture": {**captures, "spread": size}}
+    reads = {"first": 0, "count": 50_000}
+    return {
+        "create": {**reads, "spread": size},
+        "read, newest": {**reads, "spread": NEWEST, "base": older},
+        "capture, newest": {**captures, "spread": NEWEST, "base": older},
+        "read, older": {**reads, "spread": older},
+        "capture, older": {**captures, "spread": older, "above": before},
+    }
+
+
+def measure(place: Place, token: str, size: int, before: int) -> dict[str, list[tuple[float, float, float]]]:
     """Several rounds of each work, by turns, so that what else the machine does falls on all of them."""
-    found: dict[str, list[tuple[float, float]]] = {"create": [], "read": [], "capture": []}
+    found: dict[str, list[tuple[float, float, float]]] = {}
     for number in range(ROUNDS):
-        for name, rounds in found.items():
-            # Captures take orders that no round before took, at this size or a smaller one.
-            once = name == "capture"
-            first, count = (number * CAPTURES, CAPTURES) if once else (0, min(size, 50_000))
-            job = Job(
-                name, place.port, token, CLIENTS, 0.5, SECONDS, first, count, not once,
-                spread=size, above=before if once else 0,
-            )  # fmt: skip
+        for name, through in jobs(size, before, number).items():
+            work = name.partition(",")[0]
+            job = Job(work, place.port, token, CLIENTS, 0.5, SECONDS, cycle=work != "capture", **through)
+            began = disk_read(place.data)
             measured = drive(job)
-            rounds.append((measured.rps, measured.p99_ms))
+            read = (disk_read(place.data) - began) / measured.answers / 1024
+            found.setdefault(name, []).append((measured.rps, measured.p99_ms, read))
     return found
 
 
@@ -96,18 +126,21 @@ def main() -> None:
                         f"growth: {size:,} orders, copied in {time.monotonic() - started:.0f} s", flush=True
                     )
                     for work, rounds in measure(place, token, size, before).items():
-                        rps = median(rps for rps, _ in rounds)
-                        first = smallest.setdefault(work, rps)
-                        rows.append(Found(size, work, rps, median(p99 for _, p99 in rounds), rps / first))
+                        rps, p99, disk = (median(column) for column in zip(*rounds, strict=True))
+                        first = smallest.setdefault(work.partition(",")[0], rps)
+                        rows.append(Found(size, work, rps, p99, disk, rps / first))
                 weights.append((size, asyncio.run(weigh(where))))
     write(rows, weights, options.most)
 
 
 def write(rows: list[Found], weights: list[tuple[int, int]], most: int) -> None:
     lines = [
-        "| orders | work | requests/s | p99 ms | beside the smallest |",
-        "|--:|---|--:|--:|--:|",
-        *(f"| {r.orders:,} | {r.work} | {r.rps:,.0f} | {r.p99_ms:.1f} | {r.beside:.2f} |" for r in rows),
+        "| orders | work | requests/s | p99 ms | from disk, KiB each | beside the smallest |",
+        "|--:|---|--:|--:|--:|--:|",
+        *(
+            f"| {r.orders:,} | {r.work} | {r.rps:,.0f} | {r.p99_ms:.1f} | {r.disk_kib:.1f} | {r.beside:.2f} |"
+            for r in rows
+        ),
     ]
     sizes = ", ".join(f"{size:,} orders {weight / 2**20:,.0f} MiB" for size, weight in weights)
     table = "\n".join(lines)
