@@ -69,7 +69,8 @@ async def test_a_shopper_whom_a_shop_leads_here_in_a_crowd_is_shown_a_page_and_a
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         assert answer.headers["content-type"].startswith("text/html")
         assert answer.headers["x-request-id"] in answer.text
-        assert "Nothing was charged" in answer.text
+        assert "Nothing was charged. Go back to the shop and try again in a moment." in answer.text
+        assert "another way to pay" not in answer.text
     assert answers[0].headers["x-request-id"] != answers[1].headers["x-request-id"]
     assert server.json()["code"] == "unavailable"
 

@@ -29,7 +29,8 @@ _OURS = (
 def refusal(request: Request, refused: Refused, back: str | None) -> Response:
     """The page; `back` is an address that the merchant signed, if one is known."""
     status = status_of(refused)
-    headline, text = _OURS if status >= 500 else _WRONG
+    ours = status >= 500
+    headline, text = _OURS if ours else _WRONG
     if refused.code is Code.AMOUNT_OUT_OF_RANGE:
         headline, text = _RANGE
     reasons = [f"{error.field} {error.message}"[:_LONGEST] for error in refused.errors]
@@ -38,6 +39,7 @@ def refusal(request: Request, refused: Refused, back: str | None) -> Response:
         "page": {"title": headline, "lead": text, "step": None, "steps": 4},
         "sandbox": service_of(request).settings.sandbox,
         "back": back,
+        "ours": ours,
         "code": refused.code,
         "message": "" if reasons else refused.message,
         "reasons": reasons[:MOST_REASONS],
