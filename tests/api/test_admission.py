@@ -12,7 +12,7 @@ import httpx
 import pytest
 from crowd import admission_of, busy, port_of, raw, refused, settled
 
-from cuota.web.parties import STRANGERS
+from cuota.web.parties import STRANGERS, name_of
 from makers import Merchant, Running, make_merchant, order_body
 from signed import sdk_body, send
 
@@ -82,10 +82,10 @@ async def test_a_token_that_nobody_looked_at_is_no_merchant_s_though_a_shopper_s
     answer = await send(merchant, sdk_body(merchant), Authorization=forged)
     assert answer.status_code == 200
     parties = admission_of(merchant.service).parties
-    assert parties.of(NO_ORDER, forged.encode())[0] == STRANGERS
+    assert parties.of(NO_ORDER, name_of(forged.encode())) == STRANGERS
     assert (await merchant.http.get("/configuration")).status_code == 200
     good = merchant.http.headers["Authorization"].encode()
-    assert parties.of(NO_ORDER, good)[0] == str(merchant.merchant_id)
+    assert parties.of(NO_ORDER, name_of(good)) == str(merchant.merchant_id)
 
 
 async def test_of_what_was_refused_nothing_is_applied(merchant: Merchant) -> None:

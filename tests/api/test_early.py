@@ -11,6 +11,7 @@ from crowd import busy, port_of
 
 from cuota.web import early
 from cuota.web.early import Gate
+from cuota.web.parties import name_of
 from makers import Merchant, Running
 
 PLAIN = (
@@ -50,8 +51,7 @@ class Parsed:
 
 
 def answered_early(data: bytes) -> bool:
-    line = early._HEAD.match(data)
-    return line is not None and early._plain(data, line.end()) is not None
+    return early.Heads().request_in(data) is not None
 
 
 def spoilt(chance: random.Random) -> bytes:
@@ -156,3 +156,24 @@ async def test_two_requests_are_two_wherever_the_packets_part_and_the_body_is_ne
             parts = [(two[:at], two[at:], create) for at in range(start, min(start + 40, len(two)))]
             for statuses in await asyncio.gather(*(answers_to(service, *each) for each in parts)):
                 assert statuses == [b"503"] * 3
+
+
+def test_what_a_caller_s_header_fields_say_is_remembered_and_its_next_request_is_read_all_the_same() -> None:
+    heads = early.Heads()
+    fields = b"Host: x\r\nAuthorization: Bearer x\r\nContent-Length: 3\r\n\r\n"
+    token = name_of(b"Bearer x")
+    asked = ("POST", "/order/a/capture", token)
+    assert heads.request_in(b"POST /order/a/capture HTTP/1.1\r\n" + fields + b"abc") == asked
+    assert heads.request_in(b"PUT /order?b HTTP/1.1\r\n" + fields + b"def") == ("PUT", "/order", token)
+    # Neither of which is one whole request.
+    assert heads.request_in(b"POST /order HTTP/1.1\r\n" + fields + b"ab") is None
+    assert heads.request_in(b"POST /order HTTP/1.1\r\n" + fields + b"abcd") is None
+    assert heads.request_in(b"POST /order HTTP/1.0\r\n" + fields + b"abc") is None
+
+
+def test_callers_who_never_send_the_same_twice_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(early, "MOST_REMEMBERED", 10)
+    heads = early.Heads()
+    for number in range(25):
+        assert heads.request_in(b"GET /order HTTP/1.1\r\nHost: x\r\nX-A: %d\r\n\r\n" % number) is not None
+    assert len(heads._known) <= 10

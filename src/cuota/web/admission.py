@@ -15,12 +15,12 @@ from itertools import product
 
 from starlette.types import Message, Receive, Scope
 
-from cuota.web.parties import STRANGERS, Parties
+from cuota.web.parties import STRANGERS, Parties, name_of
 from cuota.web.places import WINDOW, Places
 
 _SDK = "/sdk/v1/checkouts"
-_CREATIONS = {("GET", "/orders/authorize"), *product(["POST"], ("/order", "/checkouts", _SDK))}
-_CREATIONS.add(("POST", "/orders/authorize"))
+CREATIONS = {("GET", "/orders/authorize"), *product(["POST"], ("/order", "/checkouts", _SDK))}
+CREATIONS.add(("POST", "/orders/authorize"))
 # They cost no more than a refusal would, and say how the service is.
 ALWAYS = {*product(("GET", "HEAD"), ("/health/live", "/health/ready", "/metrics"))}
 ALWAYS |= {("OPTIONS", _SDK), ("OPTIONS", f"{_SDK}/leave"), ("GET", "/sdk/v1/window")}
@@ -65,8 +65,11 @@ class Admission:
         if asked in ALWAYS:
             return FREE
         authorization = next((value for name, value in scope["headers"] if name == b"authorization"), None)
-        party, token = self.parties.of(asked[1], authorization)
-        if self.refuses(asked, party, 0, 0):
+        token = 0 if asked[1].startswith("/checkout/") else name_of(authorization)
+        party = self.parties.of(asked[1], token)
+        creates = asked in CREATIONS
+        if why := self.why_not(party, 0, 0, creates=creates):
+            self.refused(why, party, creates=creates)
             return None
         if (now := time.perf_counter()) >= self._window_ends:
             # What was before a rest says nothing.
@@ -132,32 +135,31 @@ class Admission:
         """A turn of the loop is over: what was answered in it holds nothing any more."""
         self._give(self._left)
 
-    def refuses(
-        self, asked: tuple[str, str], party: str, coming: int, of_party: int, of_open: int = 0
-    ) -> bool:
-        """Whether there is no place; `coming` were let through in this turn of the loop and hold none yet."""
+    def why_not(self, party: str, coming: int, of_party: int, of_open: int = 0, *, creates: bool) -> str:
+        """Why there is no place; empty where there is one. `creates`: it is for a new order.
+
+        `coming` were let through in this turn of the loop and hold none yet, so many of them of this party and of open ones.
+        """
         in_hand, places = self.in_hand + coming, self.places.all
-        if in_hand * 6 < places or asked in ALWAYS:
-            return False
+        if in_hand * 6 < places:
+            return ""
+        if in_hand >= places:
+            return "full"
         stands = self._stood * 12 >= places or in_hand * 2 >= places
         parties = max(self._count, len(self._seen))
-        if in_hand >= places:
-            why = "full"
-        elif stands and (
+        if stands and (
             (self._held.get(party, 0) + of_party) * parties >= min(places, 3 * (in_hand + parties))
             or (self.parties.is_open(party) and self._open_hold_half(of_open))
         ):
-            why = "share"
-        elif in_hand >= self.places.for_new and asked in _CREATIONS:
-            why = "creation"
-        else:
-            return False
-        begun = asked not in _CREATIONS and self.parties.is_merchant(party)
-        self.places.refused(why, begun=begun)
+            return "share"
+        return "creation" if creates and in_hand >= self.places.for_new else ""
+
+    def refused(self, why: str, party: str, count: int = 1, *, creates: bool) -> None:
+        """So many were refused for this reason."""
+        self.places.refused(why, count, begun=not creates and self.parties.is_merchant(party))
         # Counted among the parties, or the shares would be made as if only those existed who have the places.
         self._seen.add(party)
         self._put_off.add(party)
-        return True
 
     def _open_hold_half(self, coming: int) -> bool:
         """Whether all who show no good token have half the places, while a merchant asks too."""

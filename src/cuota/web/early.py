@@ -8,23 +8,56 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 
-from cuota.web.admission import ALWAYS
+from cuota.web.admission import ALWAYS, CREATIONS
 from cuota.web.edge import BUSY, Edge, Headers
+from cuota.web.parties import name_of
 from cuota.web.problem import MEDIA_TYPE, body_of
 from cuota.web.protocol import BoundedProtocol
 from cuota.web.request_id import new_request_id
 
 # Nothing that the parser would not take, or another server might read otherwise: a line feed alone, a folded line, a
 # space before a colon. What is refused here keeps its connection, and what follows must be the next request to all.
-_HEAD = re.compile(
+_LINE = re.compile(
     rb"(DELETE|GET|HEAD|OPTIONS|PATCH|POST|PUT) (/[A-Za-z0-9/._-]*)(?:\?[!-~]*)? HTTP/1\.1\r\n"
-    rb"(?:[!#-'*+.^_`|~0-9A-Za-z-]++:[\t -~\x80-\xff]*+\r\n)++\r\n"
 )
+_FIELDS = re.compile(rb"(?:[!#-'*+.^_`|~0-9A-Za-z-]++:[\t -~\x80-\xff]*+\r\n)++\r\n")
+# Of so many callers it is remembered what their header fields say.
+MOST_REMEMBERED = 20_000
 # Their refusals are of other forms.
 _OTHER_FORM = ("/checkout/", "/account", "/sdk/", "/oauth/", "/orders/")
 RETRY_AFTER = BUSY.retry_after or 1
 _PATH, _ID = "/0path0", "0id0"
+
+
+class Heads:
+    """What header fields say. A caller sends the same ones again and again: they are looked at once.
+
+    They hold tokens, and are not kept: what tells them apart is a number of 64 bits with this process's own key in it.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[int, int] | None] = {}
+
+    def request_in(self, data: bytes) -> tuple[str, str, int] | None:
+        """Method, path and the token's name, where these bytes are one request, plain, whole and nothing more."""
+        line = _LINE.match(data)
+        if line is None:
+            return None
+        start = line.end()
+        end = data.find(b"\r\n\r\n", start) + 4
+        fields = data[start:end]
+        name = hash(fields)
+        try:
+            said = self._known[name]
+        except KeyError:
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()
+            said = self._known[name] = _plain(fields)
+        if said is None or len(data) != end + said[1]:
+            return None
+        return line[1].decode(), line[2].decode(), said[0]
 
 
 class Gate:
@@ -35,6 +68,10 @@ class Gate:
         self._admission = edge.admission
         self._armed, self._coming, self._open = False, 0, 0
         self._by_party: dict[str, int] = {}
+        self._heads = Heads()
+        # Who was refused in this turn for old or new orders: why, and how often since. Until it is over no place is free.
+        self._refused: dict[tuple[str, bool], str] = {}
+        self._more_refused: Counter[tuple[str, bool]] = Counter()
         self._words = self._template()
         self._more: Headers = []
         self._head = b""
@@ -57,55 +94,61 @@ class Gate:
             self._coming += 1
             return None
         # From here on nothing is counted that may come to hold no place: it would keep others out in vain.
-        line = _HEAD.match(data)
-        if line is None:
+        asked = self._heads.request_in(data)
+        if asked is None:
             return None
-        path = line[2].decode()
-        head = _plain(data, line.end())
-        if head is None or path.startswith(_OTHER_FORM) or (path[-1] == "/" and len(path) > 1):
+        method, path, token = asked
+        if path.startswith(_OTHER_FORM) or (path[-1] == "/" and len(path) > 1) or (method, path) in ALWAYS:
             return None
-        at = head.find(b"\r\nauthorization:")
-        value = data[at + 16 : head.find(b"\r\n", at + 16)].strip(b" \t") if at > 0 else None
-        party, _ = self._admission.parties.of(path, value)
+        party = self._admission.parties.of(path, token)
+        if not self._is_refused(party, creates=(method, path) in CREATIONS):
+            return None
+        return self._answer(path.encode(), new_request_id().encode(), more, head_only=method == "HEAD")
+
+    def _is_refused(self, party: str, *, creates: bool) -> bool:
+        kind = party, creates
+        if kind in self._refused:
+            self._more_refused[kind] += 1
+            return True
         of_party = self._by_party.get(party, 0)
-        asked = line[1].decode(), path
-        if asked in ALWAYS:
-            return None
-        if not self._admission.refuses(asked, party, self._coming, of_party, self._open):
-            self._coming += 1
-            self._open += self._admission.parties.is_open(party)
-            self._by_party[party] = of_party + 1
-            return None
-        return self._answer(line[2], new_request_id().encode(), more, head_only=asked[0] == "HEAD")
+        why = self._admission.why_not(party, self._coming, of_party, self._open, creates=creates)
+        if why:
+            self._admission.refused(why, party, creates=creates)
+            self._refused[kind] = why
+            return True
+        self._coming += 1
+        self._open += self._admission.parties.is_open(party)
+        self._by_party[party] = of_party + 1
+        return False
 
     def _turn_over(self) -> None:
         self._armed, self._coming, self._open = False, 0, 0
         self._by_party.clear()
+        for (party, creates), count in self._more_refused.items():
+            self._admission.refused(self._refused[party, creates], party, count, creates=creates)
+        self._refused.clear()
+        self._more_refused.clear()
 
     def _answer(self, path: bytes, request_id: bytes, more: Headers, *, head_only: bool) -> bytes:
         if more is not self._more or not self._head:
             # The server makes its headers anew every second.
-            self._more, given = (
-                more,
-                [(b"content-type", MEDIA_TYPE.encode()), (b"retry-after", b"%d" % RETRY_AFTER)],
-            )
-            own = self._edge.headers("", "")
-            lines = (
-                b"%b: %b\r\n" % header for header in (*more, *given, *own) if header[0] != b"x-request-id"
-            )
+            self._more = more
+            given = ((b"content-type", MEDIA_TYPE.encode()), (b"retry-after", b"%d" % RETRY_AFTER))
+            every = (*more, *given, *self._edge.headers("", ""))
+            lines = (b"%b: %b\r\n" % header for header in every if header[0] != b"x-request-id")
             self._head = b"HTTP/1.1 503 Service Unavailable\r\n" + b"".join(lines)
         before, between, after, length = self._words
-        named = b"x-request-id: %b\r\ncontent-length: %d\r\n\r\n" % (
-            request_id,
-            length + len(path) + len(request_id),
-        )
+        size = length + len(path) + len(request_id)
+        named = b"x-request-id: %b\r\ncontent-length: %d\r\n\r\n" % (request_id, size)
         body = () if head_only else (before, path, between, request_id, after)
         return b"".join((self._head, named, *body))
 
 
-def _plain(data: bytes, end: int) -> bytes | None:
-    """The head, which ends there, in lower case, where these bytes are one request, whole and nothing more."""
-    head = data[:end].lower()
+def _plain(fields: bytes) -> tuple[int, int] | None:
+    """The token's name and the length of the body, where it is sure from these lines where the request ends."""
+    if _FIELDS.fullmatch(fields) is None:
+        return None
+    head = b"\r\n" + fields.lower()
     # With these a message may end elsewhere, or the connection with it.
     if b"transfer-encoding" in head or b"upgrade" in head or b"expect" in head:
         return None
@@ -122,7 +165,9 @@ def _plain(data: bytes, end: int) -> bytes | None:
         if at < 18 or not digits.isdigit() or len(digits) > 7 or head.count(b"content-length") != 1:
             return None
         length = int(digits)
-    return head if len(data) == end + length else None
+    at = head.find(b"\r\nauthorization:") + 14  # `fields` begins two bytes behind `head`
+    value = fields[at : fields.find(b"\r\n", at)].strip(b" \t") if at >= 14 else None
+    return name_of(value), length
 
 
 class EarlyProtocol(BoundedProtocol):

@@ -11,6 +11,11 @@ STRANGERS = "strangers"
 _OPEN = {"account", "checkout", "docs", "oauth", "orders", "sandbox", "sdk", "static", "v1", ".well-known"}
 
 
+def name_of(authorization: bytes | None) -> int:
+    """Not the token itself: a number that tells it from others in this process only; 0 where there is none."""
+    return 0 if authorization is None else hash(authorization) or 1
+
+
 class Parties:
     """A merchant whose token was good is a party; all unknown tokens are one, and so is each open part."""
 
@@ -18,17 +23,15 @@ class Parties:
         self._known: dict[int, str] = {}
         self._tokens: dict[str, deque[int]] = {}
 
-    def of(self, path: str, authorization: bytes | None) -> tuple[str, int]:
-        """The party; and a name for its token, if it shows one."""
+    def of(self, path: str, token: int) -> str:
+        """The party of who shows this token, by its name; 0 for none."""
         if path.startswith("/checkout/"):
             # The consumers of one merchant, beside its own calls.
-            return (path[:46] if path[10:46] in self._tokens else "checkout"), 0
-        if authorization is not None:
-            # Not the token itself: a number that tells it from others in this process only.
-            token = hash(authorization)
-            return self._known.get(token, STRANGERS), token
+            return path[:46] if path[10:46] in self._tokens else "checkout"
+        if token:
+            return self._known.get(token, STRANGERS)
         part = path[1:].partition("/")[0]
-        return (part if part in _OPEN else "nobody"), 0
+        return part if part in _OPEN else "nobody"
 
     @staticmethod
     def is_open(party: str) -> bool:
