@@ -16,11 +16,8 @@ from commands import Cuota, on_a_folder
 
 from cuota import config, runtime
 from cuota.db.embedded import open_embedded
-from makers import complete, phone_number
-
-sys.path.append(str(Path(__file__).parents[1]))
-
 from gateway import gateway_body, post_json
+from makers import complete, phone_number
 from own_service import opened_own
 
 SAID = {"accountCreationDate": "2020-01-01", "customerLoggedIn": "yes", "sameDevice": "perhaps"}

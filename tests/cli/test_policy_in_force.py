@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +16,6 @@ from cuota.db import policies
 from cuota.db.embedded import open_embedded
 from cuota.flows.keep_policy import WrongPolicy, read_policy, seal_policy
 from makers import PROFILE, complete, phone_number
-
-sys.path.append(str(Path(__file__).parents[1]))
-
 from own_service import opened_own
 
 STANDARD = read_policy(None)[1]

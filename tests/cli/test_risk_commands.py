@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +17,6 @@ from cuota import config, runtime
 from cuota.db.embedded import open_embedded
 from cuota.flows.keep_policy import read_policy
 from makers import complete, phone_number
-
-sys.path.append(str(Path(__file__).parents[1]))
-
 from own_service import opened_own
 
 STANDARD = read_policy(None)[1]

@@ -141,18 +141,20 @@ class Edge:
 
     def _busy(self, scope: Scope, path: str) -> Response:
         request = Request(scope)
-        if path == "/oauth/token":
-            return token.unavailable(request, BUSY)
-        if path == _GATEWAY:
-            if not gateway.in_browser(request):
-                return _answer(request, BUSY)
-            if path not in self._busy_pages:
-                self._busy_pages[path] = refusal(Request({**scope, "request_id": _ANY_ID}), BUSY, None)
-            return self._busy_pages[path]
-        kind = in_account(path), "k" in request.query_params
+        if path == "/oauth/token" or (path == _GATEWAY and not gateway.in_browser(request)):
+            return _not_begun(request, BUSY)
+        kind = path if path == _GATEWAY else (in_account(path), "k" in request.query_params)
         if kind not in self._busy_pages:
-            self._busy_pages[kind] = _answer(request, BUSY)
+            self._busy_pages[kind] = _not_begun(Request({**scope, "request_id": _ANY_ID}), BUSY)
         return self._busy_pages[kind]
+
+    async def refuse(self, scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
+        """Answer a request that is not even begun, in the form that its path has."""
+        request_id = new_request_id()
+        scope["app"], scope["request_id"] = self, request_id
+        answer = _not_begun(Request(scope), refused)
+        answer.raw_headers = _joined(answer.raw_headers, self.headers(scope["path"], request_id))
+        await answer(scope, receive, send)
 
 
 def _joined(own: Headers, headers: Headers) -> Headers:
@@ -193,6 +195,16 @@ def _note(scope: Scope, status: int, started: float, request_id: str) -> None:
 
 def _is_page(path: str) -> bool:
     return path.startswith("/checkout/") or in_account(path)
+
+
+def _not_begun(request: Request, refused: Refused) -> Response:
+    """The refusal of what no route has seen, in the form of the route that it was for."""
+    path = request.url.path
+    if path == "/oauth/token":
+        return token.unavailable(request, refused)
+    if path == _GATEWAY and gateway.in_browser(request):
+        return refusal(request, refused, None)
+    return _answer(request, refused)
 
 
 def _answer(request: Request, refused: Refused) -> Response:

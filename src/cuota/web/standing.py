@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import uuid
 
-from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from cuota.core.refusal import Code, Refused
@@ -14,9 +12,13 @@ from cuota.db.pool import BUSY, GONE
 from cuota.flows.context import Context
 from cuota.flows.standstill import Standstill
 from cuota.web.edge import Edge
-from cuota.web.problem import response_of
 
 WAIT_SECONDS = 5.0
+WAIT_LONGER = Refused(
+    Code.UNAVAILABLE,
+    "The sandbox is being copied or taken back; nothing was applied. Try again shortly.",
+    retry_after=1,
+)
 
 
 class Standing:
@@ -48,7 +50,7 @@ class Standing:
                 async with asyncio.timeout(WAIT_SECONDS):
                     await stack.enter_async_context(self._standstill.requests.inside())
             except TimeoutError:
-                await self._wait_longer(scope)(scope, receive, send)
+                await self._edge.refuse(scope, receive, send, WAIT_LONGER)
                 return
             if self._standstill.moved.moving:
                 # Not by the look that is taken every now and then: a request that somebody makes because of what
@@ -56,12 +58,3 @@ class Standing:
                 with contextlib.suppress(Refused, TimeoutError, *BUSY, *GONE):
                     await self._standstill.moved.refresh(self._context.pool)
             await self._edge(scope, receive, send)
-
-    def _wait_longer(self, scope: Scope) -> Response:
-        message = "The sandbox is being copied or taken back; nothing was applied. Try again shortly."
-        refused = Refused(Code.UNAVAILABLE, message, retry_after=1)
-        request_id = str(uuid.uuid4())
-        public_url = self._context.settings.public_url
-        answer = response_of(refused, public_url=public_url, path=scope["path"], request_id=request_id)
-        answer.headers["X-Request-Id"] = request_id
-        return answer
