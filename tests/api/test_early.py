@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+from uuid import UUID
 
 import httptools
 import pytest
 from crowd import busy, port_of
 
 from cuota.web import early
+from cuota.web.admission import Admission
 from cuota.web.early import Gate
 from cuota.web.parties import name_of
 from makers import Merchant, Running
@@ -177,3 +179,20 @@ def test_callers_who_never_send_the_same_twice_fill_no_memory(monkeypatch: pytes
     for number in range(25):
         assert heads.request_in(b"GET /order HTTP/1.1\r\nHost: x\r\nX-A: %d\r\n\r\n" % number) is not None
     assert len(heads._known) <= 10
+
+
+async def test_a_share_that_grows_within_a_turn_of_the_loop_is_a_share_at_once(merchant: Merchant) -> None:
+    gate, admission = Gate(merchant.service.app), Admission()
+    gate._admission = admission
+    greedy, others = str(UUID(int=1)), [str(UUID(int=number)) for number in range(2, 6)]
+    admission._seen = {greedy, *others}
+    admission._count, admission._stood = 5, 192
+    admission._held, admission.in_hand = {greedy: 30, others[0]: 12}, 42
+    assert gate._is_refused(greedy, creates=False)
+    for number in range(8):
+        assert not gate._is_refused(others[number % 4], creates=False)
+    assert not gate._is_refused(greedy, creates=False)
+
+
+def test_a_blank_behind_a_token_is_no_other_token() -> None:
+    assert name_of(b"Bearer x \t") == name_of(b"Bearer x")

@@ -188,7 +188,7 @@ async def test_while_all_is_copied_a_request_waits_and_at_last_is_refused(
         assert answer.headers["Retry-After"] == "1"
         assert answer.headers["X-Request-Id"] == answer.json()["requestId"]
         assert (await bare.get("/health/live")).status_code == 200
-        page, token = await asyncio.gather(bare.get("/account"), bare.post("/oauth/token", json={}))
+        page, token = await asyncio.gather(bare.get("/account"), bare.post("/oauth/token/", json={}))
         assert (page.status_code, page.headers["Content-Type"]) == (503, "text/html; charset=utf-8")
         assert "We cannot answer right now" in page.text
         assert (token.status_code, token.json()["error"]) == (503, "temporarily_unavailable")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -103,7 +103,7 @@ async def test_what_is_due_is_found_by_the_index_whatever_has_piled_up(post: Pos
 async def test_claiming_from_many_queues_costs_what_is_due_and_recording_what_was_tried(
     post: Post, each: int
 ) -> None:
-    """And never the square of it, whatever the planner knows: a statement is planned once, perhaps on an empty table."""
+    """And never the square of it: a statement is planned once, also where the planner knows nothing of the table."""
     for n in range(100):
         await fill(post, str(events.OWN_ADDRESS), f"https://shop{n}.example/hooks", each, "pending")
     now = post.own.context.now()
@@ -114,6 +114,28 @@ async def test_claiming_from_many_queues_costs_what_is_due_and_recording_what_wa
         assert await rows_read(post, *claiming(post, lanes, now, 1)) == 100 * min(each, 1 + LOOK_PAST)
         results = await some_results(post, str(events.OWN_ADDRESS), 20)
         assert await rows_read(post, deliveries._RECORD, *results) == 20
+
+
+async def test_a_replay_of_one_event_reads_what_that_event_has(post: Post) -> None:
+    url = "https://shop.example/hooks"
+    await fill(post, str(events.OWN_ADDRESS), url, 6_000, "delivered")
+    await post.ask("INSERT INTO feed SELECT merchant_id, position, order_id, sequence FROM deliveries")
+    now = post.own.context.now()
+    for statistics in ("SELECT 1", "ANALYZE feed", "ANALYZE deliveries"):
+        await post.ask(statistics)
+        asked = (deliveries._AGAIN, post.merchant.merchant_id, now, None, 2_999, 3_000, now)
+        assert await rows_read(post, *asked) < 10, statistics
+
+
+async def test_a_replay_leaves_what_is_claimed_while_it_waits_to_its_worker(post: Post) -> None:
+    await fill(post, str(events.OWN_ADDRESS), "https://shop.example/hooks", 2, "pending")
+    await post.ask("INSERT INTO feed SELECT merchant_id, position, order_id, sequence FROM deliveries")
+    context, merchant_id = post.own.context, post.merchant.merchant_id
+    began = context.now()
+    (lane,) = await deliveries.lanes_due(context.pool, began)
+    claimed, _ = await deliveries.claim(context.pool, merchant_id, began + timedelta(seconds=8), {lane: 1})
+    assert [item.tries for item in claimed] == [1]
+    assert await deliveries.send_again(context.pool, merchant_id, began, until=1) == 0
 
 
 async def test_a_claim_takes_as_many_as_there_is_room_for_and_none_twice(post: Post) -> None:

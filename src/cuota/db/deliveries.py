@@ -15,6 +15,10 @@ from cuota.db.orders import Session
 # Longer than any attempt may take: what a worker had claimed whose end nobody could see is free after this.
 LEASE = timedelta(seconds=40)
 
+# A replay leaves what is under way to its worker: also what is claimed after the replay's `now`, while it waits for a
+# session or a row, each no longer than the limits of a session.
+CLAIMED_MEANWHILE = timedelta(seconds=10)
+
 # As much again of a queue is looked at as may be claimed, for what waits for an earlier event and steps aside.
 LOOK_PAST = 48
 # An earlier event is under way: its record wakes the later one; this is for when they cross.
@@ -127,12 +131,12 @@ _OF_EVENT = """SELECT receiver, url, state, tries, try_at, settled_at FROM deliv
 _ATTEMPTS = """SELECT receiver, number, at, status, ms, error, answer FROM delivery_attempts
     WHERE merchant_id = $1 AND order_id = $2 AND sequence = $3 ORDER BY at, number"""
 # To where the endpoint is now, and not to one that is gone. What may be under way at this moment is left to its worker;
-# what waits for a later try is sent at once.
+# what waits for a later try is sent at once. `LEAST` as in a claim: each event's deliveries are looked up by their key.
 _AGAIN = """UPDATE deliveries d SET state = 'pending', tries = 0, failed = 0, try_at = $2, settled_at = NULL,
     claimed_by = NULL, (url, host) = (SELECT t.url, split_part(t.url, '/', 3) FROM (SELECT COALESCE((SELECT w.url
         FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.endpoint_id = d.receiver), d.url) AS url) t)
     FROM feed f
-    WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5
+    WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5 AND LEAST(f.position, $5) = f.position
         AND d.merchant_id = $1 AND d.order_id = f.order_id AND d.sequence = f.sequence
         AND ($3::uuid IS NULL OR d.receiver = $3)
         AND NOT (d.state = 'pending' AND d.tries > d.failed AND d.try_at > $2 AND d.try_at <= $6)
@@ -276,7 +280,7 @@ async def send_again(
     An endpoint that is named is also sent what happened before it was registered. Answers how many will be sent.
     """
     asked = (merchant_id, now, receiver, after, until)
-    rows = await session.fetch(_AGAIN, *asked, now + LEASE)
+    rows = await session.fetch(_AGAIN, *asked, now + LEASE + CLAIMED_MEANWHILE)
     if receiver is not None:
         rows += await session.fetch(_ADDRESS, *asked)
     return len(rows)

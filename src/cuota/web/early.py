@@ -69,7 +69,8 @@ class Gate:
         self._armed, self._coming, self._open = False, 0, 0
         self._by_party: dict[str, int] = {}
         self._heads = Heads()
-        # Who was refused in this turn for old or new orders: why, and how often since. Until it is over no place is free.
+        # Who was refused in this turn for old or new orders, where that lasts until the turn is over: why, and how often
+        # since. A share may still grow with what others bring.
         self._refused: dict[tuple[str, bool], str] = {}
         self._more_refused: Counter[tuple[str, bool]] = Counter()
         self._words = self._template()
@@ -114,7 +115,8 @@ class Gate:
         why = self._admission.why_not(party, self._coming, of_party, self._open, creates=creates)
         if why:
             self._admission.refused(why, party, creates=creates)
-            self._refused[kind] = why
+            if why != "share":
+                self._refused[kind] = why
             return True
         self._coming += 1
         self._open += self._admission.parties.is_open(party)
@@ -166,8 +168,7 @@ def _plain(fields: bytes) -> tuple[int, int] | None:
             return None
         length = int(digits)
     at = head.find(b"\r\nauthorization:") + 14  # `fields` begins two bytes behind `head`
-    value = fields[at : fields.find(b"\r\n", at)].strip(b" \t") if at >= 14 else None
-    return name_of(value), length
+    return name_of(fields[at : fields.find(b"\r\n", at)] if at >= 14 else None), length
 
 
 class EarlyProtocol(BoundedProtocol):

@@ -74,13 +74,7 @@ class Edge:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         started = time.perf_counter()
-        request_id = new_request_id()
-        scope["app"], scope["request_id"] = self, request_id
-        path = scope["path"]
-        # One trailing slash is tolerated, without a redirect that a POST would not survive.
-        if len(path) > 1 and path.endswith("/") and not path.endswith("//"):
-            scope["path"] = path[:-1]
-        headers = self.headers(path, request_id)
+        headers = self._begin(scope)
         place = self.admission.enter(scope)
         if place is None:
             # Neither logged nor timed: a flood is to cost little. `cuota_refused_total` counts it.
@@ -108,7 +102,17 @@ class Edge:
             await _refusal(Request(scope), problem)(scope, receive, send_on)
         finally:
             self.admission.leave(place, scope, status)
-            _note(scope, status, started, request_id)
+            _note(scope, status, started)
+
+    def _begin(self, scope: Scope) -> Headers:
+        """Give a request its name; answers what its answer carries."""
+        request_id = new_request_id()
+        scope["app"], scope["request_id"] = self, request_id
+        path = scope["path"]
+        # One trailing slash is tolerated, without a redirect that a POST would not survive.
+        if len(path) > 1 and path.endswith("/") and not path.endswith("//"):
+            scope["path"] = path[:-1]
+        return self.headers(path, request_id)
 
     def headers(self, path: str, request_id: str) -> Headers:
         """What every answer carries."""
@@ -150,10 +154,9 @@ class Edge:
 
     async def refuse(self, scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
         """Answer a request that is not even begun, in the form that its path has."""
-        request_id = new_request_id()
-        scope["app"], scope["request_id"] = self, request_id
+        headers = self._begin(scope)
         answer = _not_begun(Request(scope), refused)
-        answer.raw_headers = _joined(answer.raw_headers, self.headers(scope["path"], request_id))
+        answer.raw_headers = _joined(answer.raw_headers, headers if _one_host(scope) else [*headers, _CLOSE])
         await answer(scope, receive, send)
 
 
@@ -175,14 +178,14 @@ def _require_one_host(scope: Scope, headers: Headers) -> None:
         raise Refused(Code.MALFORMED_REQUEST, "An HTTP/1.1 request must have exactly one Host header.")
 
 
-def _note(scope: Scope, status: int, started: float, request_id: str) -> None:
+def _note(scope: Scope, status: int, started: float) -> None:
     """One line a request: ids and the route's template, never a path, query, body or person."""
     seconds = time.perf_counter() - started
     route = scope.get("route_name", "unknown")
     count_request(route, scope["method"] if route != "unknown" else "other", status, seconds)
     if log.isEnabledFor(logging.INFO):
         facts: dict[str, Any] = {
-            "requestId": request_id,
+            "requestId": scope["request_id"],
             "method": scope["method"],
             "route": route,
             "status": status,

@@ -13,7 +13,7 @@ _OPEN = {"account", "checkout", "docs", "oauth", "orders", "sandbox", "sdk", "st
 
 def name_of(authorization: bytes | None) -> int:
     """Not the token itself: a number that tells it from others in this process only; 0 where there is none."""
-    return 0 if authorization is None else hash(authorization) or 1
+    return 0 if authorization is None else hash(authorization.strip(b" \t")) or 1
 
 
 class Parties:
