@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from bench import flood, report, seed, service
+from bench import flood, proof, report, seed, service
 from bench.flood import Flood, Sender
 from bench.service import Place
 from cuota.db.embedded import open_embedded
@@ -246,7 +246,6 @@ def _place() -> Iterator[tuple[Place, dict[str, Any]]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-PROOF = Path(__file__).parents[1] / "docs" / "proof.md"
 TITLE = "## Overload"
 EXPLAINED = """\
 What is asked past what can be done is refused before any work: 503 with `Retry-After`, nothing applied
@@ -267,15 +266,6 @@ How to read it:
 - The generator runs on the same cores as the service and its PostgreSQL, and takes from both what its column says: at ten
   times that is no longer little. A process that is sent ten times what it can do also spends the time to read and refuse it.
 """
-
-
-def write(text: str) -> None:
-    """Put this section into docs/proof.md; the others stay as they are."""
-    whole = PROOF.read_text() if PROOF.exists() else "# Proof\n"
-    before, found, rest = whole.partition(f"\n{TITLE}\n")
-    _, following, after = rest.partition("\n## ")
-    section = f"\n{TITLE}\n\n{EXPLAINED.format(text)}"
-    PROOF.write_text(before.rstrip("\n") + "\n" + section + (f"\n## {after}" if found and following else ""))
 
 
 def main() -> None:
@@ -300,7 +290,7 @@ def main() -> None:
     text = "\n\n".join([said, *("\n".join(lines) for lines in tables)])
     print(f"\n{text}\n")
     if not options.dry:
-        write(text)
+        proof.write(TITLE, EXPLAINED.format(text))
     say(f"{time.monotonic() - started:.0f} s")
 
 

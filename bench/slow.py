@@ -22,7 +22,7 @@ from uuid import UUID
 
 import psutil
 
-from bench import flood, overload, report, seed, service, slow_clients
+from bench import flood, proof, report, seed, service, slow_clients
 from bench.flood import Flood, Sender
 from bench.overload import Came, _place
 from bench.service import Place
@@ -152,17 +152,6 @@ document 17 times.
 """
 
 
-def write(text: str) -> None:
-    """Put this section into docs/proof.md; the others stay as they are."""
-    whole = overload.PROOF.read_text() if overload.PROOF.exists() else "# Proof\n"
-    before, found, rest = whole.partition(f"\n{TITLE}\n")
-    _, following, after = rest.partition("\n## ")
-    section = f"\n{TITLE}\n\n{EXPLAINED.format(text)}"
-    overload.PROOF.write_text(
-        before.rstrip("\n") + "\n" + section + (f"\n## {after}" if found and following else "")
-    )
-
-
 def say(text: str) -> None:
     print(f"slow: {text}", flush=True)
 
@@ -186,7 +175,7 @@ def main() -> None:
     text = "\n".join([said, "", *lines])
     print(f"\n{text}\n")
     if not options.dry:
-        write(text)
+        proof.write(TITLE, EXPLAINED.format(text))
     say(f"{time.monotonic() - started:.0f} s")
 
 
