@@ -35,8 +35,10 @@ def main() -> int:
         f"--retries {options.retries}" if options.retries else f"--seconds {options.seconds:g}"
     )
     print(f"seed {options.seed}; the same again: {again}", flush=True)
-    # An order may hold so many movements before each of its events, which shows them all, gets long.
-    with campaign(options.seed, orders=max(3, options.retries // 400)) as under:
+    # An order may hold so many movements before each of its events, which shows them all and goes after the one before,
+    # takes long: with ninety seconds of load on three orders of each merchant, a minute was too short to tell it all.
+    orders = options.retries // 400 if options.retries else int(options.seconds // 15)
+    with campaign(options.seed, orders=max(3, orders)) as under:
         if options.retries:
             proxy = asyncio.run(retried(under, options.retries))
             print("mishaps:", dict(sorted(proxy.happened.items())))
