@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from cuota.commands import approvals, events, merchants, operate, risk, sandbox, time
 from cuota.commands.common import EXIT_CODES, Add, adder
-from cuota.config import SETTINGS, BadSettings
+from cuota.config import BadSettings
+from cuota.config_table import SETTINGS
 from cuota.core.instant import BadInstant
 from cuota.core.refusal import Refused
 from cuota.db.embedded import EmbeddedFailed

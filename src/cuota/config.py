@@ -6,27 +6,12 @@ import base64
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cuota.config_reading import (
-    SECRET_BYTES,
-    accent,
-    address,
-    database,
-    hook,
-    hook_secret,
-    line,
-    mail_server,
-    mailbox,
-    one_of,
-    picture,
-    rail,
-    secret,
-    whole,
-    words,
-)
+from cuota.config_reading import SECRET_BYTES, secret
+from cuota.config_table import SETTINGS
 from cuota.core.adverse import AGENCY
 from cuota.rails.senders import MailServer, Senders
 
@@ -37,7 +22,7 @@ class BadSettings(Exception):  # noqa: N818 - stops the start with every problem
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything an operator may choose. The table in docs/running.md is made from SETTINGS below."""
+    """Everything an operator may choose. The table in docs/running.md is made from `config_table.SETTINGS`."""
 
     environment: str
     public_url: str
@@ -72,16 +57,6 @@ class Settings:
         return self.public_url.startswith("https://")
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One row of the table: name, what it is, its default in words, and how its text is read."""
-
-    name: str
-    meaning: str
-    default: str
-    read: Callable[[str], object]
-
-
 def default_data_dir(environment: str) -> Path:
     """Where the embedded database and the sandbox's secret key live; root's must be open to `postgres`."""
     if os.name == "posix" and os.geteuid() == 0:
@@ -91,33 +66,6 @@ def default_data_dir(environment: str) -> Path:
 
 
 _ISSUERS = {"sandbox": "sandbox", "production": "none"}
-_LEVELS = one_of("debug", "info", "warning", "error")
-SETTINGS = (
-    Setting("CUOTA_ENVIRONMENT", "sandbox or production; the two share nothing", "sandbox", one_of("sandbox", "production")),
-    Setting("CUOTA_PUBLIC_URL", "the address at which merchants and consumers reach the service", "http://HOST:PORT of `serve`", address),
-    Setting("CUOTA_AUTH_URL", "the token issuer's address", "CUOTA_PUBLIC_URL", address),
-    Setting("CUOTA_AUDIENCE", "the audience that merchants ask tokens for", "CUOTA_PUBLIC_URL", address),
-    Setting("CUOTA_DATABASE_URL", "a PostgreSQL 15 or later; of several hosts (host1:5432,host2:5432) the one that takes writes is used", "the embedded PostgreSQL", database),
-    Setting("CUOTA_DATA_DIR", "folder of the embedded database and the sandbox's secret key", "~/.local/share/cuota/ENVIRONMENT; as root /var/lib/cuota/ENVIRONMENT", Path),
-    Setting("CUOTA_SECRET_KEY", "32 random bytes in base64: encrypts secrets, keys hashes; the same on every machine", "sandbox: made once and kept in the data folder; production: none, it must be set", secret),
-    Setting("CUOTA_ORDER_MINUTES", "minutes that a consumer has to complete an order", "60", whole(1, 1440)),
-    Setting("CUOTA_AUTHORIZATION_DAYS", "days that an authorization holds", "13", whole(1, 90)),
-    Setting("CUOTA_CARD_RAIL", "sandbox, or a class of the CardRail protocol", "sandbox", rail("sandbox", example="mybank.rails.CardRail")),
-    Setting("CUOTA_MESSAGE_RAIL", "sandbox, live (text hook and SMTP), or a class of the MessageRail protocol", "sandbox", rail("sandbox", "live", example="mytexts.rails.MessageRail")),
-    Setting("CUOTA_ISSUING_RAIL", "who issues virtual cards: sandbox, none, or a class of the IssuingRail protocol", "sandbox; production: none, so that there are no virtual cards", rail("sandbox", "none", example="mybank.rails.IssuingRail")),
-    Setting("CUOTA_TEXT_HOOK_URL", "where `live` posts text messages", "none; `live` needs it", hook),
-    Setting("CUOTA_TEXT_HOOK_SECRET", "signs what is posted there: whsec_ and 24 to 64 random bytes in base64", "none; `live` needs it", hook_secret),
-    Setting("CUOTA_SMTP_URL", "by which server `live` sends mail: smtp://user:password@host:587 (STARTTLS) or smtps://user:password@host:465", "none: everything goes by text", mail_server),
-    Setting("CUOTA_MAIL_FROM", "the address that mail comes from", "none; CUOTA_SMTP_URL needs it", mailbox),
-    Setting("CUOTA_POOL_SIZE", "database connections of each worker process; four more serve what waits together, one tells that it lives", "16", whole(1, 200)),
-    Setting("CUOTA_BRAND_NAME", "the name that consumers see", "Pay in four", words),
-    Setting("CUOTA_BRAND_ACCENT", "the accent colour of the pages", "#0B6E63", accent),
-    Setting("CUOTA_BRAND_LOGO", "path of an SVG or PNG file shown beside the name", "none", picture),
-    Setting("CUOTA_CREDITOR", "the lender's name and where to write to, on one line: letters to consumers give it", "sandbox: CUOTA_BRAND_NAME and CUOTA_PUBLIC_URL; production: none, it must be set", line),
-    Setting("CUOTA_CREDITOR_AGENCY", "the federal agency that sees to equal credit at this lender: letters of decline name it, with its address", AGENCY, line),
-    Setting("CUOTA_POLICY", "path of the risk policy in force (TOML)", "the release's own, `policies/standard.toml`", Path),
-    Setting("CUOTA_LOG_LEVEL", "debug, info, warning or error", "info", _LEVELS),
-)  # fmt: skip
 
 
 def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.0.0.1:8000") -> Settings:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from cuota.config import SETTINGS
+from cuota.config_table import SETTINGS
 from cuota.core.ledger import Account
 from cuota.core.order import EDGES, PaymentState
 from cuota.core.refusal import Code

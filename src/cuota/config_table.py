@@ -1,0 +1,64 @@
+"""The table of settings: every `CUOTA_*` name, what it means, its default in words, and how its text is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cuota.config_reading import (
+    accent,
+    address,
+    database,
+    hook,
+    hook_secret,
+    line,
+    mail_server,
+    mailbox,
+    one_of,
+    picture,
+    rail,
+    secret,
+    whole,
+    words,
+)
+from cuota.core.adverse import AGENCY
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table: name, what it is, its default in words, and how its text is read."""
+
+    name: str
+    meaning: str
+    default: str
+    read: Callable[[str], object]
+
+
+_LEVELS = one_of("debug", "info", "warning", "error")
+SETTINGS = (
+    Setting("CUOTA_ENVIRONMENT", "sandbox or production; the two share nothing", "sandbox", one_of("sandbox", "production")),
+    Setting("CUOTA_PUBLIC_URL", "the address at which merchants and consumers reach the service", "http://HOST:PORT of `serve`", address),
+    Setting("CUOTA_AUTH_URL", "the token issuer's address", "CUOTA_PUBLIC_URL", address),
+    Setting("CUOTA_AUDIENCE", "the audience that merchants ask tokens for", "CUOTA_PUBLIC_URL", address),
+    Setting("CUOTA_DATABASE_URL", "a PostgreSQL 15 or later; of several hosts (host1:5432,host2:5432) the one that takes writes is used", "the embedded PostgreSQL", database),
+    Setting("CUOTA_DATA_DIR", "folder of the embedded database and the sandbox's secret key", "~/.local/share/cuota/ENVIRONMENT; as root /var/lib/cuota/ENVIRONMENT", Path),
+    Setting("CUOTA_SECRET_KEY", "32 random bytes in base64: encrypts secrets, keys hashes; the same on every machine", "sandbox: made once and kept in the data folder; production: none, it must be set", secret),
+    Setting("CUOTA_ORDER_MINUTES", "minutes that a consumer has to complete an order", "60", whole(1, 1440)),
+    Setting("CUOTA_AUTHORIZATION_DAYS", "days that an authorization holds", "13", whole(1, 90)),
+    Setting("CUOTA_CARD_RAIL", "sandbox, or a class of the CardRail protocol", "sandbox", rail("sandbox", example="mybank.rails.CardRail")),
+    Setting("CUOTA_MESSAGE_RAIL", "sandbox, live (text hook and SMTP), or a class of the MessageRail protocol", "sandbox", rail("sandbox", "live", example="mytexts.rails.MessageRail")),
+    Setting("CUOTA_ISSUING_RAIL", "who issues virtual cards: sandbox, none, or a class of the IssuingRail protocol", "sandbox; production: none, so that there are no virtual cards", rail("sandbox", "none", example="mybank.rails.IssuingRail")),
+    Setting("CUOTA_TEXT_HOOK_URL", "where `live` posts text messages", "none; `live` needs it", hook),
+    Setting("CUOTA_TEXT_HOOK_SECRET", "signs what is posted there: whsec_ and 24 to 64 random bytes in base64", "none; `live` needs it", hook_secret),
+    Setting("CUOTA_SMTP_URL", "by which server `live` sends mail: smtp://user:password@host:587 (STARTTLS) or smtps://user:password@host:465", "none: everything goes by text", mail_server),
+    Setting("CUOTA_MAIL_FROM", "the address that mail comes from", "none; CUOTA_SMTP_URL needs it", mailbox),
+    Setting("CUOTA_POOL_SIZE", "database connections of each worker process; four more serve what waits together, one tells that it lives", "16", whole(1, 200)),
+    Setting("CUOTA_BRAND_NAME", "the name that consumers see", "Pay in four", words),
+    Setting("CUOTA_BRAND_ACCENT", "the accent colour of the pages", "#0B6E63", accent),
+    Setting("CUOTA_BRAND_LOGO", "path of an SVG or PNG file shown beside the name", "none", picture),
+    Setting("CUOTA_CREDITOR", "the lender's name and where to write to, on one line: letters to consumers give it", "sandbox: CUOTA_BRAND_NAME and CUOTA_PUBLIC_URL; production: none, it must be set", line),
+    Setting("CUOTA_CREDITOR_AGENCY", "the federal agency that sees to equal credit at this lender: letters of decline name it, with its address", AGENCY, line),
+    Setting("CUOTA_POLICY", "path of the risk policy in force (TOML)", "the release's own, `policies/standard.toml`", Path),
+    Setting("CUOTA_LOG_LEVEL", "debug, info, warning or error", "info", _LEVELS),
+)  # fmt: skip
