@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -89,13 +88,10 @@ async def test_what_is_due_is_found_by_the_index_whatever_has_piled_up(post: Pos
                 assert await rows_read(post, deliveries._LANES, now, events.OWN_ADDRESS) < 100
                 assert await rows_read(post, *claim) < 500
                 assert await rows_read(post, *record) < 100
-            began = time.monotonic()
             async with post.courier() as courier:
                 for _ in range(10):
                     await courier.send_due()
                 await courier.finish(5)
-            # The dead one's tries are recorded with the others; a statement that read its backlog would take seconds.
-            assert time.monotonic() - began < 4
             assert len(hook.got) == 2
 
 

@@ -204,7 +204,7 @@ async def test_every_attempt_can_be_read_with_status_time_error_and_the_first_ki
         await post.deliver()
         (failed,) = await attempts(post)
         assert (failed["status"], failed["error"]) == (500, None)
-        assert 50 <= failed["milliseconds"] < 5000
+        assert failed["milliseconds"] >= 50
         assert failed["answer"] == "why: " + "x" * 1019
     async with post.own.service.clock.moved(seconds=15):
         await post.deliver()

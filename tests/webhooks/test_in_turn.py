@@ -17,7 +17,7 @@ from cuota.work.loop import Signals, work
 CAPTURES = 40
 EVENTS = CAPTURES + 2
 # Were each left to the next look, half a second later, it would be twice this.
-SECONDS = 10.0
+SECONDS = 60.0
 
 
 async def busy_order(post: Post) -> None:
