@@ -67,7 +67,7 @@ async def test_a_purchase_ends_approved_and_is_captured_voided_and_refunded_in_t
 
 
 @SCRIPTS
-async def test_a_purchase_that_risk_declines_ends_declined_and_the_basket_is_kept(
+async def test_a_purchase_that_risk_declines_ends_declined_and_the_cart_is_kept(
     open_tab: OpenTab, shop: Shop, how: dict[str, Any]
 ) -> None:
     page = await open_tab(**how)
@@ -78,7 +78,7 @@ async def test_a_purchase_that_risk_declines_ends_declined_and_the_basket_is_kep
     await page.get_by_role("link", name=f"Return to {shop.merchant.name}").click()
     await expect(page.get_by_role("heading", name="The payment did not go through")).to_be_visible()
     assert (await shop.merchant.read({"orderId": await order_id(page)}))["orderStatus"] == "Declined"
-    await page.get_by_role("link", name="Back to your basket").click()
+    await page.get_by_role("link", name="Back to your cart").click()
     await expect(page.get_by_text("Gooseneck Kettle").first).to_be_visible()
 
 
@@ -99,7 +99,7 @@ async def test_a_purchase_needs_no_mouse(open_tab: OpenTab, shop: Shop) -> None:
     page = await open_tab(viewport={"width": 1280, "height": 800})
     await page.goto(shop.url)
     await tab_to(page, "e.textContent.includes('Hand Grinder') && e.matches('button')")
-    await follow(page, "Enter", "/basket")
+    await follow(page, "Enter", "/cart")
     await tab_to(page, "e.textContent.includes('Continue to pay in four')")
     await follow(page, "Enter", "/checkout/")
     for step in (

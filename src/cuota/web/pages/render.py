@@ -30,7 +30,7 @@ def _templates(*, framed: bool) -> jinja2.Environment:
 
 
 def brand(request: Request) -> Page:
-    """The operator's name, logo and colour."""
+    """The operator's name, logo and color."""
     settings = service_of(request).settings
     return {
         "name": settings.brand_name,

@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from cuota.core import money
 from cuota.core.adverse import sentences
-from cuota.core.agreement import day
 from cuota.core.checkout import CARD_TRIES
+from cuota.core.dates import day
 from cuota.core.order import Status
 from cuota.core.refusal import Refused
 from cuota.core.start import Display, Integration
@@ -102,7 +102,7 @@ def _words(checkout: Checkout) -> tuple[str, list[str]]:
         else:
             text = "We could not approve this purchase. Nothing was charged."
         return "This payment was not approved", [text, "You can choose another way to pay in the shop."]
-    return "This payment was ended", ["Nothing was charged.", "Your basket is still in the shop."]
+    return "This payment was ended", ["Nothing was charged.", "Your cart is still in the shop."]
 
 
 def working(request: Request, checkout: Checkout, secret: str) -> Response:

@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 
 from cuota.core import money
-from cuota.core.agreement import day
 from cuota.core.checkout_state import CheckoutState, result_of
 from cuota.core.consumer import Profile, ShippingAddress
+from cuota.core.dates import day
 from cuota.core.finance import terms
 from cuota.core.installment import Installment
 from cuota.core.start import Display, Integration
