@@ -17,7 +17,7 @@ ADDRESS = {
     "state": "CA",
     "postcode": "94103",
 }
-# An order as a shop with two things in the basket sends it: about 1 KB.
+# An order as a shop with two things in the cart sends it: about 1 KB.
 ORDER = {
     "amount": "100.00",
     "consumer": {

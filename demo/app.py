@@ -27,7 +27,7 @@ _PROBLEMS = {
     404: ("We cannot find that page", "The address may be mistyped, or it belongs to another browser."),
     405: ("That does not work here", "Start again from the shop, please."),
     413: ("That was too much", "The form was larger than the shop takes."),
-    500: ("Something broke on our side", "Your basket is kept. Please try again in a minute."),
+    500: ("Something broke on our side", "Your cart is kept. Please try again in a minute."),
 }
 
 

@@ -1,4 +1,4 @@
-"""What the shop sells, and what a basket of it costs. All prices in cents, tax included."""
+"""What the shop sells, and what a cart of it costs. All prices in cents, tax included."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Basket:
+class Cart:
     """What a visitor wants to buy."""
 
     lines: tuple[Line, ...]
@@ -48,7 +48,7 @@ class Basket:
 
     @property
     def shipping(self) -> int:
-        """Cents for shipping: one flat price, free for a large basket."""
+        """Cents for shipping: one flat price, free for a large cart."""
         return SHIPPING if 0 < self.goods < FREE_SHIPPING_FROM else 0
 
     @property
@@ -75,9 +75,9 @@ PRODUCTS = {
 }
 
 
-def basket_of(quantities: Mapping[str, int]) -> Basket:
+def cart_of(quantities: Mapping[str, int]) -> Cart:
     """Price the stored quantities; a product that is sold no more falls out."""
-    return Basket(
+    return Cart(
         tuple(
             Line(sku, product.name, quantities[sku], product.price)
             for sku, product in PRODUCTS.items()

@@ -1,10 +1,10 @@
-"""From a basket to a paid order: create it at the provider, send the buyer there, read what became of it."""
+"""From a cart to a paid order: create it at the provider, send the buyer there, read what became of it."""
 
 from __future__ import annotations
 
 import re
 
-from .catalog import Basket
+from .catalog import Cart
 from .money import to_json
 from .payments import PaymentError
 from .records import JsonObject, Payment
@@ -13,12 +13,12 @@ from .store import FINAL, Order
 from .web import Shop
 
 
-async def begin(shop: Shop, session: str, key: str, basket: Basket) -> str:
+async def begin(shop: Shop, session: str, key: str, cart: Cart) -> str:
     """Place the order and return the address where the buyer pays, or raise PaymentError.
 
     The order and its key are written down first: a second click finds them and creates nothing new.
     """
-    order = shop.store.place(session, key, basket)
+    order = shop.store.place(session, key, cart)
     if order.redirect_url is not None:
         return order.redirect_url
     created = await shop.payments.create_order(order_body(shop.settings, order), key)
@@ -59,7 +59,7 @@ async def refresh(shop: Shop, order: Order) -> Payment | None:
     return payment
 
 
-def recognise(shop: Shop, payment: Payment) -> Order | None:
+def recognize(shop: Shop, payment: Payment) -> Order | None:
     """Find the order that the provider made from a text of ours, by our number in it, and remember its id."""
     number = re.fullmatch(r"AO-([0-9]{1,9})", payment.reference, re.ASCII)
     order = shop.store.order(int(number[1])) if number else None
@@ -82,7 +82,7 @@ async def claimed(shop: Shop, order: Order, order_id: str) -> Order:
             raise
         return order  # there is no such order of ours
     if payment.reference == order.name:
-        recognise(shop, payment)
+        recognize(shop, payment)
     return shop.store.order(order.number) or order
 
 
@@ -90,7 +90,7 @@ def learn(shop: Shop, order: Order, payment: Payment) -> None:
     """Store how an order stands, whether the provider was asked or told it by itself."""
     first_told = shop.store.settle(order.number, payment.status)
     if first_told and payment.status == "Approved" and not shop.store.signed.card_is_due(order.number):
-        shop.store.clear_basket(order.session)
+        shop.store.clear_cart(order.session)
     for movement in payment.movements:
         # An operation whose answer was lost, but which the record lists, was done.
         shop.store.finish(movement.operation, "done")

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from .catalog import Basket
+from .catalog import Cart
 
 WAYS = {
     "standard": "Pay in four",
@@ -40,10 +40,10 @@ class Wish:
         way, display = given.get("way", ""), given.get("display", "")
         return cls(way if way in WAYS else "standard", display if display in DISPLAYS else "popup")
 
-    def fits(self, session: str, basket: Basket) -> str:
+    def fits(self, session: str, cart: Cart) -> str:
         """What two clicks must share to be about one order."""
-        lines = [asdict(line) for line in basket.lines]
-        return json.dumps([session, asdict(self), lines, basket.amount])
+        lines = [asdict(line) for line in cart.lines]
+        return json.dumps([session, asdict(self), lines, cart.amount])
 
 
 @dataclass(frozen=True)

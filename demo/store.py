@@ -1,4 +1,4 @@
-"""The shop's own memory: visitors, baskets, orders, and each money operation before it is asked for.
+"""The shop's own memory: visitors, carts, orders, and each money operation before it is asked for.
 
 SQLite answers in microseconds, so it is called right where it is needed, on the one thread.
 """
@@ -15,14 +15,14 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from .catalog import Basket, Line, basket_of
+from .catalog import Cart, Line, cart_of
 from .records import JsonObject, Told
 from .signed import SignedOrders, Wish
 
 FINAL = {"Approved", "Declined", "Abandoned"}
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS visitors (session TEXT PRIMARY KEY, csrf TEXT NOT NULL, notice TEXT);
-CREATE TABLE IF NOT EXISTS baskets (
+CREATE TABLE IF NOT EXISTS carts (
     session TEXT NOT NULL, sku TEXT NOT NULL, quantity INTEGER NOT NULL, PRIMARY KEY (session, sku));
 CREATE TABLE IF NOT EXISTS orders (
     number INTEGER PRIMARY KEY, session TEXT NOT NULL, checkout_key TEXT NOT NULL UNIQUE,
@@ -117,40 +117,38 @@ class Store:
         notice: dict[str, str] = json.loads(row["notice"])
         return notice
 
-    def basket(self, session: str) -> Basket:
-        """Read the visitor's basket at today's prices."""
-        rows = self._db.execute("SELECT sku, quantity FROM baskets WHERE session = ?", (session,))
-        return basket_of({row["sku"]: row["quantity"] for row in rows})
+    def cart(self, session: str) -> Cart:
+        """Read the visitor's cart at today's prices."""
+        rows = self._db.execute("SELECT sku, quantity FROM carts WHERE session = ?", (session,))
+        return cart_of({row["sku"]: row["quantity"] for row in rows})
 
     def put(self, session: str, sku: str, quantity: int) -> None:
-        """Set how many of a product are in the basket."""
-        self._db.execute("INSERT OR REPLACE INTO baskets VALUES (?, ?, ?)", (session, sku, quantity))
+        """Set how many of a product are in the cart."""
+        self._db.execute("INSERT OR REPLACE INTO carts VALUES (?, ?, ?)", (session, sku, quantity))
 
-    def clear_basket(self, session: str) -> None:
-        """Empty the basket, once it is paid."""
-        self._db.execute("DELETE FROM baskets WHERE session = ?", (session,))
+    def clear_cart(self, session: str) -> None:
+        """Empty the cart, once it is paid."""
+        self._db.execute("DELETE FROM carts WHERE session = ?", (session,))
 
-    def place(self, session: str, checkout_key: str, basket: Basket) -> Order:
+    def place(self, session: str, checkout_key: str, cart: Cart) -> Order:
         """Write the order down before the provider is asked. The same key again finds the same order."""
-        lines = json.dumps([asdict(line) for line in basket.lines])
+        lines = json.dumps([asdict(line) for line in cart.lines])
         self._db.execute(
             "INSERT INTO orders (number, session, checkout_key, lines, shipping, amount, created)"
             " VALUES ((SELECT coalesce(max(number), 1000) + 1 FROM orders), ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (checkout_key) DO NOTHING",
-            (session, checkout_key, lines, basket.shipping, basket.amount, _now()),
+            (session, checkout_key, lines, cart.shipping, cart.amount, _now()),
         )
         return _order(
             self._db.execute("SELECT * FROM orders WHERE checkout_key = ?", (checkout_key,)).fetchone()
         )
 
-    def sign(
-        self, session: str, wish: Wish, basket: Basket, write: Callable[[Order], str]
-    ) -> tuple[Order, str]:
-        """Find the open order that fits this basket, with its text; else place one, and keep what `write` makes of it.
+    def sign(self, session: str, wish: Wish, cart: Cart, write: Callable[[Order], str]) -> tuple[Order, str]:
+        """Find the open order that fits this cart, with its text; else place one, and keep what `write` makes of it.
 
         One transaction: of two clicks at once the second finds what the first wrote.
         """
-        fits = wish.fits(session, basket)
+        fits = wish.fits(session, cart)
         found = self.signed.find(fits)
         if found is not None:
             order = self.order(found[0])
@@ -158,7 +156,7 @@ class Store:
             return order, found[1]
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            order = self.place(session, str(uuid.uuid4()), basket)
+            order = self.place(session, str(uuid.uuid4()), cart)
             text = write(order)
             self.signed.keep(order.number, fits, wish.way, text)
         except BaseException:

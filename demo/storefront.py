@@ -1,4 +1,4 @@
-"""The pages of a buyer: products, basket, checkout, and how it ended."""
+"""The pages of a buyer: products, cart, checkout, and how it ended."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ async def products(request: Request) -> Response:
     return page(request, "products.html", products=PRODUCTS.values())
 
 
-async def show_basket(request: Request) -> Response:
-    """Show the basket, with a fresh key in its checkout form, and the offer only where it can be had."""
+async def show_cart(request: Request) -> Response:
+    """Show the cart, with a fresh key in its checkout form, and the offer only where it can be had."""
     shop = shop_of(request)
     limits = None  # not known: the provider will tell at checkout
     with contextlib.suppress(PaymentError, TimeoutError):
@@ -35,7 +35,7 @@ async def show_basket(request: Request) -> Response:
             limits = await shop.payments.limits()
     return page(
         request,
-        "basket.html",
+        "cart.html",
         checkout_key=str(uuid.uuid4()),
         most=MOST_OF_ONE,
         limits=limits,
@@ -45,33 +45,33 @@ async def show_basket(request: Request) -> Response:
     )
 
 
-async def change_basket(request: Request) -> Response:
+async def change_cart(request: Request) -> Response:
     """Add one of a product, or set how many of it."""
     fields = await form(request)
     store, session, sku = shop_of(request).store, visitor(request).session, fields.get("sku", "")
     if sku not in PRODUCTS:
         raise HTTPException(400)
-    before = {line.sku: line.quantity for line in store.basket(session).lines}.get(sku, 0)
+    before = {line.sku: line.quantity for line in store.cart(session).lines}.get(sku, 0)
     wanted = fields.get("quantity", str(before + 1))
     if re.fullmatch(r"[0-9]{1,3}", wanted) is None:
         raise HTTPException(400)
     store.put(session, sku, min(int(wanted), MOST_OF_ONE))
-    return go(request, "/basket")
+    return go(request, "/cart")
 
 
 async def check_out(request: Request) -> Response:
     """Create the order at the provider and send the buyer there."""
     fields = await form(request)
     shop, session = shop_of(request), visitor(request).session
-    basket = shop.store.basket(session)
-    if not basket.lines:
-        return go(request, "/basket")
-    if fields.get("amount") != str(basket.amount):
-        return go(request, "/basket", "bad", words.CHANGED)
+    cart = shop.store.cart(session)
+    if not cart.lines:
+        return go(request, "/cart")
+    if fields.get("amount") != str(cart.amount):
+        return go(request, "/cart", "bad", words.CHANGED)
     try:
-        url = await checkout.begin(shop, session, _key(fields.get("key", "")), basket)
+        url = await checkout.begin(shop, session, _key(fields.get("key", "")), cart)
     except PaymentError as error:
-        return go(request, "/basket", "bad", words.checkout_failed(error))
+        return go(request, "/cart", "bad", words.checkout_failed(error))
     return go(request, url)
 
 
@@ -87,7 +87,7 @@ async def outcome(request: Request) -> Response:
         return page(request, "outcome.html", status=503, order=order, status_word="Unknown", wish=wish)
     word = payment.status if payment else "Created"
     if word == "Approved" and shop.store.signed.card_is_due(order.number):
-        word = "CardDue" if payment and payment.open else "Cancelled"
+        word = "CardDue" if payment and payment.open else "Canceled"
     return page(request, "outcome.html", order=order, status_word=word, wish=wish)
 
 
@@ -120,8 +120,8 @@ def _key(text: str) -> str:
 
 routes = [
     Route("/", products),
-    Route("/basket", show_basket, methods=["GET"]),
-    Route("/basket", change_basket, methods=["POST"]),
+    Route("/cart", show_cart, methods=["GET"]),
+    Route("/cart", change_cart, methods=["POST"]),
     Route("/checkout", check_out, methods=["POST"]),
     Route("/confirm", outcome),
     Route("/cancel", outcome),

@@ -64,12 +64,12 @@ def make_templates(settings: Settings) -> Environment:
 
 
 def _moment(text: str) -> str:
-    """Print an ISO 8601 time as "Sat 5 Dec, 14:07 UTC"."""
+    """Print an ISO 8601 time as "Sat, Dec 5 at 2:07 PM UTC"."""
     try:
         when = datetime.fromisoformat(text).astimezone(UTC)
     except ValueError:
         return text
-    return f"{when:%a} {when.day} {when:%b, %H:%M} UTC"
+    return f"{when:%a, %b} {when.day} at {when.hour % 12 or 12}:{when:%M %p} UTC"
 
 
 def visitor(request: Request) -> Visitor:
@@ -81,13 +81,13 @@ def visitor(request: Request) -> Visitor:
 
 
 def page(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
-    """Render a page with the visitor's basket, notice and form token at hand."""
+    """Render a page with the visitor's cart, notice and form token at hand."""
     shop, who = shop_of(request), visitor(request)
     templates: Environment = request.app.state.templates
     body = templates.get_template(template).render(
         csrf=who.csrf,
         path=request.url.path,
-        basket=shop.store.basket(who.session),
+        cart=shop.store.cart(who.session),
         notice=shop.store.take_notice(who.session),
         **context,
     )

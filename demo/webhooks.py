@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from cuota.client import BadWebhook, verify_webhook
 
-from .checkout import learn, recognise
+from .checkout import learn, recognize
 from .records import Payment
 from .store import Told
 from .web import shop_of
@@ -36,7 +36,7 @@ async def receive(request: Request) -> Response:
         order = shop.store.order_at_provider(told.order_id)
         if order is None and payment is not None:
             # Of an order that a page opened, this may be the first that the shop hears: perhaps its page is gone.
-            order = recognise(shop, payment)
+            order = recognize(shop, payment)
         if order is not None and payment is not None:
             learn(shop, order, payment)
     return Response(status_code=204)

@@ -28,8 +28,8 @@ from .web import Shop, form, shop_of, visitor
 ENDED = {"declined", "session_expired", "closed_by_merchant"}
 
 
-async def sign_basket(request: Request) -> Response:
-    """Write the visitor's basket down as an order and answer its text, signed. The same basket is the same order.
+async def sign_cart(request: Request) -> Response:
+    """Write the visitor's cart down as an order and answer its text, signed. The same cart is the same order.
 
     `closed` says how the window of the order `number` ended; an order that has ended is followed by a new one.
     """
@@ -39,16 +39,16 @@ async def sign_basket(request: Request) -> Response:
         order = await _looked_at(shop, _own_order(request, fields.get("number", "")), fields["closed"])
         if order.status == "Approved" and not shop.store.signed.card_is_due(order.number):
             return _answer({"next": _outcome_of(order)})
-    basket, wish = shop.store.basket(session), Wish.read(fields)
-    if not basket.lines:
+    cart, wish = shop.store.cart(session), Wish.read(fields)
+    if not cart.lines:
         return _problem(words.EMPTY)
-    if fields.get("amount") != str(basket.amount):
+    if fields.get("amount") != str(cart.amount):
         return _problem(words.CHANGED)
 
     def write(order: Order) -> str:
         return sign(signed_body(shop.settings, order, wish), keys.signing)[0]
 
-    order, text = shop.store.sign(session, wish, basket, write)
+    order, text = shop.store.sign(session, wish, cart, write)
     body, signature = sign(text, keys.signing)
     return _answer({"number": order.number, "body": body, "signature": signature})
 
@@ -101,7 +101,7 @@ async def take_card(request: Request) -> Response:
                 await _cancel(shop, order)
                 return _problem(words.card_refused(said.reason))
             shop.store.signed.charged(order.number, CardPayment(said.authorization_id, card.last_four))
-            shop.store.clear_basket(order.session)
+            shop.store.clear_cart(order.session)
         await _capture(shop, order)
     except PaymentError:
         return _problem(words.CARD_LOST, again=True)
@@ -172,6 +172,6 @@ def _problem(text: str, **more: bool) -> Response:
 
 
 routes = [
-    Route("/sign", sign_basket, methods=["POST"]),
+    Route("/sign", sign_cart, methods=["POST"]),
     Route("/card", take_card, methods=["POST"]),
 ]

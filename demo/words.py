@@ -5,11 +5,11 @@ from __future__ import annotations
 from .money import from_json, show
 from .payments import PaymentError
 
-UNREACHABLE = "The payment provider cannot be reached; your basket is kept. Please try again in a minute."
+UNREACHABLE = "The payment provider cannot be reached; your cart is kept. Please try again in a minute."
 
 _CHECKOUT = {
-    "amount_out_of_range": "Pay in four is not offered for this amount. Please change your basket.",
-    "rate_limited": "Many people are checking out right now; your basket is kept. Please try again in a minute.",
+    "amount_out_of_range": "Pay in four is not offered for this amount. Please change your cart.",
+    "rate_limited": "Many people are checking out right now; your cart is kept. Please try again in a minute.",
 }
 _MOVE = {
     "order_not_completed": "The consumer has not paid this order, so nothing can be moved yet.",
@@ -31,17 +31,17 @@ def checkout_failed(error: PaymentError) -> str:
         return _CHECKOUT[error.code]
     if error.undecided:
         return UNREACHABLE
-    return f"Pay in four could not be started; your basket is kept. ({error.code})"
+    return f"Pay in four could not be started; your cart is kept. ({error.code})"
 
 
-CHANGED = "Your basket changed in another window. Please look at it once more."
-EMPTY = "There is nothing in your basket any more."
+CHANGED = "Your cart changed in another window. Please look at it once more."
+EMPTY = "There is nothing in your cart any more."
 CARD_LOST = "The card could not be charged just now. Nothing is lost: press the button again in a moment."
 _CARD = {
     "exceeds_limit": "it is for a smaller amount",
     "expired_card": "it has expired",
     "already_used": "it was used before",
-    "order_voided": "its order was cancelled",
+    "order_voided": "its order was canceled",
     "order_expired": "its order has ended",
     "wrong_merchant": "it is for another shop",
 }

@@ -2,19 +2,19 @@
 "use strict";
 
 const CLOSED = {
-  closed_by_customer: "You closed the payment before it was finished. Nothing was charged, and your basket is kept.",
+  closed_by_customer: "You closed the payment before it was finished. Nothing was charged, and your cart is kept.",
   session_expired: "The payment was open for too long and has ended. Nothing was charged. Please begin again.",
-  declined: "The payment was declined. You owe nothing for it. You may try again, perhaps with another card or a smaller basket.",
+  declined: "The payment was declined. You owe nothing for it. You may try again, perhaps with another card or a smaller cart.",
   closed_by_merchant: "The payment was ended by the shop. Nothing was charged. You may begin again.",
 };
-const UNREACHABLE = "The shop cannot be reached. Your basket is kept: please reload this page in a minute.";
+const UNREACHABLE = "The shop cannot be reached. Your cart is kept: please reload this page in a minute.";
 const KEPT = "The shop cannot be reached. Nothing is lost: please press the button again in a minute.";
 const OTHERWISE = "You can also continue on the payment page.";
 
 const here = document.querySelector("#here");
 const button = here?.querySelector("pay-button");
 const said = document.querySelector("#said");
-/** The order of this basket as the shop's server signed it: its number, the exact text, the signature. */
+/** The order of this cart as the shop's server signed it: its number, the exact text, the signature. */
 let signed = null;
 /** A result whose card the shop has not charged yet. It stays in this page's memory only. */
 let due = null;

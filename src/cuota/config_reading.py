@@ -97,9 +97,9 @@ def picture(text: str) -> Path:
 
 
 def accent(text: str) -> str:
-    """A colour."""
+    """A color."""
     if not re.fullmatch(r"#[0-9A-Fa-f]{6}", text):
-        raise ValueError("must be a colour such as #0B6E63")
+        raise ValueError("must be a color such as #0B6E63")
     return text
 
 

@@ -55,7 +55,7 @@ SETTINGS = (
     Setting("CUOTA_MAIL_FROM", "the address that mail comes from", "none; CUOTA_SMTP_URL needs it", mailbox),
     Setting("CUOTA_POOL_SIZE", "database connections of each worker process; four more serve what waits together, one tells that it lives", "16", whole(1, 200)),
     Setting("CUOTA_BRAND_NAME", "the name that consumers see", "Pay in four", words),
-    Setting("CUOTA_BRAND_ACCENT", "the accent colour of the pages", "#0B6E63", accent),
+    Setting("CUOTA_BRAND_ACCENT", "the accent color of the pages", "#0B6E63", accent),
     Setting("CUOTA_BRAND_LOGO", "path of an SVG or PNG file shown beside the name", "none", picture),
     Setting("CUOTA_CREDITOR", "the lender's name and where to write to, on one line: letters to consumers give it", "sandbox: CUOTA_BRAND_NAME and CUOTA_PUBLIC_URL; production: none, it must be set", line),
     Setting("CUOTA_CREDITOR_AGENCY", "the federal agency that sees to equal credit at this lender: letters of decline name it, with its address", AGENCY, line),

@@ -165,7 +165,7 @@ def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str) -> 
 
   One-time code    {code}
   Cards            {cards}
-  Surnames         {DECLINED_SURNAME} is declined by risk, {APPROVED_SURNAME} is approved whatever the amount
+  Last names       {DECLINED_SURNAME} is declined by risk, {APPROVED_SURNAME} is approved whatever the amount
 
   First thing to try, in another terminal: a token.
     curl -s {settings.auth_url}/oauth/token -H 'Content-Type: application/json' \\

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
@@ -25,12 +26,13 @@ class CannotWalk(Exception):  # noqa: N818 - the fact that ends the command
 
 
 class _Page(HTMLParser):
-    """The forms of a page, its primary link, its heading, and whether it says that it is a sandbox."""
+    """What a browser without script makes of a page: its forms, its primary link, and where it leads by itself."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.forms: list[tuple[str, dict[str, str]]] = []
-        self.way_back: str | None = None
+        self.link: str | None = None
+        self.refresh: str | None = None
         self.sandbox = False
         self.outcome: str | None = None
         self.heading = ""
@@ -44,8 +46,10 @@ class _Page(HTMLParser):
             self.forms.append((given.get("action", ""), {}))
         elif tag in {"input", "select"} and self.forms and "name" in given:
             self.forms[-1][1][given["name"]] = given.get("value", "")
+        elif tag == "meta" and given.get("http-equiv", "").lower() == "refresh":
+            self.refresh = _target(given.get("content", ""))
         elif tag == "a" and "primary" in given.get("class", "").split():
-            self.way_back = given.get("href")
+            self.link = given.get("href")
         elif tag == "h1":
             self._in_heading = True
         classes = given.get("class", "").split()
@@ -67,6 +71,8 @@ class _Page(HTMLParser):
 def walk(redirect_url: str, outcome: str, **typed: str) -> str:
     """Complete the checkout behind a redirectUrl; answers the merchant address at its end, without calling it.
 
+    It follows what a browser follows by itself, redirects and refreshes, and no link: those wait for a person.
+
     Where no merchant address is known, the merchant's page being open still, the last page's own.
 
     `typed` is what the consumer types instead of what stands above, by field.
@@ -83,10 +89,11 @@ def walk(redirect_url: str, outcome: str, **typed: str) -> str:
                 raise CannotWalk(f"This is not a sandbox checkout (the address answers {said}).")
             if page.outcome:
                 return _checked(page, outcome, str(answer.url))
-            if page.way_back and not page.forms and answer.is_success:
-                # A card is being charged: look again, as the page itself would.
+            again = _target(answer.headers.get("refresh", ""))
+            if again and answer.is_success:
+                # A card is being charged: the page looks again by itself.
                 time.sleep(1)
-                answer = _follow(client, client.get(urljoin(str(answer.url), page.way_back)), here)
+                answer = _follow(client, client.get(urljoin(str(answer.url), again)), here)
                 continue
             if not page.forms or answer.status_code >= httpx.codes.BAD_REQUEST:
                 raise CannotWalk(f"The checkout says: {page.heading.strip() or answer.status_code}.")
@@ -114,8 +121,18 @@ def _follow(client: httpx.Client, answer: httpx.Response, here: str) -> httpx.Re
     return answer
 
 
+def _target(refresh: str) -> str | None:
+    """Where a Refresh (header or meta element) leads: `3;url=/there`."""
+    found = re.fullmatch(r"\s*[0-9]+\s*;\s*url=(.+)", refresh, re.IGNORECASE)
+    return found[1] if found else None
+
+
 def _checked(page: _Page, outcome: str, url: str) -> str:
     if page.outcome != outcome:
         raise CannotWalk(f"The checkout ended otherwise: {page.heading.strip()}.")
+    if page.link and not page.refresh:
+        raise CannotWalk(
+            "The checkout ended, but its last page does not lead back to the merchant by itself."
+        )
     # A merchant's page that stayed open has no address to go back to.
-    return page.way_back or url
+    return page.refresh or url

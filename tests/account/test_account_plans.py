@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from consumer import FAILS_LATER, LOST_LATER, Consumer
 
-from cuota.core.agreement import day
+from cuota.core.dates import day
 from cuota.db.accounts import ShownPlan, plans_of
 from cuota.work.card_refunds import return_due_money
 from makers import Merchant, Running, make_merchant
@@ -58,7 +58,7 @@ async def test_plans_with_something_left_to_pay_come_first_and_those_that_wait_f
         "Active",
         "Overdue",
         "Completed",
-        "Cancelled",
+        "Canceled",
         "another card is needed",
         "You have paid everything",
     ):
@@ -167,9 +167,9 @@ async def test_what_the_shop_gave_back_is_said_where_the_plan_no_longer_shows_it
 ) -> None:
     plan = await consumer.buy_at(shop)
     await consumer.enter()
-    assert "cancelled or refunded by" not in (await consumer.open(plan.path)).text
+    assert "canceled or refunded by" not in (await consumer.open(plan.path)).text
     await shop.move(plan.order, "refund", "20.00")
-    said = f"$20.00 of your order of $100.00 was cancelled or refunded by {shop.name}"
+    said = f"$20.00 of your order of $100.00 was canceled or refunded by {shop.name}"
     assert said in (await consumer.open(plan.path)).text
 
 
@@ -182,12 +182,12 @@ async def test_money_on_its_way_back_and_there_is_told_in_words(
     page = await consumer.open(plan.path)
     assert "$15.00 is on its way back to Visa ending 4242" in page.text
     assert "Paid $15.00 sent back" in page.text
-    assert page.text.count("Cancelled") == 6  # three dots, three rows
+    assert page.text.count("Canceled") == 6  # three dots, three rows
     await return_due_money(service.context)
     page = await consumer.open(plan.path)
     assert "$15.00 went back to Visa ending 4242" in page.text
     receipt = await consumer.open(page.link("Receipt"))
-    assert "Of this, $15.00 was cancelled or refunded" in receipt.text
+    assert "Of this, $15.00 was canceled or refunded" in receipt.text
     assert "You paid $10.00 in the end" in receipt.text
     await plan.write("UPDATE card_refunds SET state = 'failed' WHERE order_id = $1")
     assert "$15.00 could not be sent back to Visa ending 4242" in (await consumer.open(plan.path)).text

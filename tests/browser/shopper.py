@@ -25,7 +25,7 @@ async def press(page: Page, button: Locator) -> None:
 
 
 async def to_checkout(page: Page, shop: Shop, product: str = "Gooseneck Kettle") -> None:
-    """From the shelf over the basket to the first page of the checkout."""
+    """From the shelf over the cart to the first page of the checkout."""
     await page.goto(shop.url)
     await press(page, page.get_by_role("button", name=product))
     await press(page, page.get_by_role("button", name="Continue to pay in four"))
@@ -51,7 +51,7 @@ async def to_card(page: Page, **details: str) -> None:
 async def card(page: Page, number: str = CARD_THAT_PAYS) -> None:
     """Everything on the last page but the button."""
     await page.get_by_label("Card number").fill(number)
-    await page.get_by_label("Expiry date").fill("12/39")
+    await page.get_by_label("Expiration date").fill("12/39")
     await page.get_by_label("Security code").fill("737")
     await page.get_by_label("I have read and accept the payment agreement").check()
 

@@ -138,12 +138,12 @@ async def test_every_page_of_the_shop_is_accessible_and_fits(
 ) -> None:
     page = await open_tab(**look)
     inspector = Inspector(page)
-    await page.goto(f"{shop.url}/basket")
-    await inspector.look("empty basket")
+    await page.goto(f"{shop.url}/cart")
+    await inspector.look("empty cart")
     await page.goto(shop.url)
     await inspector.look("products")
     await press(page, page.get_by_role("button", name="Hand Grinder"))
-    await inspector.look("basket")
+    await inspector.look("cart")
     await to_checkout(page, shop)
     await press(page, page.locator("form.leave button"))
     await inspector.look("abandoned")
@@ -179,7 +179,7 @@ async def test_the_focus_moves_to_the_summary_of_errors_and_its_links_to_the_fie
     await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
     await page.keyboard.type("Jordan")
-    await expect(page.get_by_label("Given names")).to_have_value("Jordan")
+    await expect(page.get_by_label("First name")).to_have_value("Jordan")
 
 
 async def test_one_error_alone_takes_the_focus_to_its_field_which_names_it(

@@ -58,7 +58,7 @@ def test_reasons_are_told_in_their_order() -> None:
 def test_the_letter_says_what_was_decided_why_and_what_the_consumer_may_ask() -> None:
     text = _letter("over_limit", "late_payments", limit_text="$2,000.00")
     assert text.startswith("Dear Ana Ruiz,\n\n")
-    assert "On Sat 21 Nov 2026 you asked us to pay for your order of $120.00 at Shoe Shop" in text
+    assert "On Sat, Nov 21, 2026 you asked us to pay for your order of $120.00 at Shoe Shop" in text
     assert "We could not approve it. Nothing was charged." in text
     first, second = sentence("over_limit", "$2,000.00"), sentence("late_payments")
     assert f"The principal reasons were, the weightiest first:\n\n1. {first}\n\n2. {second}\n\n" in text

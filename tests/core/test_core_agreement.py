@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from core.values import TODAY
-from cuota.core.agreement import Agreement, agreement, day
+from cuota.core.agreement import Agreement, agreement
 from cuota.core.consumer import Address, Profile
 from cuota.core.finance import terms
 from cuota.core.installment import schedule
@@ -28,7 +28,7 @@ def test_it_names_every_payment_with_its_date() -> None:
     text = _write().text
     assert "You pay $100.03 in 4 payments" in text
     assert (
-        "$25.01 on Sat 21 Nov 2026; $25.01 on Sat 5 Dec 2026; $25.01 on Sat 19 Dec 2026; $25.00 on Sat 2 Jan 2027"
+        "$25.01 on Sat, Nov 21, 2026; $25.01 on Sat, Dec 5, 2026; $25.01 on Sat, Dec 19, 2026; $25.00 on Sat, Jan 2, 2027"
         in text
     )
 
@@ -80,8 +80,3 @@ def test_another_word_or_number_has_another_hash(other: dict[str, object]) -> No
 def test_the_same_terms_have_the_same_hash() -> None:
     assert _write(10_000, 400) == _write(10_000, 400)
     assert _write(10_000, 400).hash == _write(10_000, 400).hash
-
-
-def test_a_day_is_written_short_and_in_documents_with_its_year() -> None:
-    assert day(date(2026, 12, 5)) == "Sat 5 Dec"
-    assert day(date(2026, 12, 5), year=True) == "Sat 5 Dec 2026"

@@ -32,7 +32,7 @@ class Browser:
         self.store.close()
 
     async def order(self) -> httpx.Response:
-        await self.post("/basket", sku="kettle")
+        await self.post("/cart", sku="kettle")
         return await self.post("/checkout", key=str(uuid.uuid4()), amount="8995")
 
 

@@ -28,9 +28,9 @@ def data() -> Iterator[Path]:
 def bought(buyer: httpx.Client, data: Path) -> None:
     """A kettle, ordered and paid."""
     csrf = _found(r'name="csrf" value="([^"]+)"', buyer.get("/").text)
-    buyer.post("/basket", data={"csrf": csrf, "sku": "kettle"})
-    basket = buyer.get("/basket").text
-    fields = {name: _found(rf'name="{name}" value="([^"]+)"', basket) for name in ("csrf", "key", "amount")}
+    buyer.post("/cart", data={"csrf": csrf, "sku": "kettle"})
+    cart = buyer.get("/cart").text
+    fields = {name: _found(rf'name="{name}" value="([^"]+)"', cart) for name in ("csrf", "key", "amount")}
     checkout = buyer.post("/checkout", data=fields).headers["Location"]
     command = [sys.executable, "-m", "cuota", "sandbox", "complete", checkout, "--outcome", "approved"]
     subprocess.run(command, env={**os.environ, "CUOTA_DATA_DIR": str(data)}, check=True, timeout=60)
@@ -83,5 +83,5 @@ def test_the_shop_s_origin_is_registered_wherever_the_shop_stands_today(data: Pa
         with demo(data) as buyer:
             assert str(buyer.base_url).rstrip("/") in origins(data)
             csrf = _found(r'name="csrf" value="([^"]+)"', buyer.get("/").text)
-            buyer.post("/basket", data={"csrf": csrf, "sku": "kettle"})
-            assert "<pay-button" in buyer.get("/basket").text
+            buyer.post("/cart", data={"csrf": csrf, "sku": "kettle"})
+            assert "<pay-button" in buyer.get("/cart").text

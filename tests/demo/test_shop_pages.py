@@ -54,18 +54,18 @@ async def test_a_stranger_with_a_guessed_number_sees_nothing(visit: Visit) -> No
     assert (await browser.http.get("/confirm?order=1001&orderId=o-1")).status_code == 200
 
 
-async def test_a_provider_that_is_down_costs_no_basket(visit: Visit) -> None:
+async def test_a_provider_that_is_down_costs_no_cart(visit: Visit) -> None:
     browser = visit(Network(httpx.ConnectError("down")))
-    assert (await browser.order()).headers["Location"] == "/basket"
-    page = await browser.http.get("/basket")
-    assert "The payment provider cannot be reached; your basket is kept." in page.text
+    assert (await browser.order()).headers["Location"] == "/cart"
+    page = await browser.http.get("/cart")
+    assert "The payment provider cannot be reached; your cart is kept." in page.text
     assert "Gooseneck Kettle" in page.text
 
 
 async def test_a_form_without_its_token_is_refused(visit: Visit) -> None:
     browser = visit(Network(provider))
     await browser.http.get("/")
-    assert (await browser.http.post("/basket", data={"sku": "cup", "csrf": "guess"})).status_code == 403
+    assert (await browser.http.post("/cart", data={"sku": "cup", "csrf": "guess"})).status_code == 403
 
 
 async def test_a_second_click_on_capture_asks_with_the_same_reference_and_once_it_is_done_not_at_all(

@@ -35,10 +35,10 @@ def network() -> Network:
 
 @pytest.fixture
 async def shop(tmp_path: Path, network: Network) -> AsyncIterator[Browser]:
-    """A shop that signs, and a buyer with a kettle in the basket."""
+    """A shop that signs, and a buyer with a kettle in the cart."""
     environment = {**ENVIRONMENT_TOLD, "SHOP_MERCHANT_ID": MERCHANT, "SHOP_DATA": str(tmp_path)}
     browser = Browser(Settings.from_environment(environment), network)
-    await browser.post("/basket", sku="kettle")
+    await browser.post("/cart", sku="kettle")
     yield browser
     await browser.close()
 
@@ -55,7 +55,7 @@ async def tell(shop: Browser, told: dict[str, Any]) -> None:
     assert answer.status_code == 204
 
 
-async def test_what_is_signed_is_the_shop_s_own_basket_and_nothing_that_a_browser_says(shop: Browser) -> None:
+async def test_what_is_signed_is_the_shop_s_own_cart_and_nothing_that_a_browser_says(shop: Browser) -> None:
     told = await signed(shop, price="0.01", merchantReference="AO-7", callbackUrl="http://evil.test/")
     assert told["signature"] == pay_signature(SIGNING_SECRET, told["body"].encode())
     body = json.loads(told["body"])
@@ -92,22 +92,22 @@ async def test_signing_writes_the_order_down_once_and_it_is_an_order_only_when_i
     assert "AO-1001" in (await shop.http.get("/orders")).text
 
 
-async def test_a_changed_basket_is_another_order_and_a_stale_page_is_told(shop: Browser) -> None:
+async def test_a_changed_cart_is_another_order_and_a_stale_page_is_told(shop: Browser) -> None:
     first = await signed(shop)
-    await shop.post("/basket", sku="cup")
+    await shop.post("/cart", sku="cup")
     stale = await shop.post("/sign", amount="8995")
     assert stale.status_code == 409
     assert "changed in another window" in stale.json()["problem"]
     assert (await signed(shop, amount="11195"))["number"] == first["number"] + 1
 
 
-async def test_another_shopper_with_the_same_basket_has_an_order_of_their_own(shop: Browser) -> None:
+async def test_another_shopper_with_the_same_cart_has_an_order_of_their_own(shop: Browser) -> None:
     first = await signed(shop)
     shop.http.cookies.clear()
     assert (await shop.post("/sign", amount="8995")).json() == {
-        "problem": "There is nothing in your basket any more."
+        "problem": "There is nothing in your cart any more."
     }
-    await shop.post("/basket", sku="kettle")
+    await shop.post("/cart", sku="kettle")
     assert (await signed(shop))["number"] != first["number"]
     for claim in ("", "-", "guess", "None"):
         assert (await shop.http.get(f"/confirm?order=1001&orderId={claim}")).status_code == 404
@@ -125,7 +125,7 @@ async def test_an_order_whose_page_is_gone_is_finished_by_its_webhook(
     order = shop.store.order(1001)
     assert order is not None
     assert (order.provider_order_id, order.status) == ("o-1", "Approved")
-    assert shop.store.basket(order.session).lines == ()
+    assert shop.store.cart(order.session).lines == ()
     network.calls.clear()
     assert "Thank you" in (await shop.http.get("/confirm?order=1001")).text
     assert network.calls == []
@@ -171,7 +171,7 @@ async def test_the_page_s_word_is_advice_that_the_provider_must_confirm(
     assert "not finished" in (await shop.http.get("/confirm?order=1001&orderId=o-9")).text
     network.answers = [stands("Approved")]
     assert "Thank you" in (await shop.http.get("/confirm?order=1001&orderId=o-1")).text
-    assert shop.store.basket(order.session).lines == ()
+    assert shop.store.cart(order.session).lines == ()
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ async def test_a_window_closed_after_the_payment_leads_to_the_order(shop: Browse
     await signed(shop)
     await tell(shop, event(1, "order.created", "Created", record=OURS))
     network.answers = [stands("Approved")]
-    for _ in range(2):  # the second time the basket is empty already
+    for _ in range(2):  # the second time the cart is empty already
         told = await signed(shop, closed="closed_by_customer", number="1001")
         assert told == {"next": "/confirm?order=1001"}
 
@@ -224,7 +224,7 @@ async def test_an_unreachable_provider_changes_nothing_about_a_closed_window(
 
 
 async def test_the_pages_allow_the_provider_s_script_calls_and_frame_and_no_other(shop: Browser) -> None:
-    page = await shop.http.get("/basket")
+    page = await shop.http.get("/cart")
     policy = page.headers["Content-Security-Policy"].split("; ")
     assert {
         "script-src 'self' https://pay.test",
@@ -239,8 +239,8 @@ async def test_the_pages_allow_the_provider_s_script_calls_and_frame_and_no_othe
 
 async def test_a_shop_that_cannot_sign_offers_the_redirect_alone(settings: Settings) -> None:
     browser = Browser(settings, Network(provider))
-    await browser.post("/basket", sku="kettle")
-    page = await browser.http.get("/basket")
+    await browser.post("/cart", sku="kettle")
+    page = await browser.http.get("/cart")
     assert "Continue to pay in four" in page.text
     assert "<pay-button" not in page.text
     assert "<script" not in page.text

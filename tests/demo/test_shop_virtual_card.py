@@ -59,7 +59,7 @@ async def shop(tmp_path: Path, cards: Provider) -> AsyncIterator[Browser]:
     """A shop whose buyer has paid a kettle by a virtual-card checkout; the shop was told so, and has no card yet."""
     environment = {**ENVIRONMENT_TOLD, "SHOP_MERCHANT_ID": MERCHANT, "SHOP_DATA": str(tmp_path)}
     browser = Browser(Settings.from_environment(environment), Network(cards))
-    await browser.post("/basket", sku="kettle")
+    await browser.post("/cart", sku="kettle")
     assert (await sign(browser)).status_code == 200
     body = raw(told := event(2, "order.approved", record=APPROVED))
     await browser.http.post("/webhooks", content=body, headers=headers(told, body))
@@ -79,7 +79,7 @@ def everything_in(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir())
 
 
-async def test_a_card_is_authorized_and_captured_whole_and_the_basket_is_empty(
+async def test_a_card_is_authorized_and_captured_whole_and_the_cart_is_empty(
     shop: Browser, cards: Provider
 ) -> None:
     assert (await hand_over(shop)).json() == {"next": "/confirm?order=1001"}
@@ -88,7 +88,7 @@ async def test_a_card_is_authorized_and_captured_whole_and_the_basket_is_empty(
     assert (asked["number"], asked["amount"], asked["merchantId"]) == (NUMBER, "89.95", MERCHANT)
     assert taken["amount"] == "89.95"
     assert "Thank you" in (await shop.http.get("/confirm?order=1001")).text
-    assert "There is nothing in it yet." in (await shop.http.get("/basket")).text
+    assert "There is nothing in it yet." in (await shop.http.get("/cart")).text
     assert "Card ending 1486" in (await shop.http.get("/orders/1001")).text
 
 
@@ -109,7 +109,7 @@ async def test_until_the_card_is_there_the_order_is_not_thanked_for_and_the_same
 ) -> None:
     page = await shop.http.get("/confirm?order=1001")
     assert "One step is missing" in page.text
-    assert "/basket?way=card&amp;display=popup" in page.text
+    assert "/cart?way=card&amp;display=popup" in page.text
     again = (await sign(shop)).json()
     assert again["number"] == 1001
     closed = await shop.post("/sign", amount="8995", way="card", closed="closed_by_customer", number="1001")

@@ -79,7 +79,7 @@ async def test_what_is_told_becomes_the_shop_s_view_and_nobody_is_asked(
     assert "Thank you" in thanks
     order = shop.store.order(1001)
     assert order is not None
-    assert shop.store.basket(order.session).lines == ()
+    assert shop.store.cart(order.session).lines == ()
 
 
 async def test_an_order_that_no_webhook_has_decided_is_asked_for(shop: Browser, network: Network) -> None:

@@ -5,9 +5,9 @@ from cuota.core.adverse import sentences
 Context = dict[str, object]
 DAYS = [
     ("Today", "2026-11-11"),
-    ("Wed 25 Nov", "2026-11-25"),
-    ("Wed 9 Dec", "2026-12-09"),
-    ("Wed 23 Dec", "2026-12-23"),
+    ("Wed, Nov 25", "2026-11-25"),
+    ("Wed, Dec 9", "2026-12-09"),
+    ("Wed, Dec 23", "2026-12-23"),
 ]
 SHOP = "http://127.0.0.1:8001/confirm?token=6c1f"
 LONG_SHOP = "The Extraordinarily Comprehensive Outdoor, Camping & Mountaineering Equipment Company of Northern California"
@@ -43,7 +43,7 @@ CARDS = [
 ]
 AGREEMENT: Context = {
     "text": [
-        "You buy from Northwind Outfitters for $100.00 and pay in four installments of $25.00: today, on Wed 25 Nov, on Wed 9 Dec and on Wed 23 Dec.",
+        "You buy from Northwind Outfitters for $100.00 and pay in four installments of $25.00: today, on Wed, Nov 25, on Wed, Dec 9 and on Wed, Dec 23.",
         "You allow us to charge your card for each installment on its date. We remind you before each one. You may pay early at any time, at no cost.",
         "There is no interest and there are no fees. If a charge fails we try again and tell you; no late fee is added.",
         "If the shop refunds all or part of your order, we cancel the last unpaid installments first. What is left over goes back to the card that paid.",

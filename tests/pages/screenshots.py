@@ -115,8 +115,8 @@ async def ends(camera: Camera, running: Sandbox) -> None:
 async def shop(camera: Camera, running: Sandbox) -> None:
     """Every page of the shop."""
     page = camera.page
-    await page.goto(f"{running.shop}/basket")
-    await camera.take("shop-2-basket-empty")
+    await page.goto(f"{running.shop}/cart")
+    await camera.take("shop-2-cart-empty")
     await page.goto(running.shop)
     await camera.take("shop-1-products")
     for ends_as in ("Approved", "Declined", "Abandoned"):
@@ -124,8 +124,8 @@ async def shop(camera: Camera, running: Sandbox) -> None:
         for product in ("Stoneware Cup", "Morning Blend"):
             await page.get_by_role("button", name=product).click()
             await page.goto(running.shop)
-        await page.goto(f"{running.shop}/basket")
-        await camera.take("shop-2-basket")
+        await page.goto(f"{running.shop}/cart")
+        await camera.take("shop-2-cart")
         await page.get_by_role("button", name="Continue to pay in four").click()
         if ends_as == "Abandoned":
             await page.goto(f"{running.shop}/orders")
@@ -157,8 +157,8 @@ async def shop(camera: Camera, running: Sandbox) -> None:
 
 
 FILL = """INSERT INTO message_simulator.inbox (key, channel, recipient, subject, text, created_at)
-    SELECT gen_random_uuid(), channel, recipient, 'Your payment of $25.00 is on Sat 5 Dec', format(E'Sample Shop, order %s:\n'
-        'we charge $25.00 to your card ending 4242 on Sat 5 Dec.\nSee your payments at %s/account. Not a link: https://shop.example/x',
+    SELECT gen_random_uuid(), channel, recipient, 'Your payment of $25.00 is on Sat, Dec 5', format(E'Sample Shop, order %s:\n'
+        'we charge $25.00 to your card ending 4242 on Sat, Dec 5.\nSee your payments at %s/account. Not a link: https://shop.example/x',
         $1::text, $2::text), now()
     FROM (VALUES ('mail', 'jordan.rivera.with.a.rather.long.mailbox.name@subdomain.mail.example'), ('text', '2125550142')) r (channel, recipient),
         generate_series(1, 30)"""

@@ -14,6 +14,7 @@ import pytest
 from visitor import CARD_DECLINED, CARD_NO_FUNDS, Visitor, address_of, charges
 
 from cuota.core.consumer import ZONES
+from cuota.flows.leave_checkout import lapse_order
 from makers import Merchant, Running
 
 
@@ -76,6 +77,37 @@ async def test_leaving_at_any_step_abandons_the_order_and_leads_to_the_merchants
     assert (await merchant.read(order))["orderStatus"] == "Abandoned"
     page = await visitor.open(address_of(order))
     assert (page.outcome, "Nothing was charged." in page.text) == ("abandoned", True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "path", "at_most"),
+    [({}, "/confirm", 0), ({"surname": "Declinetest"}, "/cancel", 3)],
+    ids=["approved", "declined"],
+)
+async def test_the_last_page_leads_back_by_itself_and_its_only_control_is_the_link(
+    merchant: Merchant, visitor: Visitor, fields: dict[str, str], path: str, at_most: int
+) -> None:
+    order = await merchant.create()
+    page = await visitor.buy(order, **fields)
+    left = urlsplit(page.left or "")
+    query = parse_qs(left.query)
+    assert (left.path, query["token"], query["orderId"]) == (path, [order["token"]], [order["orderId"]])
+    assert page.seconds is not None
+    assert page.seconds <= at_most
+    assert (page.seen.forms, list(page.seen.links)) == ([], [page.left])
+    assert f"Taking you back to {merchant.name}" in page.text
+
+
+async def test_an_order_that_lapsed_waits_for_the_link_and_says_why(
+    service: Running, merchant: Merchant, visitor: Visitor
+) -> None:
+    order = await merchant.create()
+    await visitor.until("details", order)
+    async with service.clock.moved(minutes=61):
+        await lapse_order(service.context, merchant.merchant_id, UUID(order["orderId"]))
+        page = await visitor.open(address_of(order))
+        assert "This checkout expired after 60 minutes. You were not charged." in page.text
+        assert (page.left, urlsplit(page.link("Return to")).path) == (None, "/cancel")
 
 
 async def test_twenty_presses_at_once_are_one_approval_and_one_charge(

@@ -212,7 +212,7 @@ async def test_an_expired_order_answers_410_and_leads_back_and_nothing_is_charge
     async with service.clock.moved(minutes=61):
         visitor.page = stale
         page = await visitor.send("pay")
-        assert (page.status, page.heading) == (410, "This payment has expired")
+        assert (page.status, page.heading) == (410, "This checkout expired")
         assert urlsplit(page.link(f"Back to {merchant.name}")).path == "/cancel"
     assert await charges(service, order) == []
     events = await service.context.pool.fetch(

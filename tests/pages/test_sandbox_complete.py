@@ -46,6 +46,25 @@ async def test_an_order_with_a_fee_many_items_and_a_consumer_is_completed_as_wel
     assert "evil" not in await complete(order["redirectUrl"], "approved")
 
 
+async def test_the_walker_follows_no_link_that_waits_for_a_person() -> None:
+    """A last page that only shows the way back leaves a person standing there: the command must not hide it."""
+    body = b"""<p class="sandbox">Sandbox</p><svg class="mark approved"></svg><h1>Done</h1>
+        <a class="primary" href="http://127.0.0.1:9/confirm">Back to the shop</a>"""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%b" % (len(body), body)
+        )
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(CannotWalk, match="does not lead back to the merchant by itself"):
+            await complete(f"http://127.0.0.1:{port}/checkout/x", "approved")
+
+
 @pytest.mark.parametrize("spoil", ["unknown", "finished", "expired", "api"])
 async def test_a_link_that_cannot_be_completed_says_why(
     service: Running, merchant: Merchant, visitor: Visitor, spoil: str

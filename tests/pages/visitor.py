@@ -33,6 +33,7 @@ class _Reader(HTMLParser):
         self.forms: list[tuple[str, dict[str, str]]] = []
         self.links: dict[str, str] = {}
         self.mark: str | None = None
+        self.refresh: str | None = None
         self._tag, self._href, self._select = "", "", ""
         self.feed(html)
 
@@ -50,6 +51,8 @@ class _Reader(HTMLParser):
             self.forms[-1][1][self._select] = given["value"]
         elif tag == "a":
             self._href = given.get("href", "")
+        elif tag == "meta" and given.get("http-equiv") == "refresh":
+            self.refresh = given["content"]
         if "mark" in given.get("class", "").split():
             self.mark = given["class"].split()[-1]
 
@@ -70,7 +73,7 @@ class _Reader(HTMLParser):
 
 @dataclass
 class Page:
-    """One answer, as a person would see it. `left` is the merchant's address where the checkout let go."""
+    """One answer, as a person would see it. `left` is the merchant's address, where the page leads there by itself."""
 
     answer: httpx.Response
     left: str | None = None
@@ -78,6 +81,13 @@ class Page:
 
     def __post_init__(self) -> None:
         self.seen = _Reader(self.answer.text)
+        if self.seen.refresh and self.left is None:
+            self.left = self.seen.refresh.partition(";url=")[2]
+
+    @property
+    def seconds(self) -> int | None:
+        """After how many seconds the page leads on by itself."""
+        return int(self.seen.refresh.partition(";")[0]) if self.seen.refresh else None
 
     @property
     def status(self) -> int:

@@ -28,7 +28,7 @@ FROM = "pay@cuota.example"
 def notice(phone: str | None = PHONE, email: str | None = EMAIL, **more: str) -> Message:
     subject, text = (
         "Your payment of $25.00",
-        "Sat 5 Dec we charge $25.00.\nhttps://pay.example/account\n.\nEnd — é.",
+        "Sat, Dec 5 we charge $25.00.\nhttps://pay.example/account\n.\nEnd — é.",
     )
     said = {"sender": "Pay in four", "subject": subject, "text": text, **more}
     return Message(uuid4(), phone, email, **said)

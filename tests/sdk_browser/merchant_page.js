@@ -32,7 +32,7 @@ window.buy = () => {
 
 const button = document.getElementById("buy");
 if (button && button.localName === "pay-button" && !button.hasAttribute("integrationtype")) {
-  // Signed when it is asked for, as a shop with a basket does it.
+  // Signed when it is asked for, as a shop with a cart does it.
   button.addEventListener("pay-checkout", (event) => {
     event.detail.request = Promise.resolve(given.body);
     event.detail.signature = Promise.resolve(given.signature);

@@ -27,7 +27,7 @@ SCRIPT = Path(__file__).with_name("merchant_page.js")
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Small Shop</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
 <link rel="icon" href="data:,">{before}<script type="application/json" id="signed">{signed}</script></head>
-<body><main><h1>Small Shop</h1><p>Your basket: $100.00</p>{button}<p id="said" role="status"></p></main>
+<body><main><h1>Small Shop</h1><p>Your cart: $100.00</p>{button}<p id="said" role="status"></p></main>
 <script src="/merchant_page.js"></script></body></html>"""
 BUTTON = '<button id="buy">Pay in four</button>'
 PAY_BUTTON = '<pay-button integrationType="api" id="buy"></pay-button>'

@@ -84,7 +84,7 @@ async def to_card(place: Place, **details: str) -> None:
 async def press_pay(place: Place, number: str = CARD_THAT_PAYS) -> None:
     """A card, the consent, and the button that carries the amount."""
     await place.get_by_label("Card number").fill(number)
-    await place.get_by_label("Expiry date").fill("12/39")
+    await place.get_by_label("Expiration date").fill("12/39")
     await place.get_by_label("Security code").fill("737")
     await place.get_by_label("I have read and accept the payment agreement").check()
     await place.get_by_role("button", name="Pay $").click()

@@ -22,10 +22,10 @@ def shop() -> Iterator[str]:
 
 
 async def button_of(page: Page, shop: str, wish: str) -> Locator:
-    """A kettle in the basket, and the button that opens the window, ready."""
+    """A kettle in the cart, and the button that opens the window, ready."""
     await page.goto(shop)
     await page.get_by_role("button", name="Gooseneck Kettle").click()
-    await page.goto(f"{shop}/basket?{wish}")
+    await page.goto(f"{shop}/cart?{wish}")
     await page.locator("pay-button:not([disabled])").wait_for()
     assert not await page.evaluate("document.documentElement.scrollWidth > innerWidth")
     return page.locator("pay-button")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from cuota.core.agreement import day as shown_day
+from cuota.core.dates import day as shown_day
 
 # Who sees to the law for a creditor that is neither a bank nor a credit union (12 CFR part 1002, appendix A).
 AGENCY = "Federal Trade Commission, Equal Credit Opportunity, Washington, DC 20580"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 
 from cuota.core import money
 from cuota.core.consumer import Profile
+from cuota.core.dates import day
 from cuota.core.finance import terms
 from cuota.core.installment import Installment
 
@@ -28,11 +28,6 @@ class Agreement:
     def hash(self) -> str:
         """Hexadecimal SHA-256 of the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
-
-
-def day(value: date, *, year: bool = False) -> str:
-    """`Sat 5 Dec`, with the year in documents."""
-    return f"{value:%a} {value.day} {value:%b}" + (f" {value.year}" if year else "")
 
 
 def agreement(
@@ -67,7 +62,7 @@ def agreement(
     changes = (
         f"If {merchant} cancels part of your order or refunds you, your last payments become smaller first; what is "
         f"left over goes back to the card that paid. What {merchant} has not claimed within {authorization_days} "
-        "days is cancelled the same way."
+        "days is canceled the same way."
     )
     return Agreement(
         (

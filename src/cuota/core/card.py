@@ -56,7 +56,7 @@ def read_card(number: str, expiry: str, cvc: str, today: date) -> CardEntry:
         errors["card_number"] = "Check the card number: a digit seems to be wrong or missing."
     month, year = _expiry(expiry)
     if not month:
-        errors["card_expiry"] = "Enter the expiry date as month and year, such as 09/28."
+        errors["card_expiry"] = "Enter the expiration date as month and year, such as 09/28."
     elif (year, month) < (today.year, today.month):
         errors["card_expiry"] = "This card has expired. Use another card."
     length = 4 if brand == "amex" else 3

@@ -14,7 +14,7 @@ APPROVED_BECAUSE = {
     "within_limit": "what the consumer would owe is within their limit",
     "good_history": "what the consumer has paid here speaks for them",
     "known_to_merchant": "what the shop says of its customer speaks for them",
-    "sandbox_approve_requested": "the sandbox's test surname asks for it",
+    "sandbox_approve_requested": "the sandbox's test last name asks for it",
 }
 _DECLINED_BECAUSE = {
     "overdue_payments": "payments are overdue",
@@ -32,9 +32,9 @@ _DECLINED_BECAUSE = {
     "other_phone": "the order named another phone number",
     "other_billing_state": "the order named another billing state",
     "other_shipping_state": "it goes to another state than it is billed to",
-    "other_surname": "the surname is not the one of before",
+    "other_surname": "the last name is not the one of before",
     "merchant_information": "what the shop says of its customer",
-    "sandbox_decline_requested": "the sandbox's test surname asks for it",
+    "sandbox_decline_requested": "the sandbox's test last name asks for it",
 }
 PARTS = {
     "base": "everybody begins with",
@@ -48,7 +48,7 @@ PARTS = {
     "order_phone": "another phone number in the order",
     "billing_state": "another billing state in the order",
     "shipping_state": "shipped to another state",
-    "surname": "another surname than before",
+    "surname": "another last name than before",
     "approvals": "Advanced Approvals",
 }
 _CONTRIBUTIONS = {
@@ -82,7 +82,7 @@ def explain(decision: Decision, facts: Facts, policy: Policy, unreadable: Sequen
     lines = [f"Why: {because(decision.reasons[0])}."]
     lines += [f"     {because(code)}." for code in decision.reasons[1:]]
     if facts.steer:
-        lines.append("Without the test surname it would have gone by what follows.")
+        lines.append("Without the test last name it would have gone by what follows.")
     return [
         *lines,
         "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cuota.core import money
-from cuota.core.agreement import day
+from cuota.core.dates import day
 from cuota.core.installment import COUNT
 from cuota.core.outcome import Notice, NoticeKind
 

@@ -10,8 +10,8 @@ from typing import Any
 from uuid import UUID
 
 from cuota.core import money
-from cuota.core.agreement import day
 from cuota.core.approvals import read_fields
+from cuota.core.dates import day
 from cuota.core.decision import Decision, score_parts
 from cuota.core.explanation import because, explain
 from cuota.core.installment import Installment
@@ -254,7 +254,7 @@ def _installment(item: Installment, found: Story) -> str:
         )
         return f"{text}paid{card}{back}."
     if not item.total:
-        return f"{text}cancelled by a void or a refund."
+        return f"{text}canceled by a void or a refund."
     tries = "1 try" if item.failures == 1 else f"{item.failures} tries"
     failed = f"{tries} failed; " if item.failures else ""
     return f"{text}{failed}{f'the card is asked on {shown(item.charge_at)}' if item.charge_at else 'another card is needed'}."

@@ -17,8 +17,8 @@ def read_details(form: dict[str, str]) -> Profile:
     errors: dict[str, str] = {}
     address = _address(form, "your billing address", errors)
     profile = Profile(
-        given_names=_name(form, "given_names", "Enter your given names: letters, spaces and dashes.", errors),
-        surname=_name(form, "surname", "Enter your surname: letters, spaces and dashes.", errors),
+        given_names=_name(form, "given_names", "Enter your first name: letters, spaces and dashes.", errors),
+        surname=_name(form, "surname", "Enter your last name: letters, spaces and dashes.", errors),
         email=form.get("email", ""),
         address=address,
     )

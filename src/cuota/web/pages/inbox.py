@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.agreement import day
 from cuota.core.consumer import is_us_number
+from cuota.core.dates import moment
 from cuota.core.refusal import Code, Refused
 from cuota.rails.inbox import KEPT, Received, look
 from cuota.web.addresses import LONGEST, origin_of
@@ -67,7 +68,7 @@ def _message(received: Received, own: str) -> dict[str, object]:
         "recipient": shown_recipient(received.recipient),
         "only": _address(received.recipient, None),
         "iso": at.isoformat(timespec="seconds"),
-        "at": f"{day(at.date())}, {at:%H:%M} UTC",
+        "at": moment(at.astimezone(UTC)),
         # A text message has no subject: the phone shows none.
         "subject": received.subject if received.channel == "mail" else None,
         "parts": parts(received.text, own),

@@ -30,7 +30,7 @@ def _templates(*, framed: bool) -> jinja2.Environment:
 
 
 def brand(request: Request) -> Page:
-    """The operator's name, logo and colour."""
+    """The operator's name, logo and color."""
     settings = service_of(request).settings
     return {
         "name": settings.brand_name,
@@ -56,17 +56,15 @@ def page(
     context: Page,
     *,
     status: int = 200,
-    form_origins: tuple[str, ...] = (),
     place: Place = ALONE,
 ) -> Response:
-    """Render; a form may lead to this service and to `form_origins` only."""
+    """Render; a form may lead to this service only."""
     templates = _templates(framed=bool(place.ancestors))
     html = templates.get_template(template).render(brand=brand(request), **context)
-    targets = " ".join(("'self'", *form_origins))
     ancestors = " ".join(place.ancestors) or "'none'"
     policy = (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
-        f"form-action {targets}; base-uri 'none'; frame-ancestors {ancestors}"
+        f"form-action 'self'; base-uri 'none'; frame-ancestors {ancestors}"
     )
     headers = {
         "Content-Security-Policy": policy,

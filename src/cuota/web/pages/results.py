@@ -1,4 +1,9 @@
-"""The ends of a checkout: approved, declined, abandoned, or still waiting for the bank."""
+"""The ends of a checkout: approved, declined, abandoned, or still waiting for the bank.
+
+In the redirect flow the page leads the browser back to the merchant by itself, script or not. It is a page, and not a
+redirect that answers the form: browsers hold a form's redirects to the policy `form-action`, also those that the merchant's
+own server adds (to www, to https), and would stop there.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,8 @@ from starlette.responses import Response
 
 from cuota.core import money
 from cuota.core.adverse import sentences
-from cuota.core.agreement import day
 from cuota.core.checkout import CARD_TRIES
+from cuota.core.dates import day
 from cuota.core.order import Status
 from cuota.core.refusal import Refused
 from cuota.core.start import Display, Integration
@@ -18,14 +23,22 @@ from cuota.flows.checkout_result import result_of
 from cuota.flows.issue_card import reveal_card
 from cuota.web.pages.render import page
 from cuota.web.pages.session import page_address
-from cuota.web.pages.view import common, place_of, plan_of, told, way_back
+from cuota.web.pages.view import common, expired_words, place_of, plan_of, told, way_back
 from cuota.web.service import service_of
 
+# What a declined consumer has to read the reasons; they come in writing too.
+_READ_SECONDS = 3
 
-async def result(request: Request, checkout: Checkout, secret: str) -> Response:
-    """What became of it, and the way back to the shop. What may be shown depends on who proved to be here."""
+
+async def result(request: Request, checkout: Checkout, secret: str, *, leaving: bool = False) -> Response:
+    """What became of it, and the way back to the shop. What may be shown depends on who proved to be here.
+
+    `leaving`: the consumer has just pressed the cancel control.
+    """
     order, shop = checkout.order, checkout.merchant.name
     approved = order.status is Status.APPROVED
+    back = way_back(checkout, success=approved)
+    goes = _goes_after(checkout, leaving=leaving) if back else None
     headline, text = _words(checkout)
     try:
         heard = await _heard(request, checkout)
@@ -38,14 +51,25 @@ async def result(request: Request, checkout: Checkout, secret: str) -> Response:
         "headline": headline,
         "text": text,
         "pay": heard,
-        "return_url": way_back(checkout, success=approved),
+        "return_url": back,
         "return_label": f"Back to {shop}" if approved else f"Return to {shop}",
+        "goes_after": goes,
+        "going": f"Taking you back to {shop}…",
     }
     if order.status is Status.DECLINED:
         context["reasons"] = await _why(request, checkout)
     if approved and checkout.verified:
         context["plan"] = plan_of(checkout.plan, order.currency, finance=False)
     return page(request, "result.html", context, place=place_of(checkout))
+
+
+def _goes_after(checkout: Checkout, *, leaving: bool) -> int | None:
+    """Seconds after which the browser leaves for the merchant by itself; None where it waits for the link."""
+    order = checkout.order
+    if order.status is Status.ABANDONED and not (checkout.left or leaving):
+        return None  # the time ran out while nobody looked: say so first
+    signed = checkout.document.confirm_url is not None
+    return 0 if signed and order.status is not Status.DECLINED else _READ_SECONDS
 
 
 async def _why(request: Request, checkout: Checkout) -> list[str]:
@@ -102,7 +126,9 @@ def _words(checkout: Checkout) -> tuple[str, list[str]]:
         else:
             text = "We could not approve this purchase. Nothing was charged."
         return "This payment was not approved", [text, "You can choose another way to pay in the shop."]
-    return "This payment was ended", ["Nothing was charged.", "Your basket is still in the shop."]
+    if checkout.left:
+        return "This payment was canceled", ["Nothing was charged.", "Your cart is still in the shop."]
+    return "This checkout expired", [expired_words(order), "Your cart is still in the shop."]
 
 
 def working(request: Request, checkout: Checkout, secret: str) -> Response:

@@ -14,8 +14,8 @@ from cuota.flows.checkout import Checkout, Problem, known_consumer, preview_plan
 from cuota.web.pages.render import Page, page, problem
 from cuota.web.pages.results import result, working
 from cuota.web.pages.view import (
-    cancel_origin,
     common,
+    expired_words,
     masked,
     payer_of,
     place_of,
@@ -57,7 +57,7 @@ async def screen(
     said: str | None = None,
 ) -> Response:
     """The page for where the checkout stands; `wanted` an earlier step, `problem` what was wrong with a form."""
-    ended = await _ended(request, checkout, secret)
+    ended = await _ended(request, checkout, secret, leaving=said == "left")
     if ended is not None:
         return ended
     step = wanted if wanted in {"phone", "details", "shipping"} or problem else None
@@ -76,23 +76,22 @@ async def screen(
         f"{step}.html",
         shown,
         status=status,
-        form_origins=cancel_origin(checkout),
         place=place_of(checkout),
     )
 
 
-async def _ended(request: Request, checkout: Checkout, secret: str) -> Response | None:
+async def _ended(request: Request, checkout: Checkout, secret: str, *, leaving: bool) -> Response | None:
     order = checkout.order
     if order.status is not Status.CREATED:
-        return await result(request, checkout, secret)
+        return await result(request, checkout, secret, leaving=leaving)
     if order.charging is not None:
         return working(request, checkout, secret)
     if service_of(request).context.now() >= order.expires_at:
         back = way_back(checkout, success=False, expired=True), f"Back to {checkout.merchant.name}"
-        text = "It was not completed in time, and nothing was charged. Start again from the shop."
+        text = f"{expired_words(order)} Your cart is still in the shop: start again from there."
         heard = told(checkout, "closed", "session_expired")
         place = place_of(checkout)
-        return problem(request, 410, "This payment has expired", text, back=back, told=heard, place=place)
+        return problem(request, 410, "This checkout expired", text, back=back, told=heard, place=place)
     return None
 
 

@@ -32,7 +32,6 @@ from cuota.web.pages.session import (
     set_secret,
     unknown,
 )
-from cuota.web.pages.view import way_back
 from cuota.web.service import service_of
 
 POSTED = ("phone", "code", "resend", "details", "shipping", "pay", "leave")
@@ -178,10 +177,6 @@ async def leave(request: Request, checkout: Checkout, secret: str, form: dict[st
     del form
     order = checkout.order
     context = service_of(request).context
-    expired = context.now() >= order.expires_at
     await leave_checkout(context, order.merchant_id, order.order_id)
-    # Where the merchant's page is still open, it is told; else the browser goes there.
-    back = None
-    if checkout.display is Display.REDIRECT:
-        back = way_back(checkout, success=False, expired=expired)
-    return see_other(back or _address(checkout, secret))
+    # That page tells the merchant's page where it is still open, and else leads back to the merchant.
+    return see_other(_address(checkout, secret, "left"))

@@ -10,15 +10,16 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 
 from cuota.core import money
-from cuota.core.agreement import day
 from cuota.core.checkout_state import CheckoutState, result_of
 from cuota.core.consumer import Profile, ShippingAddress
+from cuota.core.dates import day
 from cuota.core.finance import terms
 from cuota.core.installment import Installment
+from cuota.core.order import Order
 from cuota.core.start import Display, Integration
 from cuota.db.documents import encode
 from cuota.flows.checkout import Checkout
-from cuota.web.addresses import origin_of, with_query
+from cuota.web.addresses import with_query
 from cuota.web.pages.render import ALONE, Place
 from cuota.web.pages.session import FRAMED, base_path, csrf_of
 from cuota.web.service import service_of
@@ -163,6 +164,13 @@ def place_of(checkout: Checkout) -> Place:
     return Place(ancestors=tuple(dict.fromkeys((checkout.start.origin, *checkout.merchant.origins))))
 
 
+def expired_words(order: Order) -> str:
+    """What a consumer is told who comes too late, after the minutes that this very order had."""
+    minutes = round((order.expires_at - order.created_at).total_seconds() / 60)
+    unit, count = ("hour", minutes // 60) if minutes >= 120 and minutes % 60 == 0 else ("minute", minutes)
+    return f"This checkout expired after {count} {unit}{'' if count == 1 else 's'}. You were not charged."
+
+
 def payer_of(profile: Profile) -> dict[str, str]:
     """Who pays, for the last look before the button."""
     place = profile.address
@@ -208,9 +216,3 @@ def way_back(checkout: Checkout, *, success: bool, expired: bool = False) -> str
             result = CheckoutState.EXPIRED if expired else CheckoutState.CANCELLED
         return with_query(address, result=result, checkoutId=str(order.order_id))
     return with_query(address, token=str(checkout.token), orderId=str(order.order_id))
-
-
-def cancel_origin(checkout: Checkout) -> tuple[str, ...]:
-    """Leaving is a form that ends at the merchant: its origin must be named in the policy."""
-    back = way_back(checkout, success=False)
-    return () if back is None else (origin_of(back),)

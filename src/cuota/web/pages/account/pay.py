@@ -7,8 +7,8 @@ import re
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.agreement import day
 from cuota.core.collection import owed
+from cuota.core.dates import day
 from cuota.core.installment import Installment
 from cuota.db.accounts import PlanDetail
 from cuota.flows.checkout import Problem

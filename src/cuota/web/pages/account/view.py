@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 from starlette.requests import Request
 
 from cuota.core import money
-from cuota.core.agreement import day
 from cuota.core.collection import owed
+from cuota.core.dates import day, moment
 from cuota.core.installment import Installment, plan_state
 from cuota.db.accounts import PlanDetail, Return, ShownPlan
 from cuota.flows import manage_plan
@@ -20,7 +20,8 @@ from cuota.web.pages.view import plan_of
 from cuota.web.service import service_of
 
 _BRANDS = {"visa": "Visa", "mastercard": "Mastercard", "amex": "American Express", "discover": "Discover"}
-STATES = {"active": "Active", "overdue": "Overdue", "completed": "Completed", "cancelled": "Cancelled"}
+_PAYMENT_WORDS = {"paid": "Paid", "scheduled": "Scheduled", "overdue": "Overdue", "cancelled": "Canceled"}
+STATES = {"active": "Active", "overdue": "Overdue", "completed": "Completed", "cancelled": "Canceled"}
 
 # What happened just before, in fixed words and with its tone: the address carries only which.
 TOLD = {
@@ -80,9 +81,8 @@ def amount(shown: ShownPlan, cents: int) -> str:
 
 
 def when(at: datetime, zone: str) -> str:
-    """`Sat 5 Dec at 6:00 AM PST`."""
-    local = at.astimezone(ZoneInfo(zone))
-    return f"{day(local.date())} at {local:%I:%M %p %Z}".replace(" at 0", " at ")
+    """`Sat, Dec 5 at 6:00 AM PST`, as it is where the consumer lives."""
+    return moment(at.astimezone(ZoneInfo(zone)))
 
 
 def day_there(at: datetime, zone: str, *, year: bool = False) -> str:
@@ -97,9 +97,7 @@ def next_words(shown: ShownPlan, now: datetime) -> str:
         return "A payment is being made right now."
     if not waiting:
         done = plan_state(shown.plan) == "completed"
-        return (
-            "You have paid everything." if done else "Nothing to pay: all of it was cancelled or sent back."
-        )
+        return "You have paid everything." if done else "Nothing to pay: all of it was canceled or sent back."
     item, card = waiting[0], plan_card(shown)
     late = [each for each in waiting if each.failures]
     if len(late) > 1:
@@ -150,7 +148,7 @@ def payments_of(detail: PlanDetail) -> list[Page]:
             "day": day_there(receipt.paid_at, shown.zone) if receipt else day(item.due_on),
             "amount": amount(shown, item.total + item.returned),
             "state": item.state,
-            "word": item.state.capitalize(),
+            "word": _PAYMENT_WORDS[item.state],
             "returned": f"{amount(shown, item.returned)} sent back" if item.returned else None,
             "receipt": f"{plan_path(detail)}/receipts/{receipt.charge_id}" if receipt else None,
         }
@@ -170,13 +168,13 @@ def return_words(detail: PlanDetail, back: Return, brand: str) -> str:
 
 
 def given_back_words(detail: PlanDetail) -> str | None:
-    """What the shop cancelled or refunded, where the plan no longer shows it."""
+    """What the shop canceled or refunded, where the plan no longer shows it."""
     order = detail.shown.order
     gone = order.voided + order.refunded
     if not gone:
         return None
     shown = detail.shown
     return (
-        f"{amount(shown, gone)} of your order of {amount(shown, order.amount)} was cancelled or refunded by "
+        f"{amount(shown, gone)} of your order of {amount(shown, order.amount)} was canceled or refunded by "
         f"{shown.merchant}: your last payments became less."
     )
