@@ -17,7 +17,7 @@ help: ## list the targets
 run: .venv/run ## start the sandbox with a demo merchant and its shop; Ctrl-C ends it
 	@$(BIN)/cuota demo $(ARGS)
 
-test: .venv/dev browser php strace ## every test, against a real PostgreSQL and a real browser
+test: .venv/dev tests/openapi/node_modules browser php strace ## every test, against a real PostgreSQL and a real browser
 	$(BIN)/pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 check: .venv/dev ## lint, formatting, types, imports
@@ -53,7 +53,7 @@ sdk: ## build pay.js and page.js from sdk/ into the service, and test them (need
 	cd sdk && npm ci --ignore-scripts && npm run build && npm test
 
 clean: ## remove what the targets have installed; the data stays
-	rm -rf .venv .mypy_cache .ruff_cache .hypothesis build src/*.egg-info sdk/node_modules
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis build src/*.egg-info sdk/node_modules tests/openapi/node_modules
 
 # A Debian without python3-venv has no ensurepip; the machine's own pip then fills the environment.
 .venv/bin/python:
@@ -74,6 +74,12 @@ clean: ## remove what the targets have installed; the data stays
 	@$(PIP) install --quiet --no-deps --no-build-isolation -e . 2>&1 | grep -v -e '^ ' -e '^$$' || true
 	@$(BIN)/cuota --help >/dev/null
 	@touch $@ .venv/run
+
+# The linter and the client generators that the tests run on the OpenAPI document (Node 20).
+tests/openapi/node_modules: tests/openapi/package-lock.json
+	@echo "Setting up the OpenAPI generators in tests/openapi (once)..."
+	@cd tests/openapi && npm ci --ignore-scripts --loglevel=error
+	@touch $@
 
 # What others have built, to be measured beside us; nothing of ours needs it.
 .venv/peers/ready: .venv/dev bench/peers/requirements.lock

@@ -1,4 +1,4 @@
-"""The folder of the browser SDK, with its two tools installed as its lock says."""
+"""Folders with Node tools of their own, each installed as its lock says: the browser SDK's, and others'."""
 
 from __future__ import annotations
 
@@ -23,16 +23,29 @@ def _versions(path: Path) -> dict[str, str]:
     }
 
 
-@cache
 def sdk() -> Path:
+    """The folder of the browser SDK, with its two tools."""
+    return installed(SDK)
+
+
+@cache
+def installed(folder: Path) -> Path:
     """Installs at most once a run, whatever runs beside it, and only when what is there is not what the lock says."""
     if shutil.which("npm") is None:
-        pytest.fail("Node 20 is missing: the SDK's tests compile it.")
-    installed = SDK / "node_modules/.package-lock.json"
-    with (SDK / "package-lock.json").open() as lock:
+        pytest.fail("Node 20 is missing: these tests run its tools.")
+    there = folder / "node_modules/.package-lock.json"
+    with (folder / "package-lock.json").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not installed.exists() or _versions(installed) != _versions(SDK / "package-lock.json"):
+        if not there.exists() or _versions(there) != _versions(folder / "package-lock.json"):
             subprocess.run(
-                ["npm", "ci", "--ignore-scripts"], cwd=SDK, check=True, capture_output=True, timeout=300
+                ["npm", "ci", "--ignore-scripts"], cwd=folder, check=True, capture_output=True, timeout=600
             )
-    return SDK
+    return folder
+
+
+def check_lock(folder: Path) -> None:
+    """A lock names no place to fetch from, and hashes every package."""
+    text = (folder / "package-lock.json").read_text()
+    assert '"resolved"' not in text
+    packages = json.loads(text)["packages"]
+    assert all(package["integrity"].startswith("sha512-") for name, package in packages.items() if name)
