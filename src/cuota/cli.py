@@ -23,14 +23,13 @@ from cuota.flows.manage_merchants import BadMerchant
 from cuota.flows.move_time import CannotMoveTime
 from cuota.flows.try_approvals import NotProved
 from cuota.rails.load import NoSuchRail
-from cuota.risk_fit import MissingExtraError
 from cuota.serve import CannotServe, serve
 from cuota.walk import CannotWalk
 from cuota.worker import work_alone
 
 KNOWN = (
     BadInstant, BadSettings, BadMerchant, CannotMoveTime, CannotServe, CannotWalk, EmbeddedFailed, NoSuchRail,
-    MissingExtraError, NothingToExplain, NotProved, Refused,
+    NothingToExplain, NotProved, Refused,
     UnsafeDatabase, WrongKey, WrongPolicy,
 )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Learn a merchant's model of Advanced Approvals from the orders of its trial.
 
-The only place that needs scikit-learn. What comes out is plain numbers (core/model): serving needs nothing.
+What comes out is plain numbers (core/model): serving a model needs no library.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from types import ModuleType
 
 from cuota.core.model import FEATURES, MOST_POINTS, WHOLE, Model, Weight, measured, points
 from cuota.core.trial import Decided, Report, report
+from cuota.logistic import coefficients
 
 FOLDS = 5
 # Fewer losses say nothing about ten fields; a field that fewer orders have says nothing about itself.
@@ -21,15 +21,6 @@ FEWEST_ORDERS = 50
 _UNIT = 20
 # Points of the score for one unit of log-odds: the base score's own, within what a score can sensibly mean.
 _LEAST_SCALE, _MOST_SCALE = 15.0, 150.0
-
-
-class MissingExtraError(RuntimeError):
-    """scikit-learn is not installed."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Fitting a model needs scikit-learn, which serving does not: pip install 'cuota[risk]'"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +44,6 @@ def fit(orders: Sequence[Decided], *, bound: int) -> Model | None:
     Of approved orders that have matured. A field that would count against its direction is dropped, the worst first,
     and the rest is fitted again, until none does. The same orders give the same numbers.
     """
-    # A few columns, many rows: Newton's method is exact in some steps.
-    logistic = _scikit().LogisticRegression(solver="newton-cholesky", tol=1e-8)
     known = [order for order in orders if order.approved and order.matured]
     losses = sum(order.lost for order in known)
     if not FEWEST_LOSSES <= losses <= len(known) - FEWEST_LOSSES:
@@ -64,7 +53,7 @@ def fit(orders: Sequence[Decided], *, bound: int) -> Model | None:
     lost = [order.lost for order in known]
     while True:
         rows = list(zip(margin, *columns.values(), strict=True))
-        base, *effects = logistic.fit(rows, lost).coef_[0].tolist()
+        base, *effects = coefficients(rows, lost)
         # Columns are turned so that more is good: good lowers the odds of a loss.
         wrong = {field: effect for field, effect in zip(columns, effects, strict=True) if effect >= 0}
         if not wrong:
@@ -118,12 +107,3 @@ def _columns(known: Sequence[Decided]) -> tuple[dict[str, list[float]], dict[str
         sign = 1 if feature.good else -1
         columns[field] = [0.0 if value is None else sign * (value - average) / WHOLE for value in values]
     return columns, neutral
-
-
-def _scikit() -> ModuleType:
-    try:
-        from sklearn import linear_model  # noqa: PLC0415 - nobody but who fits has to have it
-    except ImportError:
-        raise MissingExtraError from None
-    found: ModuleType = linear_model
-    return found

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +16,7 @@ import pytest
 
 from cuota.core.model import FEATURES, Model, model_of, points
 from cuota.core.trial import Decided, report, verdict
+from cuota.logistic import coefficients
 from cuota.risk_fit import Trial, cross_fitted, fit, trial
 
 # The bench makes the population.
@@ -199,24 +202,31 @@ def test_without_losses_there_is_no_model_and_the_verdict_says_what_is_missing(
     assert "There are 0 losses among them; 30 are needed." in verdict(told.report).reasons
 
 
-# --- scikit-learn is for those who fit
+# --- What it needs
 
 
-def run_python(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+def test_serving_a_model_and_judging_a_trial_load_no_numpy() -> None:
+    modules = "cuota.core.model, cuota.core.trial, cuota.calibration_page, cuota.risk_fit, cuota.process, sys"
+    code = f"import {modules}; print('numpy' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.stdout == "False\n", ran.stderr
 
 
-def test_serving_a_model_and_judging_a_trial_import_no_scikit_learn() -> None:
-    modules = "cuota.core.model, cuota.core.trial, cuota.calibration_page, cuota.risk_fit, sys"
-    ran = run_python(f"import {modules}; print(sorted({{'sklearn', 'numpy'}} & set(sys.modules)))")
-    assert ran.stdout == "[]\n", ran.stderr
+@pytest.mark.parametrize("fields", [1, 4, 9])
+def test_the_regression_finds_what_scikit_learn_finds(fields: int) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    chance = random.Random(fields)
+    rows = [[chance.gauss(0, 1 + column) for column in range(fields)] for _ in range(3_000)]
+    outcomes = [chance.random() < 1 / (1 + math.exp(2 - 0.4 * sum(row))) for row in rows]
+    known = LogisticRegression(solver="newton-cholesky", tol=1e-10).fit(rows, outcomes).coef_[0]
+    assert coefficients(rows, outcomes) == pytest.approx(list(known), rel=1e-6, abs=1e-8)
 
 
-def test_without_scikit_learn_fitting_says_what_to_install() -> None:
-    code = "import sys; sys.modules['sklearn'] = None\nfrom cuota.risk_fit import fit\nfit([], bound=60)"
-    ran = run_python(code)
-    assert ran.returncode == 1
-    assert ran.stderr.endswith("pip install 'cuota[risk]'\n")
+def test_the_regression_ends_where_the_outcomes_are_told_apart_completely() -> None:
+    rows = [[float(value)] for value in range(-50, 50)]
+    (found,) = coefficients(rows, [value >= 0 for value in range(-50, 50)])
+    assert 0 < found < 10
 
 
 def test_every_feature_is_one_that_the_population_can_teach(found: Trial) -> None:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cuota.core.delivery import Attempt, next_at_once, next_try
+from cuota.core.delivery import (
+    TIMED_OUT,
+    TIMETABLE,
+    Attempt,
+    next_at_once,
+    next_try,
+    next_try_together,
+)
 
 FAILED = Attempt(500, 20)
 DAY = 86_400
@@ -58,3 +67,31 @@ def test_a_receiver_that_answers_promptly_has_more_at_once_and_one_that_hangs_ha
     assert next_at_once(16, Attempt(200, 4000)) == 8
     assert next_at_once(1, Attempt(200, 4000)) == 1
     assert next_at_once(16, Attempt(None, 10_000, "no answer in time")) == 1
+
+
+@given(
+    tries=st.integers(1, len(TIMETABLE) - 1),
+    at=st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
+)
+def test_tries_that_come_due_together_keep_within_a_tenth_of_the_timetable(tries: int, at: datetime) -> None:
+    wait = next_try_together(tries, Attempt(None, 1, TIMED_OUT), at)
+    planned = timedelta(seconds=TIMETABLE[tries])
+    assert wait is not None
+    assert planned * 9 / 10 <= wait < planned * 11 / 10
+
+
+def test_receivers_that_failed_a_little_apart_are_tried_again_at_one_instant() -> None:
+    hung, at = Attempt(None, 1, TIMED_OUT), datetime(2026, 11, 22, 9, 30, 1, tzinfo=UTC)
+    again = set()
+    for seconds in range(4):
+        failed_at = at + timedelta(seconds=seconds)
+        wait = next_try_together(4, hung, failed_at)
+        assert wait is not None
+        again.add(failed_at + wait)
+    assert len(again) == 1
+
+
+def test_together_or_not_retry_after_is_respected_and_the_tenth_try_is_the_last() -> None:
+    at = datetime(2026, 11, 22, tzinfo=UTC)
+    assert next_try_together(1, Attempt(503, 1, None, b"", 7200), at) == timedelta(hours=2)
+    assert next_try_together(len(TIMETABLE), Attempt(503, 1), at) is None

@@ -12,13 +12,14 @@ from typing import Any, TypeVar
 
 from cuota import config, runtime
 from cuota.commands.common import Add, Command, adder, show
+from cuota.commands.progress import progress
 from cuota.config import Settings
 from cuota.core.instant import Asked, BadInstant, read_instant, shown
 from cuota.db import clock, forks
 from cuota.flows import fork_sandbox
 from cuota.flows.clock import FrozenClock
 from cuota.flows.move_time import CannotMoveTime, moving
-from cuota.work.advance import Advanced, Done, Tell, advance
+from cuota.work.advance import Advanced, Done, Seen, Tell, Watch, advance
 
 INTERRUPTED = 130
 # What waits in the tables, in words for people.
@@ -79,10 +80,17 @@ def time_advance(options: argparse.Namespace) -> int:
 
     def tell(at: datetime, done: Done) -> None:
         # A dead receiver is tried again and again: that is in the sum at the end.
-        if not options.json and (done.events or done.paid or set(done.jobs) - {"webhooks"}):
+        if not options.json and (done.events or done.paid or done.jobs):
             print(f"{shown(at)}  {_told(done)}", flush=True)
 
-    moved = run(lambda settings, where: travel(settings, where, options.to, tell))
+    with progress("Moving the clock") as told:
+        told(0, note="waiting for the service to pause its own background work")
+
+        def watch(seen: Seen) -> None:
+            span, gone = seen.target - seen.before, seen.at - seen.before
+            told(gone.total_seconds(), span.total_seconds(), _on_the_way(seen))
+
+        moved = run(lambda settings, where: travel(settings, where, options.to, tell, watch))
     facts = {
         "from": shown(moved.before),
         "to": shown(moved.after),
@@ -90,22 +98,49 @@ def time_advance(options: argparse.Namespace) -> int:
         "jobs": dict(moved.done.jobs),
         "events": dict(moved.done.events),
         "consumers": dict(moved.done.paid),
+        "webhooks": {name: moved.done.webhooks[name] for name in ("attempts", "acknowledged", "timedOut")},
+        "receiversThatTimedOut": moved.hung,
         "stopped": moved.stopped,
     }
     end = "Stopped: the service's clock is at" if moved.stopped else "The service's clock is at"
-    show(options, facts, [f"{end} {facts['to']}. On the way: {_told(moved.done)}."])
+    lines = [f"{end} {facts['to']}. On the way: {_told(moved.done)}."]
+    if moved.hung:
+        lines.append(
+            f"These receivers did not answer in time, and their events are tried again later: {', '.join(moved.hung)}."
+        )
+    show(options, facts, lines)
     return INTERRUPTED if moved.stopped else 0
 
 
 def _told(done: Done) -> str:
-    """Events by their type, payments and messages, then how many webhooks were tried."""
+    """Events by their type, payments and messages, then how many webhooks were attempted and acknowledged."""
     found = [f"{count} {name}" for name, count in (*done.events.items(), *done.paid.items())]
-    if tried := done.jobs["webhooks"]:
-        found.append(f"{tried} {'webhook' if tried == 1 else 'webhooks'} sent")
+    if tried := done.webhooks["attempts"]:
+        found.append(_attempted(tried, done.webhooks["acknowledged"]))
     return ", ".join(found) or ("looked, nothing to do" if done.jobs else "nothing fell due")
 
 
-async def travel(settings: Settings, where: dict[str, Any], asked: Asked, tell: Tell) -> Advanced:
+def _attempted(tried: int, acknowledged: int) -> str:
+    return (
+        f"{tried} webhook {'attempt' if tried == 1 else 'attempts'} ({acknowledged or 'none'} acknowledged)"
+    )
+
+
+def _on_the_way(seen: Seen) -> str:
+    """What the progress line says beside the percentage."""
+    parts = [f"at {shown(seen.at)}"]
+    if seen.attempts:
+        parts.append(_attempted(seen.attempts, seen.acknowledged))
+    if seen.under_way:
+        parts.append(f"waiting for {seen.under_way} {'answer' if seen.under_way == 1 else 'answers'}")
+    if seen.hung:
+        parts.append(f"{seen.hung} {'receiver does' if seen.hung == 1 else 'receivers do'} not answer")
+    return ", ".join(parts)
+
+
+async def travel(
+    settings: Settings, where: dict[str, Any], asked: Asked, tell: Tell, watch: Watch = lambda _: None
+) -> Advanced:
     """Advance, with connections and rails of one's own. SIGINT and SIGTERM end it between two instants."""
     frozen, stop, loop = FrozenClock(), asyncio.Event(), asyncio.get_running_loop()
 
@@ -126,7 +161,7 @@ async def travel(settings: Settings, where: dict[str, Any], asked: Asked, tell: 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, interrupted, number)
         try:
-            return await advance(known, frozen, move, asked, tell, stop)
+            return await advance(known, frozen, move, asked, tell, stop, watch)
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)

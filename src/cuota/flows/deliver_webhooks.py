@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from uuid import UUID
 
-from cuota.core.delivery import Attempt, next_try
+from cuota.core.delivery import Attempt
 from cuota.core.signature import pay_signature, webhook_signature
 from cuota.db import deliveries, endpoints, events
 from cuota.db.claims import Claim
@@ -20,6 +20,7 @@ from cuota.db.vault import Vault
 from cuota.db.workers import Worker
 from cuota.flows.context import Context, utc_now
 from cuota.flows.limit_receivers import Limits
+from cuota.flows.pace_webhooks import Pace
 from cuota.flows.record_attempts import Recorder
 from cuota.flows.show_event import event_body, event_id
 from cuota.rails.http import GuardedClient
@@ -47,6 +48,7 @@ class Courier:
         client: GuardedClient,
         worker: Worker | None = None,
         freed: Callable[[], None] = lambda: None,
+        pace: Pace | None = None,
     ) -> None:
         """`worker`: in whose name it claims. `freed` is told when an answer has made the next of its order due."""
         self._context = context
@@ -54,7 +56,8 @@ class Courier:
         self._worker = worker
         self._recorder = Recorder(context.pool, freed)
         self._under_way: dict[asyncio.Task[None], Claimed] = {}
-        self._limits = Limits()
+        self._pace = pace or Pace()
+        self._limits = Limits(self._pace.at_once)
 
     async def send_due(self) -> int:
         """Claim what is due and start sending it; answers how much was done. Does not wait for answers."""
@@ -145,12 +148,13 @@ class Courier:
             log.exception("webhook not made", extra={"facts": {"eventId": identity}})
             attempt = Attempt(None, 0, "the event could not be written")
         else:
-            attempt = await self._client.post(item.url, headers, body)
+            attempt = await self._client.post(item.url, headers, body, seconds=self._pace.seconds(item.lane))
             self._limits.learn(item.lane, attempt)
+            self._pace.learn(item.lane, attempt)
         now = context.now()
         state, try_at = "delivered", None
         if not attempt.acknowledged:
-            wait = next_try(item.failed + 1, attempt, random.random())  # noqa: S311 - jitter, no secret
+            wait = self._pace.wait(item.failed + 1, attempt, now)
             state, try_at = ("parked", None) if wait is None else ("pending", now + wait)
         await self._recorder.record(Result(item, attempt, now, state, try_at))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from cuota.core.delivery import FIRST_AT_ONCE, Attempt, next_at_once
 from cuota.db.deliveries import Lane
@@ -16,7 +17,8 @@ REMEMBERED = 10_000
 class Limits:
     """Counts what is under way for each queue, and learns from its answers how many it can take."""
 
-    def __init__(self) -> None:
+    def __init__(self, next_at_once: Callable[[int, Attempt], int] = next_at_once) -> None:
+        self._next_at_once = next_at_once
         self._under_way: Counter[Lane] = Counter()
         self._at_once: dict[Lane, int] = {}
         self.crowded = False
@@ -46,7 +48,7 @@ class Limits:
         """What its answer says about the next ones."""
         if len(self._at_once) >= REMEMBERED:
             self._at_once.clear()
-        self._at_once[lane] = next_at_once(self._limit(lane), attempt)
+        self._at_once[lane] = self._next_at_once(self._limit(lane), attempt)
 
     def end(self, lane: Lane) -> None:
         """One is no longer under way."""

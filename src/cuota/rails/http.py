@@ -18,7 +18,7 @@ from typing import Any
 import httpcore
 from httpcore._backends.auto import AutoBackend
 
-from cuota.core.delivery import Attempt
+from cuota.core.delivery import TIMED_OUT, Attempt
 from cuota.core.destination import is_allowed
 
 ACKNOWLEDGE_SECONDS = 10.0
@@ -158,16 +158,26 @@ class GuardedClient:
             network_backend=self._backend,
         )
 
-    async def post(self, url: str, headers: list[tuple[str, str]], body: bytes) -> Attempt:
-        """Send once; never raises for what the other side does. Redirects are answers like any other."""
+    async def post(
+        self,
+        url: str,
+        headers: list[tuple[str, str]],
+        body: bytes,
+        *,
+        seconds: float = ACKNOWLEDGE_SECONDS,
+    ) -> Attempt:
+        """Send once, and wait `seconds` for an answer; never raises for what the other side does.
+
+        Redirects are answers like any other.
+        """
         started = time.monotonic()
         if not _PLAIN.fullmatch(url):
             return Attempt(None, 0, "the address cannot be used")
         try:
-            async with asyncio.timeout(ACKNOWLEDGE_SECONDS) as limit:
+            async with asyncio.timeout(seconds) as limit:
                 return await self._post(url, headers, body, started, limit)
         except (TimeoutError, httpcore.TimeoutException):
-            return Attempt(None, _ms(started), "no answer in time")
+            return Attempt(None, _ms(started), TIMED_OUT)
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as problem:
             return Attempt(None, _ms(started), _words(problem))
         except (httpcore.UnsupportedProtocol, ValueError):

@@ -11,10 +11,12 @@ from datetime import datetime
 from cuota.core.event import Event
 from cuota.core.instant import Asked
 from cuota.db import clock
+from cuota.db.hanging_receivers import hanging
 from cuota.flows.clock import FrozenClock
 from cuota.flows.context import Context
 from cuota.flows.deliver_webhooks import PUBLISHED_AT_ONCE
 from cuota.flows.move_time import Move
+from cuota.flows.pace_webhooks import HurriedPace
 from cuota.work.loop import Job, jobs_of
 from cuota.work.webhooks import Webhooks
 
@@ -25,37 +27,72 @@ MOST_TURNS = 10
 
 @dataclass(slots=True)
 class Done:
-    """What happened at one instant, or on the whole way: by job, events by type, payments and messages in words."""
+    """What happened at one instant, or on the whole way: by job, events by type, payments and messages in words.
+
+    `webhooks` counts attempts, and of these the acknowledged ones and those that timed out.
+    """
 
     jobs: Counter[str] = field(default_factory=Counter)
     events: Counter[str] = field(default_factory=Counter)
     paid: Counter[str] = field(default_factory=Counter)
+    webhooks: Counter[str] = field(default_factory=Counter)
 
     def __bool__(self) -> bool:
-        return bool(self.jobs or self.events)
+        return bool(self.jobs or self.events or self.webhooks)
 
 
 @dataclass(frozen=True, slots=True)
 class Advanced:
-    """How far the clock was moved. `stopped` means that it was interrupted on the way, between two instants."""
+    """How far the clock was moved. `stopped` means that it was interrupted on the way, between two instants.
+
+    `hung` are the receivers that timed out on the way, by host.
+    """
 
     before: datetime
     after: datetime
     instants: int
     done: Done
     stopped: bool
+    hung: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How far an advance is: where the clock stands, how many webhooks wait for an answer, and what was attempted."""
+
+    before: datetime
+    at: datetime
+    target: datetime
+    under_way: int
+    attempts: int
+    acknowledged: int
+    hung: int
 
 
 Tell = Callable[[datetime, Done], None]
+Watch = Callable[[Seen], None]
 
 
 async def advance(
-    context: Context, frozen: FrozenClock, move: Move, asked: Asked, tell: Tell, stop: asyncio.Event
+    context: Context,
+    frozen: FrozenClock,
+    move: Move,
+    asked: Asked,
+    tell: Tell,
+    stop: asyncio.Event,
+    watch: Watch = lambda _: None,
 ) -> Advanced:
-    """Move on. `context` has the frozen clock. Raises BadInstant."""
+    """Move on. `context` has the frozen clock; `watch` is told often, `tell` of what has happened. Raises BadInstant."""
     before = frozen.at = await move.hold((await move.reading()).now)
     target = asked.after(before)
-    way = _Way(context, tell)
+
+    def look() -> None:
+        counted, hung = pace.attempts, len(pace.timed_out)
+        facts = counted["attempts"], counted["acknowledged"], hung
+        watch(Seen(before, frozen.at, target, way.webhooks.under_way, *facts))
+
+    pace = HurriedPace(await hanging(context.pool), look)
+    way = _Way(context, tell, pace, look)
     try:
         await way.settle(before)
         while not stop.is_set():
@@ -68,15 +105,17 @@ async def advance(
             await way.settle(frozen.at)
     finally:
         await way.webhooks.close()
-    return Advanced(before, frozen.at, way.instants, way.total, stopped=frozen.at < target)
+    hung = sorted({lane.host for lane in pace.timed_out})
+    return Advanced(before, frozen.at, way.instants, way.total, stopped=frozen.at < target, hung=hung)
 
 
 class _Way:
     """All jobs, again and again at each instant, until a whole round does nothing."""
 
-    def __init__(self, context: Context, tell: Tell) -> None:
+    def __init__(self, context: Context, tell: Tell, pace: HurriedPace, look: Callable[[], None]) -> None:
         self.context = replace(context, happened=self._happened)
-        self.webhooks = Webhooks(self.context)
+        self.webhooks = Webhooks(self.context, pace=pace)
+        self._pace, self._look = pace, look
         self.total = Done()
         self.instants = 0
         self._jobs: tuple[Job, ...] = tuple(job for job in jobs_of(self.webhooks) if not job.real)
@@ -88,7 +127,7 @@ class _Way:
 
     async def settle(self, at: datetime) -> None:
         """Do all that is due at this instant, and all that this causes at the same instant."""
-        self._here = Done()
+        self._here, attempted = Done(), self._pace.attempts.copy()
         for _ in range(MOST_TURNS):
             left = await clock.count_due(self.context.pool, at)
             if not left:
@@ -98,20 +137,24 @@ class _Way:
             if left > 0:
                 # A whole round did nothing: what is left can be done at a later instant, or never.
                 break
+        self._here.webhooks.update(self._pace.attempts - attempted)
         if self._here:
             self.instants += 1
             self._here.paid.update(await clock.done_at(self.context.pool, at))
             self.total.paid.update(self._here.paid)
             self.total.jobs.update(self._here.jobs)
             self.total.events.update(self._here.events)
+            self.total.webhooks.update(self._here.webhooks)
             self._tell(at, self._here)
 
     async def _round(self) -> int:
         """Every job once; answers how much was done that can have caused anything."""
         done = {job.name: await job.run(self.context) for job in self._jobs}
+        self._look()
         await self.webhooks.rest()
         published = self.webhooks.published
         done["webhooks"] -= published
-        self._here.jobs.update({name: count for name, count in done.items() if count})
+        # Attempts at webhooks are counted where they are made: some that are looked at only step aside.
+        self._here.jobs.update({name: count for name, count in done.items() if count and name != "webhooks"})
         # What is published is addressed in the same round: by itself it causes nothing, unless there was too much.
         return sum(done.values()) + (published if published >= PUBLISHED_AT_ONCE else 0)

@@ -8,6 +8,7 @@ from cuota.db.workers import Worker
 from cuota.flows.context import Context
 from cuota.flows.deliver_webhooks import Courier, publish_events
 from cuota.flows.free_claims import Heir
+from cuota.flows.pace_webhooks import Pace
 from cuota.rails.http import GuardedClient
 
 FINISH_SECONDS = 3.0
@@ -21,10 +22,14 @@ class Webhooks:
     """One courier a process, with one pool of connections. `published` is what the last run put into the feeds."""
 
     def __init__(
-        self, context: Context, worker: Worker | None = None, freed: Callable[[], None] = lambda: None
+        self,
+        context: Context,
+        worker: Worker | None = None,
+        freed: Callable[[], None] = lambda: None,
+        pace: Pace | None = None,
     ) -> None:
         self._client = GuardedClient(loopback=context.settings.sandbox)
-        self._courier = Courier(context, self._client, worker, freed)
+        self._courier = Courier(context, self._client, worker, freed, pace)
         self._heir = Heir(worker, self._courier.under_way)
         self.published = 0
 
@@ -36,6 +41,11 @@ class Webhooks:
     async def free_claims(self, context: Context) -> int:
         """Free what nobody has under way any more; answers how much."""
         return await self._heir.free_claims(context)
+
+    @property
+    def under_way(self) -> int:
+        """How many webhooks wait for their answer."""
+        return len(self._courier.under_way())
 
     async def rest(self) -> None:
         """Wait until nothing is under way, answers recorded."""

@@ -1,0 +1,83 @@
+"""While the clock is moved, a receiver that hangs gets seconds, not minutes; while the service runs, nothing changes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from cuota.core.delivery import MOST_AT_ONCE, TIMED_OUT, TIMETABLE, Attempt
+from cuota.db.deliveries import Lane
+from cuota.flows.pace_webhooks import HurriedPace, Pace
+from cuota.rails.http import ACKNOWLEDGE_SECONDS
+
+DEAD, FINE = (Lane(UUID(int=1), UUID(int=2), host) for host in ("dead.example", "fine.example"))
+HUNG, OK, BROKEN = Attempt(None, 1, TIMED_OUT), Attempt(200, 1), Attempt(500, 1)
+
+
+def granted(pace: Pace, lane: Lane, *attempts: Attempt) -> list[float]:
+    """How long each of these attempts was given."""
+    given = []
+    for attempt in attempts:
+        given.append(pace.seconds(lane))
+        pace.learn(lane, attempt)
+    return given
+
+
+def test_a_receiver_that_timed_out_once_gets_a_second_and_one_that_keeps_hanging_a_tenth() -> None:
+    assert granted(HurriedPace(), DEAD, *[HUNG] * 6) == [ACKNOWLEDGE_SECONDS, 1, 1, 0.1, 0.1, 0.1]
+
+
+def test_one_that_is_known_to_hang_gets_a_second_from_the_start() -> None:
+    assert granted(HurriedPace([DEAD]), DEAD, *[HUNG] * 4) == [1, 1, 0.1, 0.1]
+
+
+def test_any_answer_gives_a_receiver_its_second_again() -> None:
+    given = granted(HurriedPace(), DEAD, HUNG, HUNG, HUNG, BROKEN, HUNG, OK, OK)
+    assert given == [ACKNOWLEDGE_SECONDS, 1, 1, 0.1, 1, 1, 1]
+
+
+def test_a_receiver_that_answers_slowly_but_in_time_keeps_the_full_time_whatever_others_do() -> None:
+    pace = HurriedPace()
+    granted(pace, DEAD, HUNG, HUNG)
+    assert granted(pace, FINE, OK, BROKEN, OK) == [ACKNOWLEDGE_SECONDS] * 3
+
+
+def test_attempts_and_acknowledgments_and_timeouts_are_counted_apart() -> None:
+    pace = HurriedPace()
+    granted(pace, DEAD, HUNG, HUNG)
+    granted(pace, FINE, OK, BROKEN)
+    assert pace.attempts == {"attempts": 4, "acknowledged": 1, "timedOut": 2}
+    assert pace.timed_out == {DEAD: 2}
+
+
+def test_ten_dead_tries_of_four_receivers_are_granted_less_than_30_seconds_together() -> None:
+    pace, now = HurriedPace(), datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
+    lanes = [Lane(UUID(int=1), UUID(int=n), f"{n}.example") for n in range(4)]
+    due: dict[Lane, datetime | None] = dict.fromkeys(lanes, now)
+    waited, instants = 0.0, 0
+    for failed in range(1, len(TIMETABLE) + 1):
+        # Those of one instant are waited for at the same time.
+        for at in sorted({at for at in due.values() if at is not None}):
+            together = [lane for lane in lanes if due[lane] == at]
+            waited += max(pace.seconds(lane) for lane in together)
+            instants += 1
+            for lane in together:
+                pace.learn(lane, HUNG)
+                wait = pace.wait(failed, HUNG, at)
+                due[lane] = None if wait is None else at + wait
+    assert pace.attempts["attempts"] == 4 * len(TIMETABLE)
+    assert instants == len(TIMETABLE)
+    assert waited < 30
+
+
+def test_one_that_hangs_gets_many_at_once_only_while_the_clock_is_moved() -> None:
+    assert HurriedPace().at_once(4, HUNG) == MOST_AT_ONCE
+    assert Pace().at_once(4, HUNG) == 1
+
+
+def test_the_service_itself_waits_as_long_as_it_promises_and_spreads_its_tries() -> None:
+    pace, now = Pace(), datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
+    assert granted(pace, DEAD, *[HUNG] * 6) == [ACKNOWLEDGE_SECONDS] * 6
+    waits = {pace.wait(5, HUNG, now) for _ in range(50)}
+    assert len(waits) > 1
+    assert all(wait and abs(wait / timedelta(seconds=TIMETABLE[5]) - 1) <= 0.1 for wait in waits)

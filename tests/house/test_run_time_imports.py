@@ -1,0 +1,100 @@
+"""What a release runs needs only what its own set-up installs: requirements.lock, and nothing of the tests' tools."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+# The command as the tests of the command line run it.
+sys.path.append(str(Path(__file__).parents[1] / "cli"))
+
+from commands import Cuota, on_a_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+OURS = {"cuota", "cuota_demo"}
+
+SHIPPED = [path for folder in ("src", "demo") for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def locked(name: str) -> set[str]:
+    return set(re.findall(r"^([a-z0-9._-]+)==", (ROOT / name).read_text(), re.MULTILINE))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The top-level name of every import, also of those inside functions."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_import_of_a_release_is_in_its_lock_file(path: Path) -> None:
+    installed, ready = packages_distributions(), locked("requirements.lock")
+    for module in set(imported(path)) - OURS - set(sys.stdlib_module_names):
+        found = {canonical(name) for name in installed.get(module, [])}
+        assert found & ready, f"{path.name} imports {module}, which requirements.lock does not install"
+
+
+def only_for_tests() -> list[str]:
+    """Modules that requirements-dev.lock installs and requirements.lock does not."""
+    extra = locked("requirements-dev.lock") - locked("requirements.lock")
+    found = packages_distributions().items()
+    return sorted(name for name, owners in found if {canonical(owner) for owner in owners} <= extra)
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cuota]:
+    """The command, where the tests' tools cannot be imported."""
+    folder = tmp_path_factory.mktemp("released")
+    blocked = only_for_tests()
+    assert {"sklearn", "pytest", "hypothesis"} <= set(blocked)
+    (folder / "sitecustomize.py").write_text(
+        f"import sys\nfor name in {blocked!r}:\n    sys.modules[name] = None\n"
+    )
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = str(folder)
+    with on_a_folder() as command:
+        yield command
+    os.environ.pop("PYTHONPATH")
+    if before is not None:
+        os.environ["PYTHONPATH"] = before
+
+
+def test_a_trial_is_reported_on_and_judged_with_what_a_release_installs(released: Cuota) -> None:
+    assert released("migrate").returncode == 0
+    assert released("merchant", "create", "--name", "Shop").returncode == 0
+    assert released("merchant", "approvals", "Shop", "trial").returncode == 0
+    reported = released("approvals", "report", "Shop")
+    assert reported.returncode == 0, reported.stderr
+    assert "0 orders decided in the trial" in reported.stdout
+    refused = released("merchant", "approvals", "Shop", "on")
+    assert refused.returncode == 1
+    assert "1,000 are needed" in refused.stderr
+    assert "install" not in refused.stderr
+
+
+@pytest.mark.usefixtures("released")
+def test_a_model_is_fitted_with_what_a_release_installs() -> None:
+    code = (
+        "from cuota.logistic import coefficients\n"
+        "print(coefficients([[float(n % 7)] for n in range(100)], [n % 7 > 3 or n % 5 == 0 for n in range(100)]))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert float(ran.stdout.strip("[]\n")) > 0
+    tools = subprocess.run([sys.executable, "-c", "import sklearn"], capture_output=True, check=False)
+    assert tools.returncode == 1
