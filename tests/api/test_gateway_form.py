@@ -212,7 +212,7 @@ async def test_names_that_we_do_not_know_are_signed_and_ignored(merchant: Mercha
 
 async def test_what_cannot_be_read_is_refused_before_any_signature(merchant: Merchant) -> None:
     fields = signed(merchant, form_fields(merchant))
-    many = [*fields, *((f"f{n}", "") for n in range(10_000))]
+    many = [*fields, *((f"f{n}", "") for n in range(5_000))]
     raw = urlencode(fields).encode()
     for body in (urlencode(many).encode(), raw + b"&a=%ff", raw + b"&a=%00", raw + "&ä=1".encode()):
         assert_refused(await post_form(merchant, body, Accept="*/*"), 400, "malformed_request")

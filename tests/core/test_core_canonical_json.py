@@ -168,15 +168,15 @@ def test_a_tree_with_very_many_values_is_not_printed_in_all_layouts() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b'{"a":' + b"[" * 29 + b",".join([b'"/<\xc3\xa9"'] * 900) + b"]" * 29 + b"}",
-        b'{"a":"' + b"/<\xc3\xa9" * 4080 + b'"}',
-        b'{"a":[' + b",".join([b"1e9"] * 990) + b"]}",
+        b'{"a":' + b"[" * 29 + b",".join([b'"/<\xc3\xa9"'] * 100) + b"]" * 29 + b"}",
+        b'{"a":"' + b"/<\xc3\xa9" * 1000 + b'"}',
+        b'{"a":[' + b",".join([b"1e9"] * 140) + b"]}",
     ],
     ids=["deep", "long", "wide"],
 )
-def test_what_a_refusal_prints_stays_within_a_few_megabytes(body: bytes) -> None:
+def test_what_a_refusal_prints_stays_within_a_megabyte(body: bytes) -> None:
     """Whoever has no secret may ask for it, and nobody else is answered meanwhile."""
     texts = [text for text, _ in usual_texts(body)]
     assert texts
-    assert sum(map(len, texts)) < 4_000_000
+    assert sum(map(len, texts)) < 1_000_000
     assert list(usual_texts(body + b" " * MOST_BYTES)) == []

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 
 from cuota.core.strict_json import DEEPEST, BadJson
 
-# A bigger text is not printed in all layouts, and a far bigger one not at all: a refusal must stay cheap.
-MOST_VALUES = 1_000
-MOST_BYTES = 16 * 1024
-LARGEST = 32 * 1024
+# A bigger text is not printed in all layouts, and a far bigger one not at all: anybody may ask the sandbox for a refusal,
+# and it must stay cheap. A cart of twenty items has 150 values and 3 KiB.
+MOST_VALUES = 150
+MOST_BYTES = 4 * 1024
+MOST_VALUES_ONCE = 1_000
+LARGEST = 16 * 1024
 
 
 class Number(str):
@@ -63,7 +65,9 @@ def read(body: bytes) -> Any:
 
 
 def canonical(body: bytes) -> str | None:
-    """What `JSON.stringify(JSON.parse(body))` prints; None where the body is not JSON or is nested too deep."""
+    """What `JSON.stringify(JSON.parse(body))` prints; None where the body is no JSON, nested too deep, or too large."""
+    if len(body) > LARGEST or _values(body) > MOST_VALUES_ONCE:
+        return None
     try:
         return _printed(read(body), COMPACT, _by_index, js_number)
     except BadJson:
@@ -115,7 +119,12 @@ def _dressed(digits: str, point: int) -> str:
 
 
 def _small(body: bytes) -> bool:
-    return len(body) <= MOST_BYTES and body.count(b",") + body.count(b"[") + body.count(b"{") < MOST_VALUES
+    return len(body) <= MOST_BYTES and _values(body) < MOST_VALUES
+
+
+def _values(body: bytes) -> int:
+    """How many values a text has at the most."""
+    return body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
 def _escapings(text: str, words: str) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -15,3 +16,12 @@ class Event:
     reference: str | None = None
     success: bool = True
     message: str | None = None
+
+
+# Every event's body begins with these, a test's too; no request has them.
+_MARKS = frozenset({"id", "type", "timestamp"})
+
+
+def is_event_body(body: Mapping[str, object]) -> bool:
+    """Whether this is the body of an event, as webhooks carry it."""
+    return body.keys() >= _MARKS

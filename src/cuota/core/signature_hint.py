@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from cuota.core.canonical_json import LARGEST, canonical, usual_texts
+from cuota.core.canonical_json import canonical, usual_texts
 
 AROUND = 24  # characters of either text that are shown
 _BEFORE = 8  # of them before the difference
@@ -50,8 +50,8 @@ def explain(secret: str, body: bytes, signature: str | None) -> dict[str, object
     """The facts beside `invalid_signature`: `received`, `firstDifference`, `hint`. Plain JSON, and no secret in it."""
     given = None if signature is None else {"length": len(signature), "form": _form(signature)}
     received = {"bytes": len(body), "sha256": hashlib.sha256(body).hexdigest(), "signature": given}
-    # Anybody may ask, and while one is answered nobody else is: of a large body the text as it came is tried only.
-    printed = canonical(body) if len(body) <= LARGEST else None
+    # Of a large body only the text as it came is tried.
+    printed = canonical(body)
     hint = _hint(secret, body, printed, signature)
     return {"received": received, "firstDifference": _first_difference(body, printed), "hint": hint}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cuota.core.strict_json import DEEPEST, UNSTORABLE, BadJson, read_json
+from cuota.core.strict_json import DEEPEST, UNSTORABLE, BadJson, TooMany, decimal, read_json, whole
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -24,13 +24,13 @@ class _NoNumber(str):
 
 def _number(text: str) -> Any:
     try:
-        return read_json(text.encode())
+        return decimal(text)
     except BadJson:
         return _NoNumber(text)
 
 
 _loose = json.JSONDecoder(
-    object_pairs_hook=_Pairs, parse_float=_number, parse_int=_number, parse_constant=_NoNumber, strict=True
+    object_pairs_hook=_Pairs, parse_float=_number, parse_int=whole, parse_constant=_NoNumber, strict=True
 )
 
 
@@ -42,6 +42,8 @@ def read_sparing(body: bytes, spared: str) -> Any:
     """
     try:
         return read_json(body)
+    except TooMany:
+        raise
     except BadJson as problem:
         try:
             value = _loose.decode(body.decode("utf-8"))

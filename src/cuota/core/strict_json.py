@@ -5,15 +5,27 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 from typing import Any
 
 DEEPEST = 32
+# A value is one member of an object or of a list. A thousand line items with all their fields are 8,000.
+MOST_VALUES = 10_000
 # A NUL, or half a surrogate pair: JSON, but no text that a database can keep.
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
 
 
 class BadJson(ValueError):  # noqa: N818 - named as the fact it is
     """Not JSON as the service reads it; the text says where and why."""
+
+
+class TooMany(BadJson):
+    """More values than any request needs."""
+
+    def __init__(self) -> None:
+        super().__init__(f"it holds more than {MOST_VALUES:,} values")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -27,12 +39,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _whole(text: str) -> int | Decimal:
+def whole(text: str) -> int | Decimal:
+    """An integer as JSON writes it."""
     # Beyond 18 digits nothing is an amount; Decimal reads any length, int() refuses more than 4,300 digits.
     return int(text) if len(text) <= 19 else Decimal(text)
 
 
-def _decimal(text: str) -> Decimal:
+def decimal(text: str) -> Decimal:
+    """A number with a point or an exponent as JSON writes it. Raises BadJson."""
     try:
         return Decimal(text)
     except InvalidOperation:
@@ -44,7 +58,7 @@ def _constant(name: str) -> None:
 
 
 _decoder = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=_decimal, parse_int=_whole, parse_constant=_constant, strict=True
+    object_pairs_hook=_object, parse_float=decimal, parse_int=whole, parse_constant=_constant, strict=True
 )
 
 
@@ -56,9 +70,10 @@ def read_json(body: bytes) -> Any:
         raise BadJson(f"not UTF-8 at byte {problem.start}") from None
     if text.startswith("\ufeff"):
         raise BadJson("it begins with a byte order mark; send plain UTF-8")
-    # Few bodies have that many brackets or any escape: only those are looked at again.
-    if text.count("[") + text.count("{") > DEEPEST:
-        _refuse_deep(text)
+    # Few bodies have that many brackets or commas or any escape: only those are looked at again.
+    brackets = text.count("[") + text.count("{")
+    if brackets > DEEPEST or brackets + text.count(",") > MOST_VALUES:
+        _refuse_large(_STRING.sub("", text))
     try:
         value = _decoder.decode(text)
     except json.JSONDecodeError as problem:
@@ -70,25 +85,19 @@ def read_json(body: bytes) -> Any:
     return value
 
 
-def _refuse_deep(text: str) -> None:
+def _refuse_large(text: str) -> None:
+    """Refuse too deep nesting and too many values. `text` is the body without its strings."""
     depth = 0
-    inside = escaped = False
-    for char in text:
-        if inside:
-            if escaped:
-                escaped = False
-            elif char == "\\":
-                escaped = True
-            elif char == '"':
-                inside = False
-        elif char == '"':
-            inside = True
-        elif char in "[{":
-            depth += 1
-            if depth > DEEPEST:
-                raise BadJson(f"nested deeper than {DEEPEST}")
-        elif char in "]}":
-            depth -= 1
+    # As many brackets as MOST_VALUES values may have: more are counted below.
+    for bracket in islice(_BRACKET.finditer(text), 2 * MOST_VALUES):
+        depth += 1 if bracket[0] in "[{" else -1
+        if depth > DEEPEST:
+            raise BadJson(f"nested deeper than {DEEPEST}")
+        if depth < 0:
+            # Not JSON. The decoder says where, and reads no further.
+            return
+    if text.count("[") + text.count("{") + text.count(",") > MOST_VALUES:
+        raise TooMany
 
 
 def _refuse_unstorable(value: Any) -> None:

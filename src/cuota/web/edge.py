@@ -15,12 +15,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cuota.core.refusal import Code, Refused
 from cuota.db.pool import BUSY as TOO_BUSY
 from cuota.db.pool import LOST
+from cuota.flows.authenticate import unauthorized
 from cuota.web.admission import Admission
 from cuota.web.api import gateway, token
 from cuota.web.metrics import count_request
 from cuota.web.pages.refusal import refusal
 from cuota.web.pages.render import in_account, trouble
-from cuota.web.problem import MEDIA_TYPE, body_of, headers_of, response_of, status_of
+from cuota.web.problem import MEDIA_TYPE, STATUS, body_of, headers_of, response_of, status_of
 from cuota.web.request_id import new_request_id
 from cuota.web.service import Service, service_of
 
@@ -41,6 +42,7 @@ _ANY_ID = "00000000-0000-4000-8000-000000000000"
 Headers = list[tuple[bytes, bytes]]
 _SAFE_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
 _CLOSE = (b"connection", b"close")
+_TOO_LARGE = STATUS[Code.BODY_TOO_LARGE][0]
 _FOR_PAGES = [
     (b"access-control-allow-origin", b"*"),
     (b"access-control-expose-headers", b"retry-after, x-request-id"),
@@ -86,11 +88,15 @@ class Edge:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if status == _TOO_LARGE:
+                    # The rest of the body may still be on its way: nobody reads it.
+                    headers.append(_CLOSE)
                 message["headers"] = _joined(message["headers"], headers)
             await send(message)
 
         try:
             _require_one_host(scope, headers)
+            _refuse_two_tokens(scope)
             await self._routes(scope, self.admission.patient(place, receive), send_on)
         except ClientDisconnect:
             # Whoever asked hung up in the middle, or broke off a body: nobody is told, and it is no accident of ours.
@@ -176,6 +182,13 @@ def _require_one_host(scope: Scope, headers: Headers) -> None:
     if not _one_host(scope):
         headers.append(_CLOSE)
         raise Refused(Code.MALFORMED_REQUEST, "An HTTP/1.1 request must have exactly one Host header.")
+
+
+def _refuse_two_tokens(scope: Scope) -> None:
+    """Of two Authorization headers nobody knows which was meant. The token issuer says so in its own words."""
+    names = [name for name, _ in scope["headers"]]
+    if names.count(b"authorization") > 1 and scope["path"] != "/oauth/token":
+        raise unauthorized()
 
 
 def _note(scope: Scope, status: int, started: float) -> None:

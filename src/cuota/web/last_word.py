@@ -8,7 +8,11 @@ from typing import NamedTuple
 from cuota.web.deadlines import BODY_SECONDS, HEAD_SECONDS
 from cuota.web.request_id import new_request_id
 
-MOST_HEAD_BYTES = 32 * 1024
+MOST_URL_BYTES = 8 * 1024
+MOST_HEADERS = 100
+MOST_HEADER_BYTES = 16 * 1024
+# The request line and the header fields together: what has not ended by here is refused unread.
+MOST_HEAD_BYTES = MOST_URL_BYTES + MOST_HEADER_BYTES + 512
 
 
 class Refusal(NamedTuple):
@@ -22,7 +26,10 @@ class Refusal(NamedTuple):
 TOO_LARGE = Refusal(
     "431 Request Header Fields Too Large",
     "large_head",
-    f"The head of a request may have {MOST_HEAD_BYTES} bytes only.",
+    f"A request may have at most {MOST_HEADERS} header fields, and {MOST_HEADER_BYTES} bytes of them.",
+)
+LONG_URL = Refusal(
+    "414 URI Too Long", "long_url", f"The address of a request may have at most {MOST_URL_BYTES} bytes."
 )
 TOO_LONG = Refusal(
     "413 Content Too Large",

@@ -32,7 +32,11 @@ from cuota.web.last_word import (
     FULL,
     LATE_BODY,
     LATE_HEAD,
+    LONG_URL,
     MOST_HEAD_BYTES,
+    MOST_HEADER_BYTES,
+    MOST_HEADERS,
+    MOST_URL_BYTES,
     STOPPING,
     TOO_LARGE,
     TOO_LONG,
@@ -60,9 +64,32 @@ class _Trailers(Exception):  # noqa: N818 - the same: the request is refused as 
     pass
 
 
+class Lingering:
+    """The transport as the cycle of a request with a body sees it: closing it waits for the rest of the body."""
+
+    def __init__(self, protocol: BoundedProtocol) -> None:
+        self._protocol = protocol
+        self.write = protocol.transport.write
+        self.is_closing = protocol.transport.is_closing
+
+    def close(self) -> None:
+        """Close at once, or once the peer had time to read the answer."""
+        protocol = self._protocol
+        if protocol.cycle.more_body and not protocol.transport.is_closing():
+            protocol.linger()
+        else:
+            protocol.transport.close()
+
+
+def _size(headers: list[tuple[bytes, bytes]]) -> int:
+    """The bytes of these header fields on the wire."""
+    return sum(len(name) + len(value) + 4 for name, value in headers)
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """One connection. Its message is in the head or behind it; `_since` is when that began, by the server's watch."""
 
+    url = b""
     _in_head = True
     _head_bytes = 0
     _message_bytes = 0
@@ -123,8 +150,18 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The head is over; bodies have their own limit (`web/body`)."""
+        if len(self.url) > MOST_URL_BYTES:
+            self._refuse(LONG_URL)
+            raise _Enough
+        if len(self.headers) > MOST_HEADERS or (
+            self._head_bytes > MOST_HEADER_BYTES and _size(self.headers) > MOST_HEADER_BYTES
+        ):
+            self._refuse(TOO_LARGE)
+            raise _Enough
         before = self.cycle
         super().on_headers_complete()
+        if self.scope["method"] != "GET":
+            self.cycle.transport = Lingering(self)  # type: ignore[assignment]
         if len(self.pipeline) == 1:
             self._answering = before
         self._in_head, self._message_bytes, self._since = False, 0, self._watch.ticks
@@ -187,7 +224,7 @@ class BoundedProtocol(HttpToolsProtocol):
             if self._in_head:
                 most = min(PART_BYTES, MOST_HEAD_BYTES - self._head_bytes)
                 if not most:
-                    self._refuse(TOO_LARGE)
+                    self._refuse(LONG_URL if len(self.url) > MOST_URL_BYTES else TOO_LARGE)
                     return
                 self._since = self._since if self._head_bytes else self._watch.ticks
                 self._head_bytes += min(most, len(data))
@@ -277,6 +314,15 @@ class BoundedProtocol(HttpToolsProtocol):
         self._deaf = self._refused = True
         self._since = self._watch.ticks
         self.transport.write(answer_of(refusal, self.server_state.default_headers))
+        self.transport.write_eof()
+
+    def linger(self) -> None:
+        """End after an answer that came before the whole body: what still comes is dropped for a moment.
+
+        Closing at once would reset the connection, and the reset could overtake the answer.
+        """
+        self._deaf, self._since = True, self._watch.ticks
+        self.flow.resume_reading()
         self.transport.write_eof()
 
     def _end(self) -> None:

@@ -14,7 +14,7 @@ from cuota.core.refusal import Code, Refused
 from cuota.db.documents import encode
 from cuota.flows.clear_card import LONGEST_REFERENCE, authorize_card, clear_card, network_of
 from cuota.rails.card_network import Presented
-from cuota.web.body import parse_object, read_bytes, require_json
+from cuota.web.body import MOST_SMALL_BYTES, parse_object, read_bytes, require_json
 from cuota.web.fields import Check, Reader, WrongField, cents, text, wrong_type
 from cuota.web.service import service_of
 
@@ -58,7 +58,7 @@ def _guid(value: Any) -> UUID:
 async def _body(request: Request) -> dict[str, Any]:
     network_of(service_of(request).context)
     require_json(request)
-    return parse_object(await read_bytes(request))
+    return parse_object(await read_bytes(request, MOST_SMALL_BYTES))
 
 
 async def authorize(request: Request) -> Response:

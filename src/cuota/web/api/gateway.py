@@ -29,7 +29,8 @@ from cuota.web.addresses import BadAddress, read_address
 from cuota.web.api.additional import read_additional
 from cuota.web.api.gateway_form import SIGNATURE, as_sent, fields_of, one_of, read_form, signed_text
 from cuota.web.api.sdk_body import SdkRequest, merchant_id_of, read_sdk_body
-from cuota.web.body import media_type, parse_object, read_bytes, require_json
+from cuota.web.api.signed_body import verified_body
+from cuota.web.body import MOST_FORM_BYTES, MOST_SIGNED_BYTES, media_type, read_bytes, require_json
 from cuota.web.fields import Reader, WrongField
 from cuota.web.pages.refusal import refusal
 from cuota.web.service import Service, service_of
@@ -83,7 +84,11 @@ async def _signed(request: Request) -> _Signed:
     if is_form:
         if request.method == "POST" and charset not in {"", "utf-8", "utf8"}:
             raise Refused(Code.UNSUPPORTED_MEDIA_TYPE, "Send the form in UTF-8.")
-        encoded = request.scope["query_string"] if request.method == "GET" else await read_bytes(request)
+        encoded = (
+            request.scope["query_string"]
+            if request.method == "GET"
+            else await read_bytes(request, MOST_FORM_BYTES)
+        )
         fields = fields_of(encoded)
         merchant_id = merchant_id_of({"merchantId": one_of(fields, "merchantId")})
         text, signature = signed_text(fields), one_of(fields, SIGNATURE)
@@ -98,10 +103,8 @@ async def _signed(request: Request) -> _Signed:
             message = f"Send JSON as application/json, or a form as {FORM}."
             raise Refused(Code.UNSUPPORTED_MEDIA_TYPE, message)
         require_json(request)
-        text = await read_bytes(request)
-        body, indexes = parse_object(text, "additionalData"), []
-        signature = request.headers.get("x-pay-signature")
-        merchant = await verify_signature(context, merchant_id_of(body), text, signature)
+        text, indexes = await read_bytes(request, MOST_SIGNED_BYTES), []
+        merchant, body = await verified_body(context, text, request.headers.get("x-pay-signature"))
         reader = Reader(lenient=merchant.profile is Profile.LENIENT)
     request.scope["merchant_id"] = merchant.merchant_id
     return _Signed(merchant, text, body, reader, indexes)

@@ -15,8 +15,8 @@ from cuota.core.refusal import Code, FieldError, Refused
 from cuota.web.api.order_body import MOST_ITEMS
 from cuota.web.fields import Reader, WrongField, number
 
-# A thousand line items with all of their fields, and what stands beside them.
-MOST_FIELDS = 8000
+# Each has a name and is signed: in the bytes that a form may have there is no room for more useful ones.
+MOST_FIELDS = 3000
 SIGNATURE = "signature"
 Fields = Sequence[tuple[str, str]]
 Place = tuple[str, ...]

@@ -26,11 +26,11 @@ from cuota.flows.leave_checkout import leave_checkout
 from cuota.flows.move_money import timestamp
 from cuota.flows.settle import order_not_found
 from cuota.flows.start_checkout import Begun, find_started, start_checkout
-from cuota.flows.verify_signature import verify_signature
 from cuota.web.addresses import BadAddress, origin_of, read_address
 from cuota.web.api.additional import read_additional
-from cuota.web.api.sdk_body import merchant_id_of, read_sdk_body
-from cuota.web.body import parse_object, read_bytes, require_json
+from cuota.web.api.sdk_body import read_sdk_body
+from cuota.web.api.signed_body import verified_body
+from cuota.web.body import MOST_SIGNED_BYTES, read_bytes, require_json
 from cuota.web.service import Service, service_of
 
 SIGNATURE = "x-pay-signature"
@@ -86,11 +86,9 @@ async def leave(request: Request) -> Response:
 
 async def _signed(request: Request) -> tuple[Merchant, dict[str, Any], bytes]:
     require_json(request)
-    signed = await read_bytes(request)
-    body = parse_object(signed, "additionalData")
-    merchant_id = merchant_id_of(body)
-    signature = request.headers.get(SIGNATURE)
-    merchant = await verify_signature(service_of(request).context, merchant_id, signed, signature)
+    signed = await read_bytes(request, MOST_SIGNED_BYTES)
+    context, signature = service_of(request).context, request.headers.get(SIGNATURE)
+    merchant, body = await verified_body(context, signed, signature)
     request.scope["merchant_id"] = merchant.merchant_id
     return merchant, body, signed
 

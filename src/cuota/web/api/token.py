@@ -15,7 +15,7 @@ from cuota.core.strict_json import BadJson, read_json
 from cuota.db.documents import encode
 from cuota.flows.issue_token import SCOPE, TokenRefused, TokenRequest, issue_token
 from cuota.flows.keys import ALGORITHM
-from cuota.web.body import media_type, read_bytes
+from cuota.web.body import MOST_SMALL_BYTES, media_type, read_bytes
 from cuota.web.problem import status_of
 from cuota.web.service import service_of
 
@@ -28,7 +28,7 @@ async def token(request: Request) -> Response:
     """Client credentials in JSON, form or HTTP Basic, for an access token."""
     service = service_of(request)
     try:
-        asked = _read(request, await read_bytes(request))
+        asked = _read(request, await read_bytes(request, MOST_SMALL_BYTES))
         issued = await issue_token(service.context, service.keys, asked)
     except TokenRefused as refused:
         return _refusal(request, refused)
@@ -64,6 +64,10 @@ def _refusal(request: Request, refused: TokenRefused, status: int | None = None)
 
 
 def _read(request: Request, body: bytes) -> TokenRequest:
+    if len(request.headers.getlist("authorization")) > 1:
+        raise TokenRefused(
+            "invalid_client", "The caller could not be authenticated: two Authorization headers came."
+        )
     fields = _fields(request, body)
     header = request.headers.get("authorization", "")
     # A Bearer header that a storefront's HTTP client sends along says nothing here.

@@ -19,7 +19,8 @@ from cuota.core.start import Display
 from cuota.flows.checkout import Checkout, load
 from cuota.flows.settle import order_not_found
 from cuota.web.api.order import guid
-from cuota.web.body import media_type, read_bytes
+from cuota.web.body import MOST_SMALL_BYTES, media_type, read_bytes
+from cuota.web.cookies import cookie_of
 from cuota.web.pages.render import problem
 from cuota.web.service import service_of
 
@@ -50,7 +51,7 @@ def _cookie_name(request: Request, name: str) -> str:
 
 def kept_secret(request: Request, name: str) -> str | None:
     """The session secret that this browser holds by a name."""
-    return request.cookies.get(_cookie_name(request, name))
+    return cookie_of(request, _cookie_name(request, name))
 
 
 def keep_secret(request: Request, response: Response, name: str, secret: str, seconds: int) -> None:
@@ -145,7 +146,7 @@ async def checkout_of(request: Request) -> tuple[Checkout, str]:
 async def form_of(request: Request, secret: str, place: str = "checkout page") -> dict[str, str]:
     """The fields of a form that this browser's own page sent; raises Stop for any other. `place` names the page."""
     kind, _ = media_type(request)
-    body = await read_bytes(request)
+    body = await read_bytes(request, MOST_SMALL_BYTES)
     fields: dict[str, Any] = {}
     if kind == "application/x-www-form-urlencoded":
         try:
