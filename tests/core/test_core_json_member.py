@@ -53,7 +53,7 @@ def test_the_member_of_the_object_itself_is_found_wherever_it_stands(text: str) 
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [("{}", None), (' { } ', None), ('{"a":{"merchantId":"x"}}', None), ('{"merchantId":null}', None),
+    [("{}", None), (" { } ", None), ('{"a":{"merchantId":"x"}}', None), ('{"merchantId":null}', None),
      ('{"merchantId":7}', False), ('{"merchantId":["x"]}', False), ('{"merchantId":""}', False)],
 )  # fmt: skip
 def test_what_is_absent_null_or_no_text_is_told_apart(text: str, found: object) -> None:

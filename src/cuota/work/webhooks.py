@@ -23,7 +23,7 @@ class Webhooks:
     def __init__(
         self, context: Context, worker: Worker | None = None, freed: Callable[[], None] = lambda: None
     ) -> None:
-        self._client = GuardedClient(loopback=context.settings.sandbox)
+        self._client = GuardedClient(loopback=context.settings.loopback_webhooks)
         self._courier = Courier(context, self._client, worker, freed)
         self._heir = Heir(worker, self._courier.under_way)
         self.published = 0
