@@ -11,7 +11,8 @@ from typing import Any
 
 SHORTEST, LONGEST, SHOWN = 13, 19, 4
 _GUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
-_BETWEEN = "[ \u00a0\u2007-\u2015\u202f-]{0,2}"
+# A plus is a space where a form is shown as it was signed.
+_BETWEEN = "[ +\u00a0\u2007-\u2015\u202f-]{0,2}"
 _FOUND = re.compile(f"(?P<guid>{_GUID})|[0-9](?:{_BETWEEN}[0-9]){{{SHORTEST - 1},}}")
 # Every digit becomes 0, what may stand between digits goes (byte by byte, so that more may look like a card than is one).
 _DIGITS = bytes(48 if 48 <= byte <= 57 else 120 for byte in range(256))
