@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import signal
 import sys
+from dataclasses import replace
 
 import uvicorn
 
 from .app import make_app
 from .settings import Settings, SettingsError
+from .staff import is_loopback
 
 
 def main() -> int:
@@ -24,6 +27,11 @@ def main() -> int:
     except SettingsError as error:
         print(f"cuota_demo: {error}", file=sys.stderr)
         return 2
+    if settings.staff_password is None and not is_loopback(arguments.host):
+        settings = replace(settings, staff_password=secrets.token_urlsafe(12))
+        print(
+            f"cuota_demo: the back office at {settings.public_url}/orders asks for a login: staff, {settings.staff_password}"
+        )
     # uvicorn raises the signal that ended it once more when it is done: leave with 0 then.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     uvicorn.run(

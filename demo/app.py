@@ -23,6 +23,10 @@ from .web import HERE, Headers, Shop, make_templates, page
 
 _PROBLEMS = {
     400: ("That did not come through", "Go back, reload the page, and try again."),
+    401: (
+        "The back office asks for a login",
+        "User and password stand where the shop was started: in its terminal.",
+    ),
     403: ("This page was open for too long", "For your safety, go back, reload the page, and try again."),
     404: ("We cannot find that page", "The address may be mistyped, or it belongs to another browser."),
     405: ("That does not work here", "Start again from the shop, please."),

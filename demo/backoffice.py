@@ -1,4 +1,4 @@
-"""The pages of the shop's staff: the orders, and capture, void and refund. A real shop asks for a login here."""
+"""The pages of the shop's staff: the orders, and capture, void and refund. Off loopback they ask for a login."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from .checkout import as_told, refresh
 from .money import from_form, show
 from .payments import PaymentError
 from .records import changes
+from .staff import for_staff
 from .store import Operation, Order
 from .web import Shop, form, go, page, shop_of
 
@@ -124,7 +125,7 @@ def _order(request: Request) -> Order:
 
 
 routes = [
-    Route("/orders", list_orders),
-    Route("/orders/{number:int}", show_order),
-    Route("/orders/{number:int}/{kind}", move, methods=["POST"]),
+    Route("/orders", for_staff(list_orders)),
+    Route("/orders/{number:int}", for_staff(show_order)),
+    Route("/orders/{number:int}/{kind}", for_staff(move), methods=["POST"]),
 ]

@@ -36,6 +36,7 @@ class Settings:
     data: Path
     webhook_keys: WebhookKeys | None
     merchant_id: str | None
+    staff_password: str | None = field(default=None, repr=False)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
@@ -51,6 +52,7 @@ class Settings:
             data=Path(environ.get("SHOP_DATA") or ".data/shop"),
             webhook_keys=_webhook_keys(environ),
             merchant_id=environ.get("SHOP_MERCHANT_ID", "").strip() or None,
+            staff_password=environ.get("SHOP_STAFF_PASSWORD", "").strip() or None,
         )
 
     @property

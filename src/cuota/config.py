@@ -9,8 +9,9 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from cuota.config_reading import SECRET_BYTES, secret
+from cuota.config_reading import LOOPBACK_NAMES, SECRET_BYTES, is_loopback, secret
 from cuota.config_table import SETTINGS
 from cuota.core.adverse import AGENCY
 from cuota.rails.senders import MailServer, Senders
@@ -37,6 +38,9 @@ class Settings:
     message_rail: str
     issuing_rail: str
     senders: Senders | None
+    # Both of the sandbox only.
+    loopback_webhooks: bool
+    hosts: frozenset[str]
     pool_size: int
     brand_name: str
     brand_accent: str
@@ -102,6 +106,8 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         message_rail=str(given.get("CUOTA_MESSAGE_RAIL", "sandbox")),
         issuing_rail=str(given.get("CUOTA_ISSUING_RAIL", _ISSUERS[environment])),
         senders=senders,
+        loopback_webhooks=_loopback_webhooks(given, listen),
+        hosts=_hosts(given, listen, public_url),
         pool_size=int(str(given.get("CUOTA_POOL_SIZE", 16))),
         brand_name=brand_name,
         brand_accent=str(given.get("CUOTA_BRAND_ACCENT", "#0B6E63")),
@@ -111,6 +117,23 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         policy=Path(str(policy)) if policy else None,
         log_level=str(given.get("CUOTA_LOG_LEVEL", "info")),
     )
+
+
+def _loopback_webhooks(given: Mapping[str, object], listen: str) -> bool:
+    """Who else reaches the service must not make it ask this machine's own services."""
+    if given.get("CUOTA_ENVIRONMENT") == "production":
+        return False
+    chosen = given.get("CUOTA_LOOPBACK_WEBHOOKS")
+    return chosen == "allow" or (chosen is None and is_loopback(urlsplit(listen).hostname or ""))
+
+
+def _hosts(given: Mapping[str, object], listen: str, public_url: str) -> frozenset[str]:
+    """Every name that the sandbox is reached by, IPv6 addresses in brackets."""
+    more = given.get("CUOTA_HOSTS")
+    addresses = (listen, public_url, str(given.get("CUOTA_AUTH_URL", public_url)))
+    named = {(urlsplit(address).hostname or "").lower() for address in addresses}
+    bracketed = frozenset(f"[{name}]" if ":" in name else name for name in named)
+    return bracketed | LOOPBACK_NAMES | (more if isinstance(more, frozenset) else frozenset())
 
 
 def missing_database(environ: Mapping[str, str] | None = None) -> Path | None:

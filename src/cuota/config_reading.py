@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -61,6 +62,31 @@ def address(text: str) -> str:
     if parts.username or parts.password:
         raise ValueError("must not carry a user name or password")
     return text.rstrip("/")
+
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine itself, by name or by address."""
+    if host.lower() in LOOPBACK_NAMES:
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def hosts(text: str) -> frozenset[str]:
+    """Host names separated by commas, without ports."""
+    names = frozenset(name.strip().lower() for name in text.split(","))
+    if not all(
+        re.fullmatch(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\]", name) for name in names
+    ):
+        raise ValueError(
+            "must be host names without ports, separated by commas, such as shop.test,192.168.1.5"
+        )
+    return names
 
 
 def database(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 import httpx
 
 from cuota import config, runtime
+from cuota.config_reading import is_loopback
 from cuota.core.merchant import Merchant
 from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, TEST_CARDS
 from cuota.db import endpoints
@@ -97,6 +99,9 @@ def demo(host: str, port: int, shop_port: int, workers: int) -> int:
             raise CannotServe("The demo runs in the sandbox only. Unset CUOTA_ENVIRONMENT.")
         shop_url = f"http://{host}:{shop_port}"
         kept = asyncio.run(_credentials(settings, shop_url))
+        password = os.environ.get("SHOP_STAFF_PASSWORD", "") or (
+            "" if is_loopback(host) else secrets.token_urlsafe(12)
+        )
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("CUOTA_")},
             "SHOP_API_URL": settings.public_url,
@@ -108,13 +113,14 @@ def demo(host: str, port: int, shop_port: int, workers: int) -> int:
             "SHOP_WEBHOOK_SECRET": kept["webhookSecret"],
             "SHOP_SIGNING_SECRET": kept["signingSecret"],
             "SHOP_PUBLIC_URL": shop_url,
+            "SHOP_STAFF_PASSWORD": password,
             "SHOP_DATA": str(settings.data_dir / "demo-shop"),
         }
         shop_command = [sys.executable, "-m", "cuota.shop_process", str(os.getpid())]
         command = [*shop_command, "--host", host, "--port", str(shop_port)]
         shop.append(subprocess.Popen(command, env=environment))  # noqa: S603
         _wait_for_shop(shop[0], shop_url)
-        print(_welcome(settings, kept, shop_url), flush=True)
+        print(_welcome(settings, kept, shop_url, password), flush=True)
 
     # Asked before anything is started: a shop that cannot listen is no demo.
     bind(host, shop_port, option="--shop-port").close()
@@ -140,7 +146,7 @@ def _wait_for_shop(process: subprocess.Popen[bytes], shop_url: str) -> None:
     raise CannotServe("The demo shop did not become ready.")
 
 
-def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str) -> str:
+def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str, password: str) -> str:
     url = settings.public_url
     token_body = {
         "client_id": kept["clientId"],
@@ -150,11 +156,12 @@ def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str) -> 
     }
     cards = f"\n{' ' * 19}".join(f"{card.number}  {card.meaning}" for card in TEST_CARDS)
     code = CODE if settings.message_rail == "sandbox" else "a real one, sent by CUOTA_MESSAGE_RAIL"
+    login = f"; login: staff, password: {password}" if password else ""
     return f"""
   Cuota is running: a sandbox, no real money moves.
 
   The shop         {shop_url}     buy something, pay in four: in a window of the shop, or on the payment page
-  Its back office  {shop_url}/orders     capture, void, refund, what webhooks told
+  Its back office  {shop_url}/orders     capture, void, refund, what webhooks told{login}
   The API          {url}     described at {url}/docs
   Consumers        {url}/account     their plans; what they are sent: {url}/sandbox/inbox
 

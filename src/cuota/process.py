@@ -18,6 +18,7 @@ from dataclasses import replace
 
 import uvicorn
 import uvloop
+from starlette.types import ASGIApp
 
 from cuota import config, runtime
 from cuota.core.event import Event
@@ -28,6 +29,7 @@ from cuota.web.app import make_app
 from cuota.web.deadlines import allow_open_files
 from cuota.web.early import early
 from cuota.web.edge import Edge, JsonLines
+from cuota.web.known_host import KnownHost
 from cuota.web.metrics import count, count_decision
 from cuota.web.standing import Standing
 from cuota.work.loop import Signals, work
@@ -87,7 +89,7 @@ async def _serve(settings: config.Settings, listener: socket.socket, *, backgrou
             standstill = Standstill(where, clock, edge.forget) if clock else None
             server = DrainingServer(
                 uvicorn.Config(
-                    Standing(edge, context, standstill) if standstill else edge,
+                    _outside(edge, context, standstill),
                     http=early(edge),
                     ws="none",
                     lifespan="off",
@@ -113,6 +115,13 @@ async def _serve(settings: config.Settings, listener: socket.socket, *, backgrou
             if worker is not None:
                 with contextlib.suppress(Exception):  # told when it happened
                     await worker
+
+
+def _outside(edge: Edge, context: Context, standstill: Standstill | None) -> ASGIApp:
+    """The application; in the sandbox inside what only a sandbox needs."""
+    if standstill is None:
+        return edge
+    return KnownHost(Standing(edge, context, standstill), edge, context.settings.hosts)
 
 
 def _collect_less() -> None:

@@ -68,7 +68,12 @@ async def note_served(context: Context, *, decides: bool) -> None:
         await keep_policy(context.pool, settings.policy, context.policy)
     version = context.policy.version if decides else None
     said = Served(
-        settings.audience, version, settings.creditor, settings.creditor_agency, settings.brand_name
+        settings.audience,
+        version,
+        settings.creditor,
+        settings.creditor_agency,
+        settings.brand_name,
+        settings.loopback_webhooks,
     )
     await last_served.note(context.pool, said)
 
@@ -84,6 +89,7 @@ async def as_served(context: Context, *, address: bool) -> Context:
         creditor=served.creditor or settings.creditor,
         creditor_agency=served.agency or settings.creditor_agency,
         brand_name=served.brand_name or settings.brand_name,
+        loopback_webhooks=settings.loopback_webhooks and served.loopback_webhooks is not False,
     )
     return replace(context, settings=known)
 

@@ -23,6 +23,7 @@ import httpx
 from prometheus_client import multiprocess
 
 from cuota import config, runtime
+from cuota.config_reading import is_loopback
 from cuota.db.embedded import EmbeddedFailed, open_embedded
 
 READY_SECONDS = 30.0
@@ -142,6 +143,7 @@ def serve(
                 json.dumps({**ready, "workers": workers, "seconds": round(time.monotonic() - started, 2)}),
                 flush=True,
             )
+            _warn(settings, host)
             if when_ready is not None:
                 when_ready(settings)
             _keep_running(serving)
@@ -150,6 +152,19 @@ def serve(
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
     return 0
+
+
+def _warn(settings: config.Settings, host: str) -> None:
+    """Say what a sandbox that others can reach means."""
+    if settings.sandbox and not is_loopback(host):
+        print(
+            f"cuota: warning: this sandbox listens on {host}, so others may reach it. Anybody who does can read its "
+            "inbox with every one-time code (/sandbox/inbox). Webhooks to this machine itself are "
+            f"{'sent' if settings.loopback_webhooks else 'refused'} (CUOTA_LOOPBACK_WEBHOOKS). It answers to the host "
+            f"names {', '.join(sorted(settings.hosts))} only; set CUOTA_PUBLIC_URL or CUOTA_HOSTS for others.",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 async def _prepared(settings: config.Settings, where: dict[str, Any]) -> str:

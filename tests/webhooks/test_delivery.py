@@ -197,7 +197,7 @@ async def test_retry_after_is_respected_up_to_a_day(post: Post) -> None:
             assert len(hook.got) == tries
 
 
-async def test_every_attempt_can_be_read_with_status_time_error_and_the_first_kib(post: Post) -> None:
+async def test_every_attempt_can_be_read_with_status_time_and_error(post: Post) -> None:
     async with hooked(answers=[500], body=b"why: " + b"x" * 5000, pause=lambda: 0.05) as (_, listener):
         await post.register(listener.url)
         await post.merchant.create()
@@ -205,7 +205,8 @@ async def test_every_attempt_can_be_read_with_status_time_error_and_the_first_ki
         (failed,) = await attempts(post)
         assert (failed["status"], failed["error"]) == (500, None)
         assert failed["milliseconds"] >= 50
-        assert failed["answer"] == "why: " + "x" * 1019
+        # It came from this machine itself: what it said is not kept.
+        assert failed["answer"] == ""
     async with post.own.service.clock.moved(seconds=15):
         await post.deliver()
     _, dead = await attempts(post)

@@ -16,7 +16,7 @@ from cuota.core.strict_json import DEEPEST, BadJson
 # A bigger text is not printed in all layouts, and a far bigger one not at all: anybody may ask the sandbox for a refusal,
 # and it must stay cheap. A cart of twenty items has 150 values and 3 KiB.
 MOST_VALUES = 150
-MOST_BYTES = 4 * 1024
+MOST_BYTES = 3 * 1024
 MOST_VALUES_ONCE = 1_000
 LARGEST = 16 * 1024
 

@@ -24,7 +24,7 @@ _LOOPBACK_6 = IPv6Address("::1")
 
 
 def is_allowed(address: str, *, loopback: bool) -> bool:
-    """Whether a resolved address may be connected to. `loopback` is true in the sandbox only.
+    """Whether a resolved address may be connected to. `loopback` is a setting of the sandbox.
 
     Addresses that carry another one inside (mapped, compatible, NAT64, 6to4, Teredo) are refused as such: the network
     would take them to places that were not looked at.
@@ -43,6 +43,14 @@ def is_allowed(address: str, *, loopback: bool) -> bool:
     if parsed == _LOOPBACK_6:
         return loopback
     return parsed in _GLOBAL_6 and not any(parsed in network for network in _FORBIDDEN_6)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address is this machine's own."""
+    try:
+        return ip_address(address.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
 
 
 def is_inside(host: str, *, loopback: bool) -> bool:

@@ -41,7 +41,8 @@ def find_text(body: bytes, name: str) -> object:
         steps += _MEMBER_STEPS
         named = _NAME.match(body, at)
         if named is None:
-            return _nothing(body, at, first=at == found.end())
+            _require_end(body, at, first=at == found.end())
+            return None
         at = named.end()
         if b"\\" in named[1]:
             steps += _ESCAPED_STEPS
@@ -58,7 +59,7 @@ def find_text(body: bytes, name: str) -> object:
         at = after.end()
 
 
-def _nothing(body: bytes, at: int, *, first: bool) -> None:
+def _require_end(body: bytes, at: int, *, first: bool) -> None:
     after = _AFTER.match(body, at)
     if not first or after is None or after[1] != b"}":
         raise BadJson(f"expected a name in quotes and a colon at byte {at}")

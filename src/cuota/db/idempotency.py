@@ -11,6 +11,7 @@ from cuota.db.orders import Session
 KEPT = timedelta(hours=24)
 # Longer than any request may run: a crashed one frees its key after this.
 LEASE = timedelta(seconds=30)
+FORGOTTEN_AT_ONCE = 1000
 
 _CLAIM = """
 INSERT INTO idempotency_keys AS k (merchant_id, key, request_hash, lease, lease_ends_at, created_at)
@@ -27,8 +28,8 @@ _RELEASE = (
     "DELETE FROM idempotency_keys WHERE merchant_id = $1 AND key = $2 AND lease = $3 AND status IS NULL"
 )
 _FORGET = """DELETE FROM idempotency_keys k USING (
-    SELECT merchant_id, key FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT 1000
-) old WHERE k.merchant_id = old.merchant_id AND k.key = old.key"""
+    SELECT merchant_id, key FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT $2
+) old WHERE k.merchant_id = old.merchant_id AND k.key = old.key RETURNING 1"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,6 @@ async def release(session: Session, merchant_id: UUID, key: str, lease: UUID) ->
     await session.fetchrow(_RELEASE, merchant_id, key, lease)
 
 
-async def forget(session: Session, now: datetime) -> None:
-    """Drop what is older than a day, a thousand at a time."""
-    await session.fetchrow(_FORGET, now - KEPT)
+async def forget(session: Session, now: datetime) -> int:
+    """Drop what is older than a day, at most FORGOTTEN_AT_ONCE; answers how many were dropped."""
+    return len(await session.fetch(_FORGET, now - KEPT, FORGOTTEN_AT_ONCE))

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from cuota.db.orders import Session
 
-_READ = "SELECT audience, policy_version, creditor, agency, brand_name FROM last_served"
-_SERVED = """INSERT INTO last_served (audience, policy_version, creditor, agency, brand_name) VALUES ($1, $2, $3, $4, $5)
+_READ = "SELECT audience, policy_version, creditor, agency, brand_name, loopback_webhooks FROM last_served"
+_SERVED = """INSERT INTO last_served (audience, policy_version, creditor, agency, brand_name, loopback_webhooks)
+    VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (single) DO UPDATE SET audience = excluded.audience, policy_version = excluded.policy_version,
-    creditor = excluded.creditor, agency = excluded.agency, brand_name = excluded.brand_name"""
+    creditor = excluded.creditor, agency = excluded.agency, brand_name = excluded.brand_name,
+    loopback_webhooks = excluded.loopback_webhooks"""
 _WORKED = """INSERT INTO last_served (audience, creditor, agency, brand_name) VALUES ($1, $2, $3, $4)
     ON CONFLICT (single) DO UPDATE SET creditor = excluded.creditor, agency = excluded.agency,
     brand_name = excluded.brand_name"""
@@ -24,6 +26,7 @@ class Served:
     creditor: str | None
     agency: str | None
     brand_name: str | None
+    loopback_webhooks: bool | None
 
 
 async def note(session: Session, served: Served) -> None:
@@ -32,7 +35,9 @@ async def note(session: Session, served: Served) -> None:
     if served.policy_version is None:
         await session.fetchrow(_WORKED, served.audience, *said)
     else:
-        await session.fetchrow(_SERVED, served.audience, served.policy_version, *said)
+        await session.fetchrow(
+            _SERVED, served.audience, served.policy_version, *said, served.loopback_webhooks
+        )
 
 
 async def read(session: Session) -> Served | None:

@@ -19,7 +19,7 @@ import httpcore
 from httpcore._backends.auto import AutoBackend
 
 from cuota.core.delivery import TIMED_OUT, Attempt
-from cuota.core.destination import is_allowed
+from cuota.core.destination import is_allowed, is_loopback
 
 ACKNOWLEDGE_SECONDS = 10.0
 BODY_SECONDS = 2.0
@@ -145,7 +145,7 @@ class _Bounded(httpcore.AsyncNetworkStream):
 
 
 class GuardedClient:
-    """One pool for all receivers. `loopback` is true in the sandbox only; `tls` is whom to trust if not the public CAs."""
+    """One pool for all receivers. `loopback` allows this machine's own addresses; `tls` is whom to trust if not the public CAs."""
 
     def __init__(self, *, loopback: bool, connections: int = 400, tls: ssl.SSLContext | None = None) -> None:
         self._backend = GuardedBackend(loopback=loopback)
@@ -197,12 +197,22 @@ class GuardedClient:
         ) as answer:
             limit.reschedule(asyncio.get_running_loop().time() + BODY_SECONDS + CLOSE_SECONDS)
             kept = await _first_bytes(answer)
+            if _from_here(answer):
+                # Another service of this machine may have answered: a merchant learns the status, never the text.
+                kept = b""
             return Attempt(answer.status, _ms(started), None, kept, _retry_after(answer.headers))
 
     async def close(self) -> None:
         """Close every connection."""
         self._backend.close()
         await self._pool.aclose()
+
+
+def _from_here(answer: httpcore.Response) -> bool:
+    """Whether the answer came from this machine itself; one that cannot be told is taken for such."""
+    stream = answer.extensions.get("network_stream")
+    peer = stream.get_extra_info("server_addr") if stream is not None else None
+    return not isinstance(peer, tuple) or is_loopback(str(peer[0]))
 
 
 async def _first_bytes(answer: httpcore.Response) -> bytes:

@@ -54,7 +54,7 @@ def load(
     `senders` is what the message rail `live` sends by; `now` dates what lands in the sandbox's inbox.
     `issuing` needs `safe`, unless it is none.
     """
-    card_rail = SandboxCardRail(books, safe) if card == "sandbox" else _named("CUOTA_CARD_RAIL", card)(books)
+    card_rail = _card_rail(card, books, safe)
     message_rail = _message_rail(message, books, senders, now)
     if not sandbox and isinstance(card_rail, SandboxCardRail):
         raise NoSuchRail("CUOTA_CARD_RAIL: production needs a real rail, and this one is simulated.")
@@ -64,6 +64,39 @@ def load(
     return Rails(BoundedCardRail(card_rail), BoundedMessageRail(message_rail), issuing_rail, network)
 
 
+def _card_rail(name: str, books: BothBooks, safe: Safe | None) -> CardRail:
+    if name == "sandbox":
+        return SandboxCardRail(books, safe)
+    rail: CardRail = _made("CUOTA_CARD_RAIL", name, _named("CUOTA_CARD_RAIL", name), books)
+    _complete("CUOTA_CARD_RAIL", name, rail, CardRail)
+    return rail
+
+
+def lacks(rail: object, protocol: type) -> list[str]:
+    """What this protocol asks for and the rail has not, by name."""
+    methods = [name for name, part in vars(protocol).items() if callable(part) and not name.startswith("_")]
+    return [name for name in (*protocol.__annotations__, *methods) if not _has(rail, name, methods)]
+
+
+def _has(rail: object, name: str, methods: list[str]) -> bool:
+    return callable(getattr(rail, name, None)) if name in methods else hasattr(rail, name)
+
+
+def _complete(setting: str, name: str, rail: object, protocol: type) -> None:
+    if lacking := lacks(rail, protocol):
+        raise NoSuchRail(f"{setting}: {name} lacks {', '.join(lacking)} of the {protocol.__name__} protocol.")
+
+
+def _made(setting: str, name: str, made: object, *parts: object) -> Any:
+    """The rail itself, of the class that the setting names."""
+    if not callable(made):
+        raise NoSuchRail(f"{setting}: {name} is not a class.")
+    try:
+        return made(*parts)
+    except TypeError as problem:
+        raise NoSuchRail(f"{setting}: {name} cannot be made: {problem}.") from None
+
+
 def _issuing_rail(
     name: str, books: BothBooks, safe: Safe | None, now: Callable[[], datetime], *, sandbox: bool
 ) -> tuple[IssuingRail | None, CardNetwork | None]:
@@ -71,7 +104,8 @@ def _issuing_rail(
         return None, None
     assert safe is not None
     made = SandboxIssuingRail if name == "sandbox" else _named("CUOTA_ISSUING_RAIL", name)
-    rail: IssuingRail = made(books, safe, now)
+    rail: IssuingRail = _made("CUOTA_ISSUING_RAIL", name, made, books, safe, now)
+    _complete("CUOTA_ISSUING_RAIL", name, rail, IssuingRail)
     simulated = isinstance(rail, SandboxIssuingRail)
     if not sandbox and simulated:
         raise NoSuchRail(
@@ -90,12 +124,8 @@ def _message_rail(
     made = SandboxMessageRail if name == "sandbox" else _named("CUOTA_MESSAGE_RAIL", name)
     if isinstance(made, type) and issubclass(made, SandboxMessageRail):
         return made(books, now)
-    rail: MessageRail = made()
-    lacking = [part for part in ("shown_code", "new_code", "send_code", "send") if not hasattr(rail, part)]
-    if lacking:
-        raise NoSuchRail(
-            f"CUOTA_MESSAGE_RAIL: {name} lacks {', '.join(lacking)} of the MessageRail protocol."
-        )
+    rail: MessageRail = _made("CUOTA_MESSAGE_RAIL", name, made)
+    _complete("CUOTA_MESSAGE_RAIL", name, rail, MessageRail)
     return rail
 
 

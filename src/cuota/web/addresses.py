@@ -10,6 +10,7 @@ import re
 from urllib.parse import urlencode
 
 LONGEST = 2048
+LONGEST_HOST, LONGEST_LABEL = 253, 63
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _PART = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?|{}\[\]]|%[0-9A-Fa-f]{2})*"
 _GRAMMAR = re.compile(
@@ -33,6 +34,11 @@ def read_address(text: str, *, https_only: bool) -> str:
     if found is None or not all(_REST.fullmatch(part or "") for part in rest):
         raise BadAddress(
             "must be an absolute http or https address without user name, such as https://shop.example/ok"
+        )
+    host = found["host"].rstrip(".")
+    if len(host) > LONGEST_HOST or any(len(label) > LONGEST_LABEL for label in host.split(".")):
+        raise BadAddress(
+            f"must have a host name of at most {LONGEST_HOST} characters, {LONGEST_LABEL} between two dots"
         )
     scheme, port = found["scheme"].lower(), found["port"]
     if https_only and scheme != "https":

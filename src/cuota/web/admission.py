@@ -17,6 +17,7 @@ from starlette.types import Message, Receive, Scope
 
 from cuota.web.parties import STRANGERS, Parties, name_of
 from cuota.web.places import WINDOW, Places
+from cuota.web.token_client import client_of_token
 
 _SDK = "/sdk/v1/checkouts"
 CREATIONS = {("GET", "/orders/authorize"), *product(["POST"], ("/order", "/checkouts", _SDK))}
@@ -59,6 +60,11 @@ class Admission:
         # The fewest in hand in this window and in the one before: a burst goes, a queue stands.
         self._fewest, self._stood = 0, 0
 
+    @property
+    def crowded(self) -> bool:
+        """Whether shares count at all just now."""
+        return self.in_hand * 6 >= self.places.all
+
     def enter(self, scope: Scope) -> Place | None:
         """A place for this request; None: it is to be refused, and nothing of it done."""
         asked = scope["method"], scope["path"]
@@ -66,7 +72,8 @@ class Admission:
             return FREE
         authorization = next((value for name, value in scope["headers"] if name == b"authorization"), None)
         token = 0 if asked[1].startswith("/checkout/") else name_of(authorization)
-        party = self.parties.of(asked[1], token)
+        client = scope.get("token_client")
+        party = self.parties.client(client) if client else self.parties.of(asked[1], token)
         creates = asked in CREATIONS
         if why := self.why_not(party, 0, 0, creates=creates):
             self.refused(why, party, creates=creates)
@@ -115,11 +122,15 @@ class Admission:
         if not self._left:
             asyncio.get_running_loop().call_soon(self.gone_round)
         self._left.append(place.party)
+        if "client_good" in scope:
+            self.parties.remember_client(scope["client_good"])
         if "merchant_id" in scope:
             now = time.perf_counter()
             self.places.done(now - place.since, now)
             if "token_good" in scope and place.party == STRANGERS:
                 self.parties.remember(place.token, str(scope["merchant_id"]))
+                if client := client_of_token(scope["headers"]):
+                    self.parties.remember_client(client)
                 # It was no stranger after all, and is not to share with one.
                 for parties in (self._seen, self._put_off, self._put_off_before):
                     parties.discard(STRANGERS)

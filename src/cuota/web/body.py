@@ -18,7 +18,7 @@ MOST_BYTES = 256 * 1024
 # A signed request, read up to here before its signature is verified.
 MOST_SIGNED_BYTES = 128 * 1024
 # The same as a form, which costs more to read: its names are sorted before the signature is made over them.
-MOST_FORM_BYTES = 64 * 1024
+MOST_FORM_BYTES = 48 * 1024
 # A form of our own pages, a token request, and what the sandbox's card network is asked.
 MOST_SMALL_BYTES = 16 * 1024
 _LONGEST_TYPE = 200

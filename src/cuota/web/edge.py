@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from cuota.core.card_text import masked
 from cuota.core.refusal import Code, Refused
 from cuota.db.pool import BUSY as TOO_BUSY
 from cuota.db.pool import LOST
@@ -24,6 +25,7 @@ from cuota.web.pages.render import in_account, trouble
 from cuota.web.problem import MEDIA_TYPE, STATUS, body_of, headers_of, response_of, status_of
 from cuota.web.request_id import new_request_id
 from cuota.web.service import Service, service_of
+from cuota.web.token_client import is_token_request, read_client
 
 log = logging.getLogger("cuota.request")
 BUSY = Refused(
@@ -77,6 +79,8 @@ class Edge:
         """Answer one request."""
         started = time.perf_counter()
         headers = self._begin(scope)
+        if self.admission.crowded and is_token_request(scope):
+            scope["token_client"], receive = await read_client(scope, receive)
         place = self.admission.enter(scope)
         if place is None:
             # Neither logged nor timed: a flood is to cost little. `cuota_refused_total` counts it.
@@ -275,5 +279,5 @@ class JsonLines(logging.Formatter):
         if record.exc_info and record.exc_info[0] is not None:
             # PostgreSQL's DETAIL quotes whole rows, and rows may hold a person's data.
             trace = self.formatException(record.exc_info).splitlines()
-            line["trace"] = "\n".join(text for text in trace if not text.startswith("DETAIL:"))
+            line["trace"] = "\n".join(masked(text) for text in trace if not text.startswith("DETAIL:"))
         return json.dumps(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import deque
 
 MOST_KNOWN = 20_000
@@ -22,6 +23,22 @@ class Parties:
     def __init__(self) -> None:
         self._known: dict[int, str] = {}
         self._tokens: dict[str, deque[int]] = {}
+        self._clients: dict[bytes, str] = {}
+
+    def client(self, client_id: bytes) -> str:
+        """The party of who asks for a token in this client's name: its own, where that client succeeded lately."""
+        return self._clients.get(hashlib.sha256(client_id).digest(), "oauth")
+
+    def remember_client(self, client_id: bytes) -> None:
+        """Keep that this client succeeded. Beside its merchant's own calls: who knows the id only takes no share of them."""
+        name = hashlib.sha256(client_id).digest()
+        if name in self._clients:
+            return
+        if len(self._clients) >= MOST_KNOWN:
+            # The oldest half goes, and is known again with its next success.
+            for old in list(self._clients)[: MOST_KNOWN // 2]:
+                del self._clients[old]
+        self._clients[name] = f"/oauth/{name.hex()}"
 
     def of(self, path: str, token: int) -> str:
         """The party of who shows this token, by its name; 0 for none."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
+from cuota.core.card_text import masked_tree, may_hold_card
 from cuota.core.refusal import Code, Refused
 from cuota.db.documents import encode
 
@@ -47,23 +48,23 @@ def status_of(refused: Refused) -> int:
 def body_of(refused: Refused, *, public_url: str, path: str, request_id: str) -> bytes:
     """The error body as JSON."""
     status, title = STATUS[refused.code]
-    return encode(
-        {
-            "type": f"{public_url}/docs#{refused.code}",
-            "title": title,
-            "status": status,
-            "detail": refused.message,
-            "instance": path,
-            "code": refused.code,
-            "message": refused.message,
-            "requestId": request_id,
-            "errors": [
-                {"field": error.field, "code": error.code, "message": error.message}
-                for error in refused.errors
-            ],
-            **refused.facts,
-        }
-    )
+    content: dict[str, object] = {
+        "type": f"{public_url}/docs#{refused.code}",
+        "title": title,
+        "status": status,
+        "detail": refused.message,
+        "instance": path,
+        "code": refused.code,
+        "message": refused.message,
+        "requestId": request_id,
+        "errors": [
+            {"field": error.field, "code": error.code, "message": error.message} for error in refused.errors
+        ],
+        **refused.facts,
+    }
+    said = encode(content)
+    # A refusal may name what was sent: a path, a field's name, a signed text.
+    return encode(masked_tree(content)) if may_hold_card(said) else said
 
 
 def headers_of(refused: Refused) -> dict[str, str]:

@@ -28,7 +28,7 @@ class Webhooks:
         freed: Callable[[], None] = lambda: None,
         pace: Pace | None = None,
     ) -> None:
-        self._client = GuardedClient(loopback=context.settings.sandbox)
+        self._client = GuardedClient(loopback=context.settings.loopback_webhooks)
         self._courier = Courier(context, self._client, worker, freed, pace)
         self._heir = Heir(worker, self._courier.under_way)
         self.published = 0

@@ -9,6 +9,7 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.config import Settings
 from cuota.core.destination import is_inside
 from cuota.core.refusal import Refused
 from cuota.db import endpoints
@@ -49,17 +50,17 @@ def _id_of(request: Request) -> UUID:
         raise manage.endpoint_not_found() from None
 
 
-def _read(body: dict[str, Any], *, https_only: bool, new: bool) -> manage.Change:
+def _read(body: dict[str, Any], settings: Settings, *, new: bool) -> manage.Change:
     reader = Reader(lenient=False)
 
     def address(value: Any) -> str:
         if not isinstance(value, str):
             raise wrong_type("a string")
         try:
-            checked = read_address(value, https_only=https_only)
+            checked = read_address(value, https_only=not settings.sandbox)
         except BadAddress as bad:
             raise WrongField("invalid", str(bad)) from None
-        if is_inside(urlsplit(checked).hostname or "", loopback=not https_only):
+        if is_inside(urlsplit(checked).hostname or "", loopback=settings.loopback_webhooks):
             raise WrongField("invalid", "must not be an address inside a network")
         return checked
 
@@ -93,7 +94,7 @@ async def _register(request: Request, merchant_id: UUID) -> Response:
     context = service_of(request).context
 
     async def act() -> bytes:
-        asked = _read(parse_object(body), https_only=not context.settings.sandbox, new=True)
+        asked = _read(parse_object(body), context.settings, new=True)
         assert asked.url is not None
         made, secret = await manage.register(context, merchant_id, asked.url, asked.description or "")
         return encode(_shown(made, secret))
@@ -108,7 +109,7 @@ async def endpoint_item(request: Request) -> Response:
     if request.method == "PATCH":
         require_json(request)
         body = parse_object(await read_bytes(request))
-        asked = _read(body, https_only=not context.settings.sandbox, new=False)
+        asked = _read(body, context.settings, new=False)
         return _json(_shown(await manage.change(context, merchant.merchant_id, endpoint_id, asked)))
     if request.method == "DELETE":
         await manage.remove(context, merchant.merchant_id, endpoint_id)
@@ -134,7 +135,7 @@ async def endpoint_test(request: Request) -> Response:
     context, endpoint_id = service_of(request).context, _id_of(request)
 
     async def act() -> bytes:
-        client = GuardedClient(loopback=context.settings.sandbox, connections=1)
+        client = GuardedClient(loopback=context.settings.loopback_webhooks, connections=1)
         try:
             attempt = await manage.send_test(context, client, merchant.merchant_id, endpoint_id)
         finally:

@@ -25,6 +25,9 @@ from cuota.web.fields import Reader, text
 from cuota.web.service import merchant_of, service_of
 
 MOST = 100
+# A page ends here, whatever its `limit`. So many orders are read at a time: each may have 256 KiB.
+MOST_PAGE_BYTES = 1024 * 1024
+READ_AT_ONCE = 20
 _LIMIT = re.compile(r"[1-9][0-9]?|100", re.ASCII)
 
 
@@ -40,8 +43,8 @@ async def event_list(request: Request) -> Response:
     limit, after = _limit(_once(request, "limit")), _once(request, "after")
     position = await position_of(context, merchant.merchant_id, "after", after) if after else 0
     places = await events.page(context.pool, merchant.merchant_id, position, limit + 1)
-    bodies = await _bodies(context, merchant, places[:limit])
-    more = b"true" if len(places) > limit else b"false"
+    bodies = await _fitting(context, merchant, places[:limit])
+    more = b"true" if len(places) > len(bodies) else b"false"
     content = b'{"events":[' + b",".join(bodies) + b'],"hasMore":' + more + b"}"
     return Response(content, media_type="application/json")
 
@@ -59,6 +62,19 @@ def _limit(given: str | None) -> int:
     if not _LIMIT.fullmatch(given):
         raise _invalid("limit", f"must be a whole number from 1 to {MOST}")
     return int(given)
+
+
+async def _fitting(context: Context, merchant: Merchant, places: list[Place]) -> list[bytes]:
+    """The first of these events that MOST_PAGE_BYTES hold; one at least."""
+    fitting: list[bytes] = []
+    size = 0
+    for start in range(0, len(places), READ_AT_ONCE):
+        for body in await _bodies(context, merchant, places[start : start + READ_AT_ONCE]):
+            size += len(body) + 1
+            if fitting and size > MOST_PAGE_BYTES:
+                return fitting
+            fitting.append(body)
+    return fitting
 
 
 async def _bodies(context: Context, merchant: Merchant, places: list[Place]) -> list[bytes]:

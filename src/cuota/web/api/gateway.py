@@ -32,6 +32,7 @@ from cuota.web.api.sdk_body import SdkRequest, merchant_id_of, read_sdk_body
 from cuota.web.api.signed_body import verified_body
 from cuota.web.body import MOST_FORM_BYTES, MOST_SIGNED_BYTES, media_type, read_bytes, require_json
 from cuota.web.fields import Reader, WrongField
+from cuota.web.free_text import fields_without_cards
 from cuota.web.pages.refusal import refusal
 from cuota.web.service import Service, service_of
 
@@ -97,7 +98,7 @@ async def _signed(request: Request) -> _Signed:
         except Refused as refused:
             raise _told(refused, text) from None
         reader = Reader(lenient=merchant.profile is Profile.LENIENT)
-        body, indexes = read_form(fields, reader)
+        body, indexes = read_form(fields_without_cards(fields, encoded), reader)
     else:
         if kind != "application/json":
             message = f"Send JSON as application/json, or a form as {FORM}."

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
 
+from cuota.core import form_text
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.web.api.order_body import MOST_ITEMS
 from cuota.web.fields import Reader, WrongField, number
 
 # Each has a name and is signed: in the bytes that a form may have there is no room for more useful ones.
-MOST_FIELDS = 3000
+MOST_FIELDS = 2000
 SIGNATURE = "signature"
 Fields = Sequence[tuple[str, str]]
 Place = tuple[str, ...]
@@ -58,15 +58,15 @@ _ITEM_PATH = re.compile(r"order\.lineItems\[([0-9]+)\]")
 def fields_of(encoded: bytes) -> Fields:
     """The fields in the order they came. Raises Refused(malformed_request)."""
     try:
-        fields = parse_qsl(
-            encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
-        )
+        fields = form_text.read(encoded, MOST_FIELDS)
     except ValueError:
         message = (
             f"The fields are not readable: form-encoded UTF-8 is expected, and at most {MOST_FIELDS} fields."
         )
         raise Refused(Code.MALFORMED_REQUEST, message) from None
-    if any("\0" in part for field in fields if not _is_spared(field[0]) for part in field):
+    if b"%00" in encoded and any(
+        "\0" in part for field in fields if not _is_spared(field[0]) for part in field
+    ):
         # As in JSON: the database keeps no such text.
         raise Refused(Code.MALFORMED_REQUEST, "A name or a value holds a NUL.")
     return fields
@@ -91,7 +91,7 @@ def signed_text(fields: Fields) -> bytes:
 
     UTF-8; letters, digits and `_.-~` stand for themselves, a space is `+`, all else is `%` and two upper-case digits.
     """
-    return urlencode(sorted(field for field in fields if field[0].lower() != SIGNATURE)).encode()
+    return form_text.written(sorted(field for field in fields if field[0].lower() != SIGNATURE))
 
 
 def read_form(fields: Fields, reader: Reader) -> tuple[dict[str, Any], list[int]]:

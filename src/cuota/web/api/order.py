@@ -18,6 +18,7 @@ from cuota.web import idempotent
 from cuota.web.api import answers
 from cuota.web.api.order_body import read_order_body
 from cuota.web.body import parse_object, read_bytes, require_json
+from cuota.web.free_text import without_cards
 from cuota.web.service import merchant_of, service_of
 
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
@@ -62,7 +63,8 @@ async def _create(request: Request, merchant: Merchant) -> Response:
     service = service_of(request)
 
     async def run(keep: idempotent.Keep | None) -> bytes:
-        asked = read_order_body(parse_object(body), merchant, https_only=not service.settings.sandbox)
+        given = without_cards(parse_object(body), body)
+        asked = read_order_body(given, merchant, https_only=not service.settings.sandbox)
         remember = (lambda new: keep(answers.created(new))) if keep else None
         return answers.created(await create_order(service.context, merchant, asked, remember))
 

@@ -13,6 +13,7 @@ from cuota.flows.context import Context
 from cuota.flows.verify_signature import verify_signature
 from cuota.web.api.sdk_body import merchant_id_of
 from cuota.web.body import parse_object
+from cuota.web.free_text import without_cards
 
 
 async def verified_body(
@@ -32,4 +33,4 @@ async def verified_body(
         # Webhooks carry this header too, over their own body: whoever receives one could send it here.
         message = "This is the body of a webhook. Its signature opens no checkout."
         raise Refused(Code.INVALID_SIGNATURE, message)
-    return merchant, body
+    return merchant, without_cards(body, signed)

@@ -20,6 +20,7 @@ from cuota.web import idempotent
 from cuota.web.api.order import guid
 from cuota.web.api.smi_body import read_smi_body
 from cuota.web.body import parse_object, read_bytes, require_json
+from cuota.web.free_text import without_cards
 from cuota.web.service import merchant_of, service_of
 
 
@@ -32,7 +33,7 @@ async def checkout_collection(request: Request) -> Response:
 
     async def run(keep: idempotent.Keep | None) -> bytes:
         today = service.context.now().date()
-        read = parse_object(body, "additional_data")
+        read = without_cards(parse_object(body, "additional_data"), body)
         asked = read_smi_body(read, merchant, today, https_only=not service.settings.sandbox)
         remember = (lambda new: keep(_created(new))) if keep else None
         try:

@@ -30,6 +30,7 @@ async def token(request: Request) -> Response:
     try:
         asked = _read(request, await read_bytes(request, MOST_SMALL_BYTES))
         issued = await issue_token(service.context, service.keys, asked)
+        request.scope["client_good"] = asked.client_id.encode()
     except TokenRefused as refused:
         return _refusal(request, refused)
     except Refused as refused:

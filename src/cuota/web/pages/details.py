@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from cuota.core.card_text import masked
 from cuota.core.consumer import STATES, Address, Profile, ShippingAddress, is_email, is_name
 from cuota.flows.checkout import Problem
 
@@ -65,7 +66,8 @@ def _text(
     value = form.get(name, "")
     if not low <= len(value) <= most or not value.isprintable():
         errors[name] = wrong
-    return value
+    # What is kept of an address is no place for a card number.
+    return masked(value)
 
 
 def _name(form: dict[str, str], name: str, wrong: str, errors: dict[str, str]) -> str:

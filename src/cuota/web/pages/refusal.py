@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.card_text import masked
 from cuota.core.refusal import Code, Refused
 from cuota.web.pages.render import Page, page
 from cuota.web.problem import headers_of, status_of
@@ -33,7 +34,7 @@ def refusal(request: Request, refused: Refused, back: str | None) -> Response:
     headline, text = _OURS if ours else _WRONG
     if refused.code is Code.AMOUNT_OUT_OF_RANGE:
         headline, text = _RANGE
-    reasons = [f"{error.field} {error.message}"[:_LONGEST] for error in refused.errors]
+    reasons = [masked(f"{error.field} {error.message}"[:_LONGEST]) for error in refused.errors]
     more = len(reasons) - MOST_REASONS
     context: Page = {
         "page": {"title": headline, "lead": text, "step": None, "steps": 4},
@@ -41,10 +42,10 @@ def refusal(request: Request, refused: Refused, back: str | None) -> Response:
         "back": back,
         "ours": ours,
         "code": refused.code,
-        "message": "" if reasons else refused.message,
+        "message": "" if reasons else masked(refused.message),
         "reasons": reasons[:MOST_REASONS],
         "more": max(0, more),
-        "hint": refused.facts.get("hint"),
+        "hint": masked(str(hint)) if (hint := refused.facts.get("hint")) else None,
         "request_id": request.scope["request_id"],
     }
     response = page(request, "refusal.html", context, status=status)

@@ -1,0 +1,53 @@
+"""Who may see the back office. On loopback that is whoever sits at the machine; elsewhere the shop asks for a login."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from ipaddress import ip_address
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from .web import shop_of
+
+USER = "staff"
+Page = Callable[[Request], Awaitable[Response]]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine itself reaches this host."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def for_staff(show: Page) -> Page:
+    """A page of the back office: 401 without the login, where one is asked for."""
+
+    @wraps(show)
+    async def run(request: Request) -> Response:
+        password = shop_of(request).settings.staff_password
+        if password is not None and not _is_right(request.headers.get("authorization", ""), password):
+            raise HTTPException(
+                401, headers={"WWW-Authenticate": 'Basic realm="back office", charset="UTF-8"'}
+            )
+        return await show(request)
+
+    return run
+
+
+def _is_right(header: str, password: str) -> bool:
+    scheme, _, encoded = header.partition(" ")
+    try:
+        given = base64.b64decode(encoded.strip(), validate=True)
+    except (ValueError, binascii.Error):
+        return False
+    return scheme.lower() == "basic" and hmac.compare_digest(given, f"{USER}:{password}".encode())

@@ -1,0 +1,105 @@
+"""Card numbers in free text: found, and masked but for the last four digits.
+
+A card number is 13 to 19 digits that pass the Luhn check, with spaces or dashes between them or none. One in ten other
+numbers of that length looks the same and is masked too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+SHORTEST, LONGEST, SHOWN = 13, 19, 4
+_GUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+# A plus is a space where a form is shown as it was signed.
+_BETWEEN = "[ +\u00a0\u2007-\u2015\u202f-]{0,2}"
+_FOUND = re.compile(f"(?P<guid>{_GUID})|[0-9](?:{_BETWEEN}[0-9]){{{SHORTEST - 1},}}")
+# Every digit becomes 0, what may stand between digits goes (byte by byte, so that more may look like a card than is one).
+_DIGITS = bytes(48 if 48 <= byte <= 57 else 120 for byte in range(256))
+_GOES = b" +-\xc2\xa0\xe2\x80\xaf" + bytes(range(0x87, 0x96))
+_ENOUGH = b"0" * SHORTEST
+# Digits and separators may also be escaped in JSON.
+_ESCAPED = re.compile(rb"\\u(?:00[23aA]|20[012])")
+# Nobody writes that many digits in a row: all are masked, without looking for the cards among them.
+_MOST_DIGITS = 200
+_STARS = str.maketrans("0123456789", "*" * 10)
+# Two digits between dashes are part of a date or an amount: no card is written so.
+_SHORTEST_GROUP = 3
+_GROUP = re.compile("[0-9]+")
+
+
+def may_hold_card(body: bytes) -> bool:
+    """One scan of a raw body: whether any of its texts can hold a card number."""
+    if _ENOUGH in body.translate(_DIGITS, _GOES):
+        return True
+    return b"\\u" in body and _ESCAPED.search(body) is not None
+
+
+def masked(text: str) -> str:
+    """The text with every card number in it masked, as long as it was."""
+    return _FOUND.sub(_masked, text)
+
+
+def masked_tree(value: Any, kept: frozenset[str] = frozenset()) -> Any:
+    """JSON with every text in it masked, names too; members named in `kept` stay as they are."""
+    if isinstance(value, str):
+        return masked(value)
+    if isinstance(value, list):
+        return [masked_tree(item, kept) for item in value]
+    if isinstance(value, dict):
+        return {
+            masked(name): item if name in kept else masked_tree(item, kept) for name, item in value.items()
+        }
+    return value
+
+
+def _masked(found: re.Match[str]) -> str:
+    run = found[0]
+    if found["guid"]:
+        return run
+    if len(run) > _MOST_DIGITS:
+        return run[:-SHOWN].translate(_STARS) + run[-SHOWN:]
+    places = [place for place, char in enumerate(run) if char.isdigit()]
+    letters = list(run)
+    for start, end in _cards(run, places):
+        for place in places[start : end - SHOWN]:
+            letters[place] = "*"
+    return "".join(letters)
+
+
+def _cards(run: str, places: list[int]) -> list[tuple[int, int]]:
+    """Where card numbers begin and end, counted in digits. Every look at a window costs the same: sums are kept."""
+    sums = _sums([int(run[place]) for place in places])
+    count = len(places)
+    if count <= LONGEST and _passes(sums, 0, count):
+        return [(0, count)]
+    cards, free, at = [], 0, 0
+    groups = []
+    for group in _GROUP.finditer(run):
+        groups.append((at, at + len(group[0])))
+        at = groups[-1][1]
+    for index, (start, end) in enumerate(groups):
+        if start < free or end - start < _SHORTEST_GROUP:
+            continue
+        ends = [last for _, last in groups[index : index + LONGEST] if SHORTEST <= last - start <= LONGEST]
+        fitting = next((last for last in reversed(ends) if _passes(sums, start, last)), None)
+        if fitting is not None:
+            cards.append((start, fitting))
+            free = fitting
+    return cards
+
+
+def _sums(digits: list[int]) -> tuple[list[int], list[int]]:
+    """Running sums of the digits, with those at even places doubled, and with those at odd places."""
+    sums: tuple[list[int], list[int]] = ([0], [0])
+    for place, digit in enumerate(digits):
+        double = digit * 2 - 9 if digit > 4 else digit * 2
+        for parity in (0, 1):
+            sums[parity].append(sums[parity][-1] + (double if place % 2 == parity else digit))
+    return sums
+
+
+def _passes(sums: tuple[list[int], list[int]], start: int, end: int) -> bool:
+    """The Luhn check: from the right every second digit is doubled."""
+    of = sums[end % 2]
+    return (of[end] - of[start]) % 10 == 0

@@ -1,0 +1,50 @@
+"""Only requests for a host that the sandbox is known by: its pages show one-time codes, and nobody signs in to read them.
+
+A web page on any site can have its own name resolve to 127.0.0.1 (DNS rebinding) and then read what the browser gets
+from there. The Host header still carries that site's name.
+"""
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from cuota.core.refusal import Code, Refused
+from cuota.web.edge import Edge
+
+# Probes ask by whatever address a machine has, and learn nothing.
+_ANY_HOST = ("/health/live", "/health/ready")
+UNKNOWN = Refused(
+    Code.BAD_HEADER,
+    "The sandbox does not answer to the name in the Host header. Use the address of CUOTA_PUBLIC_URL, or add the name "
+    "to CUOTA_HOSTS.",
+)
+
+
+class KnownHost:
+    """Around the application, in the sandbox only; `edge` words the refusal.
+
+    `hosts` are lower case, without ports, IPv6 addresses in brackets.
+    """
+
+    def __init__(self, app: ASGIApp, edge: Edge, hosts: frozenset[str]) -> None:
+        self._app = app
+        self._edge = edge
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "http" and not self._is_known(scope) and scope["path"] not in _ANY_HOST:
+            await self._edge.refuse(scope, receive, send, UNKNOWN)
+        else:
+            await self._app(scope, receive, send)
+
+    def _is_known(self, scope: Scope) -> bool:
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        # None or several: the edge refuses that itself.
+        return len(hosts) != 1 or _without_port(hosts[0].decode("latin-1")) in self._hosts
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.strip().rpartition(":")
+    has_port = colon and (not port or (port.isascii() and port.isdigit()))
+    return (name if has_port else host.strip()).lower().removesuffix(".")

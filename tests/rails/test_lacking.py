@@ -1,0 +1,57 @@
+"""A rail's class that lacks something of its protocol stops the start, and the error names what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cuota.rails.card import CardRail, SandboxCardRail
+from cuota.rails.issuing import IssuingRail, SandboxIssuingRail
+from cuota.rails.load import NoSuchRail, lacks, load
+from cuota.rails.message import MessageRail, SandboxMessageRail
+from cuota.rails.message_live import LiveMessageRail
+
+
+class Half:
+    """An operator's class that was never finished."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    async def charge(self) -> None: ...
+
+    refund = "not a method"
+
+
+class Older:
+    def __init__(self) -> None:
+        pass
+
+
+def made(**more: Any) -> None:
+    load(**{"card": "sandbox", "message": "sandbox", "books": None, "sandbox": True, **more})
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"card": "test_lacking.Half"}, "CUOTA_CARD_RAIL: test_lacking.Half lacks tokenize, find_charge, refund of the CardRail"),
+        ({"issuing": "test_lacking.Half", "safe": object()}, "CUOTA_ISSUING_RAIL: test_lacking.Half lacks issue, reveal, hide, limit of the IssuingRail"),
+        ({"message": "test_lacking.Half"}, "CUOTA_MESSAGE_RAIL: test_lacking.Half lacks shown_code, new_code, send_code, send of the MessageRail"),
+        ({"card": "test_lacking.Older"}, "CUOTA_CARD_RAIL: test_lacking.Older cannot be made: .*argument"),
+        ({"card": "test_lacking.__doc__"}, "CUOTA_CARD_RAIL: .*"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_is_named(more: dict[str, Any], words: str) -> None:
+    with pytest.raises(NoSuchRail, match=words):
+        made(**more)
+
+
+def test_our_own_rails_lack_nothing() -> None:
+    for rail, protocol in ((SandboxCardRail, CardRail), (SandboxIssuingRail, IssuingRail)):
+        assert lacks(rail, protocol) == []
+    # `shown_code` is set on each instance.
+    assert set(lacks(SandboxMessageRail, MessageRail)) | set(lacks(LiveMessageRail, MessageRail)) <= {
+        "shown_code"
+    }
