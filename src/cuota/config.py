@@ -45,6 +45,9 @@ class Settings:
     brand_name: str
     brand_accent: str
     brand_logo: str | None
+    help_url: str | None
+    privacy_url: str | None
+    terms_url: str | None
     creditor: str
     creditor_agency: str
     policy: Path | None
@@ -112,6 +115,9 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         brand_name=brand_name,
         brand_accent=str(given.get("CUOTA_BRAND_ACCENT", "#0B6E63")),
         brand_logo=str(logo) if logo else None,
+        help_url=_page(given, "CUOTA_HELP_URL"),
+        privacy_url=_page(given, "CUOTA_PRIVACY_URL"),
+        terms_url=_page(given, "CUOTA_TERMS_URL"),
         creditor=str(given.get("CUOTA_CREDITOR", f"{brand_name}, {public_url}")),
         creditor_agency=str(given.get("CUOTA_CREDITOR_AGENCY", AGENCY)),
         policy=Path(str(policy)) if policy else None,
@@ -134,6 +140,10 @@ def _hosts(given: Mapping[str, object], listen: str, public_url: str) -> frozens
     named = {(urlsplit(address).hostname or "").lower() for address in addresses}
     bracketed = frozenset(f"[{name}]" if ":" in name else name for name in named)
     return bracketed | LOOPBACK_NAMES | (more if isinstance(more, frozenset) else frozenset())
+
+
+def _page(given: Mapping[str, object], name: str) -> str | None:
+    return str(given[name]) if name in given else None
 
 
 def missing_database(environ: Mapping[str, str] | None = None) -> Path | None:

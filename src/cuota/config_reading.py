@@ -190,6 +190,16 @@ def hook(text: str) -> str:
     return text
 
 
+def web_page(text: str) -> str:
+    """A page of the operator's own, to link to."""
+    parts = _split(text)
+    if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("must be an http or https address such as https://pay.example.com/help")
+    if parts.username or parts.password or not text.isprintable() or " " in text:
+        raise ValueError("must carry no user name, password or space")
+    return text
+
+
 def hook_secret(text: str) -> str:
     """A Standard Webhooks secret."""
     try:

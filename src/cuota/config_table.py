@@ -20,6 +20,7 @@ from cuota.config_reading import (
     picture,
     rail,
     secret,
+    web_page,
     whole,
     words,
 )
@@ -60,6 +61,9 @@ SETTINGS = (
     Setting("CUOTA_BRAND_NAME", "the name that consumers see", "Pay in four", words),
     Setting("CUOTA_BRAND_ACCENT", "the accent color of the pages", "#0B6E63", accent),
     Setting("CUOTA_BRAND_LOGO", "path of an SVG or PNG file shown beside the name", "none", picture),
+    Setting("CUOTA_HELP_URL", "your page with help for consumers, linked at the foot of every page", "none: no link", web_page),
+    Setting("CUOTA_PRIVACY_URL", "your privacy notice, linked at the foot of every page", "none: no link", web_page),
+    Setting("CUOTA_TERMS_URL", "your terms of use, linked at the foot of every page", "none: no link", web_page),
     Setting("CUOTA_CREDITOR", "the lender's name and where to write to, on one line: letters to consumers give it", "sandbox: CUOTA_BRAND_NAME and CUOTA_PUBLIC_URL; production: none, it must be set", line),
     Setting("CUOTA_CREDITOR_AGENCY", "the federal agency that sees to equal credit at this lender: letters of decline name it, with its address", AGENCY, line),
     Setting("CUOTA_POLICY", "path of the risk policy in force (TOML)", "the release's own, `policies/standard.toml`", Path),

@@ -32,6 +32,7 @@ class _Page(HTMLParser):
         super().__init__()
         self.forms: list[tuple[str, dict[str, str]]] = []
         self.link: str | None = None
+        self.other_phone: str | None = None
         self.refresh: str | None = None
         self.sandbox = False
         self.outcome: str | None = None
@@ -50,6 +51,8 @@ class _Page(HTMLParser):
             self.refresh = _target(given.get("content", ""))
         elif tag == "a" and "primary" in given.get("class", "").split():
             self.link = given.get("href")
+        elif tag == "a" and "other=1" in given.get("href", ""):
+            self.other_phone = given["href"]
         elif tag == "h1":
             self._in_heading = True
         classes = given.get("class", "").split()
@@ -94,6 +97,10 @@ def walk(redirect_url: str, outcome: str, **typed: str) -> str:
                 # A card is being charged: the page looks again by itself.
                 time.sleep(1)
                 answer = _follow(client, client.get(urljoin(str(answer.url), again)), here)
+                continue
+            if "phone" in typed and page.other_phone and not any("phone" in held for _, held in page.forms):
+                # The order names a number; the caller wants to be somebody else.
+                answer = _follow(client, client.get(urljoin(str(answer.url), page.other_phone)), here)
                 continue
             if not page.forms or answer.status_code >= httpx.codes.BAD_REQUEST:
                 raise CannotWalk(f"The checkout says: {page.heading.strip() or answer.status_code}.")

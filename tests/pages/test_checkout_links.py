@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from urllib.parse import urlsplit
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from visitor import Visitor, address_of, rows
 
+from cuota.flows.leave_checkout import lapse_order
 from makers import Merchant, Running, make_merchant
 
 
@@ -50,13 +51,19 @@ async def test_a_token_does_not_open_under_another_merchants_address(
     assert merchant.name not in page.answer.text
 
 
-async def test_an_expired_link_answers_410_and_names_no_merchant(
+async def test_an_expired_link_says_that_nothing_was_charged_and_leads_back_to_the_merchant(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
     async with service.clock.moved(minutes=61):
         page = await visitor.open(order["redirectUrl"])
-    assert (page.status, page.heading) == (410, "This payment link has expired")
+        assert (page.status, page.heading) == (410, "This checkout expired")
+        assert "This checkout expired after 60 minutes. You were not charged." in page.text
+        back = f"http://127.0.0.1:9/cancel?token={order['token']}&orderId={order['orderId']}"
+        assert (page.link("Back to the shop"), page.left) == (back, None)
+        await lapse_order(service.context, merchant.merchant_id, UUID(order["orderId"]))
+        again = await visitor.open(order["redirectUrl"])
+        assert (again.status, again.text, again.link("Back to the shop")) == (410, page.text, back)
     assert merchant.name not in page.answer.text
     assert not visitor.http.cookies
 

@@ -78,7 +78,7 @@ async def test_a_link_that_cannot_be_completed_says_why(
         await visitor.buy(order)
         says = "This payment is finished"
     elif spoil == "expired":
-        says = "This payment link has expired"
+        says = "This checkout expired"
     else:
         url, says = f"{service.settings.public_url}/health/live", "not a sandbox checkout"
     async with service.clock.moved(minutes=ahead):

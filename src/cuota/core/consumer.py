@@ -103,10 +103,31 @@ def typed_number(text: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Unicode letters (with their marks), spaces and dashes; NFC before the check; at least one letter."""
+    """The API's rule: Unicode letters (with their marks), spaces and dashes; NFC before the check; a letter first."""
     composed = unicodedata.normalize("NFC", text)
     kinds = [unicodedata.category(char)[0] for char in composed if char not in " -"]
     return bool(kinds) and kinds[0] == "L" and all(kind in "LM" for kind in kinds)
+
+
+def typed_name(text: str) -> str:
+    """What a person types as a name: any kind of space is a space, and an opening apostrophe is an apostrophe."""
+    spaced = "".join(" " if unicodedata.category(char) == "Zs" else char for char in text)
+    return spaced.replace("\N{LEFT SINGLE QUOTATION MARK}", "\N{RIGHT SINGLE QUOTATION MARK}").strip()
+
+
+# Both kinds of apostrophe, the period, and the joiners that some scripts need inside a word.
+_IN_NAMES = frozenset(" '.\N{RIGHT SINGLE QUOTATION MARK}\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}")
+
+
+def is_typed_name(text: str) -> bool:
+    """What a page takes as a name: 1 to 50 letters of any script with their marks, spaces, dashes, apostrophes, periods.
+
+    At least one is a letter: O'Brien, St. John and King Jr. are names. The API's rule is `is_name`.
+    """
+    composed = unicodedata.normalize("NFC", text)
+    kinds = [unicodedata.category(char) for char in composed if char not in _IN_NAMES]
+    letters = any(kind.startswith("L") for kind in kinds)
+    return len(composed) <= 50 and letters and all(kind[0] in "LM" or kind == "Pd" for kind in kinds)
 
 
 def is_email(text: str) -> bool:

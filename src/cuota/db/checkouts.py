@@ -31,6 +31,8 @@ FROM checkout_sessions b JOIN orders o USING (merchant_id, order_id)
     LEFT JOIN sdk_checkouts s USING (merchant_id, order_id)
 WHERE b.merchant_id = $1 AND b.order_id = $2 AND b.session_hash = $3
 """
+_END = f"""SELECT d.document, {LEFT} FROM orders o JOIN order_details d USING (merchant_id, order_id)
+    WHERE o.merchant_id = $1 AND o.order_id = $2"""
 _CODE_SENT = f"""UPDATE checkout_sessions SET phone = $4, code_hash = $5, code_ends_at = $6, code_tries = 0,
     codes_sent = codes_sent + 1, verified_at = NULL, consumer_id = NULL, profile = NULL, shipping = NULL
     WHERE {_KEY} AND codes_sent < $7 RETURNING 1"""
@@ -150,6 +152,13 @@ async def read(session: Session, key: Key) -> Opened | None:
         start=start_of(row),
         left=row["was_left"],
     )
+
+
+async def read_end(session: Session, merchant_id: UUID, order_id: UUID) -> tuple[str, bool]:
+    """The order's document (JSON text), and whether its customer ended it by leaving."""
+    row = await session.fetchrow(_END, merchant_id, order_id)
+    assert row is not None
+    return row["document"], row["was_left"]
 
 
 async def code_sent(

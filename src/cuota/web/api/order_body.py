@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from cuota.core.consumer import is_email, is_name, is_us_number
+from cuota.core.consumer import is_email, is_name, is_typed_name, is_us_number
 from cuota.core.installment import COUNT
 from cuota.core.merchant import Merchant, Profile
 from cuota.core.money import decimal_from, split
@@ -22,11 +22,16 @@ PHONE = text(
     0, 50, also=is_us_number, must="must be a US number of exactly 10 digits, starting with its area code"
 )
 NAME = text(2, 50, also=is_name, must="must hold letters, spaces and dashes only")
+# A name as a person types it on a page: the lenient profile keeps it as prefill.
+TYPED_NAME = text(
+    1, 50, also=is_typed_name, must="must hold letters, spaces, dashes, apostrophes and periods only"
+)
 EMAIL = text(0, 250, also=is_email, must="must be an e-mail address")
 REFERENCE = reference(0)
 AMOUNT, AMOUNT_OR_ZERO = cents(low=1), cents()
 DESCRIPTION = text(0, 256 * 1024, lines=True)
 CONSUMER: dict[str, Check] = {"phoneNumber": PHONE, "givenNames": NAME, "surname": NAME, "email": EMAIL}
+_TYPED: dict[str, Check] = {**CONSUMER, "givenNames": TYPED_NAME, "surname": TYPED_NAME}
 ADDRESS: dict[str, tuple[Check, bool]] = {
     "addressLine1": (text(3, 50), True),
     "addressLine2": (text(0, 50), False),
@@ -119,12 +124,18 @@ def read_amounts(reader: Reader, source: dict[str, Any], prefix: str = "") -> Su
     return Sums(amount, tax, shipping, fee)
 
 
+def consumer_rules(reader: Reader) -> dict[str, Check]:
+    """The rules of a consumer's fields in the merchant's profile."""
+    return _TYPED if reader.lenient else CONSUMER
+
+
 def _consumer(reader: Reader, body: dict[str, Any]) -> dict[str, Any] | None:
     value = reader.read(body, "consumer", as_object, prefill=True)
     if value is None:
         return None
     return {
-        name: reader.read(value, f"consumer.{name}", check, prefill=True) for name, check in CONSUMER.items()
+        name: reader.read(value, f"consumer.{name}", check, prefill=True)
+        for name, check in consumer_rules(reader).items()
     }
 
 

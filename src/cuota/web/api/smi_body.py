@@ -18,11 +18,11 @@ from cuota.web.api.order_body import (
     ADDRESS,
     AMOUNT,
     AMOUNT_OR_ZERO,
-    CONSUMER,
     ITEM,
     REFERENCE,
     Sums,
     as_items,
+    consumer_rules,
     read_currency,
     web_address,
 )
@@ -91,8 +91,9 @@ def _country(value: Any) -> str:
 
 
 def _consumer(reader: Reader, shopper: dict[str, Any]) -> dict[str, Any] | None:
+    rules = consumer_rules(reader)
     found = {
-        name: reader.read(shopper, f"shopper.{sent}", CONSUMER[name], prefill=True)
+        name: reader.read(shopper, f"shopper.{sent}", rules[name], prefill=True)
         for name, sent in _PERSON.items()
     }
     return found if any(value is not None for value in found.values()) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from cuota.core.card_text import masked
-from cuota.core.consumer import STATES, Address, Profile, ShippingAddress, is_email, is_name
+from cuota.core.consumer import STATES, Address, Profile, ShippingAddress, is_email, is_typed_name, typed_name
 from cuota.flows.checkout import Problem
 
 FIELDS = (
@@ -18,8 +18,8 @@ def read_details(form: dict[str, str]) -> Profile:
     errors: dict[str, str] = {}
     address = _address(form, "your billing address", errors)
     profile = Profile(
-        given_names=_name(form, "given_names", "Enter your first name: letters, spaces and dashes.", errors),
-        surname=_name(form, "surname", "Enter your last name: letters, spaces and dashes.", errors),
+        given_names=_name(form, "given_names", "first", errors),
+        surname=_name(form, "surname", "last", errors),
         email=form.get("email", ""),
         address=address,
     )
@@ -70,8 +70,12 @@ def _text(
     return masked(value)
 
 
-def _name(form: dict[str, str], name: str, wrong: str, errors: dict[str, str]) -> str:
-    value = form.get(name, "")
-    if not 2 <= len(value) <= 50 or not is_name(value):
-        errors[name] = wrong
+def _name(form: dict[str, str], name: str, which: str, errors: dict[str, str]) -> str:
+    value = typed_name(form.get(name, ""))
+    if not value:
+        errors[name] = f"Enter your {which} name."
+    elif not is_typed_name(value):
+        errors[name] = (
+            f"Write your {which} name in at most 50 letters, with spaces, dashes, apostrophes and periods as needed."
+        )
     return value

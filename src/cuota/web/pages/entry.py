@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from cuota.core.order import Order, Status
 from cuota.core.refusal import Refused
-from cuota.core.start import Display
-from cuota.db import orders, sdk_checkouts
-from cuota.db.checkouts import shown_as
+from cuota.core.start import Display, Start
+from cuota.db import documents, orders, sdk_checkouts
+from cuota.db.checkouts import read_end, shown_as
 from cuota.flows.checkout import load, open_checkout, session_key
 from cuota.web.api.order import guid
 from cuota.web.pages.render import problem
@@ -26,6 +26,7 @@ from cuota.web.pages.session import (
     set_secret,
     unknown,
 )
+from cuota.web.pages.view import Ended, expired_words, merchant_address
 from cuota.web.service import service_of
 
 
@@ -64,12 +65,9 @@ async def _open(request: Request, order: Order, token: UUID) -> Response:
         return see_other(address)
     # Where the merchant's page listens, its window says how it ended; a page of its own says that it has.
     told = display is Display.POPUP
-    if not told and order.status is not Status.CREATED:
-        text = "It was completed or ended before. Look at your order in the shop."
-        return problem(request, 410, "This payment is finished", text)
-    if not told and order.charging is None and context.now() >= order.expires_at:
-        text = "It was not completed in time, and nothing was charged. Go back to the shop to start again."
-        return problem(request, 410, "This payment link has expired", text)
+    over = None if told else await _over(request, order, token, start)
+    if over is not None:
+        return over
     device = device_of(request)
     opened = await open_checkout(context, order.merchant_id, token, display, device)
     if opened is None:
@@ -78,6 +76,28 @@ async def _open(request: Request, order: Order, token: UUID) -> Response:
     set_secret(request, response, order.order_id, opened[1])
     keep_device(request, response, device)
     return response
+
+
+async def _over(request: Request, order: Order, token: UUID, start: Start | None) -> Response | None:
+    """The page of an order that is over, for a browser without a session: nothing of the order but whether time ran out."""
+    context = service_of(request).context
+    if order.status in {Status.APPROVED, Status.DECLINED}:
+        return _finished(request)
+    late = order.charging is None and context.now() >= order.expires_at
+    if order.status is Status.CREATED and not late:
+        return None
+    document, left = await read_end(context.pool, order.merchant_id, order.order_id)
+    if left:
+        return _finished(request)
+    ended = Ended(order, token, documents.decode(document), start, left)
+    back = merchant_address(ended, success=False, expired=True)
+    text = f"{expired_words(order)} Go back to the shop to start again."
+    return problem(request, 410, "This checkout expired", text, back=(back, "Back to the shop"))
+
+
+def _finished(request: Request) -> Response:
+    text = "It was completed or ended before. Look at your order in the shop."
+    return problem(request, 410, "This payment is finished", text)
 
 
 def _display(request: Request) -> Display:

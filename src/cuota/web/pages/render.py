@@ -39,6 +39,13 @@ def brand(request: Request) -> Page:
     }
 
 
+def links(request: Request) -> list[Page]:
+    """The operator's own pages, at the foot of every page."""
+    settings = service_of(request).settings
+    named = (("Help", settings.help_url), ("Privacy", settings.privacy_url), ("Terms", settings.terms_url))
+    return [{"label": label, "url": url} for label, url in named if url]
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a page may be shown: in a frame of these origins, or in a window that another page opened and talks to."""
@@ -60,7 +67,7 @@ def page(
 ) -> Response:
     """Render; a form may lead to this service only."""
     templates = _templates(framed=bool(place.ancestors))
-    html = templates.get_template(template).render(brand=brand(request), **context)
+    html = templates.get_template(template).render(brand=brand(request), links=links(request), **context)
     ancestors = " ".join(place.ancestors) or "'none'"
     policy = (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "

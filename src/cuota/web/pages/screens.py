@@ -7,10 +7,11 @@ from starlette.responses import Response
 
 from cuota.core import money
 from cuota.core.checkout import CARD_TRIES
-from cuota.core.consumer import STATES, Address, Profile
+from cuota.core.consumer import STATES, Profile
 from cuota.core.order import Status
 from cuota.core.sandbox import TEST_CARDS
-from cuota.flows.checkout import Checkout, Problem, known_consumer, preview_plan, propose
+from cuota.flows.checkout import Checkout, Problem, preview_plan, propose
+from cuota.web.pages.prefill import details_values, order_phone, phone_values, shipping_values
 from cuota.web.pages.render import Page, page, problem
 from cuota.web.pages.results import result, working
 from cuota.web.pages.view import (
@@ -68,6 +69,8 @@ async def screen(
         shown["notice_tone"] = "done"
     if problem and problem.errors:
         shown["errors"] = problem.errors
+        if step == "phone":
+            shown["known_phone"] = None  # what was typed is to be put right in its field
     if values:
         shown["values"] = values
     status = status or (400 if problem else 200)
@@ -118,7 +121,14 @@ async def _context(request: Request, checkout: Checkout, secret: str, step: str)
     if step == "phone":
         lead = "Four payments, two weeks apart. First, confirm your phone number."
         shown = common(request, checkout, secret, title="Pay in four", lead=lead, step=step)
-        return {**shown, "plan": plan_of(preview_plan(context, checkout), currency)}
+        # Whoever has the link sees this page: of the order's own number only the end is shown.
+        known = None if request.query_params.get("other") or phone_values(checkout) else order_phone(checkout)
+        return {
+            **shown,
+            "plan": plan_of(preview_plan(context, checkout), currency),
+            "known_phone": known[-2:] if known else None,
+            "values": phone_values(checkout),
+        }
     if step == "code":
         lead = f"We texted a code to {masked(session.phone)}, to make sure that it is you."
         shown = common(request, checkout, secret, title="Enter your code", lead=lead, step=step)
@@ -136,14 +146,14 @@ async def _context(request: Request, checkout: Checkout, secret: str, step: str)
             **shown,
             "plan": plan,
             "states": sorted(STATES.items(), key=_name),
-            "values": await _prefill(request, checkout),
+            "values": await details_values(request, checkout),
         }
     if step == "shipping":
         lead = f"So that {checkout.merchant.name} knows where to send your order."
         return {
             **common(request, checkout, secret, title="Where to send it", lead=lead, step=step),
             "states": sorted(STATES.items(), key=_name),
-            "values": _shipping_values(checkout),
+            "values": shipping_values(checkout),
         }
     assert session.profile is not None
     return _pay(request, checkout, secret, session.profile)
@@ -174,45 +184,3 @@ def test_cards(card_rail: str) -> list[tuple[str, str]]:
     if card_rail != "sandbox":
         return []
     return [(card.number, card.meaning.capitalize()) for card in TEST_CARDS]
-
-
-def _shipping_values(checkout: Checkout) -> dict[str, str]:
-    """What was typed before, what the shop said, or the billing address: the consumer looks at it either way."""
-    session, given = checkout.session, checkout.document.shipping
-    assert session.profile is not None
-    if session.shipping is not None:
-        name, place = session.shipping.name, session.shipping.address
-    elif given.get("addressLine1") and checkout.document.consumer.get("phoneNumber") in {None, session.phone}:
-        parts = ("addressLine1", "addressLine2", "city", "state", "postcode")
-        name, place = session.profile.name, Address(*(given.get(part) or "" for part in parts))
-    else:
-        name, place = session.profile.name, session.profile.address
-    return {
-        "recipient": name, "address_line1": place.line1, "address_line2": place.line2, "city": place.city,
-        "state": place.state.upper(), "postcode": place.postcode,
-    }  # fmt: skip
-
-
-async def _prefill(request: Request, checkout: Checkout) -> dict[str, str]:
-    """What is known: typed here, from an earlier visit, or from the order, if it names no other number."""
-    profile = checkout.session.profile
-    if profile is None:
-        known = await known_consumer(service_of(request).context, checkout)
-        profile = known.profile if known else None
-    if profile is not None:
-        place = profile.address
-        return {
-            "given_names": profile.given_names, "surname": profile.surname, "email": profile.email,
-            "address_line1": place.line1, "address_line2": place.line2, "city": place.city,
-            "state": place.state, "postcode": place.postcode,
-        }  # fmt: skip
-    consumer, place_given = checkout.document.consumer, checkout.document.address
-    if consumer.get("phoneNumber") not in {None, checkout.session.phone}:
-        return {}
-    given = {
-        "given_names": consumer.get("givenNames"), "surname": consumer.get("surname"), "email": consumer.get("email"),
-        "address_line1": place_given.get("addressLine1"), "address_line2": place_given.get("addressLine2"),
-        "city": place_given.get("city"), "state": (place_given.get("state") or "").upper(),
-        "postcode": place_given.get("postcode"),
-    }  # fmt: skip
-    return {name: value for name, value in given.items() if value}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from typing import Any
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 from uuid import UUID
 
 from starlette.requests import Request
@@ -143,6 +143,31 @@ async def checkout_of(request: Request) -> tuple[Checkout, str]:
     return found, secret
 
 
+def _foreign(request: Request) -> bool:
+    """Whether the browser says that another site's page sent this form.
+
+    `Origin: null` says nothing either way: browsers send it with our own forms, whose pages have the referrer policy
+    `no-referrer`, and so do sandboxed frames of others. `Sec-Fetch-Site` tells those apart, and the form's word always does.
+    """
+    if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
+        return True
+    public = urlsplit(service_of(request).settings.public_url)
+    own = {_bare(f"{public.scheme}://{public.netloc}")}
+    own |= {f"{scheme}://{_host(request)}" for scheme in ("http", "https")}
+    return any(_bare(origin) not in own and origin != "null" for origin in request.headers.getlist("origin"))
+
+
+def _host(request: Request) -> str:
+    """The host and port that the browser asked; no page can make another's browser say another."""
+    return request.headers.get("host", "").lower().removesuffix(":443").removesuffix(":80")
+
+
+def _bare(origin: str) -> str:
+    """As browsers write an origin: lower case, without the port that its scheme has anyway."""
+    scheme, _, host = origin.lower().partition("://")
+    return f"{scheme}://{host.removesuffix({'https': ':443', 'http': ':80'}.get(scheme, ':'))}"
+
+
 async def form_of(request: Request, secret: str, place: str = "checkout page") -> dict[str, str]:
     """The fields of a form that this browser's own page sent; raises Stop for any other. `place` names the page."""
     kind, _ = media_type(request)
@@ -156,8 +181,9 @@ async def form_of(request: Request, secret: str, place: str = "checkout page") -
         except ValueError:
             fields = {}
     values = {name: texts[-1].strip() for name, texts in fields.items() if "\0" not in texts[-1]}
-    foreign = request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}
-    if foreign or not hmac.compare_digest(values.get("csrf", "").encode(), csrf_of(request, secret).encode()):
+    if _foreign(request) or not hmac.compare_digest(
+        values.get("csrf", "").encode(), csrf_of(request, secret).encode()
+    ):
         text = f"This form did not come from your own {place}. Nothing was changed. Open the page again."
         raise Stop(problem(request, 403, "This form cannot be used", text))
     return values

@@ -19,6 +19,7 @@ from cuota.flows.leave_checkout import leave_checkout
 from cuota.flows.submit_checkout import submit_checkout
 from cuota.web.pages import screens
 from cuota.web.pages.details import read_details, read_shipping
+from cuota.web.pages.prefill import order_phone
 from cuota.web.pages.session import (
     FRAMED,
     Stop,
@@ -92,10 +93,24 @@ def _step(needs: str) -> Callable[[Step], Callable[[Request], Awaitable[Response
 @_step("phone")
 async def phone(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
     """A code to this number."""
+    named = order_phone(checkout)
+    if "phone" not in form and named:
+        return await _code_to_named(request, checkout, secret, named)
     try:
         await send_code(service_of(request).context, checkout, form.get("phone", ""))
     except Problem as wrong:
         return await screens.screen(request, checkout, secret, "phone", problem=wrong, values=form)
+    return see_other(_address(checkout, secret))
+
+
+async def _code_to_named(request: Request, checkout: Checkout, secret: str, named: str) -> Response:
+    """A code to the number that the order names, of which the page showed only the end."""
+    try:
+        await send_code(service_of(request).context, checkout, named)
+    except Problem as wrong:
+        # There is no field for the text to stand beside.
+        shown = Problem(notice=wrong.errors.get("phone", wrong.notice))
+        return await screens.screen(request, checkout, secret, "phone", problem=shown)
     return see_other(_address(checkout, secret))
 
 

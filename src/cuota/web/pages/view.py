@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from starlette.requests import Request
 
@@ -16,8 +18,8 @@ from cuota.core.dates import day
 from cuota.core.finance import terms
 from cuota.core.installment import Installment
 from cuota.core.order import Order
-from cuota.core.start import Display, Integration
-from cuota.db.documents import encode
+from cuota.core.start import Display, Integration, Start
+from cuota.db.documents import Document, encode
 from cuota.flows.checkout import Checkout
 from cuota.web.addresses import with_query
 from cuota.web.pages.render import ALONE, Place
@@ -203,16 +205,33 @@ def way_back(checkout: Checkout, *, success: bool, expired: bool = False) -> str
     """
     if checkout.display is not Display.REDIRECT:
         return None
-    address = checkout.document.confirm_url if success else checkout.document.cancel_url
-    if address is None and checkout.start is not None and checkout.start.origin is not None:
+    ended = Ended(checkout.order, checkout.token, checkout.document, checkout.start, checkout.left)
+    return merchant_address(ended, success=success, expired=expired)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What the way back to the merchant depends on."""
+
+    order: Order
+    token: UUID
+    document: Document
+    start: Start | None
+    left: bool
+
+
+def merchant_address(ended: Ended, *, success: bool, expired: bool = False) -> str | None:
+    """As `way_back`, for whoever has no session in this checkout."""
+    order, start = ended.order, ended.start
+    address = ended.document.confirm_url if success else ended.document.cancel_url
+    if address is None and start is not None and start.origin is not None:
         # The script had to leave the page it was on, and nobody signed an address to come back to.
-        address = f"{checkout.start.origin}/"
+        address = f"{start.origin}/"
     if address is None:
         return None
-    order = checkout.order
-    if checkout.start is not None and checkout.start.integration is Integration.SMI:
-        result = result_of(order, left=checkout.left)
+    if start is not None and start.integration is Integration.SMI:
+        result = result_of(order, left=ended.left)
         if result is CheckoutState.CREATED:
             result = CheckoutState.EXPIRED if expired else CheckoutState.CANCELLED
         return with_query(address, result=result, checkoutId=str(order.order_id))
-    return with_query(address, token=str(checkout.token), orderId=str(order.order_id))
+    return with_query(address, token=str(ended.token), orderId=str(order.order_id))
