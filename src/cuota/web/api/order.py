@@ -18,6 +18,7 @@ from cuota.web import idempotent
 from cuota.web.api import answers
 from cuota.web.api.order_body import read_order_body
 from cuota.web.body import parse_object, read_bytes, require_json
+from cuota.web.query import unread_query
 from cuota.web.service import merchant_of, service_of
 
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
@@ -63,6 +64,7 @@ async def _create(request: Request, merchant: Merchant) -> Response:
 
     async def run(keep: idempotent.Keep | None) -> bytes:
         asked = read_order_body(parse_object(body), merchant, https_only=not service.settings.sandbox)
+        asked.warnings.extend(unread_query(request))
         remember = (lambda new: keep(answers.created(new))) if keep else None
         return answers.created(await create_order(service.context, merchant, asked, remember))
 
