@@ -174,11 +174,3 @@ async def test_g01_an_unknown_order_is_404_whatever_the_body(merchant: Merchant,
     for body in ({"amount": 1, "merchantReference": "x"}, {}, {"amount": 0, "merchantReference": "x"}):
         answer = await merchant.http.post(f"/order/{uuid4()}/{operation}", json=body)
         assert_refused(answer, 404, "order_not_found")
-
-
-@pytest.mark.parametrize("operation", OPERATIONS)
-async def test_the_checkout_token_is_no_order_id_for_money(merchant: Merchant, operation: str) -> None:
-    # The token is in the consumer's address bar; the decisions let it stand for the id on reads only.
-    order = await half_captured(merchant)
-    answer = await merchant.move({"orderId": order["token"]}, operation, "1.00")
-    assert_refused(answer, 404, "order_not_found")

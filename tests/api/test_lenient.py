@@ -109,6 +109,9 @@ DROPPED: list[tuple[str, object, str]] = [
     ("items[0].price", "$5", "invalid"),
     ("items[0].quantity", "two", "wrong_type"),
     ("items[0].description", 7, "wrong_type"),
+    ("taxAmount", "eight", "invalid"),
+    ("taxAmount", "1.005", "invalid"),
+    ("shippingAmount", "-1.00", "out_of_range"),
 ]
 
 
@@ -153,8 +156,8 @@ async def test_a_dropped_field_leaves_an_order_that_can_be_paid(lenient: Merchan
 
 
 NEVER_RELAXED: list[tuple[str, object, str]] = [
-    ("amount", "1,234.50", "invalid"),
-    ("amount", 31.889999999999997, "invalid"),
+    ("amount", "1.234,50", "invalid"),
+    ("amount", "12.6500011", "invalid"),
     ("amount", " 100.00", "invalid"),
     ("amount", "", "invalid"),
     ("amount", 0, "out_of_range"),
@@ -167,11 +170,9 @@ NEVER_RELAXED: list[tuple[str, object, str]] = [
     ("merchantReference", "r" * 101, "too_long"),
     ("merchantReference", None, "required"),
     ("merchantReference", "a\nb", "control_character"),
-    ("taxAmount", "eight", "invalid"),
-    ("taxAmount", "1.005", "invalid"),
-    ("taxAmount", "-1.00", "out_of_range"),
     ("metadata", {"k": "v" * 501}, "too_long"),
-    ("merchantFeeForPaymentPlan", "1,000.00", "invalid"),
+    ("merchantFeeForPaymentPlan", "1,00.00", "invalid"),
+    ("merchantFeeForPaymentPlan", "1,000.00", "out_of_range"),
 ]
 
 

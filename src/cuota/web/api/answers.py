@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from cuota.core.installment import Installment
 from cuota.core.merchant import Merchant
 from cuota.core.money import decimal_from
-from cuota.core.movement import shown_balances
+from cuota.core.movement import Movement, shown_balances
 from cuota.core.order import Order
 from cuota.db.documents import encode
+from cuota.flows import show_order
 from cuota.flows.create_order import Created
 from cuota.flows.move_money import Preview, timestamp
+
+Warnings = list[dict[str, str]]
 
 
 def configuration(merchant: Merchant) -> bytes:
@@ -38,7 +41,16 @@ def created(order: Created) -> bytes:
     )
 
 
-def preview(seen: Preview) -> bytes:
+def moved(movement: Movement, warnings: Warnings) -> bytes:
+    """A capture, void or refund. `warnings` is there only where something was ignored."""
+    return encode({**show_order.movement(movement), **_warned(warnings)})
+
+
+def _warned(warnings: Warnings) -> dict[str, object]:
+    return {"warnings": warnings} if warnings else {}
+
+
+def preview(seen: Preview, warnings: Warnings) -> bytes:
     """`?dryRun=true`."""
     return encode(
         {
@@ -48,6 +60,7 @@ def preview(seen: Preview) -> bytes:
             "before": _state(seen.before, seen.plan_before),
             "after": _state(seen.after, seen.plan_after),
             "returnedToCard": decimal_from(seen.to_card),
+            **_warned(warnings),
         }
     )
 

@@ -28,6 +28,7 @@ from cuota.flows.verify_signature import verify_signature
 from cuota.web.addresses import BadAddress, read_address
 from cuota.web.api.additional import read_additional
 from cuota.web.api.gateway_form import SIGNATURE, as_sent, fields_of, one_of, read_form, signed_text
+from cuota.web.api.profile import ACCEPTED_BY, hinted
 from cuota.web.api.sdk_body import SdkRequest, merchant_id_of, read_sdk_body
 from cuota.web.api.signed_body import verified_body
 from cuota.web.body import MOST_FORM_BYTES, MOST_SIGNED_BYTES, media_type, read_bytes, require_json
@@ -151,21 +152,31 @@ def _read(service: Service, signed: _Signed) -> SdkRequest:
         # The text that a button's page holds must not become an order that nobody charges a card for.
         wrong = WrongField("invalid", "must be api: a virtual card is started by the browser's script only")
         reader.fail("integrationType", wrong)
-    asked = None
     try:
         asked = read_sdk_body(body, signed.merchant, https_only=not service.settings.sandbox, gateway=True)
     except Refused as refused:
         if not refused.errors:
             raise
+        # The form itself is read alike in both profiles.
+        reads = ACCEPTED_BY in refused.facts and not reader.errors
         reader.errors += [
             as_sent(error, signed.indexes) if signed.indexes else error for error in refused.errors
         ]
+        raise _all_of(reader, lenient_reads=reads) from None
     warnings = reader.finish()
-    assert asked is not None
     found = [FieldError(**warning) for warning in asked.order.warnings]
     sent = [as_sent(error, signed.indexes) if signed.indexes else error for error in found]
     warnings += [{"field": error.field, "code": error.code, "message": error.message} for error in sent]
     return replace(asked, order=replace(asked.order, warnings=warnings))
+
+
+def _all_of(reader: Reader, *, lenient_reads: bool) -> Refused:
+    """Every failure of the form and of its fields as one refusal, under the names that were sent."""
+    try:
+        reader.finish()
+    except Refused as refused:
+        return hinted(refused) if lenient_reads else refused
+    raise AssertionError("only a reader with errors comes here")
 
 
 def _see_checkout(request: Request, begun: Begun) -> Response:

@@ -13,6 +13,7 @@ from typing import Any
 from cuota.core import form_text
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.web.api.order_body import MOST_ITEMS
+from cuota.web.api.unknown import named
 from cuota.web.fields import Reader, WrongField, number
 
 # Each has a name and is signed: in the bytes that a form may have there is no room for more useful ones.
@@ -40,9 +41,11 @@ _GROUPS: dict[Place, tuple[str, ...]] = {
 _KNOWN: dict[str, Place] = {
     ".".join((*group, name)).lower(): (*group, name) for group, names in _GROUPS.items() for name in names
 }
+_SHOWN_PLACES = frozenset(".".join(place) for place in _KNOWN.values())
 _ITEM_NAMES = ("name", "description", "quantity", "price", "sku", "isPreOrder", "releaseDate")
 _IN_ITEM = {name.lower(): name for name in _ITEM_NAMES}
 _ITEM = re.compile(r"order\.lineitems(?:\[([0-9]{1,9})\]|\.([0-9]{1,9}))\.([a-z]+)", re.ASCII)
+_IN_ITEMS = ("order.lineitems.", "order.lineitems[")
 _APPROVALS = (
     *("customerLoggedIn", "customerIsMember", "merchantRiskAssessment", "sameDevice", "fulfillmentMethod"),
     *("accountCreationDate", "lastTransactionDate", "customerTransactionCount", "customerAverageOrderValue"),
@@ -99,6 +102,7 @@ def read_form(fields: Fields, reader: Reader) -> tuple[dict[str, Any], list[int]
     body: dict[str, Any] = {}
     items: dict[int, dict[str, Any]] = {}
     seen: set[tuple[int | None, str]] = set()
+    unknown: list[str] = []
     for name, text in fields:
         index, place = _place(name, reader)
         once = index, ".".join(place or (name,)).lower()
@@ -106,7 +110,12 @@ def read_form(fields: Fields, reader: Reader) -> tuple[dict[str, Any], list[int]
         if twice and not spared:
             reader.fail(_shown(name), WrongField("duplicate", "is given twice"))
         seen.add(once)
-        if place is None or text == "" or name.lower() == SIGNATURE:
+        if text == "" or name.lower() == SIGNATURE:
+            continue
+        if place is None:
+            # A line item's name that is not readable is named already.
+            if not twice and (index is not None or not name.lower().startswith(_IN_ITEMS)):
+                unknown.append(name)
             continue
         path = _shown(name) if index is None else f"order.lineItems[{index}].{place[-1]}"
         at: dict[str, Any] = body if index is None else items.setdefault(index, {})
@@ -117,9 +126,16 @@ def read_form(fields: Fields, reader: Reader) -> tuple[dict[str, Any], list[int]
         if not isinstance(at.get(place[-1]), dict):
             # A list is no value of anything: it is left out and named.
             at[place[-1]] = [] if twice and spared else _value(path, place, text, reader)
+    _name_unknown(unknown, reader)
     if items:
         body.setdefault("order", {})["lineItems"] = [items[index] for index in sorted(items)]
     return body, sorted(items)
+
+
+def _name_unknown(names: Sequence[str], reader: Reader) -> None:
+    """A field that nothing reads is ignored and named, so that a typo is noticed."""
+    found = [("", name, _SHOWN_PLACES) for name in names]
+    reader.warnings += [FieldError(**warning) for warning in named(found)]
 
 
 def _shown(name: str) -> str:
@@ -140,7 +156,7 @@ def _place(name: str, reader: Reader) -> tuple[int | None, Place | None]:
     if found is not None and int(found[1] or found[2]) < MOST_ITEMS:
         leaf = _IN_ITEM.get(found[3])
         return int(found[1] or found[2]), (leaf,) if leaf else None
-    if lower.startswith(("order.lineitems.", "order.lineitems[")):
+    if lower.startswith(_IN_ITEMS):
         must = f"must be written as order.lineItems[0].name, with an index from 0 to {MOST_ITEMS - 1}"
         reader.fail(_shown(name), WrongField("invalid", must), prefill=True)
         return None, None

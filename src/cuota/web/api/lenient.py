@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import re
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any
 
 from cuota.core.consumer import STATES, typed_number
+from cuota.core.loose_amount import plain_amount
 
-_GROUPED = re.compile(r"-?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?", re.ASCII)
 _CODES = {name.casefold(): code for code, name in STATES.items()}
-_CENT = Decimal("0.01")
-# Sums of binary floats miss a cent's fraction by far less than this.
-_NOISE = Decimal("0.000001")
 
 
 def normalised(body: dict[str, Any]) -> dict[str, Any]:
-    """A copy with prefill data and side amounts put right; amount, merchant and merchantReference stay as they are."""
-    copy = dict(body)
-    for name in ("taxAmount", "shippingAmount"):
-        copy[name] = _amount(body.get(name))
+    """A copy with amounts and prefill data put right; merchant and merchantReference stay as they are."""
+    copy = {**body, **_amounts(body), **_metadata(body)}
     for name in ("billing", "shipping"):
         copy[name] = _address(body.get(name))
     consumer = body.get("consumer")
@@ -33,9 +27,7 @@ def normalised(body: dict[str, Any]) -> dict[str, Any]:
 
 def normalised_sdk(order: dict[str, Any]) -> dict[str, Any]:
     """The same for the order of a signed request, in both of its layouts."""
-    copy = dict(order)
-    for name in ("taxAmount", "shippingAmount"):
-        copy[name] = _amount(order.get(name))
+    copy = {**order, **_amounts(order)}
     for name in ("customer", "address", "billingAddress"):
         place = order.get(name)
         if isinstance(place, dict):
@@ -48,6 +40,11 @@ def normalised_sdk(order: dict[str, Any]) -> dict[str, Any]:
     if isinstance(items, list):
         copy["lineItems"] = [_item(item) for item in items]
     return copy
+
+
+def normalised_signed(body: dict[str, Any]) -> dict[str, Any]:
+    """The same for what stands beside the order of a signed request."""
+    return {**body, **_metadata(body)}
 
 
 def normalised_smi(body: dict[str, Any]) -> dict[str, Any]:
@@ -64,15 +61,16 @@ def normalised_smi(body: dict[str, Any]) -> dict[str, Any]:
         shipping, items = order.get("shipping"), order.get("items")
         if isinstance(shipping, dict):
             more = {
-                "amount": _amount(shipping.get("amount")),
+                "amount": _side_amount(shipping.get("amount")),
                 "address": _smi_address(shipping.get("address")),
             }
             shipping = {**shipping, **more}
         else:
-            shipping = _amount(shipping)
+            shipping = _side_amount(shipping)
         if isinstance(items, list):
             items = [_item(item) for item in items]
-        copy["order"] = {**order, "shipping": shipping, "items": items}
+        amount = plain_amount(order.get("amount"))
+        copy["order"] = {**order, "amount": amount, "shipping": shipping, "items": items}
     return copy
 
 
@@ -118,19 +116,19 @@ def _postcode(value: Any) -> Any:
 
 
 def _item(value: Any) -> Any:
-    return {**value, "price": _amount(value.get("price"))} if isinstance(value, dict) else value
+    return {**value, "price": _side_amount(value.get("price"))} if isinstance(value, dict) else value
 
 
-def _amount(value: Any) -> Any:
-    if isinstance(value, str):
-        if _GROUPED.fullmatch(value.strip()):
-            return value.strip().replace(",", "")
-        value = value.strip()
-    try:
-        exact = Decimal(value) if isinstance(value, str | Decimal) else None
-        if exact is not None and exact.is_finite() and abs(exact) < 10**16:
-            cents = exact.quantize(_CENT, ROUND_HALF_UP)
-            return cents if cents != exact and abs(cents - exact) < _NOISE else value
-    except InvalidOperation:
-        return value
-    return value
+def _amounts(source: dict[str, Any]) -> dict[str, Any]:
+    exact = {name: plain_amount(source.get(name)) for name in ("amount", "merchantFeeForPaymentPlan")}
+    return {**exact, **{name: _side_amount(source.get(name)) for name in ("taxAmount", "shippingAmount")}}
+
+
+def _side_amount(value: Any) -> Any:
+    """An amount that only informs: spaces around it do no harm."""
+    return plain_amount(value.strip() if isinstance(value, str) else value)
+
+
+def _metadata(body: dict[str, Any]) -> dict[str, Any]:
+    """PHP prints an empty map as an empty list."""
+    return {"metadata": {}} if body.get("metadata") == [] else {}

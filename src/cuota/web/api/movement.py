@@ -9,20 +9,23 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.loose_amount import plain_amount
+from cuota.core.merchant import Merchant, Profile
 from cuota.core.movement import Asked, Kind, Movement, shown_balances
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.db import orders
-from cuota.db.documents import encode
 from cuota.db.outcomes import Answer
-from cuota.flows import show_order
 from cuota.flows.context import Context
 from cuota.flows.move_money import Preview, Remember
 from cuota.flows.settle import order_not_found
 from cuota.web import idempotent
 from cuota.web.api import answers
 from cuota.web.api.order import guid
+from cuota.web.api.profile import read_by_profile
+from cuota.web.api.unknown import shape, unknown_fields
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.fields import WrongField, cents, reference
+from cuota.web.query import parameters
 from cuota.web.service import merchant_of, service_of
 
 Apply = Callable[[Context, UUID, UUID, Asked, Remember | None], Awaitable[Movement]]
@@ -30,6 +33,12 @@ Look = Callable[[Context, UUID, UUID, Asked], Awaitable[Preview]]
 
 _reference = reference(1)
 _amount = cents(low=1)
+_COMMON = ("amount", "merchantReference", "currency")
+SHAPES = {
+    Kind.CAPTURE: shape(*_COMMON),
+    Kind.VOID: shape(*_COMMON),
+    Kind.REFUND: shape(*_COMMON, "merchantRefundReference"),
+}
 
 
 async def answer(request: Request, kind: Kind, apply: Apply, look: Look) -> Response:
@@ -37,24 +46,29 @@ async def answer(request: Request, kind: Kind, apply: Apply, look: Look) -> Resp
     merchant = await merchant_of(request)
     require_json(request)
     body = await read_bytes(request)
-    order_id = guid(request.path_params["order_id"])
-    dry_run = bool(request.scope["query_string"]) and _flag(request.query_params.get("dryRun"))
+    name = guid(request.path_params["order_id"])
+    dry_run = _flag(parameters(request, "dryRun").get("dryRun"))
     context = service_of(request).context
 
     async def run(keep: idempotent.Keep | None) -> bytes:
+        order_id = await orders.find_id(context.pool, merchant.merchant_id, name)
+        if order_id is None:
+            raise order_not_found()
         try:
-            asked = read_asked(parse_object(body), kind)
+            read = parse_object(body)
+            asked = read_asked(read, kind, merchant)
         except Refused as refused:
             raise await _with_balances(context, merchant.merchant_id, order_id, refused) from None
+        warnings = unknown_fields(read, SHAPES[kind])
         if dry_run:
-            return answers.preview(await look(context, merchant.merchant_id, order_id, asked))
+            return answers.preview(await look(context, merchant.merchant_id, order_id, asked), warnings)
 
         def remember(moved: Movement) -> Answer:
             assert keep is not None
-            return keep(encode(show_order.movement(moved)))
+            return keep(answers.moved(moved, warnings))
 
         moved = await apply(context, merchant.merchant_id, order_id, asked, remember if keep else None)
-        return encode(show_order.movement(moved))
+        return answers.moved(moved, warnings)
 
     return await idempotent.answer(request, merchant.merchant_id, body, run)
 
@@ -70,8 +84,29 @@ async def _with_balances(context: Context, merchant_id: UUID, order_id: UUID, re
     return refused
 
 
-def read_asked(body: dict[str, Any], kind: Kind) -> Asked:
-    """The merchant's key and amount; raises Refused (422), the key first."""
+def read_asked(body: dict[str, Any], kind: Kind, merchant: Merchant) -> Asked:
+    """The merchant's key and amount by the merchant's profile; raises Refused (422), the key first."""
+    _require_currency(body.get("currency"), merchant)
+
+    def read(profile: Profile) -> Asked:
+        if profile is Profile.LENIENT:
+            return _asked({**body, "amount": plain_amount(body.get("amount"))}, kind)
+        return _asked(body, kind)
+
+    return read_by_profile(merchant, read)
+
+
+def _require_currency(value: object, merchant: Merchant) -> None:
+    """It may be left out; another one than the merchant's is a mistake that must not move dollars."""
+    if value is None or value == merchant.currency:
+        return
+    message = f"must be {merchant.currency}, the currency of this merchant"
+    code = "invalid" if isinstance(value, str) else "wrong_type"
+    kind = Code.VALIDATION_FAILED if isinstance(value, str) else Code.MALFORMED_REQUEST
+    raise Refused(kind, f"currency {message}.", errors=(FieldError("currency", code, message),))
+
+
+def _asked(body: dict[str, Any], kind: Kind) -> Asked:
     reference = _key(body, kind)
     try:
         amount = _amount(body.get("amount"))
@@ -106,7 +141,7 @@ def _bad_key(name: str, code: str, message: str) -> Refused:
 
 
 def _flag(text: str | None) -> bool:
-    if text is None or text in {"false", "0", ""}:
+    if text is None or text in {"false", "0"}:
         return False
     if text in {"true", "1"}:
         return True

@@ -19,6 +19,7 @@ from cuota.web.api import answers
 from cuota.web.api.order_body import read_order_body
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.free_text import without_cards
+from cuota.web.query import unread_query
 from cuota.web.service import merchant_of, service_of
 
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
@@ -65,6 +66,7 @@ async def _create(request: Request, merchant: Merchant) -> Response:
     async def run(keep: idempotent.Keep | None) -> bytes:
         given = without_cards(parse_object(body), body)
         asked = read_order_body(given, merchant, https_only=not service.settings.sandbox)
+        asked.warnings.extend(unread_query(request))
         remember = (lambda new: keep(answers.created(new))) if keep else None
         return answers.created(await create_order(service.context, merchant, asked, remember))
 

@@ -13,6 +13,8 @@ from cuota.core.money import decimal_from, split
 from cuota.flows.create_order import OrderRequest
 from cuota.web.addresses import BadAddress, read_address
 from cuota.web.api import lenient
+from cuota.web.api.profile import read_by_profile
+from cuota.web.api.unknown import Shape, shape, unknown_fields
 from cuota.web.fields import Check, Reader, WrongField, as_object, cents, number, reference, text, wrong_type
 
 MOST_ITEMS = 1000
@@ -58,12 +60,34 @@ ITEM: dict[str, Check] = {
 }
 
 
+SHAPE = shape(
+    *("amount", "currency", "description", "merchantReference", "taxAmount", "shippingAmount"),
+    *("metadata", "merchantFeeForPaymentPlan"),
+    consumer=Shape(frozenset(CONSUMER)),
+    billing=Shape(frozenset(ADDRESS)),
+    shipping=Shape(frozenset(ADDRESS)),
+    items=Shape(frozenset(ITEM)),
+    merchant=shape("redirectConfirmUrl", "redirectCancelUrl", "statusCallbackUrl"),
+)
+
+
 def read_order_body(body: dict[str, Any], merchant: Merchant, *, https_only: bool) -> OrderRequest:
     """Read it; raises Refused with every failure."""
-    reader = Reader(lenient=merchant.profile is Profile.LENIENT)
-    if reader.lenient:
+
+    def read(profile: Profile) -> OrderRequest:
+        return _read(body, merchant, forgiving=profile is Profile.LENIENT, https_only=https_only)
+
+    asked = read_by_profile(merchant, read)
+    asked.warnings.extend(unknown_fields(body, SHAPE))
+    return asked
+
+
+def _read(body: dict[str, Any], merchant: Merchant, *, forgiving: bool, https_only: bool) -> OrderRequest:
+    reader = Reader(lenient=forgiving)
+    if forgiving:
         body = lenient.normalised(body)
     sums = read_amounts(reader, body)
+    read_currency(reader, body, merchant, "currency")
     own_reference = reader.read(body, "merchantReference", REFERENCE, required=True)
     document = {
         "consumer": _consumer(reader, body),
@@ -104,15 +128,13 @@ class Sums:
 def read_amounts(reader: Reader, source: dict[str, Any], prefix: str = "") -> Sums:
     """The amounts, and what they must be to one another."""
     amount = reader.read(source, f"{prefix}amount", AMOUNT, required=True)
-    tax = reader.read(source, f"{prefix}taxAmount", AMOUNT_OR_ZERO)
-    shipping = reader.read(source, f"{prefix}shippingAmount", AMOUNT_OR_ZERO)
+    tax = reader.read(source, f"{prefix}taxAmount", AMOUNT_OR_ZERO, prefill=True)
+    shipping = reader.read(source, f"{prefix}shippingAmount", AMOUNT_OR_ZERO, prefill=True)
     fee = reader.read(source, f"{prefix}merchantFeeForPaymentPlan", AMOUNT_OR_ZERO)
     if amount is not None:
         if (tax or 0) + (shipping or 0) > amount:
-            wrong = WrongField(
-                "out_of_range", "and shippingAmount are included in amount: together they exceed it"
-            )
-            reader.fail(f"{prefix}taxAmount", wrong)
+            _refuse_sides(reader, prefix, tax, shipping)
+            tax = shipping = None
         if fee and split(amount, COUNT)[0] + split(fee, COUNT)[0] >= amount:
             # Nothing would be financed after today's payment: such a plan has no annual percentage rate.
             wrong = WrongField("out_of_range", "must be less: today's payment may not be as much as amount")
@@ -127,6 +149,22 @@ def read_amounts(reader: Reader, source: dict[str, Any], prefix: str = "") -> Su
 def consumer_rules(reader: Reader) -> dict[str, Check]:
     """The rules of a consumer's fields in the merchant's profile."""
     return _TYPED if reader.lenient else CONSUMER
+
+
+def _refuse_sides(reader: Reader, prefix: str, tax: int | None, shipping: int | None) -> None:
+    """Tax and shipping together exceed the amount that includes them: nobody knows which of the two is wrong."""
+    if not reader.lenient:
+        wrong = WrongField(
+            "out_of_range", "and shippingAmount are included in amount: together they exceed it"
+        )
+        reader.fail(f"{prefix}taxAmount", wrong)
+        return
+    wrong = WrongField(
+        "out_of_range", "is included in amount; taxAmount and shippingAmount together exceed it"
+    )
+    for name, value in (("taxAmount", tax), ("shippingAmount", shipping)):
+        if value is not None:
+            reader.fail(f"{prefix}{name}", wrong, prefill=True)
 
 
 def _consumer(reader: Reader, body: dict[str, Any]) -> dict[str, Any] | None:
@@ -205,8 +243,10 @@ def web_address(*, https_only: bool) -> Check:
     return address
 
 
-def read_currency(reader: Reader, order: dict[str, Any], merchant: Merchant) -> None:
-    """The merchant's own, to the letter: no other is accepted, and none is guessed."""
+def read_currency(
+    reader: Reader, source: dict[str, Any], merchant: Merchant, path: str, *, required: bool = False
+) -> None:
+    """The merchant's own, to the letter: no other is accepted, and none is converted."""
 
     def check(value: Any) -> str:
         if not isinstance(value, str):
@@ -215,7 +255,7 @@ def read_currency(reader: Reader, order: dict[str, Any], merchant: Merchant) -> 
             raise WrongField("invalid", f"must be {merchant.currency}, the currency of this merchant")
         return value
 
-    reader.read(order, "order.currency", check, required=True)
+    reader.read(source, path, check, required=required)
 
 
 def metadata(value: Any) -> dict[str, str]:

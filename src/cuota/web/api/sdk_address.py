@@ -16,6 +16,12 @@ _PARTS = {
     "state": ("state", "state", "state"),
     "postcode": ("postalCode", "postalCode", "postalCode"),
 }
+# What is read of each place. Flat and nested names of the second line are both read where the order has it flat.
+ADDRESS_SHAPES = {
+    "address": (*(nested for nested, _, _ in _PARTS.values()), "country"),
+    "billingAddress": (*(name for nested, flat, _ in _PARTS.values() for name in (nested, flat)), "country"),
+    "customer": (*(own for _, _, own in _PARTS.values()), "country"),
+}
 _REQUIRED = {"line1", "city", "state", "postalCode", "country"}
 
 

@@ -28,7 +28,9 @@ from cuota.web.api.order_body import (
     read_currency,
     web_address,
 )
-from cuota.web.api.sdk_address import read_address_of
+from cuota.web.api.profile import read_by_profile
+from cuota.web.api.sdk_address import ADDRESS_SHAPES, read_address_of
+from cuota.web.api.unknown import Shape, shape, unknown_fields
 from cuota.web.fields import Check, Reader, WrongField, as_object, number, text, wrong_type
 
 MOST_DESCRIPTION = 100
@@ -60,13 +62,27 @@ def merchant_id_of(body: dict[str, Any]) -> UUID:
 
 def read_sdk_body(body: dict[str, Any], merchant: Merchant, *, https_only: bool, gateway: bool) -> SdkRequest:
     """Read it; raises Refused with every failure. The gateway leads the browser away, and needs to know where back."""
-    reader = Reader(lenient=merchant.profile is Profile.LENIENT)
+
+    def read(profile: Profile) -> SdkRequest:
+        return _read(
+            body, merchant, forgiving=profile is Profile.LENIENT, https_only=https_only, gateway=gateway
+        )
+
+    asked = read_by_profile(merchant, read)
+    asked.order.warnings.extend(unknown_fields(body, SHAPE))
+    return asked
+
+
+def _read(
+    body: dict[str, Any], merchant: Merchant, *, forgiving: bool, https_only: bool, gateway: bool
+) -> SdkRequest:
+    reader = Reader(lenient=forgiving)
     address = web_address(https_only=https_only)
     order = reader.read(body, "order", as_object, required=True) or {}
-    if reader.lenient:
-        order = lenient.normalised_sdk(order)
+    if forgiving:
+        body, order = lenient.normalised_signed(body), lenient.normalised_sdk(order)
     sums = read_amounts(reader, order, "order.")
-    read_currency(reader, order, merchant)
+    read_currency(reader, order, merchant, "order.currency", required=True)
     start = _start(reader, body, gateway=gateway)
     capture = reader.read(body, "capture", _flag)
     capture = True if capture is None else capture
@@ -192,6 +208,29 @@ _ITEM: dict[str, Check] = {
     "price": number,
 }
 _ITEM_MORE: dict[str, Check] = {"isPreOrder": _flag, "releaseDate": _day}
+
+
+_CONSUMER = ("firstName", "lastName", "email", "phoneNumber")
+SHAPE = shape(
+    *(
+        "merchantId",
+        "merchantReference",
+        "callbackUrl",
+        "capture",
+        "checkoutFlow",
+        "integrationType",
+        "display",
+    ),
+    *("description", "redirectConfirmUrl", "redirectCancelUrl", "additionalData", "metadata"),
+    order=shape(
+        *("amount", "currency", "shippingAmount", "taxAmount", "merchantFeeForPaymentPlan"),
+        *("merchantReference", *_CONSUMER),
+        customer=shape(*_CONSUMER, *ADDRESS_SHAPES["customer"]),
+        address=shape(*ADDRESS_SHAPES["address"]),
+        billingAddress=shape(*ADDRESS_SHAPES["billingAddress"]),
+        lineItems=Shape(frozenset((*_ITEM, *_ITEM_MORE))),
+    ),
+)
 
 
 def _items(reader: Reader, order: dict[str, Any]) -> list[dict[str, Any]] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -21,7 +22,10 @@ from cuota.web.api.order import guid
 from cuota.web.api.smi_body import read_smi_body
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.free_text import without_cards
+from cuota.web.query import unread_query
 from cuota.web.service import merchant_of, service_of
+
+Warnings = Sequence[dict[str, str]]
 
 
 async def checkout_collection(request: Request) -> Response:
@@ -35,6 +39,7 @@ async def checkout_collection(request: Request) -> Response:
         today = service.context.now().date()
         read = without_cards(parse_object(body, "additional_data"), body)
         asked = read_smi_body(read, merchant, today, https_only=not service.settings.sandbox)
+        asked.order.warnings.extend(unread_query(request))
         remember = (lambda new: keep(_created(new))) if keep else None
         try:
             return _created(await create_order(service.context, merchant, asked.order, remember, asked.start))
@@ -64,15 +69,18 @@ async def checkout_item(request: Request) -> Response:
 
 
 def _created(new: Created) -> bytes:
-    return _shown(new.order_id, new.redirect_url, new.created_at, CheckoutState.CREATED)
+    return _shown(new.order_id, new.redirect_url, new.created_at, CheckoutState.CREATED, new.warnings)
 
 
-def _shown(checkout_id: UUID, uri: str, created_at: datetime, state: CheckoutState) -> bytes:
+def _shown(
+    checkout_id: UUID, uri: str, created_at: datetime, state: CheckoutState, warnings: Warnings = ()
+) -> bytes:
     shown = {
         "id": checkout_id,
         "uri": uri,
         "type": "checkout",
         "created": timestamp(created_at),
         "state": state,
+        **({"warnings": warnings} if warnings else {}),
     }
     return encode(shown)

@@ -26,6 +26,8 @@ from cuota.web.api.order_body import (
     read_currency,
     web_address,
 )
+from cuota.web.api.profile import read_by_profile
+from cuota.web.api.unknown import Shape, shape, unknown_fields
 from cuota.web.fields import Reader, WrongField, as_object, wrong_type
 
 # The record's names, and what shop systems call them.
@@ -39,6 +41,18 @@ _PLACE = {
 }
 
 
+_ADDRESS = Shape(frozenset((*_PLACE.values(), "country")))
+SHAPE = shape(
+    shopper=shape(*_PERSON.values(), "additional_data", billing_address=_ADDRESS),
+    order=shape(
+        *("reference", "amount", "currency"),
+        items=Shape(frozenset(ITEM)),
+        shipping=shape("amount", address=_ADDRESS),
+    ),
+    config=shape("redirect_uri"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class SmiRequest:
     """A readable request: the order, and how it starts."""
@@ -49,14 +63,26 @@ class SmiRequest:
 
 def read_smi_body(body: dict[str, Any], merchant: Merchant, today: date, *, https_only: bool) -> SmiRequest:
     """Read it; raises Refused with every failure."""
-    reader = Reader(lenient=merchant.profile is Profile.LENIENT)
-    if reader.lenient:
+
+    def read(profile: Profile) -> SmiRequest:
+        return _read(body, merchant, today, forgiving=profile is Profile.LENIENT, https_only=https_only)
+
+    asked = read_by_profile(merchant, read)
+    asked.order.warnings.extend(unknown_fields(body, SHAPE))
+    return asked
+
+
+def _read(
+    body: dict[str, Any], merchant: Merchant, today: date, *, forgiving: bool, https_only: bool
+) -> SmiRequest:
+    reader = Reader(lenient=forgiving)
+    if forgiving:
         body = lenient.normalised_smi(body)
     shopper = reader.read(body, "shopper", as_object, prefill=True) or {}
     order = reader.read(body, "order", as_object, required=True) or {}
     config = reader.read(body, "config", as_object, required=True) or {}
     amount = reader.read(order, "order.amount", AMOUNT, required=True)
-    read_currency(reader, order, merchant)
+    read_currency(reader, order, merchant, "order.currency", required=True)
     own = reader.read(order, "order.reference", REFERENCE, required=True)
     shipping_amount, shipping = _shipping(reader, order, amount)
     back = reader.read(config, "config.redirect_uri", web_address(https_only=https_only), required=True)
@@ -117,18 +143,21 @@ def _shipping(
     """A plain amount, or `{amount, address}`; included in the order's amount."""
     value = order.get("shipping")
     if isinstance(value, list | bool):
-        reader.fail("order.shipping", wrong_type("an amount, or an object of amount and address"))
+        wrong = wrong_type("an amount, or an object of amount and address")
+        reader.fail("order.shipping", wrong, prefill=True)
         return None, None
     place = None
     path = "order.shipping"
     if isinstance(value, dict):
         path = "order.shipping.amount"
         place = _address(reader, value, "order.shipping.address")
-        cost = reader.read(value, path, AMOUNT_OR_ZERO)
+        cost = reader.read(value, path, AMOUNT_OR_ZERO, prefill=True)
     else:
-        cost = reader.read(order, path, AMOUNT_OR_ZERO)
+        cost = reader.read(order, path, AMOUNT_OR_ZERO, prefill=True)
     if cost is not None and amount is not None and cost > amount:
-        reader.fail(path, WrongField("out_of_range", "is included in order.amount: it exceeds it"))
+        wrong = WrongField("out_of_range", "is included in order.amount: it exceeds it")
+        reader.fail(path, wrong, prefill=True)
+        cost = None
     return cost, place
 
 

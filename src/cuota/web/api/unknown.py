@@ -1,0 +1,106 @@
+"""Fields that a request has and nothing reads: ignored, and named in the answer's warnings, so that a typo is noticed.
+
+Names only, never values; a name that could be a value in the wrong place is not repeated either.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+CODE = "unknown_field"
+MOST_NAMED = 20
+HIDDEN = "?"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\[\]-]{0,49}", re.ASCII)
+# A card number has at least 13 digits, a phone number 10.
+_MOST_DIGITS = 7
+_CLOSE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The fields that are read of an object. `inner` are those that hold an object, or a list of them."""
+
+    names: frozenset[str]
+    inner: Mapping[str, Shape] = field(default_factory=dict)
+
+
+def shape(*names: str, **inner: Shape) -> Shape:
+    """The fields by name; those that hold objects by their own shapes."""
+    return Shape(frozenset((*names, *inner)), inner)
+
+
+def unknown_fields(body: Mapping[str, Any], known: Shape) -> list[dict[str, str]]:
+    """A warning for each field of the body, at every level, that nothing reads."""
+    return named(_walk(body, known, ""))
+
+
+def named(found: Iterable[tuple[str, str, frozenset[str]]]) -> list[dict[str, str]]:
+    """Warnings for fields given as (path before the name, name, the names that are read there); the first 20 by name."""
+    warnings: list[dict[str, str]] = []
+    more = 0
+    for prefix, name, known in found:
+        if len(warnings) < MOST_NAMED:
+            warnings.append(_warning(prefix, name, known))
+        else:
+            more += 1
+    if more:
+        message = f"{more} more fields are not read by this call; they were ignored"
+        warnings.append({"field": HIDDEN, "code": CODE, "message": message})
+    return warnings
+
+
+def shown(name: str) -> str:
+    """A name as an answer may repeat it."""
+    readable = _NAME.fullmatch(name) and sum(letter.isdigit() for letter in name) <= _MOST_DIGITS
+    return name if readable else HIDDEN
+
+
+@lru_cache(maxsize=2048)
+def near(name: str, known: frozenset[str]) -> str | None:
+    """The name that was probably meant."""
+    plain = {_plain(each): each for each in sorted(known)}
+    close = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=_CLOSE)
+    return plain[close[0]] if close else None
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").casefold()
+
+
+def _warning(prefix: str, name: str, known: frozenset[str]) -> dict[str, str]:
+    label = shown(name)
+    message = "is not read by this call; it was ignored"
+    if label != HIDDEN and (meant := near(name, known)) is not None:
+        message += f". Did you mean {meant}?"
+    return {"field": f"{prefix}{label}", "code": CODE, "message": message}
+
+
+def _walk(body: Mapping[str, Any], known: Shape, prefix: str) -> Iterator[tuple[str, str, frozenset[str]]]:
+    # null is the same as absent, here too.
+    if not body.keys() <= known.names:
+        for name, value in body.items():
+            if name not in known.names and value is not None:
+                yield prefix, name, known.names
+    for name, inner in known.inner.items():
+        value = body.get(name)
+        if isinstance(value, dict):
+            yield from _walk(value, inner, f"{prefix}{name}.")
+        elif isinstance(value, list):
+            yield from _walk_list(value, inner, f"{prefix}{name}")
+
+
+def _walk_list(values: list[Any], known: Shape, path: str) -> Iterator[tuple[str, str, frozenset[str]]]:
+    """Items of a list have the same fields: each unknown name is told once, at the first item that has it."""
+    seen = set(known.names)
+    for index, value in enumerate(values):
+        if not isinstance(value, dict) or value.keys() <= seen:
+            continue
+        for name, entry in value.items():
+            if name not in seen and entry is not None:
+                seen.add(name)
+                yield f"{path}[{index}].", name, known.names
