@@ -48,6 +48,7 @@ class Settings:
     keep_declined_days: int
     keep_messages_days: int
     keep_attempts_days: int
+    metrics_listen: tuple[str, int] | None
     log_level: str
 
     @property
@@ -92,6 +93,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
     logo, policy = given.get("CUOTA_BRAND_LOGO"), given.get("CUOTA_POLICY")
     named = given.get("CUOTA_DATABASE_URL")
     brand_name = str(given.get("CUOTA_BRAND_NAME", "Pay in four"))
+    metrics_listen = given.get("CUOTA_METRICS_LISTEN")
     return Settings(
         environment=environment,
         public_url=public_url,
@@ -117,6 +119,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         keep_declined_days=int(str(given.get("CUOTA_KEEP_DECLINED_DAYS", 760))),
         keep_messages_days=int(str(given.get("CUOTA_KEEP_MESSAGES_DAYS", 760))),
         keep_attempts_days=int(str(given.get("CUOTA_KEEP_ATTEMPTS_DAYS", 90))),
+        metrics_listen=metrics_listen if isinstance(metrics_listen, tuple) else None,
         log_level=str(given.get("CUOTA_LOG_LEVEL", "info")),
     )
 

@@ -13,6 +13,7 @@ from cuota.config_reading import (
     hook,
     hook_secret,
     line,
+    listen,
     mail_server,
     mailbox,
     one_of,
@@ -64,5 +65,6 @@ SETTINGS = (
     Setting("CUOTA_KEEP_DECLINED_DAYS", "the same for a declined order, and for people who never agreed to a plan", "760", whole(1, 3650)),
     Setting("CUOTA_KEEP_MESSAGES_DAYS", "days after which the record of a sent message is deleted", "760", whole(1, 3650)),
     Setting("CUOTA_KEEP_ATTEMPTS_DAYS", "days after which the record of a webhook attempt is deleted", "90", whole(3, 3650)),
+    Setting("CUOTA_METRICS_LISTEN", "address and port for metrics and health alone, such as 127.0.0.1:9090; the public port then has no /metrics", "none: on the public port", listen),
     Setting("CUOTA_LOG_LEVEL", "debug, info, warning or error", "info", _LEVELS),
 )  # fmt: skip
