@@ -7,13 +7,16 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cuota.commands import approvals, events, merchants, operate, risk, sandbox, time
+from cuota.backup import CannotBackUp
+from cuota.commands import approvals, backup, consumers, events, merchants, operate, risk, sandbox, time
 from cuota.commands.common import EXIT_CODES, Add, adder
 from cuota.config import BadSettings
 from cuota.config_table import SETTINGS
 from cuota.core.instant import BadInstant
 from cuota.core.refusal import Refused
+from cuota.db.archive import BadArchive
 from cuota.db.embedded import EmbeddedFailed
+from cuota.db.pg_programs import ProgramFailed
 from cuota.db.pool import LOST, UnsafeDatabase
 from cuota.db.vault import WrongKey
 from cuota.demo import demo
@@ -23,6 +26,7 @@ from cuota.flows.manage_merchants import BadMerchant
 from cuota.flows.move_time import CannotMoveTime
 from cuota.flows.try_approvals import NotProved
 from cuota.rails.load import NoSuchRail
+from cuota.restore import CannotRestore
 from cuota.serve import CannotServe, serve
 from cuota.walk import CannotWalk
 from cuota.worker import work_alone
@@ -30,7 +34,7 @@ from cuota.worker import work_alone
 KNOWN = (
     BadInstant, BadSettings, BadMerchant, CannotMoveTime, CannotServe, CannotWalk, EmbeddedFailed, NoSuchRail,
     NothingToExplain, NotProved, Refused,
-    UnsafeDatabase, WrongKey, WrongPolicy,
+    UnsafeDatabase, WrongKey, WrongPolicy, BadArchive, CannotBackUp, CannotRestore, ProgramFailed,
 )  # fmt: skip
 
 
@@ -79,11 +83,13 @@ def _parser() -> argparse.ArgumentParser:
     merchants.register(merchant)
     approvals.register_merchant(merchant)
     approvals.register(group("approvals", "what merchants say of their customers, and whether it helps"))
+    consumers.register(group("consumer", "what is stored about a person, and erasing it"))
     sandbox.register(group("sandbox", "tools for the sandbox"))
     events.register_listen(add)
     events.register_webhook(group("webhook", "webhooks that were sent"))
     operate.register_keys(group("keys", "the token issuer's signing keys"))
     operate.register(add)
+    backup.register(add)
     risk.register_explain(group("explain", "in words what happened and why, with the numbers"))
     risk.register_policy(group("policy", "risk policies"))
     risk.register(add)

@@ -51,6 +51,11 @@ class Settings:
     creditor: str
     creditor_agency: str
     policy: Path | None
+    keep_abandoned_days: int
+    keep_declined_days: int
+    keep_messages_days: int
+    keep_attempts_days: int
+    metrics_listen: tuple[str, int] | None
     log_level: str
 
     @property
@@ -95,6 +100,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
     logo, policy = given.get("CUOTA_BRAND_LOGO"), given.get("CUOTA_POLICY")
     named = given.get("CUOTA_DATABASE_URL")
     brand_name = str(given.get("CUOTA_BRAND_NAME", "Pay in four"))
+    metrics_listen = given.get("CUOTA_METRICS_LISTEN")
     return Settings(
         environment=environment,
         public_url=public_url,
@@ -121,6 +127,11 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         creditor=str(given.get("CUOTA_CREDITOR", f"{brand_name}, {public_url}")),
         creditor_agency=str(given.get("CUOTA_CREDITOR_AGENCY", AGENCY)),
         policy=Path(str(policy)) if policy else None,
+        keep_abandoned_days=int(str(given.get("CUOTA_KEEP_ABANDONED_DAYS", 90))),
+        keep_declined_days=int(str(given.get("CUOTA_KEEP_DECLINED_DAYS", 760))),
+        keep_messages_days=int(str(given.get("CUOTA_KEEP_MESSAGES_DAYS", 760))),
+        keep_attempts_days=int(str(given.get("CUOTA_KEEP_ATTEMPTS_DAYS", 90))),
+        metrics_listen=metrics_listen if isinstance(metrics_listen, tuple) else None,
         log_level=str(given.get("CUOTA_LOG_LEVEL", "info")),
     )
 
@@ -157,6 +168,27 @@ def missing_database(environ: Mapping[str, str] | None = None) -> Path | None:
     environment = str(given.get("CUOTA_ENVIRONMENT", "sandbox"))
     folder = Path(str(given.get("CUOTA_DATA_DIR", default_data_dir(environment))))
     return None if (folder / "pg").exists() else folder
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an environment's data is, before anything of it is opened or made."""
+
+    environment: str
+    data_dir: Path
+    database_url: str | None
+    names_its_key: bool
+
+
+def place(environ: Mapping[str, str] | None = None) -> Place:
+    """Read it, and make nothing. Raises BadSettings."""
+    given, problems = _read(os.environ if environ is None else environ)
+    if problems:
+        raise BadSettings("\n".join(problems))
+    environment = str(given.get("CUOTA_ENVIRONMENT", "sandbox"))
+    folder = Path(str(given.get("CUOTA_DATA_DIR", default_data_dir(environment))))
+    url = given.get("CUOTA_DATABASE_URL")
+    return Place(environment, folder, str(url) if url else None, "CUOTA_SECRET_KEY" in given)
 
 
 def names_its_address(environ: Mapping[str, str] | None = None) -> bool:

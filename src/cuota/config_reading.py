@@ -211,3 +211,12 @@ def hook_secret(text: str) -> str:
             "must be whsec_ and 24 to 64 random bytes in base64; make one with: echo whsec_$(openssl rand -base64 32)"
         )
     return text
+
+
+def listen(text: str) -> tuple[str, int]:
+    """`HOST:PORT` to listen on; an IPv6 address stands in brackets."""
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
+    if not host or not port.isascii() or not port.isdigit() or not int(port) <= 65535 or "/" in host:
+        raise ValueError("must be an address and port such as 127.0.0.1:9090 or [::1]:9090")
+    return host, int(port)

@@ -14,6 +14,7 @@ from cuota.config_reading import (
     hook_secret,
     hosts,
     line,
+    listen,
     mail_server,
     mailbox,
     one_of,
@@ -67,5 +68,10 @@ SETTINGS = (
     Setting("CUOTA_CREDITOR", "the lender's name and where to write to, on one line: letters to consumers give it", "sandbox: CUOTA_BRAND_NAME and CUOTA_PUBLIC_URL; production: none, it must be set", line),
     Setting("CUOTA_CREDITOR_AGENCY", "the federal agency that sees to equal credit at this lender: letters of decline name it, with its address", AGENCY, line),
     Setting("CUOTA_POLICY", "path of the risk policy in force (TOML)", "the release's own, `policies/standard.toml`", Path),
+    Setting("CUOTA_KEEP_ABANDONED_DAYS", "days after which names and addresses are taken out of an abandoned order", "90", whole(1, 3650)),
+    Setting("CUOTA_KEEP_DECLINED_DAYS", "the same for a declined order, and for people who never agreed to a plan", "760", whole(1, 3650)),
+    Setting("CUOTA_KEEP_MESSAGES_DAYS", "days after which the record of a sent message is deleted", "760", whole(1, 3650)),
+    Setting("CUOTA_KEEP_ATTEMPTS_DAYS", "days after which the record of a webhook attempt is deleted", "90", whole(3, 3650)),
+    Setting("CUOTA_METRICS_LISTEN", "address and port for metrics and health alone, such as 127.0.0.1:9090; the public port then has no /metrics", "none: on the public port", listen),
     Setting("CUOTA_LOG_LEVEL", "debug, info, warning or error", "info", _LEVELS),
 )  # fmt: skip

@@ -13,7 +13,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
 import uvicorn
@@ -25,7 +25,7 @@ from cuota.core.event import Event
 from cuota.flows.clock import SandboxClock, following
 from cuota.flows.context import Context, utc_now
 from cuota.flows.standstill import Standstill
-from cuota.web.app import make_app
+from cuota.web.app import make_app, make_watched
 from cuota.web.deadlines import allow_open_files
 from cuota.web.early import early
 from cuota.web.edge import Edge, JsonLines
@@ -76,7 +76,31 @@ def set_up_logging(level: str) -> None:
     logging.getLogger("cuota").setLevel(level.upper())
 
 
-async def _serve(settings: config.Settings, listener: socket.socket, *, background: bool) -> None:
+@contextlib.asynccontextmanager
+async def _watched(edge: Edge, listener: socket.socket | None) -> AsyncIterator[None]:
+    """Metrics and health on a port of their own, until the service has stopped: so long it says that it is stopping."""
+    if listener is None:
+        yield
+        return
+    app = make_watched(edge)
+    edge.beside.append(app)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app, http=early(app), ws="none", lifespan="off", access_log=False, log_config=None,
+            server_header=False, proxy_headers=False, timeout_graceful_shutdown=1,
+        )
+    )  # fmt: skip
+    task = asyncio.create_task(server._serve(sockets=[listener]))  # noqa: SLF001 - serve() would take our signals
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task
+
+
+async def _serve(
+    settings: config.Settings, listener: socket.socket, watched: socket.socket | None, *, background: bool
+) -> None:
     with runtime.database(settings) as where:
         clock = SandboxClock() if settings.sandbox else None
         async with (
@@ -109,7 +133,8 @@ async def _serve(settings: config.Settings, listener: socket.socket, *, backgrou
             if worker is not None:
                 worker.add_done_callback(lambda ended: _watch_work(ended, server))
             _collect_less()
-            await server.serve(sockets=[listener])
+            async with _watched(edge, watched):
+                await server.serve(sockets=[listener])
             signals.stop.set()
             parent.cancel()
             if worker is not None:
@@ -168,15 +193,19 @@ async def _watch_parent(server: uvicorn.Server) -> None:
 
 
 def main() -> int:
-    """`python -m cuota.process FD LISTEN PARENT`: settings come from the environment, as the parent read them."""
+    """`python -m cuota.process FD LISTEN PARENT [FD]`: settings come from the environment, as the parent read them.
+
+    The second FD is the socket for metrics and health alone.
+    """
     listener = socket.socket(fileno=int(sys.argv[1]))
+    watched = socket.socket(fileno=int(sys.argv[4])) if sys.argv[4:] else None
     settings = config.load(listen=sys.argv[2])
     set_up_logging(settings.log_level)
     allow_open_files()
     # Ctrl-C in a terminal reaches the whole group; the parent decides, and sends SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(settings, listener, background=True))
+        runner.run(_serve(settings, listener, watched, background=True))
     return 0
 
 

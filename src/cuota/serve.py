@@ -45,6 +45,7 @@ class Serving:
     settings: config.Settings
     listener: socket.socket
     listen: str
+    watched: socket.socket | None = None
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
     stopping: bool = False
 
@@ -53,12 +54,18 @@ class Serving:
         # Our process id goes along: should we be killed while it starts, it must not take another for its parent.
         descriptor = str(self.listener.fileno())
         command = [sys.executable, "-m", "cuota.process", descriptor, self.listen, str(os.getpid())]
-        self.workers.append(subprocess.Popen(command, pass_fds=[self.listener.fileno()]))  # noqa: S603
+        sockets = [self.listener.fileno()]
+        if self.watched is not None:
+            sockets.append(self.watched.fileno())
+            command.append(str(self.watched.fileno()))
+        self.workers.append(subprocess.Popen(command, pass_fds=sockets))  # noqa: S603
 
     def stop(self) -> None:
         """SIGTERM to every worker, then wait; what is still there after that is killed."""
         self.stopping = True
         self.listener.close()
+        if self.watched is not None:
+            self.watched.close()
         for worker in self.workers:
             worker.terminate()
         until = time.monotonic() + STOP_SECONDS
@@ -111,15 +118,28 @@ def bind(host: str, port: int, *, option: str = "--port") -> socket.socket:
     return listener
 
 
+def _watched(settings: config.Settings) -> socket.socket | None:
+    if settings.metrics_listen is None:
+        return None
+    return bind(*settings.metrics_listen, option="CUOTA_METRICS_LISTEN")
+
+
+def _shown(listener: socket.socket, host: str = "") -> str:
+    """HOST:PORT as it stands in an address."""
+    bound, port, *_ = listener.getsockname()
+    name = host or bound
+    return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+
+
 def serve(
     host: str, port: int, workers: int, *, when_ready: Callable[[config.Settings], None] | None = None
 ) -> int:
     """Run until SIGTERM or Ctrl-C. `when_ready` is called once, with the service answering."""
     started = time.monotonic()
     listener = bind(host, port)
-    shown = f"[{host}]" if ":" in host else host
-    listen = f"http://{shown}:{listener.getsockname()[1]}"
+    listen = f"http://{_shown(listener, host)}"
     settings = config.load(listen=listen)
+    watched = _watched(settings)
     signal.signal(signal.SIGTERM, _on_signal)
     signal.signal(signal.SIGINT, _on_signal)
     with contextlib.ExitStack() as stack:
@@ -127,7 +147,7 @@ def serve(
             stack.enter_context(_metrics_folder())
             where = stack.enter_context(runtime.database(settings))
             policy = asyncio.run(_prepared(settings, where))
-            serving = Serving(settings, listener, listen)
+            serving = Serving(settings, listener, listen, watched)
             stack.callback(serving.stop)
             for _ in range(workers):
                 serving.start_worker()
@@ -139,6 +159,8 @@ def serve(
                 "environment": settings.environment,
                 "policy": policy,
             }
+            if watched is not None:
+                ready["metrics"] = f"http://{_shown(watched)}/metrics"
             print(
                 json.dumps({**ready, "workers": workers, "seconds": round(time.monotonic() - started, 2)}),
                 flush=True,

@@ -39,6 +39,13 @@ ALLOWED = {
     "clock._DUE": "counts what is due of all merchants at an instant of the sandbox's clock",
     "idempotency._FORGET": "drops every merchant's answers of a day ago",
     "checkouts._FORGET": "drops every merchant's browsers of a month ago",
+    "erasure._ORDERS": "a consumer's orders at all merchants, by the consumer's id",
+    "erasure._OTHER_BROWSERS": "drops a consumer's browsers at all merchants",
+    "erasure._MAILS": "a consumer's own mail addresses, by the consumer's id",
+    "retention._MERCHANTS_WITH_ORDERS": "finds the merchants that have orders past a term; each is then named",
+    "retention._MERCHANTS_WITH_MESSAGES": "the same, for messages",
+    "retention._MERCHANTS_WITH_ATTEMPTS": "the same, for delivery attempts",
+    "retention._WITH_PLANS": "which consumers have a plan, at whatever merchant",
 }  # fmt: skip
 _TABLE = re.compile(r"CREATE (?:UNLOGGED )?TABLE (\w+) \((.*?)\n\)", re.DOTALL)
 _KEY = re.compile(r"PRIMARY KEY \((\w+)|(\w+)[ ][^\n]*PRIMARY KEY")

@@ -36,6 +36,7 @@ _BY_MERCHANT = (
     "virtual_cards",
     "models",
     "signals",
+    "retention",
 )
 # Small, or written once a checkout, and joined with rows of every merchant. merchants has a unique name, which a
 # distributed table could not hold.
@@ -53,6 +54,7 @@ _COORDINATOR = (
     "sandbox_clock",
     "forks",
     "policies",
+    "erasures",
 )
 # Companies outside, in the sandbox only: they commit apart from us.
 SIMULATORS = ("card_simulator", "message_simulator", "issuing_simulator")

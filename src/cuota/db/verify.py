@@ -47,7 +47,9 @@ SELECT o.*,
         WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id ORDER BY e.sequence) AS told,
     EXISTS (SELECT FROM order_details d
         WHERE d.merchant_id = o.merchant_id AND d.order_id = o.order_id) AS has_details,
-    (SELECT ROW(p.agreement, p.agreement_hash) FROM plans p
+    (SELECT d.document::text FROM order_details d WHERE d.merchant_id = o.merchant_id AND d.order_id = o.order_id
+        AND d.erased_at IS NOT NULL) AS erased_document,
+    (SELECT ROW(p.agreement, p.agreement_hash, p.erased_at IS NOT NULL, p.payer IS NOT NULL) FROM plans p
         WHERE p.merchant_id = o.merchant_id AND p.order_id = o.order_id) AS agreed,
     ARRAY(SELECT ROW(d.approved, d.inputs ->> 'amount', {INTACT}) FROM decisions d
         WHERE d.merchant_id = o.merchant_id AND d.order_id = o.order_id ORDER BY d.decided_at) AS decided,

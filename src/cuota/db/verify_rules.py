@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from cuota.core import money
 from cuota.core.collection import next_at
+from cuota.core.erasure import still_has
 from cuota.core.installment import Installment, schedule
 from cuota.core.ledger import Account, Transfer, balance
 
@@ -208,9 +210,16 @@ def _accepted(facts: dict[str, Any]) -> Found:
     """The agreement is the one whose hash was accepted, and the order's details are there."""
     if not facts["has_details"]:
         yield "order_details", "are not there"
+    if facts["erased_document"] is not None:
+        for name in still_has(json.loads(facts["erased_document"])):
+            yield "order_details", f"was erased, and still has {name}"
     if facts["agreed"] is not None:
-        text, accepted = facts["agreed"]
-        if hashlib.sha256(text.encode()).hexdigest() != accepted:
+        text, accepted, erased, payer = facts["agreed"]
+        if erased:
+            # Only its hash is left.
+            if text or payer:
+                yield "plans", "was erased, and still has its agreement or payer"
+        elif hashlib.sha256(text.encode()).hexdigest() != accepted:
             yield "plans.agreement", "is not the text whose hash was accepted"
 
 

@@ -30,6 +30,7 @@ SELECT {_COLUMNS} FROM message_simulator.inbox WHERE number < $1 ORDER BY number
 _NEWEST_TO = f"""
 SELECT {_COLUMNS} FROM message_simulator.inbox WHERE lower(recipient) = lower($3) AND number < $1 ORDER BY number DESC LIMIT $2
 """
+_FORGET = "DELETE FROM message_simulator.inbox WHERE lower(recipient) = ANY ($1::text[]) RETURNING 1"
 _END = 2**63 - 1
 
 
@@ -68,3 +69,8 @@ async def look(shelf: Shelf, *, to: str = "", before: int | None = None, limit: 
     else:
         rows = await shelf.fetch(_NEWEST, end, limit)
     return [Received(**row) for row in rows]
+
+
+async def forget(shelf: Shelf, recipients: Sequence[str]) -> int:
+    """Drop whatever went to these numbers and addresses; answers how many messages."""
+    return len(await shelf.fetch(_FORGET, [recipient.lower() for recipient in recipients]))

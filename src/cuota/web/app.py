@@ -111,11 +111,27 @@ class _Endpoint:
         await response(scope, receive, send)
 
 
+# What a port for metrics and health alone answers.
+_WATCHED = {"/health/live", "/health/ready", "/metrics"}
+
+
+def _router(paths: Callable[[str], bool]) -> Router:
+    routes = [
+        Route(path, _Endpoint(path, endpoint), methods=methods.split())
+        for methods, path, endpoint in ROUTES
+        if paths(path)
+    ]
+    return Router(routes, redirect_slashes=False)
+
+
 def make_app(context: Context) -> edge.Edge:
     """Make the application of one process. The caller opens and closes what the context holds."""
-    routes = [
-        Route(path, _Endpoint(path, endpoint), methods=methods.split()) for methods, path, endpoint in ROUTES
-    ]
+    apart = context.settings.metrics_listen is not None
     keys = Keys(context)
     service = Service(context, keys, Callers(context, keys), Probe(context.pool))
-    return edge.Edge(Router(routes, redirect_slashes=False), service)
+    return edge.Edge(_router(lambda path: not (apart and path == "/metrics")), service)
+
+
+def make_watched(app: edge.Edge) -> edge.Edge:
+    """The same process's metrics and health alone, for a port of their own."""
+    return edge.Edge(_router(_WATCHED.__contains__), app.service)

@@ -66,10 +66,14 @@ class Edge:
         self._secure = service.settings.secure
         # A page is dear to render, and these are always the same.
         self._busy_pages: dict[object, Response] = {}
+        # Other ports of the same process, which stop with it.
+        self.beside: list[Edge] = []
 
     def drain(self) -> None:
         """The process stops."""
         self.draining = True
+        for other in self.beside:
+            other.drain()
 
     def forget(self) -> None:
         """Remember no caller: the sandbox went back to an earlier state."""

@@ -16,6 +16,7 @@ from cuota.flows.standstill import Gate, Standstill
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
 from cuota.work.messages import send_due_messages
+from cuota.work.retention import keep_terms
 from cuota.work.tidy import tidy
 from cuota.work.virtual_cards import settle_cards
 from cuota.work.webhooks import Webhooks
@@ -28,7 +29,7 @@ class Job:
     """A job answers how much it did; after none it rests so many seconds, or until something has happened here.
 
     `pause`: so many seconds after a run that did something. What happens meanwhile is done together: it costs a busy
-    service a fraction, and a quiet one nothing. `real` goes by the real clock, whatever the sandbox's says.
+    service a fraction, and a quiet one nothing. `real` rests by the real clock, whatever the sandbox's says.
     """
 
     name: str
@@ -60,6 +61,9 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("messages", send_due_messages, 1.0),
         Job("virtual_cards", settle_cards, 1.0),
         Job("tidy", tidy, 300.0, real=True),
+        # By the service's clock, and nothing waits for it: whoever moves the clock does not run it on the way. A batch
+        # takes a session for milliseconds; between two of them the other jobs have it.
+        Job("retention", keep_terms, 300.0, pause=0.5, real=True),
     )
 
 

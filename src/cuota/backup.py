@@ -1,0 +1,155 @@
+"""`cuota backup FILE`: one file with everything to start again, taken while the service runs.
+
+By pg_dump: it needs no more rights than the service has, sees one moment of the database whatever happens meanwhile, works
+alike for the embedded database and for yours, and is read by later versions of PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from cuota import config, runtime
+from cuota.db import archive, hosts
+from cuota.db.archive import Manifest
+from cuota.db.pg_programs import Programs, ended, programs_for
+from cuota.db.pool import UnsafeDatabase
+from cuota.db.vault import Vault
+
+COUNTED = ("orders", "transfers", "movements", "events")
+PROBE = "the key of this backup"
+# A line is printed each time so much more is written.
+STEP_BYTES = 256 << 20
+Tell = Callable[[str], None]
+
+
+class CannotBackUp(Exception):  # noqa: N818 - the fact that ends the command
+    """No backup was written; the text says why."""
+
+
+async def backup(settings: config.Settings, where: dict[str, Any], file: Path, tell: Tell) -> Manifest:
+    """Write `file`; raises CannotBackUp, ProgramFailed or WrongKey, and leaves nothing behind then."""
+    connection = await hosts.connect(**where)
+    try:
+        await _require_ours(connection)
+        vault = Vault(settings.secret_key)
+        await _require_key(connection, vault)
+        # Inside this transaction everything is as of one moment; pg_dump is told to look at the same.
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            snapshot = await connection.fetchval("SELECT pg_export_snapshot()")
+            facts = await _facts(connection, settings, vault)
+            tell(f"Copying {facts['counts']['orders']} orders; the service may go on meanwhile.")
+            try:
+                with archive.written(file) as aside:
+                    _write(aside, programs_for(where, facts["server_version"]), snapshot, facts, tell)
+                    return _checked(aside, programs_for(where, facts["server_version"]), tell)
+            except FileExistsError:
+                raise CannotBackUp(
+                    f"{file} is there already. Give a new name; nothing was written."
+                ) from None
+            except OSError as problem:
+                raise CannotBackUp(f"{file} cannot be written: {problem}.") from None
+    finally:
+        await connection.close()
+
+
+async def _require_ours(connection: asyncpg.Connection) -> None:
+    if not await connection.fetchval("SELECT to_regclass('public.installation') IS NOT NULL"):
+        raise UnsafeDatabase("There is nothing of Cuota in this database yet: start the service once.")
+    if await connection.fetchval("SELECT to_regclass('pg_dist_partition') IS NOT NULL"):
+        raise CannotBackUp(
+            "On a Citus cluster each node is backed up by PostgreSQL's own tools; see docs/scaling.md."
+        )
+    # Nobody waits for it, and it may take long.
+    for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
+        await connection.execute(f"SET {name} = 0")
+
+
+async def _require_key(connection: asyncpg.Connection, vault: Vault) -> None:
+    """The secret key at hand must be this database's: it may go into the file. Raises WrongKey."""
+    row = await connection.fetchrow(
+        "SELECT key_id, private_key FROM signing_keys ORDER BY active_at DESC LIMIT 1"
+    )
+    if row is not None:
+        vault.decrypt(row["private_key"], f"signing-key:{row['key_id']}")
+
+
+async def _facts(connection: asyncpg.Connection, settings: config.Settings, vault: Vault) -> dict[str, Any]:
+    migrations = await connection.fetch("SELECT name FROM migrations ORDER BY name")
+    return {
+        "format": archive.FORMAT,
+        "cuota": version("cuota"),
+        "environment": await connection.fetchval("SELECT environment FROM installation"),
+        "taken_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "server_version": connection.get_server_version().major,
+        "migrations": [row["name"] for row in migrations],
+        # The names are our own.
+        "counts": {name: await connection.fetchval(f"SELECT count(*) FROM {name}") for name in COUNTED},
+        "probe": vault.encrypt(PROBE, "backup").hex(),
+        "key": None if config.place().names_its_key else base64.b64encode(settings.secret_key) + b"\n",
+    }
+
+
+def _write(aside: Path, programs: Programs, snapshot: str, facts: dict[str, Any], tell: Tell) -> None:
+    options = ("--format=custom", "--no-owner", "--no-unlogged-table-data", f"--snapshot={snapshot}")
+    dump = programs.start(
+        programs.command("pg_dump", *options, f"--dbname={programs.address}"), stdout=subprocess.PIPE
+    )
+    assert dump.stdout is not None
+    key = facts.pop("key")
+    said = 0
+
+    def told(size: int) -> None:
+        nonlocal said
+        if size - said >= STEP_BYTES:
+            said = size
+            tell(f"{size >> 20} MiB are written.")
+
+    def manifest(hashes: dict[str, str]) -> Manifest:
+        ended(dump, "pg_dump")
+        return Manifest(**facts, has_key=key is not None, sha256=hashes)
+
+    try:
+        archive.pack(aside, dump.stdout, key, manifest, told)
+    finally:
+        if dump.poll() is None:
+            dump.kill()
+            dump.wait()
+
+
+def _checked(aside: Path, programs: Programs, tell: Tell) -> Manifest:
+    """Read the file again as a restore would, so that a bad one is never taken for a backup."""
+    tell("Reading it again to check it.")
+    with archive.opened(aside) as (packed, manifest):
+        archive.require_whole(packed, manifest, aside)
+        listing = programs.start(
+            programs.command("pg_restore", "--list"), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+        )
+        assert listing.stdin is not None
+        feed(packed.open(archive.DUMP), listing.stdin)
+        ended(listing, "pg_restore")
+    return manifest
+
+
+def feed(source: Any, sink: Any) -> None:
+    """Copy until the source ends, or the reader has read enough."""
+    try:
+        while chunk := source.read(archive.CHUNK):
+            sink.write(chunk)
+        sink.close()
+    except BrokenPipeError:
+        pass  # whoever ends the program sees why it went
+
+
+def take(settings: config.Settings, file: Path, tell: Tell) -> Manifest:
+    """Reach the database, starting the embedded one if need be, and back it up."""
+    with runtime.database(settings) as where:
+        return asyncio.run(backup(settings, where, file, tell))

@@ -1,0 +1,112 @@
+"""The file of a backup: a zip of the database's dump, perhaps the secret key, and at last a manifest with their hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+FORMAT = "cuota-backup/1"
+DUMP, KEY, MANIFEST = "database.dump", "secret.key", "manifest.json"
+CHUNK = 1 << 20
+
+
+class BadArchive(Exception):  # noqa: N818 - the fact that ends the command
+    """The file is no backup, or a damaged one; the text says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a backup is of. `counts` are rows by table at the moment of the backup.
+
+    `probe` was encrypted with the secret key (hexadecimal): whoever can read it has the right one.
+    """
+
+    format: str
+    cuota: str
+    environment: str
+    taken_at: str
+    server_version: int
+    migrations: list[str]
+    counts: dict[str, int]
+    has_key: bool
+    probe: str
+    sha256: dict[str, str]
+
+
+@contextmanager
+def written(target: Path) -> Iterator[Path]:
+    """A place beside `target` to write to, which becomes `target` at the end: whole or not at all, never over a file.
+
+    Raises FileExistsError.
+    """
+    aside = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    if target.exists():
+        raise FileExistsError(target)
+    os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        yield aside
+        # Unlike a rename, a link never takes the place of a file that came meanwhile.
+        os.link(aside, target)
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def pack(
+    file: Path, dump: IO[bytes], key: bytes | None, manifest: Callable[[dict[str, str]], Manifest],
+    told: Callable[[int], None],
+) -> None:  # fmt: skip
+    """Write a whole file. `told` hears how many bytes of the dump are written so far."""
+    hashes = {}
+    with file.open("r+b") as out, zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
+        digest, size = hashlib.sha256(), 0
+        with archive.open(DUMP, "w", force_zip64=True) as entry:
+            while chunk := dump.read(CHUNK):
+                entry.write(chunk)
+                digest.update(chunk)
+                size += len(chunk)
+                told(size)
+        hashes[DUMP] = digest.hexdigest()
+        if key is not None:
+            archive.writestr(KEY, key)
+            hashes[KEY] = hashlib.sha256(key).hexdigest()
+        archive.writestr(MANIFEST, json.dumps(asdict(manifest(hashes)), indent=2))
+    with file.open("rb") as complete:
+        os.fsync(complete.fileno())
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[tuple[zipfile.ZipFile, Manifest]]:
+    """A backup and its manifest; raises BadArchive, also for one of a later format."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            facts = json.loads(archive.read(MANIFEST))
+            if facts.get("format") != FORMAT:
+                raise BadArchive(f"{file} has the format {facts.get('format')}, this release reads {FORMAT}.")
+            yield archive, Manifest(**facts)
+    except FileNotFoundError:
+        raise BadArchive(f"There is no file {file}.") from None
+    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError) as problem:
+        raise BadArchive(f"{file} is no backup of Cuota, or not all of it is there: {problem}.") from None
+
+
+def require_whole(archive: zipfile.ZipFile, manifest: Manifest, file: Path) -> None:
+    """Read everything once and compare its hashes; raises BadArchive."""
+    for name, expected in manifest.sha256.items():
+        digest = hashlib.sha256()
+        with archive.open(name) as entry:
+            while chunk := entry.read(CHUNK):
+                digest.update(chunk)
+        if digest.hexdigest() != expected:
+            raise BadArchive(f"{file} is damaged: {name} is not what was written.")

@@ -1,0 +1,25 @@
+"""The retention job: what is past its term goes, in small batches. Terms are settings; docs/retention.md has the reasons."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from cuota.core.order import Status
+from cuota.db import retention
+from cuota.flows.context import Context
+
+
+async def keep_terms(context: Context) -> int:
+    """One batch of everything; answers how many rows were looked at. By the service's clock."""
+    settings, pool, now = context.settings, context.pool, context.now()
+
+    def before(days: int) -> datetime:
+        return now - timedelta(days=days)
+
+    abandoned, declined = before(settings.keep_abandoned_days), before(settings.keep_declined_days)
+    done = await retention.blank_ended_orders(pool, Status.ABANDONED, abandoned, now)
+    done += await retention.blank_ended_orders(pool, Status.DECLINED, declined, now)
+    # A declined order's letter is addressed with what its consumer gave.
+    done += await retention.forget_consumers(pool, declined)
+    done += await retention.forget_messages(pool, before(settings.keep_messages_days))
+    return done + await retention.forget_attempts(pool, before(settings.keep_attempts_days))

@@ -1,0 +1,236 @@
+"""What lies under deploy/ is taken by the programs that it is for, and names nothing that is not there.
+
+A program that is not installed is a visible skip: on Debian `apt-get install nginx caddy prometheus systemd`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client import REGISTRY
+
+from cuota.cli import main
+from cuota.config import BadSettings, load
+from cuota.config_table import SETTINGS
+from cuota.web import deadlines, metrics
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+UNITS = sorted(DEPLOY.glob("systemd/*"))
+PAGES = [ROOT / "docs" / name for name in ("install.md", "upgrade.md", "production.md")]
+_MODULES = (metrics, deadlines)
+
+
+def program(name: str) -> str:
+    """The program's path; skips where it is missing."""
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    if found is None:
+        pytest.skip(f"{name} is not installed: this file of deploy/ was not checked by its own program")
+    return found
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def certificate(folder: Path) -> None:
+    openssl = program("openssl")
+    for_whom = ("-subj", "/CN=pay.example.com", "-days", "1", "-nodes", "-newkey", "rsa:2048")
+    run(
+        openssl,
+        "req",
+        "-x509",
+        *for_whom,
+        "-keyout",
+        folder / "privkey.pem",
+        "-out",
+        folder / "fullchain.pem",
+    )
+
+
+def test_nginx_takes_its_sample(tmp_path: Path) -> None:
+    nginx = program("nginx")
+    certificate(tmp_path)
+    text = (DEPLOY / "nginx.conf").read_text().replace("/etc/letsencrypt/live/pay.example.com", str(tmp_path))
+    sample = tmp_path / "cuota.conf"
+    sample.write_text(text.replace("/var/log/nginx", str(tmp_path)))
+    whole = tmp_path / "nginx.conf"
+    whole.write_text(
+        f"pid {tmp_path}/pid;\nerror_log {tmp_path}/error.log;\nevents {{}}\nhttp {{\n"
+        + "".join(
+            f"{kind}_temp_path {tmp_path};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        )
+        + f"include {sample};\n}}\n"
+    )
+    said = run(nginx, "-t", "-c", whole, "-p", tmp_path)
+    assert "test is successful" in said
+    assert "[warn]" not in said
+
+
+def test_caddy_takes_its_sample(tmp_path: Path) -> None:
+    caddy = program("caddy")
+    sample = tmp_path / "Caddyfile"
+    shutil.copy(DEPLOY / "Caddyfile", sample)
+    assert "Valid configuration" in run(caddy, "validate", "--adapter", "caddyfile", "--config", sample)
+    # As Caddy itself would write it, so that `caddy fmt` changes nothing.
+    assert run(caddy, "fmt", sample) == sample.read_text()
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
+def test_systemd_takes_each_unit(unit: Path, tmp_path: Path) -> None:
+    analyze = program("systemd-analyze")
+    for each in UNITS:
+        # The command is not installed where the tests run.
+        (tmp_path / each.name).write_text(each.read_text().replace("/opt/cuota/bin/cuota", "/bin/true"))
+    said = run(analyze, "verify", "--man=no", "--recursive-errors=no", tmp_path / unit.name, cwd=tmp_path)
+    assert unit.name not in said, said
+
+
+def test_promtool_takes_the_rules_and_the_configuration() -> None:
+    promtool = program("promtool")
+    assert "SUCCESS" in run(promtool, "check", "rules", DEPLOY / "prometheus-rules.yml")
+    assert "SUCCESS" in run(promtool, "check", "config", DEPLOY / "prometheus.yml")
+
+
+def test_the_rules_alert_when_they_should_and_not_before(tmp_path: Path) -> None:
+    promtool = program("promtool")
+    shutil.copy(DEPLOY / "prometheus-rules.yml", tmp_path / "rules.yml")
+    requests = "cuota_requests_total{job='cuota',route='/order',method='POST',status="
+    tests = {
+        "rule_files": ["rules.yml"],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [
+                    {"series": "up{job='cuota',instance='a'}", "values": "1x5 0x20"},
+                    {"series": f"{requests}'200'}}", "values": "0+100x25"},
+                    {"series": f"{requests}'500'}}", "values": "0x5 0+10x20"},
+                ],
+                "promql_expr_test": [],
+                "alert_rule_test": [
+                    {"eval_time": "5m", "alertname": "CuotaDown"},
+                    {"eval_time": "5m", "alertname": "CuotaErrors"},
+                    *(
+                        {
+                            "eval_time": "20m",
+                            "alertname": name,
+                            "exp_alerts": [{"exp_labels": labels, "exp_annotations": notes}],
+                        }
+                        for name, labels, notes in _expected()
+                    ),
+                ],
+            }
+        ],
+    }
+    file = tmp_path / "tests.yml"
+    file.write_text(yaml.safe_dump(tests))
+    assert "SUCCESS" in run(promtool, "test", "rules", file)
+
+
+def _expected() -> list[tuple[str, dict[str, str], dict[str, str]]]:
+    rules = {
+        rule["alert"]: rule
+        for rule in yaml.safe_load((DEPLOY / "prometheus-rules.yml").read_text())["groups"][0]["rules"]
+    }
+    down = {**rules["CuotaDown"]["annotations"], "summary": "Cuota does not answer on a"}
+    errors = {**rules["CuotaErrors"]["annotations"], "summary": "9.091% of requests are answered 5xx"}
+    return [
+        ("CuotaDown", {"severity": "page", "job": "cuota", "instance": "a"}, down),
+        ("CuotaErrors", {"severity": "page"}, errors),
+    ]
+
+
+def exported() -> set[str]:
+    """The names under which this program's metrics are scraped."""
+    assert _MODULES
+    found = set()
+    for metric in REGISTRY.collect():
+        if metric.name.startswith("cuota_"):
+            found |= {
+                metric.name,
+                f"{metric.name}_total",
+                f"{metric.name}_bucket",
+                f"{metric.name}_count",
+                f"{metric.name}_sum",
+            }
+    return found
+
+
+@pytest.mark.parametrize("name", ["prometheus-rules.yml", "grafana-dashboard.json"])
+def test_every_metric_in_rules_and_dashboard_is_one_that_the_program_has(name: str) -> None:
+    used = set(re.findall(r"\bcuota_[a-z_]+\b", (DEPLOY / name).read_text()))
+    assert used
+    assert used - exported() == set()
+
+
+def test_every_metric_of_the_program_stands_in_the_dashboard() -> None:
+    text = (DEPLOY / "grafana-dashboard.json").read_text()
+    names = {metric.name for metric in REGISTRY.collect() if metric.name.startswith("cuota_")}
+    assert {name for name in names if name not in text} == set()
+
+
+def test_the_dashboard_is_one_that_grafana_imports() -> None:
+    board = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
+    assert board["title"] == "Cuota"
+    numbers = [panel["id"] for panel in board["panels"]]
+    assert len(set(numbers)) == len(numbers)
+    places = {(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in board["panels"]}
+    assert len(places) == len(numbers), "no panel lies over another"
+    assert all(panel["datasource"]["uid"] == "${datasource}" for panel in board["panels"])
+
+
+@pytest.mark.parametrize("path", [*DEPLOY.glob("*"), *UNITS, *PAGES], ids=lambda path: path.name)
+def test_every_setting_that_is_named_exists(path: Path) -> None:
+    if path.is_dir():
+        return
+    known = {setting.name for setting in SETTINGS}
+    assert set(re.findall(r"\bCUOTA_[A-Z_]*[A-Z]\b", path.read_text())) - known == set()
+
+
+@pytest.mark.parametrize("path", [*UNITS, DEPLOY / "Containerfile", *PAGES], ids=lambda path: path.name)
+def test_every_command_that_is_named_exists(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    named = set(re.findall(r"(?:/bin/|^ {4}|`|-u cuota )cuota ([a-z-]+)", path.read_text(), re.MULTILINE))
+    for command in named:
+        with pytest.raises(SystemExit) as ended:
+            main([command, "--help"])
+        assert ended.value.code == 0, command
+        capsys.readouterr()
+
+
+def test_the_sample_of_settings_is_complete_but_for_its_secrets() -> None:
+    lines = (DEPLOY / "cuota.env").read_text().splitlines()
+    given = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+    with pytest.raises(BadSettings) as told:
+        load(given)
+    named = {line.split(":")[0] for line in str(told.value).splitlines()}
+    empty = {name for name, text in given.items() if not text}
+    assert named == empty == {"CUOTA_SECRET_KEY", "CUOTA_TEXT_HOOK_SECRET"}
+    key = base64.b64encode(bytes(range(32))).decode()
+    whole = load({**given, "CUOTA_SECRET_KEY": key, "CUOTA_TEXT_HOOK_SECRET": f"whsec_{key}"})
+    assert (whole.environment, whole.metrics_listen) == ("production", ("127.0.0.1", 9090))
+
+
+def test_the_image_is_made_of_what_is_there() -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    for sources in re.findall(r"^COPY (.+) \S+$", text, re.MULTILINE):
+        for source in sources.split():
+            assert (ROOT / source).exists(), source
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    has = re.search(r"^FROM python:(3\.\d+)-", text, re.MULTILINE)
+    assert has
+    assert tuple(map(int, has[1].split("."))) >= tuple(map(int, wanted.removeprefix(">=").split(".")))
+
+
+def test_the_image_is_built_where_there_is_a_builder() -> None:
+    run(program("podman"), "build", "--file", DEPLOY / "Containerfile", "--tag", "cuota-test", ROOT)
