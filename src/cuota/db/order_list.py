@@ -20,22 +20,20 @@ SCANNED = 2000
 # Bytes of documents after which a page ends.
 MOST_BYTES = 1024 * 1024
 
-_FITTING = """
-SELECT ARRAY(
+_FITTING = """ARRAY(
         SELECT s.order_id FROM scanned s
         WHERE s.status = ANY ($5::text[]) AND ($6::timestamptz IS NULL OR s.created_at >= $6)
             AND ($7::timestamptz IS NULL OR s.created_at < $7)
         ORDER BY s.order_id DESC LIMIT $8
     ) AS fitting,
     (SELECT count(*) FROM scanned) AS scanned,
-    (SELECT s.order_id FROM scanned s ORDER BY s.order_id LIMIT 1) AS last
-"""
+    (SELECT s.order_id FROM scanned s ORDER BY s.order_id LIMIT 1) AS last"""
 _BY_TIME = f"""
 WITH scanned AS (
     SELECT order_id, status, created_at FROM orders
     WHERE merchant_id = $1 AND order_id < $2 AND order_id >= $3 ORDER BY order_id DESC LIMIT $4
 )
-{_FITTING}
+SELECT {_FITTING}
 """
 _BY_REFERENCE = f"""
 WITH named AS (
@@ -44,7 +42,7 @@ WITH named AS (
 ), scanned AS (
     SELECT o.order_id, o.status, o.created_at FROM named n JOIN orders o ON o.merchant_id = $1 AND o.order_id = n.order_id
 )
-{_FITTING}
+SELECT {_FITTING}
 """
 _RECORDS = f"""
 WITH asked AS (
