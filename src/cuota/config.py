@@ -57,6 +57,12 @@ class Settings:
     keep_attempts_days: int
     metrics_listen: tuple[str, int] | None
     log_level: str
+    more_audiences: tuple[str, ...] = ()
+
+    @property
+    def audiences(self) -> tuple[str, ...]:
+        """Every audience that tokens may name; the first is that of a request which names none."""
+        return (self.audience, *self.more_audiences)
 
     @property
     def sandbox(self) -> bool:
@@ -101,11 +107,13 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
     named = given.get("CUOTA_DATABASE_URL")
     brand_name = str(given.get("CUOTA_BRAND_NAME", "Pay in four"))
     metrics_listen = given.get("CUOTA_METRICS_LISTEN")
+    audience, *more_audiences = _audiences(given, public_url)
     return Settings(
         environment=environment,
         public_url=public_url,
         auth_url=str(given.get("CUOTA_AUTH_URL", public_url)),
-        audience=str(given.get("CUOTA_AUDIENCE", public_url)),
+        audience=audience,
+        more_audiences=tuple(more_audiences),
         database_url=str(named) if named else None,
         data_dir=data_dir,
         secret_key=key,
@@ -155,6 +163,11 @@ def _hosts(given: Mapping[str, object], listen: str, public_url: str) -> frozens
 
 def _page(given: Mapping[str, object], name: str) -> str | None:
     return str(given[name]) if name in given else None
+
+
+def _audiences(given: Mapping[str, object], public_url: str) -> tuple[str, ...]:
+    named = given.get("CUOTA_AUDIENCE")
+    return named if isinstance(named, tuple) else (public_url,)
 
 
 def missing_database(environ: Mapping[str, str] | None = None) -> Path | None:

@@ -89,6 +89,12 @@ def hosts(text: str) -> frozenset[str]:
     return names
 
 
+def addresses(text: str) -> tuple[str, ...]:
+    """One address or several, separated by commas or spaces; each once, in the order given."""
+    named = re.split(r"[,\s]+", text.strip(", \t\n"))
+    return tuple(dict.fromkeys(address(each) for each in named))
+
+
 def database(text: str) -> str:
     """A PostgreSQL address, as asyncpg takes it; several hosts are parted by commas."""
     scheme, _, rest = text.partition("://")

@@ -9,6 +9,7 @@ from pathlib import Path
 from cuota.config_reading import (
     accent,
     address,
+    addresses,
     database,
     hook,
     hook_secret,
@@ -43,7 +44,7 @@ SETTINGS = (
     Setting("CUOTA_ENVIRONMENT", "sandbox or production; the two share nothing", "sandbox", one_of("sandbox", "production")),
     Setting("CUOTA_PUBLIC_URL", "the address at which merchants and consumers reach the service", "http://HOST:PORT of `serve`", address),
     Setting("CUOTA_AUTH_URL", "the token issuer's address", "CUOTA_PUBLIC_URL", address),
-    Setting("CUOTA_AUDIENCE", "the audience that merchants ask tokens for", "CUOTA_PUBLIC_URL", address),
+    Setting("CUOTA_AUDIENCE", "the audience that merchants ask tokens for; of several, separated by commas or spaces, the first is that of a request which names none", "CUOTA_PUBLIC_URL", addresses),
     Setting("CUOTA_DATABASE_URL", "a PostgreSQL 15 or later; of several hosts (host1:5432,host2:5432) the one that takes writes is used", "the embedded PostgreSQL", database),
     Setting("CUOTA_DATA_DIR", "folder of the embedded database and the sandbox's secret key", "~/.local/share/cuota/ENVIRONMENT; as root /var/lib/cuota/ENVIRONMENT", Path),
     Setting("CUOTA_SECRET_KEY", "32 random bytes in base64: encrypts secrets, keys hashes; the same on every machine", "sandbox: made once and kept in the data folder; production: none, it must be set", secret),

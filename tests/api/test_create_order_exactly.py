@@ -152,7 +152,7 @@ async def test_unknown_fields_are_ignored_and_set_nothing(merchant: Merchant) ->
     assert (record["currency"], record["promotions"]) == ("USD", None)
     assert record["captures"] == []
     assert {warning["code"] for warning in record["warnings"]} == {"unknown_field"}
-    assert len(record["warnings"]) == 12
+    assert len(record["warnings"]) == 14
     assert record["expiryDateTime"] == created["expiryDateTime"]
     assert "__proto__" not in record
 

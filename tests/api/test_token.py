@@ -86,7 +86,7 @@ async def test_a_new_token_does_not_end_an_older_one(merchant: Merchant) -> None
     [
         ({"grant_type": "password"}, 400, "unsupported_grant_type"),
         ({"grant_type": None}, 400, "invalid_request"),
-        ({"audience": None}, 400, "invalid_request"),
+        ({"audience": 7}, 400, "invalid_request"),
         ({"audience": "https://another.example"}, 400, "invalid_target"),
         ({"client_id": None}, 400, "invalid_request"),
         ({"client_secret": None}, 400, "invalid_request"),

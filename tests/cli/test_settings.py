@@ -41,6 +41,8 @@ LIVE = {
         ("CUOTA_PUBLIC_URL", "https://me:secret@pay.example.com", "must not carry a user name"),
         ("CUOTA_AUTH_URL", "ftp://x", "must be an http or https address"),
         ("CUOTA_AUDIENCE", "x", "must be an http or https address"),
+        ("CUOTA_AUDIENCE", "https://a.example, x", "must be an http or https address"),
+        ("CUOTA_AUDIENCE", ",", "must be an http or https address"),
         ("CUOTA_DATABASE_URL", "mysql://x/y", "must be a PostgreSQL address"),
         ("CUOTA_DATABASE_URL", "postgresql://me@127.0.0.1:port/cuota", "must be a PostgreSQL address"),
         ("CUOTA_SECRET_KEY", "secret", "openssl rand -base64 32"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from cuota.client import AsyncClient, Client, Event
+from cuota.client import AsyncClient, Client, Event, Order
 from makers import Merchant
 
 PAUSES = (0.01, 0.01)
@@ -55,17 +55,23 @@ class Both:
         whole = functools.partial(call, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self.threads, whole)
 
-    async def events(self, *args: Any, **kwargs: Any) -> AsyncIterator[Event]:
+    def events(self, *args: Any, **kwargs: Any) -> AsyncIterator[Event]:
         """The iterator of either, one event at a time."""
+        return self._walk("events", *args, **kwargs)
+
+    def orders(self, *args: Any, **kwargs: Any) -> AsyncIterator[Order]:
+        """The iterator of either, one order at a time."""
+        return self._walk("orders", *args, **kwargs)
+
+    async def _walk(self, name: str, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        walk = getattr(self.client, name)(*args, **kwargs)
         if isinstance(self.client, AsyncClient):
-            async for event in self.client.events(*args, **kwargs):
-                yield event
+            async for each in walk:
+                yield each
             return
-        walk = self.client.events(*args, **kwargs)
         end = object()
-        while (event := await self._in_a_thread(next, walk, end)) is not end:
-            assert isinstance(event, Event)
-            yield event
+        while (each := await self._in_a_thread(next, walk, end)) is not end:
+            yield each
 
 
 @dataclass

@@ -132,7 +132,13 @@ async def credentials(world: World, row: Row) -> None:
 async def fields(world: World, row: Row) -> None:
     bad: list[object] = [7, None, {"a": ["b"]}, "x" * 10_240, "a\0b"]
     names = ("client_id", "client_secret", "audience", "grant_type")
-    bodies = [{**asked(world.merchant), name: value} for name in names for value in bad]
+    bodies = [
+        {**asked(world.merchant), name: value}
+        for name in names
+        for value in bad
+        # A request without an audience gets a token for the service's own.
+        if (name, value) != ("audience", None)
+    ]
     answers = [await ask(world.merchant, body) for body in bodies]
     assert_answers(row, {400}, answers)
 

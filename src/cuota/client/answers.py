@@ -209,6 +209,21 @@ class Order:
 
 
 @dataclass(frozen=True)
+class OrderPage:
+    """One page of a listing. `cursor` is the next page's; None at the end."""
+
+    orders: tuple[Order, ...]
+    cursor: str | None
+
+    @classmethod
+    def read(cls, raw: Raw) -> Self:
+        """Read `GET /orders`."""
+        cursor = raw.get("nextCursor")
+        more = raw.get("hasMore") is True and isinstance(cursor, str)
+        return cls(tuple(map(Order.read, raw["data"])), cursor if more else None)
+
+
+@dataclass(frozen=True)
 class Installment:
     """One payment of the consumer's plan."""
 

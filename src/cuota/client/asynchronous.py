@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import date, datetime
 from typing import Any, Literal, Self, TypeVar, overload
 
 import httpx
@@ -84,6 +85,30 @@ class AsyncClient:
     async def get_order(self, order_id: str) -> Order:
         """How an order stands, by its id or its checkout token."""
         return await self._do(calls.get_order(order_id))
+
+    async def orders(
+        self,
+        *,
+        merchant_reference: str | None = None,
+        status: str | None = None,
+        created_from: datetime | date | None = None,
+        created_to: datetime | date | None = None,
+        page_size: int = PAGE,
+    ) -> AsyncIterator[Order]:
+        """Your orders, newest first, page after page as you read on; each filter narrows them.
+
+        `status` is an orderStatus, or several with commas. `created_from` is included, `created_to` is not; a date is
+        midnight UTC.
+        """
+        listing = calls.Listing(merchant_reference, status, created_from, created_to, page_size)
+        cursor = None
+        while True:
+            page = await self._do(listing.page(cursor))
+            for order in page.orders:
+                yield order
+            cursor = page.cursor
+            if cursor is None:
+                return
 
     @overload
     async def capture(

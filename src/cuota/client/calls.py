@@ -6,12 +6,22 @@ import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
-from cuota.client.answers import Configuration, CreatedOrder, Movement, Order, Original, Preview, Raw
+from cuota.client.answers import (
+    Configuration,
+    CreatedOrder,
+    Movement,
+    Order,
+    OrderPage,
+    Original,
+    Preview,
+    Raw,
+)
 from cuota.client.money import amount_text, json_text
 from cuota.client.told import Endpoint, EndpointTest, EventPage
 
@@ -86,6 +96,36 @@ def _item(item: Any, index: int) -> Any:
 def get_order(order_id: str) -> Call[Order]:
     """`GET /order/{orderId}`; a checkout token does too."""
     return Call("GET", f"/order/{_id(order_id)}", Order.read)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Which orders: None is any."""
+
+    merchant_reference: str | None
+    status: str | None
+    created_from: datetime | date | None
+    created_to: datetime | date | None
+    page_size: int
+
+    def page(self, cursor: str | None) -> Call[OrderPage]:
+        """`GET /orders`: the page at a cursor."""
+        given = {
+            "merchantReference": self.merchant_reference,
+            "status": self.status,
+            "createdFrom": _when(self.created_from, "created_from"),
+            "createdTo": _when(self.created_to, "created_to"),
+            "limit": str(self.page_size),
+            "cursor": cursor,
+        }
+        asked = urlencode({name: value for name, value in given.items() if value is not None})
+        return Call("GET", f"/orders?{asked}", OrderPage.read)
+
+
+def _when(at: datetime | date | None, name: str) -> str | None:
+    if isinstance(at, datetime) and at.tzinfo is None:
+        raise ValueError(f"{name} has no zone: give a datetime such as datetime.now(UTC), or a date.")
+    return None if at is None else at.isoformat()
 
 
 def move(operation: str, order_id: str, amount: Amount, reference: str) -> Call[Movement]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
 from typing import Any, Literal, Self, TypeVar, overload
 
 import httpx
@@ -83,6 +84,29 @@ class Client:
     def get_order(self, order_id: str) -> Order:
         """How an order stands, by its id or its checkout token."""
         return self._do(calls.get_order(order_id))
+
+    def orders(
+        self,
+        *,
+        merchant_reference: str | None = None,
+        status: str | None = None,
+        created_from: datetime | date | None = None,
+        created_to: datetime | date | None = None,
+        page_size: int = PAGE,
+    ) -> Iterator[Order]:
+        """Your orders, newest first, page after page as you read on; each filter narrows them.
+
+        `status` is an orderStatus, or several with commas. `created_from` is included, `created_to` is not; a date is
+        midnight UTC.
+        """
+        listing = calls.Listing(merchant_reference, status, created_from, created_to, page_size)
+        cursor = None
+        while True:
+            page = self._do(listing.page(cursor))
+            yield from page.orders
+            cursor = page.cursor
+            if cursor is None:
+                return
 
     @overload
     def capture(

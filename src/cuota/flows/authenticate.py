@@ -78,7 +78,7 @@ class Callers:
         expires_at, client_id = claims.get("exp"), claims.get("sub")
         good = (
             claims.get("iss") == settings.auth_url
-            and claims.get("aud") == settings.audience
+            and claims.get("aud") in settings.audiences
             and type(expires_at) is int
             and now < expires_at < now + 10 * 365 * 86400
             and type(client_id) is str

@@ -31,11 +31,11 @@ class TokenRefused(Exception):  # noqa: N818 - an answer in the words of RFC 674
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """What was asked for, from whatever of the three forms."""
+    """What was asked for, from whatever of the three forms. `audience` is None where none was named."""
 
     client_id: str
     client_secret: str
-    audience: str
+    audience: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,7 @@ async def issue_token(context: Context, keys: Keys, asked: TokenRequest) -> Issu
         raise TokenRefused(
             "invalid_client", "The caller could not be authenticated. Check client_id and client_secret."
         )
-    if asked.audience.rstrip("/") != context.settings.audience:
-        raise TokenRefused("invalid_target", f"This issuer's audience is {context.settings.audience}.")
+    audience = _audience(context, asked.audience)
     await keys.load()
     now = utc_now()
     seconds = int(TOKEN_LIFE.total_seconds())
@@ -67,7 +66,7 @@ async def issue_token(context: Context, keys: Keys, asked: TokenRequest) -> Issu
         "iss": context.settings.auth_url,
         "sub": credential.client_id,
         "client_id": credential.client_id,
-        "aud": context.settings.audience,
+        "aud": audience,
         "iat": issued,
         "exp": issued + seconds,
         "jti": str(context.new_id()),
@@ -76,6 +75,18 @@ async def issue_token(context: Context, keys: Keys, asked: TokenRequest) -> Issu
     key = keys.signer(now)
     header = {"alg": ALGORITHM, "kid": key.kid, "typ": "at+jwt"}
     return Issued(jwt.encode(header, claims, key, algorithms=[ALGORITHM]), seconds, SCOPE)
+
+
+def _audience(context: Context, asked: str | None) -> str:
+    """The one that was named, where it is one of ours; the first of ours for a request that names none."""
+    ours = context.settings.audiences
+    if asked is None:
+        return ours[0]
+    named = asked.rstrip("/")
+    if named not in ours:
+        known = ours[0] if len(ours) == 1 else f"one of {', '.join(ours)}"
+        raise TokenRefused("invalid_target", f"This issuer's audience is {known}.")
+    return named
 
 
 def _matches(context: Context, credential: Credential | None, secret: str) -> bool:

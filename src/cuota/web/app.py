@@ -18,6 +18,7 @@ from cuota.web.api.capture import capture
 from cuota.web.api.configuration import configuration
 from cuota.web.api.docs import docs_page, home, openapi_json
 from cuota.web.api.order import order_collection, order_item
+from cuota.web.api.order_list import orders
 from cuota.web.api.refund import refund
 from cuota.web.api.void import void
 from cuota.web.metrics import metrics
@@ -35,6 +36,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("POST", "/order/{order_id}/capture", capture),
     ("POST", "/order/{order_id}/void", void),
     ("POST", "/order/{order_id}/refund", refund),
+    ("GET", "/orders", orders),
     ("GET POST", "/orders/authorize", gateway.authorize),
     ("POST", "/checkouts", smi.checkout_collection),
     ("GET", "/checkouts/{checkout_id}", smi.checkout_item),

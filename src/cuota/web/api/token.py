@@ -83,10 +83,10 @@ def _read(request: Request, body: bytes) -> TokenRequest:
         raise TokenRefused("invalid_request", "grant_type is missing; it must be client_credentials.")
     if grant != "client_credentials":
         raise TokenRefused("unsupported_grant_type", "grant_type must be client_credentials.")
-    missing = [name for name in ("client_id", "client_secret", "audience") if not fields.get(name)]
+    missing = [name for name in ("client_id", "client_secret") if not fields.get(name)]
     if missing:
         raise TokenRefused("invalid_request", f"{' and '.join(missing)} missing.")
-    return TokenRequest(fields["client_id"], fields["client_secret"], fields["audience"])
+    return TokenRequest(fields["client_id"], fields["client_secret"], fields.get("audience") or None)
 
 
 def _fields(request: Request, body: bytes) -> dict[str, str]:

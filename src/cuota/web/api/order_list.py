@@ -1,0 +1,117 @@
+"""`GET /orders`: a merchant's orders by reference, status and date of creation, newest first, page by page."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.instant import BadInstant, read_instant
+from cuota.core.order import Status
+from cuota.db import order_list
+from cuota.db.documents import encode
+from cuota.db.order_list import Filters
+from cuota.flows import show_order
+from cuota.web.fields import Reader, WrongField, reference
+from cuota.web.query import parameters
+from cuota.web.service import merchant_of, service_of
+
+MOST, USUAL = 100, 20
+PARAMETERS = ("merchantReference", "status", "createdFrom", "createdTo", "limit", "cursor")
+_LIMIT = re.compile(r"[1-9][0-9]?|100", re.ASCII)
+_ZONE_AFTER_SPACE = re.compile(r" ([0-9]{2}:?[0-9]{2})$", re.ASCII)
+_FIRST, _BEYOND = UUID(int=0), UUID(int=2**128 - 1)
+# An id and its order's creation are a moment apart, and clocks of several machines differ a little.
+_MARGIN = timedelta(minutes=5)
+_BOUND = 8
+
+
+async def orders(request: Request) -> Response:
+    """One page; `nextCursor` with the same filters is the next one."""
+    merchant = await merchant_of(request)
+    service = service_of(request)
+    given = parameters(request, *PARAMETERS)
+    reader = Reader(lenient=False)
+    limit = reader.read(given, "limit", _limit) or USUAL
+    filters = Filters(
+        reader.read(given, "merchantReference", reference(0)),
+        reader.read(given, "status", _statuses) or (),
+        reader.read(given, "createdFrom", _instant),
+        reader.read(given, "createdTo", _instant),
+    )
+    bound = _binding(merchant.merchant_id, filters)
+    before = reader.read(given, "cursor", lambda text: _position(text, bound)) or _BEYOND
+    reader.finish()
+    floor = _FIRST
+    if not service.settings.sandbox:
+        # The sandbox's clock is moved, the ids' is not. There, the dates alone are compared.
+        floor = _id_at(filters.created_from, -_MARGIN) or floor
+        before = min(before, _id_at(filters.created_to, _MARGIN) or before)
+    page = await order_list.page(service.context.pool, merchant.merchant_id, filters, before, floor, limit)
+    cursor = _cursor(page.last, bound) if page.last else None
+    data = b",".join(show_order.record(record) for record in page.records)
+    more = encode({"hasMore": cursor is not None, "nextCursor": cursor})
+    return Response(b'{"data":[' + data + b"]," + more[1:], media_type="application/json")
+
+
+def _limit(text: str) -> int:
+    if not _LIMIT.fullmatch(text):
+        raise WrongField("invalid", f"must be a whole number from 1 to {MOST}")
+    return int(text)
+
+
+def _statuses(text: str) -> tuple[Status, ...]:
+    try:
+        return tuple(dict.fromkeys(Status(name) for name in text.split(",")))
+    except ValueError:
+        raise WrongField("invalid", f"must be one of {', '.join(Status)}, or several with commas") from None
+
+
+def _instant(text: str) -> datetime:
+    # A plus sign that was not encoded arrives as a space.
+    text = _ZONE_AFTER_SPACE.sub(r"+\1", text)
+    try:
+        found = read_instant(text).instant
+    except BadInstant:
+        found = None
+    if found is None:
+        raise WrongField(
+            "invalid", "must be a date (2026-11-21, in UTC) or a time with its zone (2026-11-21T09:30:00Z)"
+        )
+    return found
+
+
+def _id_at(at: datetime | None, margin: timedelta) -> UUID | None:
+    """The lowest id of this time. Ids begin with their milliseconds."""
+    if at is None:
+        return None
+    milliseconds = int((at.timestamp() + margin.total_seconds()) * 1000)
+    return UUID(int=min(max(milliseconds, 0), 2**48 - 1) << 80)
+
+
+def _binding(merchant_id: UUID, filters: Filters) -> bytes:
+    """A cursor belongs to its merchant and filters; a page size may change on the way."""
+    times = [at and at.isoformat() for at in (filters.created_from, filters.created_to)]
+    named = encode([merchant_id, filters.reference, sorted(filters.statuses), times])
+    return hashlib.sha256(named).digest()[:_BOUND]
+
+
+def _cursor(last: UUID, bound: bytes) -> str:
+    return base64.urlsafe_b64encode(bound + last.bytes).decode()
+
+
+def _position(text: str, bound: bytes) -> UUID:
+    try:
+        read = base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True)
+    except (UnicodeEncodeError, binascii.Error):
+        read = b""
+    if len(read) != _BOUND + 16 or read[:_BOUND] != bound:
+        message = "is no cursor of this listing: send nextCursor as it was answered, with the same filters"
+        raise WrongField("invalid", message)
+    return UUID(bytes=read[_BOUND:])
