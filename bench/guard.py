@@ -207,6 +207,7 @@ def write(rows: list[tuple[str, str, float, str]], seconds: float) -> None:
     lines += [
         f"- CPU of the one worker for one request without a credential; the goal is under {GOAL_MS:g} ms for each.",
         "- Every route of the application, each with every hostile body, query and header of `bench/guard.py`; the worst is shown.",
+        "- `/metrics` adds up the counters of all workers. Whatever is asked, it spends a tenth of a worker's time on that at most.",
         "", "| route | worst request | CPU ms | answer |", "|---|---|--:|---|",
     ]  # fmt: skip
     ordered = sorted(rows, key=lambda row: -row[2])

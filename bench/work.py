@@ -102,4 +102,4 @@ def localstripe_request(work: str, name: str, head: bytes) -> bytes:
 
 def head(token: str) -> bytes:
     """The headers that every request carries."""
-    return f"Host: pay.example\r\nAuthorization: Bearer {token}\r\n".encode()
+    return f"Host: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n".encode()

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.faults
 EACH = 58
 # A deadline is checked twice a second. On a busy machine the end comes later; a client that is never let go ends the test here.
 SLACK = 60.0
-HALF_A_HEAD = b"POST /order HTTP/1.1\r\nHost: x\r\nContent-Ty"
+HALF_A_HEAD = b"POST /order HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Ty"
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,11 @@ class Seen:
 def capture(order: str, headers: dict[str, str], reference: str) -> tuple[bytes, bytes]:
     """Head and body of a capture of one cent."""
     body = json.dumps({"amount": "0.01", "merchantReference": reference}).encode()
-    lines = [f"POST /order/{order}/capture HTTP/1.1", "Host: x", *(f"{n}: {v}" for n, v in headers.items())]
+    lines = [
+        f"POST /order/{order}/capture HTTP/1.1",
+        "Host: 127.0.0.1",
+        *(f"{n}: {v}" for n, v in headers.items()),
+    ]
     lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
     return ("\r\n".join(lines) + "\r\n\r\n").encode(), body
 
@@ -64,7 +68,7 @@ async def honestly(url: str, order: str, headers: dict[str, str], answered: list
 def slowly(port: int, order: str, headers: dict[str, str]) -> dict[str, list[Coroutine[Any, Any, Ending]]]:
     """Every kind of slow client."""
     head, body = capture(order, headers, "late")
-    documents = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 17
+    documents = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 17
     return {
         "silent": [say(port, b"") for _ in range(EACH)],
         "half a head": [say(port, HALF_A_HEAD) for _ in range(EACH)],
@@ -154,7 +158,7 @@ async def test_whoever_is_honest_is_answered_while_300_connections_are_slow(seen
     assert len(captured) - len(seen.answered) in {0, 1}
 
 
-CHUNKED = b"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+CHUNKED = b"POST /oauth/token HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 ENDLESS = {
     "a chunk extension": (CHUNKED + b"1;a=", b"b" * 65536),
     "tiny chunks": (CHUNKED, b"1;a=b\r\n \r\n" * 6000),
@@ -173,7 +177,7 @@ async def test_what_surrounds_a_body_is_bounded_as_the_body_is(served: Service, 
 async def test_of_requests_sent_ahead_9_are_answered_in_order_and_the_rest_ends_with_the_connection(
     served: Service,
 ) -> None:
-    asked = b"".join(b"GET /health/live?%d HTTP/1.1\r\nHost: x\r\n\r\n" % n for n in range(5_000))
+    asked = b"".join(b"GET /health/live?%d HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % n for n in range(5_000))
     ending = await say(served.port, asked)
     answers = ending.said.split(b"HTTP/1.1 ")[1:]
     assert [answer[:6] for answer in answers] == [b"200 OK"] * 9

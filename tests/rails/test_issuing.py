@@ -127,6 +127,11 @@ class Real:
     def __init__(self, *given: object) -> None:
         pass
 
+    async def _never(self, *_: object) -> None:
+        raise AssertionError
+
+    tokenize = charge = find_charge = refund = issue = reveal = hide = limit = _never
+
 
 @pytest.mark.parametrize("name", ["sandbox", "cuota.rails.issuing.SandboxIssuingRail"])
 async def test_production_takes_no_simulated_issuer(

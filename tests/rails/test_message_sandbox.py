@@ -232,12 +232,24 @@ async def test_live_is_loaded_with_its_senders_and_not_without(pool: Pool) -> No
         load("sandbox", "live", pool, sandbox=True)
 
 
+class Card:
+    """Stands for a card rail that is no simulator; it is made and never called."""
+
+    def __init__(self, _books: object) -> None:
+        pass
+
+    async def _never(self, *_: object) -> None:
+        raise AssertionError
+
+    tokenize = charge = find_charge = refund = _never
+
+
 @pytest.mark.usefixtures("operators")
 @pytest.mark.parametrize("path", ["sandbox", "cuota.rails.message.SandboxMessageRail"])
 async def test_production_takes_no_inbox_for_a_rail(
     pool: Pool, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["operators_rails"], "Card", lambda books: books, raising=False)
+    monkeypatch.setattr(sys.modules["operators_rails"], "Card", Card, raising=False)
     with pytest.raises(NoSuchRail, match="CUOTA_MESSAGE_RAIL: production needs a real rail"):
         load("operators_rails.Card", path, pool, sandbox=False, senders=SENDERS)
 

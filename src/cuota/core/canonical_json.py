@@ -18,7 +18,7 @@ from cuota.core.strict_json import DEEPEST, BadJson
 MOST_VALUES = 150
 MOST_BYTES = 3 * 1024
 MOST_VALUES_ONCE = 1_000
-LARGEST = 16 * 1024
+LARGEST = 8 * 1024
 
 
 class Number(str):

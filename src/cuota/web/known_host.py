@@ -6,6 +6,8 @@ from there. The Host header still carries that site's name.
 
 from __future__ import annotations
 
+import re
+
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cuota.core.refusal import Code, Refused
@@ -13,6 +15,7 @@ from cuota.web.edge import Edge
 
 # Probes ask by whatever address a machine has, and learn nothing.
 _ANY_HOST = ("/health/live", "/health/ready")
+_LOOPBACK = re.compile(r"127(?:\.[0-9]{1,3}){3}", re.ASCII)
 UNKNOWN = Refused(
     Code.BAD_HEADER,
     "The sandbox does not answer to the name in the Host header. Use the address of CUOTA_PUBLIC_URL, or add the name "
@@ -41,7 +44,10 @@ class KnownHost:
     def _is_known(self, scope: Scope) -> bool:
         hosts = [value for name, value in scope["headers"] if name == b"host"]
         # None or several: the edge refuses that itself.
-        return len(hosts) != 1 or _without_port(hosts[0].decode("latin-1")) in self._hosts
+        if len(hosts) != 1:
+            return True
+        host = _without_port(hosts[0].decode("latin-1"))
+        return host in self._hosts or _LOOPBACK.fullmatch(host) is not None
 
 
 def _without_port(host: str) -> str:
