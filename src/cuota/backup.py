@@ -28,6 +28,13 @@ COUNTED = ("orders", "transfers", "movements", "events")
 PROBE = "the key of this backup"
 # A line is printed each time so much more is written.
 STEP_BYTES = 256 << 20
+_ROLES = """
+SELECT DISTINCT r.rolname::text AS name FROM (
+    SELECT relacl AS acl FROM pg_class UNION ALL SELECT attacl FROM pg_attribute
+    UNION ALL SELECT proacl FROM pg_proc UNION ALL SELECT nspacl FROM pg_namespace
+) granted CROSS JOIN LATERAL aclexplode(granted.acl) a JOIN pg_roles r ON r.oid = a.grantee
+WHERE r.rolname !~ '^pg_' AND r.rolname <> current_user ORDER BY 1
+"""
 Tell = Callable[[str], None]
 
 
@@ -91,6 +98,7 @@ async def _facts(connection: asyncpg.Connection, settings: config.Settings, vaul
         "taken_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "server_version": connection.get_server_version().major,
         "migrations": [row["name"] for row in migrations],
+        "roles": [row["name"] for row in await connection.fetch(_ROLES)],
         # The names are our own.
         "counts": {name: await connection.fetchval(f"SELECT count(*) FROM {name}") for name in COUNTED},
         "probe": vault.encrypt(PROBE, "backup").hex(),

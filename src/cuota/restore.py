@@ -17,8 +17,9 @@ from cuota import config, runtime
 from cuota.backup import COUNTED, PROBE, feed
 from cuota.db import archive, hosts
 from cuota.db.archive import Manifest
+from cuota.db.forks import quoted
 from cuota.db.migrate import files
-from cuota.db.pg_programs import Programs, ended, programs_for
+from cuota.db.pg_programs import ProgramFailed, Programs, ended, programs_for
 from cuota.db.vault import Vault, WrongKey
 from cuota.db.verify import Report, verify
 
@@ -53,8 +54,13 @@ def restore(file: Path, tell: Tell) -> tuple[Manifest, Report]:
         _bring_key(packed, manifest, place)
         settings = config.load()
         _require_key(settings, manifest)
-        with runtime.database(settings) as where:
-            return manifest, asyncio.run(_fill(settings, where, packed, manifest, tell))
+        try:
+            with runtime.database(settings) as where:
+                return manifest, asyncio.run(_fill(settings, where, packed, manifest, tell))
+        except (CannotRestore, ProgramFailed) as problem:
+            if place.database_url is not None:
+                raise
+            raise CannotRestore(f"{problem} Remove {place.data_dir} before you try again.") from None
 
 
 def _require_readable(manifest: Manifest) -> None:
@@ -101,7 +107,7 @@ async def _fill(
             raise CannotRestore(
                 "The database has tables already. Restore into an empty one: createdb, then CUOTA_DATABASE_URL."
             )
-        await _make_role(connection)
+        await _make_roles(connection, manifest.roles)
         programs = programs_for(where, max(connection.get_server_version().major, manifest.server_version))
         tell("Writing it into the database.")
         await asyncio.to_thread(_load, programs, packed)
@@ -121,14 +127,18 @@ async def _fill(
         return await verify(context.pool)
 
 
-async def _make_role(connection: asyncpg.Connection) -> None:
-    """A role belongs to the server and not to the database, so it is in no dump."""
-    await connection.execute(
-        """DO $$ BEGIN
-            IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'cuota_app') THEN CREATE ROLE cuota_app NOLOGIN; END IF;
-        END $$"""
-    )
-    await connection.execute("GRANT cuota_app TO CURRENT_USER")
+async def _make_roles(connection: asyncpg.Connection, roles: list[str]) -> None:
+    """Roles belong to the server and not to the database; ours must be this user's, who works as it."""
+    try:
+        for role in roles:
+            if not await connection.fetchval("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)", role):
+                await connection.execute(f"CREATE ROLE {quoted(role)} NOLOGIN")
+            if not await connection.fetchval("SELECT pg_has_role($1, 'MEMBER')", role):
+                await connection.execute(f"GRANT {quoted(role)} TO CURRENT_USER")
+    except asyncpg.PostgresError as problem:
+        raise CannotRestore(
+            f"The database's user cannot make the roles {', '.join(roles)}: {problem}. Make them first; see docs/running.md."
+        ) from None
 
 
 def _load(programs: Programs, packed: zipfile.ZipFile) -> None:

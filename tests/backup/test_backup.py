@@ -8,7 +8,7 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,10 @@ URLS = {"redirectConfirmUrl": "http://127.0.0.1:9/yes", "redirectCancelUrl": "ht
 
 @dataclass
 class Shop:
-    """A merchant of a served sandbox; `kept` are the captures that were acknowledged."""
+    """A merchant of a served sandbox."""
 
     listen: str
     made: dict[str, Any]
-    kept: list[tuple[str, float]] = field(default_factory=list)
 
     @contextmanager
     def http(self) -> Iterator[httpx.Client]:
@@ -54,9 +53,16 @@ def restored(shop: Shop, order_id: str, http: httpx.Client) -> float:
     return float(answer.json()["capturedAmount"])
 
 
+def go_on(shop: Shop, order_id: str, stop: threading.Event, acknowledged: list[int]) -> None:
+    """Capture a cent again and again, and count what was acknowledged."""
+    with shop.http() as http:
+        while not stop.is_set():
+            acknowledged[0] += shop.capture(http, order_id)
+
+
 def test_a_backup_under_load_is_restored_started_and_whole(tmp_path: Path) -> None:
     file = tmp_path / "monday.cuota"
-    created, stop, acknowledged = [], threading.Event(), [0]
+    stop, acknowledged = threading.Event(), [0]
     with on_a_folder() as original:
         with serving(original) as (line, _):
             settings = {"CUOTA_PUBLIC_URL": line["url"]}
@@ -71,12 +77,7 @@ def test_a_backup_under_load_is_restored_started_and_whole(tmp_path: Path) -> No
                 assert walked.returncode == 0, walked.stderr
                 created = [shop.create(http)["orderId"] for _ in range(20)]
 
-                def go_on() -> None:
-                    with shop.http() as more:
-                        while not stop.is_set():
-                            acknowledged[0] += shop.capture(more, busy["orderId"])
-
-                load = threading.Thread(target=go_on)
+                load = threading.Thread(target=go_on, args=(shop, busy["orderId"], stop, acknowledged))
                 load.start()
                 while acknowledged[0] < 20:
                     stop.wait(0.01)

@@ -23,9 +23,10 @@ class BadArchive(Exception):  # noqa: N818 - the fact that ends the command
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup is of. `counts` are rows by table at the moment of the backup.
+    """What a backup is of.
 
-    `probe` was encrypted with the secret key (hexadecimal): whoever can read it has the right one.
+    `counts` are rows by table at the moment of the backup. `roles` have rights in the database; they belong to the server,
+    and so are in no dump. `probe` was encrypted with the secret key (hexadecimal): whoever can read it has the right one.
     """
 
     format: str
@@ -34,6 +35,7 @@ class Manifest:
     taken_at: str
     server_version: int
     migrations: list[str]
+    roles: list[str]
     counts: dict[str, int]
     has_key: bool
     probe: str

@@ -16,6 +16,7 @@ from cuota.db.orders import Session
 ERASED = "erased on request"
 TERM = "erased on request, and gone after its term"
 NOBODY = "names nobody: stays with the books"
+GOES = "names nobody: gone after its term"
 HASHED = "a keyed hash that cannot be read"
 OTHER = "nothing about a consumer"
 SANDBOX = "sandbox only: test data"
@@ -27,9 +28,9 @@ TREATED = {
     "sdk_checkouts": TERM,
     "checkout_sessions": TERM,
     "account_sessions": TERM,
-    "messages": TERM,
+    "messages": GOES,
     "delivery_attempts": TERM,
-    "idempotency_keys": TERM,
+    "idempotency_keys": GOES,
     **dict.fromkeys(
         ("orders", "movements", "installments", "charges", "card_refunds", "transfers", "events", "decisions",
          "virtual_cards", "outbox", "feeds", "feed", "deliveries"),
