@@ -133,12 +133,13 @@ async def test_the_pages_fit_the_screen_and_everybody_can_use_them(
     open_tab: OpenTab, service: Running, width: int
 ) -> None:
     page = await open_tab(viewport={"width": width, "height": 812})
+    problems: list[tuple[str, str, str]] = []
     for path in PAGES:
         await page.goto(service.settings.public_url + path)
         assert await page.evaluate("document.documentElement.scrollWidth") == width, path
         found = await Axe().run(page)
-        problems = [(it["id"], it["nodes"][0]["html"]) for it in found.response["violations"]]
-        assert problems == [], path
+        problems += [(path, it["id"], it["nodes"][0]["html"]) for it in found.response["violations"]]
+    assert problems == []
 
 
 async def test_the_reference_fits_a_phone(open_tab: OpenTab, service: Running) -> None:

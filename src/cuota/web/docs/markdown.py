@@ -54,7 +54,8 @@ def render(text: str, resolve: Resolve) -> Page:
         if token.type == "inline" and token.children:
             token.children = _resolved(token.children, resolve)
     html = str(_PARSER.renderer.render(tokens, _PARSER.options, {}))
-    html = html.replace("</table>", "</table></div>")
+    # A heading cell without text is no heading (the corner of a table).
+    html = html.replace("<th></th>", "<td></td>").replace("</table>", "</table></div>")
     # A table wider than a phone scrolls in a box of its own, also by keyboard.
     before, *tables = html.split("<table>")
     for number, table in enumerate(tables, start=1):
