@@ -15,7 +15,7 @@ from makers import Merchant, Running
 
 pytestmark = pytest.mark.browser
 DESKTOP = {"width": 1280, "height": 900}
-SLOW = 60_000  # a large script on a busy machine
+SLOW = 240_000  # a large script on a busy machine
 PAGES = ["/docs", *(guide.path for guide in listed())]
 
 
