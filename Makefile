@@ -1,6 +1,6 @@
 # `make` lists what there is. Every target sets up what it needs, into .venv, from the locked files.
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench faults failovers screenshots lock sdk browser php strace clean
+.PHONY: help run test check fix bench faults failovers screenshots lock sdk reference browser php strace clean
 SHELL := /bin/bash
 
 PYTHON ?= python3
@@ -52,8 +52,11 @@ lock: .venv/dev ## compile the lock files anew from pyproject.toml
 sdk: ## build pay.js and page.js from sdk/ into the service, and test them (needs Node 20)
 	cd sdk && npm ci --ignore-scripts && npm run build && npm test
 
+reference: ## copy the API reference from reference/ into the service (needs Node 20)
+	cd reference && npm ci --ignore-scripts --loglevel=error && npm run build
+
 clean: ## remove what the targets have installed; the data stays
-	rm -rf .venv .mypy_cache .ruff_cache .hypothesis build src/*.egg-info sdk/node_modules tests/openapi/node_modules
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis build src/*.egg-info sdk/node_modules reference/node_modules tests/openapi/node_modules
 
 # A Debian without python3-venv has no ensurepip; the machine's own pip then fills the environment.
 .venv/bin/python:

@@ -19,7 +19,7 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 from contract_formats import FORMATS
-from cuota.web.api.docs import load_contract
+from cuota.web.docs.contract import load_contract
 
 ROOT = "urn:contract"
 

@@ -72,7 +72,10 @@ async def test_a_post_survives_a_trailing_slash(merchant: Merchant) -> None:
     "path", ["/configuration", "/health/live", "/openapi.json", "/.well-known/jwks.json"]
 )
 async def test_head_answers_what_get_does_without_a_body(merchant: Merchant, path: str) -> None:
-    get, head = await merchant.http.get(path), await merchant.http.head(path)
+    # Compressed, the length is not that of what is read.
+    plain = {"accept-encoding": "identity"}
+    get = await merchant.http.get(path, headers=plain)
+    head = await merchant.http.head(path, headers=plain)
     assert head.status_code == get.status_code == 200
     assert head.content == b""
     assert head.headers["content-length"] == str(len(get.content))

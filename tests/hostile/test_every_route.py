@@ -25,7 +25,7 @@ from virtual_card import virtual_order
 
 IDS = re.compile(r"{(\w+)}")
 # They name a file of the service's own, the same for everybody.
-PUBLIC = {"/static/{name}", "/v1/pay-{digest}.js"}
+PUBLIC = {"/static/{name}", "/v1/pay-{digest}.js", "/docs/{name}"}
 PAGES = ("/checkout/", "/account")
 WITH_ID = [
     (method, path)
@@ -42,7 +42,7 @@ ASK_TOKEN = [
     (method, path)
     for methods, path, _ in ROUTES
     for method in methods.split()
-    if path not in OPEN and not path.startswith((*PAGES, "/sandbox", "/sdk", "/v1", "/static"))
+    if path not in OPEN and not path.startswith((*PAGES, "/sandbox", "/sdk", "/v1", "/static", "/docs"))
 ]
 
 
@@ -218,7 +218,7 @@ def test_the_table_is_walked_whole() -> None:
     """Every route is one that asks for a token, a page, the sandbox's, or one that is open and named so."""
     asked = {path for _, path in ASK_TOKEN}
     rest = {path for _, path, _ in ROUTES} - asked - OPEN
-    assert all(path.startswith((*PAGES, "/sandbox", "/sdk", "/v1", "/static")) for path in rest)
+    assert all(path.startswith((*PAGES, "/sandbox", "/sdk", "/v1", "/static", "/docs")) for path in rest)
     assert {path for _, path in WITH_TOKEN} < asked
     assert len(WITH_TOKEN) >= 13
     assert len(WITH_ID) >= 30

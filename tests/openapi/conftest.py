@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cuota.web.api.docs import load_contract
+from cuota.web.docs.contract import load_contract
 from node_sdk import installed
 
 HERE = Path(__file__).parent

@@ -16,11 +16,12 @@ from cuota.web import edge
 from cuota.web.api import card_network, endpoints, events, gateway, health, sdk_checkout, smi, token
 from cuota.web.api.capture import capture
 from cuota.web.api.configuration import configuration
-from cuota.web.api.docs import docs_page, home, openapi_json
 from cuota.web.api.order import order_collection, order_item
 from cuota.web.api.order_list import orders
 from cuota.web.api.refund import refund
 from cuota.web.api.void import void
+from cuota.web.docs import pages as docs
+from cuota.web.docs.contract import openapi_json
 from cuota.web.metrics import metrics
 from cuota.web.pages import account, assets, entry, inbox, sdk_script, steps, window
 from cuota.web.probe import Probe
@@ -55,9 +56,12 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/health/live", health.live),
     ("GET", "/health/ready", health.ready),
     ("GET", "/metrics", metrics),
-    ("GET", "/", home),
+    ("GET", "/", docs.to_docs),
     ("GET", "/openapi.json", openapi_json),
-    ("GET", "/docs", docs_page),
+    ("GET", "/docs", docs.home),
+    ("GET", "/docs/reference", docs.reference),
+    ("GET", "/docs/reference/{path:path}", docs.reference_file),
+    ("GET", "/docs/{name}", docs.guide_page),
     ("GET", "/static/{name}", assets.static),
     ("POST", "/sdk/v1/checkouts", sdk_checkout.start),
     ("OPTIONS", "/sdk/v1/checkouts", sdk_checkout.preflight),

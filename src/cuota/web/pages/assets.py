@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.refusal import Code, Refused
+from cuota.web.served import Served, make, serve
 from cuota.web.service import service_of
 
 BRAND_CSS = "brand.css"
@@ -24,13 +24,14 @@ _TYPES = {
 }
 
 
+_HEADERS = {"Cache-Control": "public, max-age=300", "Content-Security-Policy": "default-src 'none'"}
+
+
 @lru_cache(maxsize=32)
-def _read(path: Path) -> tuple[bytes, str, str] | None:
-    """Bytes, media type and entity tag."""
+def _read(path: Path) -> Served | None:
     if not path.is_file() or path.suffix not in _TYPES:
         return None
-    content = path.read_bytes()
-    return content, _TYPES[path.suffix], f'"{hashlib.sha256(content).hexdigest()[:20]}"'
+    return make(path.read_bytes(), _TYPES[path.suffix])
 
 
 async def static(request: Request) -> Response:
@@ -39,19 +40,11 @@ async def static(request: Request) -> Response:
     settings = service_of(request).settings
     if name == BRAND_CSS:
         content = f":root{{--brand:{settings.brand_accent}}}".encode()
-        found: tuple[bytes, str, str] | None = (content, _TYPES[".css"], f'"{settings.brand_accent[1:]}"')
+        found: Served | None = make(content, _TYPES[".css"])
     elif name == LOGO:
         found = _read(Path(settings.brand_logo)) if settings.brand_logo else None
     else:
         found = _read(_FOLDER / name) if name in _NAMES else None
     if found is None:
         raise Refused(Code.NOT_FOUND, "There is no such file.")
-    content, kind, tag = found
-    headers = {
-        "Cache-Control": "public, max-age=300",
-        "ETag": tag,
-        "Content-Security-Policy": "default-src 'none'",
-    }
-    if request.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=headers)
-    return Response(content, headers={**headers, "Content-Type": kind})
+    return serve(request, found, _HEADERS)

@@ -1,0 +1,50 @@
+"""The contract of the merchant API as a document: `/openapi.json`, made from `web/openapi.yaml` once per process."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.web.served import Served, make, serve
+from cuota.web.service import service_of
+
+PLACEHOLDER = "https://pay.example"
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cache-Control": "public, max-age=300",
+}
+_FILE = Path(__file__).resolve().parent.parent / "openapi.yaml"
+
+
+@lru_cache(maxsize=8)
+def load_contract(base_url: str) -> dict[str, object]:
+    """The OpenAPI document with the address of this service filled in. Shared: read it, do not change it."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    document = yaml.load(_FILE.read_text("utf-8"), Loader=loader)  # noqa: S506 - a safe one
+    filled: dict[str, object] = _fill(document, base_url.rstrip("/"))
+    return filled
+
+
+def _fill(value: Any, base_url: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _fill(part, base_url) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_fill(part, base_url) for part in value]
+    return value.replace(PLACEHOLDER, base_url) if isinstance(value, str) else value
+
+
+async def openapi_json(request: Request) -> Response:
+    """`GET /openapi.json`: the document for machines."""
+    return serve(request, _document(service_of(request).settings.public_url), HEADERS)
+
+
+@lru_cache(maxsize=8)
+def _document(base_url: str) -> Served:
+    text = json.dumps(load_contract(base_url), ensure_ascii=False, separators=(",", ":"))
+    return make(text.encode(), "application/json")

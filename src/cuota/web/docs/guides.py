@@ -1,0 +1,66 @@
+"""The guides beside the API reference: the Markdown files of `docs/`, rendered once per process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+from cuota.web.docs.contract import PLACEHOLDER
+from cuota.web.docs.markdown import Page, render
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A guide in the list of guides."""
+
+    name: str
+    title: str
+    about: str
+
+    @property
+    def path(self) -> str:
+        """Where it is served."""
+        return f"/docs/{self.name}"
+
+
+# In the order of reading. A guide whose file is not there is left out.
+_ALL = (
+    Listed("api", "The merchant API", "An integration in five steps, safe retries, and what we chose."),
+    Listed("plugins", "Shop plugins", "Connect a shop system: profile, audience, capture model, limits."),
+    Listed("sdk", "The browser SDK", "The checkout over your own page, and how your server signs."),
+    Listed("virtual-card", "Virtual cards", "A card for the order, where you can only charge cards."),
+    Listed("gateway", "Gateway and shop systems", "A signed form or link, and the entry for shop systems."),
+    Listed("webhooks", "Webhooks", "Receivers to paste, retries, order, and replay."),
+    Listed("client", "The Python client", "Calls, retries, signatures and events in Python."),
+    Listed("plan", "The payment plan", "How installments are cut, charged and changed."),
+    Listed("time", "Time in the sandbox", "Move the sandbox's clock, copy the sandbox, go back."),
+    Listed("risk", "Approvals", "How an order is approved, and what you can tell us."),
+)
+
+
+@lru_cache(maxsize=1)
+def listed() -> tuple[Listed, ...]:
+    """The guides that are there."""
+    return tuple(guide for guide in _ALL if files("cuota_docs").joinpath(f"{guide.name}.md").is_file())
+
+
+@lru_cache(maxsize=64)
+def guide(name: str, base_url: str) -> Page | None:
+    """One guide with the address of this service filled in; None where there is none of this name."""
+    if name not in {one.name for one in listed()}:
+        return None
+    text = files("cuota_docs").joinpath(f"{name}.md").read_text("utf-8")
+    base = base_url.rstrip("/")
+    return render(text.replace("{base_url}", base).replace(PLACEHOLDER, base), _resolve)
+
+
+def _resolve(address: str, text: str) -> tuple[str, str] | None:
+    """A link between guides, within one, or to the outside; None for a file that is not served."""
+    if address.startswith(("#", "https://", "http://", "/")):
+        return address, text
+    file, mark, anchor = address.partition("#")
+    for one in listed():
+        if file == f"{one.name}.md":
+            return f"{one.path}{mark}{anchor}", one.title if text == file else text
+    return None

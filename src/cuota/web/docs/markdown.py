@@ -1,0 +1,106 @@
+"""Markdown to HTML for the guides: headings with anchors, links that stay within what is served."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+Resolve = Callable[[str, str], tuple[str, str] | None]
+"""Takes a link's address and text; answers those to show, or None where the address is not served."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading to jump to."""
+
+    level: int
+    anchor: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A text as HTML, with its title (the first heading) and its other headings."""
+
+    title: str
+    html: str
+    headings: Sequence[Heading]
+
+
+# Raw HTML is shown as text: the guides need none.
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
+
+
+def inline(text: str) -> str:
+    """One line of Markdown as HTML."""
+    return str(_PARSER.renderInline(text))
+
+
+def blocks(text: str) -> str:
+    """Paragraphs and lists as HTML."""
+    return str(_PARSER.render(text))
+
+
+def render(text: str, resolve: Resolve) -> Page:
+    """A whole page."""
+    tokens = _PARSER.parse(text)
+    headings = _anchor_headings(tokens)
+    for token in tokens:
+        if token.type == "inline" and token.children:
+            token.children = _resolved(token.children, resolve)
+    html = str(_PARSER.renderer.render(tokens, _PARSER.options, {}))
+    # A heading cell without text is no heading (the corner of a table).
+    html = html.replace("<th></th>", "<td></td>").replace("</table>", "</table></div>")
+    # A table wider than a phone scrolls in a box of its own, also by keyboard.
+    before, *tables = html.split("<table>")
+    for number, table in enumerate(tables, start=1):
+        box = f'<div class="wide" tabindex="0" role="region" aria-label="Table {number}">'
+        before = f"{before}{box}<table>{table}"
+    return Page(headings[0].text if headings else "", before, headings[1:])
+
+
+def slug(text: str) -> str:
+    """The anchor of a heading, as GitHub makes it: links that work there work here."""
+    return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+
+
+def _anchor_headings(tokens: Sequence[Token]) -> list[Heading]:
+    found: list[Heading] = []
+    counts: dict[str, int] = {}
+    for opening, content in pairwise(tokens):
+        if opening.type != "heading_open":
+            continue
+        text = "".join(
+            child.content for child in content.children or () if child.type in {"text", "code_inline"}
+        )
+        anchor = slug(text)
+        counts[anchor] = counts.get(anchor, -1) + 1
+        if counts[anchor]:
+            anchor = f"{anchor}-{counts[anchor]}"
+        opening.attrSet("id", anchor)
+        found.append(Heading(int(opening.tag[1]), anchor, text))
+    return found
+
+
+def _resolved(children: Sequence[Token], resolve: Resolve) -> list[Token]:
+    """The same, each link rewritten; of a link to what is not served only the text is left."""
+    kept: list[Token] = []
+    dropped = 0
+    for index, token in enumerate(children):
+        if token.type == "link_open":
+            shown = resolve(str(token.attrGet("href")), children[index + 1].content)
+            if shown is None:
+                dropped += 1
+                continue
+            token.attrSet("href", shown[0])
+            children[index + 1].content = shown[1]
+        elif token.type == "link_close" and dropped:
+            dropped -= 1
+            continue
+        kept.append(token)
+    return kept
