@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import json
-import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
+from needed import needed
 
 SDK = Path(__file__).resolve().parents[1] / "sdk"
 SERVED = SDK.parent / "src/cuota/web/pages/static"
@@ -26,8 +25,7 @@ def _versions(path: Path) -> dict[str, str]:
 @cache
 def sdk() -> Path:
     """Installs at most once a run, whatever runs beside it, and only when what is there is not what the lock says."""
-    if shutil.which("npm") is None:
-        pytest.fail("Node 20 is missing: the SDK's tests compile it.")
+    needed("npm")
     installed = SDK / "node_modules/.package-lock.json"
     with (SDK / "package-lock.json").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
