@@ -113,6 +113,12 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
     )
 
 
+def environment(environ: Mapping[str, str] | None = None) -> str:
+    """The environment that the settings name, sandbox or production; `load` checks all of them."""
+    given, _ = _read(os.environ if environ is None else environ)
+    return str(given.get("CUOTA_ENVIRONMENT", "sandbox"))
+
+
 def missing_database(environ: Mapping[str, str] | None = None) -> Path | None:
     """The data folder, where no database of its own has been made in it yet; None where there is one, or another is named.
 

@@ -113,7 +113,7 @@ def bind(host: str, port: int, *, option: str = "--port") -> socket.socket:
 def serve(
     host: str, port: int, workers: int, *, when_ready: Callable[[config.Settings], None] | None = None
 ) -> int:
-    """Run until SIGTERM or Ctrl-C. `when_ready` is called once, with the service answering."""
+    """Run until SIGTERM or Ctrl-C. Ready, it prints one line of JSON; or calls `when_ready`, which tells it otherwise."""
     started = time.monotonic()
     listener = bind(host, port)
     shown = f"[{host}]" if ":" in host else host
@@ -131,18 +131,9 @@ def serve(
             for _ in range(workers):
                 serving.start_worker()
             _wait_ready(serving, listen)
-            ready = {
-                "ready": True,
-                "url": settings.public_url,
-                "listen": listen,
-                "environment": settings.environment,
-                "policy": policy,
-            }
-            print(
-                json.dumps({**ready, "workers": workers, "seconds": round(time.monotonic() - started, 2)}),
-                flush=True,
-            )
-            if when_ready is not None:
+            if when_ready is None:
+                _say_ready(settings, listen, policy, workers, time.monotonic() - started)
+            else:
                 when_ready(settings)
             _keep_running(serving)
         except _Stop:
@@ -150,6 +141,19 @@ def serve(
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
     return 0
+
+
+def _say_ready(settings: config.Settings, listen: str, policy: str, workers: int, seconds: float) -> None:
+    ready = {
+        "ready": True,
+        "url": settings.public_url,
+        "listen": listen,
+        "environment": settings.environment,
+        "policy": policy,
+        "workers": workers,
+        "seconds": round(seconds, 2),
+    }
+    print(json.dumps(ready), flush=True)
 
 
 async def _prepared(settings: config.Settings, where: dict[str, Any]) -> str:
