@@ -72,14 +72,14 @@ tools:
 	@$(PYTHON) -m venv --without-pip .venv
 
 .venv/run: .venv/bin/python requirements.lock pyproject.toml
-	@echo "Setting up .venv (once)..."
+	@echo "Setting up .venv from requirements.lock (once; a minute or so)..."
 	@$(PIP) install --quiet --require-hashes -r requirements.lock
 	@$(PIP) install --quiet --no-deps --no-build-isolation -e . 2>&1 | grep -v -e '^ ' -e '^$$' || true
 	@$(BIN)/cuota --help >/dev/null
 	@touch $@
 
 .venv/dev: .venv/bin/python requirements-dev.lock pyproject.toml
-	@echo "Setting up .venv with what the tests need (once)..."
+	@echo "Setting up .venv with what the tests need, from requirements-dev.lock (once; a few minutes)..."
 	@$(PIP) install --quiet --require-hashes -r requirements-dev.lock
 	@$(PIP) install --quiet --no-deps --no-build-isolation -e . 2>&1 | grep -v -e '^ ' -e '^$$' || true
 	@$(BIN)/cuota --help >/dev/null
