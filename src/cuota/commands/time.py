@@ -110,7 +110,8 @@ def time_advance(options: argparse.Namespace) -> int:
     lines = [f"{end} {facts['to']}. On the way: {_told(moved.done)}."]
     if moved.hung:
         lines.append(
-            f"These receivers did not answer in time, and their events are tried again later: {', '.join(moved.hung)}."
+            f"These receivers did not answer in time: {', '.join(moved.hung)}. What they missed is kept, and can be"
+            f" sent again: {called()} webhook replay --help"
         )
     show(options, facts, lines)
     return INTERRUPTED if moved.stopped else 0
