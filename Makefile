@@ -1,6 +1,6 @@
 # `make` lists what there is. Every target sets up what it needs, into .venv, from the locked files.
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench faults failovers screenshots lock sdk reference browser php strace clean
+.PHONY: help run test test-system check fix bench faults failovers screenshots lock sdk reference clean tools
 SHELL := /bin/bash
 
 PYTHON ?= python3
@@ -12,13 +12,18 @@ COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-u
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 22
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
 run: .venv/run ## start the sandbox with a demo merchant and its shop; Ctrl-C ends it
 	@$(BIN)/cuota demo $(ARGS)
 
-test: .venv/dev tests/openapi/node_modules browser php strace ## every test, against a real PostgreSQL and a real browser
+test: .venv/dev tests/openapi/node_modules tools ## every test, against a real PostgreSQL and a real browser
+	@echo "Running the tests in $(JOBS) processes, each with a PostgreSQL of its own.."
+	@echo "Only some: make test ARGS=\"tests/time -x\". What cannot be tried here is skipped, and counted at the end."
 	$(BIN)/pytest -n $(JOBS) --dist loadfile $(ARGS)
+
+test-system: ## install the system packages that some tests need (Chromium, PHP, strace), by sudo where you are not root
+	@tests/system_packages.sh
 
 check: .venv/dev ## lint, formatting, types, imports
 	$(BIN)/ruff check .
@@ -31,9 +36,10 @@ fix: .venv/dev ## mend what the linter and the formatter can
 	$(BIN)/ruff format .
 
 bench: .venv/dev .venv/peers/ready ## measure, beside the limits of this machine; writes bench/RESULTS.md
+	@echo "Measuring each call of the merchant API on this machine, for about seven minutes. Leave it alone meanwhile."
 	$(BIN)/python -m bench $(ARGS)
 
-faults: .venv/dev strace ## a fault at every step, planted bugs, then minutes of kills, stops and a bad network; prints its seeds
+faults: .venv/dev tools ## a fault at every step, planted bugs, then minutes of kills, stops and a bad network; prints its seeds
 	FAULTS_LONG=1 $(BIN)/pytest tests/faults
 	$(BIN)/python tests/faults --seconds 300 $(ARGS)
 	$(BIN)/python tests/faults --retries 10000 $(ARGS)
@@ -41,7 +47,7 @@ faults: .venv/dev strace ## a fault at every step, planted bugs, then minutes of
 failovers: .venv/dev ## kill, freeze and switch a PostgreSQL primary 20 times under load (Debian 12)
 	$(BIN)/python tests/deploy/failovers.py $(ARGS)
 
-screenshots: .venv/dev browser ## pictures of every page and state, into .data/screenshots
+screenshots: .venv/dev tools ## pictures of every page and state, into .data/screenshots
 	$(BIN)/python tests/pages/screenshots.py .data/screenshots
 	$(BIN)/python tests/sdk_browser/pictures.py .data/screenshots
 
@@ -58,6 +64,10 @@ reference: ## copy the API reference from reference/ into the service (needs Nod
 clean: ## remove what the targets have installed; the data stays
 	rm -rf .venv .mypy_cache .ruff_cache .hypothesis build src/*.egg-info sdk/node_modules reference/node_modules tests/openapi/node_modules
 
+# Nobody is asked for a password here: `make test-system` does that.
+tools:
+	@tests/system_packages.sh --if-free
+
 # A Debian without python3-venv has no ensurepip; the machine's own pip then fills the environment.
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -65,14 +75,14 @@ clean: ## remove what the targets have installed; the data stays
 	@$(PYTHON) -m venv --without-pip .venv
 
 .venv/run: .venv/bin/python requirements.lock pyproject.toml
-	@echo "Setting up .venv (once)..."
+	@echo "Setting up .venv from requirements.lock (once; a minute or so)..."
 	@$(PIP) install --quiet --require-hashes -r requirements.lock
 	@$(PIP) install --quiet --no-deps --no-build-isolation -e . 2>&1 | grep -v -e '^ ' -e '^$$' || true
 	@$(BIN)/cuota --help >/dev/null
 	@touch $@
 
 .venv/dev: .venv/bin/python requirements-dev.lock pyproject.toml
-	@echo "Setting up .venv with what the tests need (once)..."
+	@echo "Setting up .venv with what the tests need, from requirements-dev.lock (once; a few minutes)..."
 	@$(PIP) install --quiet --require-hashes -r requirements-dev.lock
 	@$(PIP) install --quiet --no-deps --no-build-isolation -e . 2>&1 | grep -v -e '^ ' -e '^$$' || true
 	@$(BIN)/cuota --help >/dev/null
@@ -91,27 +101,3 @@ tests/openapi/node_modules: tests/openapi/package-lock.json
 	@$(PYTHON) -m pip --python .venv/peers/bin/python --disable-pip-version-check install --quiet \
 		--require-hashes -r bench/peers/requirements.lock
 	@touch $@
-
-# The tests drive the system's Chromium; where it is missing and we may, it is installed.
-browser:
-	@if [ -n "$$CHROMIUM" ] || command -v chromium >/dev/null; then exit 0; fi; \
-	if [ "$$(id -u)" = 0 ]; then S=; elif sudo -n true 2>/dev/null; then S="sudo -n"; else \
-		echo "The tests need Chromium: apt-get install chromium, or set CHROMIUM to its path."; exit 1; fi; \
-	echo "Installing Chromium (once)..."; export DEBIAN_FRONTEND=noninteractive; \
-	$$S apt-get -qq update && $$S apt-get -qq install -y --no-install-recommends chromium fonts-liberation >/dev/null
-
-# The tests run the receivers of docs/receivers; the one in PHP needs its interpreter.
-php:
-	@if command -v php >/dev/null; then exit 0; fi; \
-	if [ "$$(id -u)" = 0 ]; then S=; elif sudo -n true 2>/dev/null; then S="sudo -n"; else \
-		echo "The tests need PHP: apt-get install php-cli."; exit 1; fi; \
-	echo "Installing PHP (once)..."; export DEBIAN_FRONTEND=noninteractive; \
-	$$S apt-get -qq update && $$S apt-get -qq install -y --no-install-recommends php-cli >/dev/null
-
-# Errors of fsync are put in by strace. Without it, or without the right to mount, those tests are skipped and say so.
-strace:
-	@if command -v strace >/dev/null || ! command -v apt-get >/dev/null; then exit 0; fi; \
-	if [ "$$(id -u)" = 0 ]; then S=; elif sudo -n true 2>/dev/null; then S="sudo -n"; else exit 0; fi; \
-	echo "Installing strace (once)..."; export DEBIAN_FRONTEND=noninteractive; \
-	{ $$S apt-get -qq update && $$S apt-get -qq install -y --no-install-recommends strace >/dev/null; } || \
-		echo "strace could not be installed: errors of fsync are not tried."

@@ -23,11 +23,22 @@ from cuota.web.app import make_app
 from cuota.web.early import early
 from cuota.web.metrics import count
 from makers import Clock, Merchant, Running, make_merchant
+from needed import told
 
 WIDE = Path(__file__).parent / "wide.toml"
 
 for name in [name for name in os.environ if name.startswith("CUOTA_")]:
     del os.environ[name]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was not tested, and why, stands where nobody overlooks it."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    lines = told(report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple))
+    if lines:
+        terminalreporter.section("not tested")
+        for line in lines:
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

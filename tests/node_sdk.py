@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import json
-import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
+from needed import needed
 
 SDK = Path(__file__).resolve().parents[1] / "sdk"
 SERVED = SDK.parent / "src/cuota/web/pages/static"
@@ -31,8 +30,7 @@ def sdk() -> Path:
 @cache
 def installed(folder: Path) -> Path:
     """Installs at most once a run, whatever runs beside it, and only when what is there is not what the lock says."""
-    if shutil.which("npm") is None:
-        pytest.fail("Node 20 is missing: these tests run its tools.")
+    needed("npm")
     there = folder / "node_modules/.package-lock.json"
     with (folder / "package-lock.json").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

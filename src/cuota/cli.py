@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from cuota.backup import CannotBackUp
 from cuota.commands import approvals, backup, consumers, events, merchants, operate, risk, sandbox, time
 from cuota.commands.common import EXIT_CODES, Add, adder
+from cuota.commands.place import NoService
 from cuota.config import BadSettings
 from cuota.config_table import SETTINGS
 from cuota.core.instant import BadInstant
@@ -32,7 +33,7 @@ from cuota.walk import CannotWalk
 from cuota.worker import work_alone
 
 KNOWN = (
-    BadInstant, BadSettings, BadMerchant, CannotMoveTime, CannotServe, CannotWalk, EmbeddedFailed, NoSuchRail,
+    BadInstant, BadSettings, BadMerchant, CannotMoveTime, CannotServe, CannotWalk, EmbeddedFailed, NoService, NoSuchRail,
     NothingToExplain, NotProved, Refused,
     UnsafeDatabase, WrongKey, WrongPolicy, BadArchive, CannotBackUp, CannotRestore, ProgramFailed,
 )  # fmt: skip

@@ -170,6 +170,12 @@ def _audiences(given: Mapping[str, object], public_url: str) -> tuple[str, ...]:
     return named if isinstance(named, tuple) else (public_url,)
 
 
+def environment(environ: Mapping[str, str] | None = None) -> str:
+    """The environment that the settings name, sandbox or production; `load` checks all of them."""
+    given, _ = _read(os.environ if environ is None else environ)
+    return str(given.get("CUOTA_ENVIRONMENT", "sandbox"))
+
+
 def missing_database(environ: Mapping[str, str] | None = None) -> Path | None:
     """The data folder, where no database of its own has been made in it yet; None where there is one, or another is named.
 

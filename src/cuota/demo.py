@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 
 from cuota import config, runtime
+from cuota.commands.place import in_another_terminal
 from cuota.config_reading import is_loopback
 from cuota.core.merchant import Merchant
 from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, TEST_CARDS
@@ -157,10 +158,11 @@ def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str, pas
     cards = f"\n{' ' * 19}".join(f"{card.number}  {card.meaning}" for card in TEST_CARDS)
     code = CODE if settings.message_rail == "sandbox" else "a real one, sent by CUOTA_MESSAGE_RAIL"
     login = f"; login: staff, password: {password}" if password else ""
-    return f"""
+    command = in_another_terminal(settings)
+    return f"""  The shop         {shop_url}     buy something, pay in four: in a window of the shop, or on the payment page
+
   Cuota is running: a sandbox, no real money moves.
 
-  The shop         {shop_url}     buy something, pay in four: in a window of the shop, or on the payment page
   Its back office  {shop_url}/orders     capture, void, refund, what webhooks told{login}
   The API          {url}     described at {url}/docs
   Consumers        {url}/account     their plans; what they are sent: {url}/sandbox/inbox
@@ -178,7 +180,10 @@ def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str, pas
     curl -s {settings.auth_url}/oauth/token -H 'Content-Type: application/json' \\
       -d '{json.dumps(token_body)}'
 
-  Six weeks in seconds: .venv/bin/cuota time advance 6w. What merchants are told: .venv/bin/cuota listen --merchant "{NAME}"
+  Six weeks in seconds, and what merchants are told:
+    {command} time advance 6w
+    {command} listen --merchant "{NAME}" --from-start
+
   CUOTA_LOG_LEVEL=info shows a line for each request. The first steps with curl stand in README.md.
   Ctrl-C stops it; the data stays in {settings.data_dir}.
 """

@@ -16,7 +16,7 @@ from cuota.core.policy import Policy
 from cuota.db import hosts, last_served
 from cuota.db.embedded import open_embedded
 from cuota.db.last_served import Served
-from cuota.db.migrate import migrate
+from cuota.db.migrate import Told, migrate, untold
 from cuota.db.pool import GONE, UnsafeDatabase, open_pool
 from cuota.db.vault import Vault
 from cuota.flows.context import Context, utc_now
@@ -37,11 +37,11 @@ def database(settings: Settings) -> Iterator[dict[str, Any]]:
         yield dict(embedded.dsn_kwargs)
 
 
-async def migrated(settings: Settings, where: dict[str, Any]) -> list[str]:
+async def migrated(settings: Settings, where: dict[str, Any], told: Told = untold) -> list[str]:
     """Bring the database up to date, waiting for it to be there; answers the names that were applied."""
     connection = await _connect(where)
     try:
-        return await migrate(connection, settings.environment)
+        return await migrate(connection, settings.environment, told)
     finally:
         await connection.close()
 

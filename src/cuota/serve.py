@@ -134,7 +134,7 @@ def _shown(listener: socket.socket, host: str = "") -> str:
 def serve(
     host: str, port: int, workers: int, *, when_ready: Callable[[config.Settings], None] | None = None
 ) -> int:
-    """Run until SIGTERM or Ctrl-C. `when_ready` is called once, with the service answering."""
+    """Run until SIGTERM or Ctrl-C. Ready, it prints one line of JSON; or calls `when_ready`, which tells it otherwise."""
     started = time.monotonic()
     listener = bind(host, port)
     listen = f"http://{_shown(listener, host)}"
@@ -152,21 +152,12 @@ def serve(
             for _ in range(workers):
                 serving.start_worker()
             _wait_ready(serving, listen)
-            ready = {
-                "ready": True,
-                "url": settings.public_url,
-                "listen": listen,
-                "environment": settings.environment,
-                "policy": policy,
-            }
-            if watched is not None:
-                ready["metrics"] = f"http://{_shown(watched)}/metrics"
-            print(
-                json.dumps({**ready, "workers": workers, "seconds": round(time.monotonic() - started, 2)}),
-                flush=True,
-            )
             _warn(settings, host)
-            if when_ready is not None:
+            if when_ready is None:
+                ready = _ready(settings, listen, policy, watched)
+                seconds = round(time.monotonic() - started, 2)
+                print(json.dumps({**ready, "workers": workers, "seconds": seconds}), flush=True)
+            else:
                 when_ready(settings)
             _keep_running(serving)
         except _Stop:
@@ -187,6 +178,21 @@ def _warn(settings: config.Settings, host: str) -> None:
             file=sys.stderr,
             flush=True,
         )
+
+
+def _ready(
+    settings: config.Settings, listen: str, policy: str, watched: socket.socket | None
+) -> dict[str, object]:
+    ready: dict[str, object] = {
+        "ready": True,
+        "url": settings.public_url,
+        "listen": listen,
+        "environment": settings.environment,
+        "policy": policy,
+    }
+    if watched is not None:
+        ready["metrics"] = f"http://{_shown(watched)}/metrics"
+    return ready
 
 
 async def _prepared(settings: config.Settings, where: dict[str, Any]) -> str:

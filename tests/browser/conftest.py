@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -18,6 +17,7 @@ import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
 from makers import Merchant, Running, make_merchant
+from needed import needed
 
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -37,10 +37,8 @@ class Shop:
 
 @pytest.fixture(scope="session")
 async def chromium() -> AsyncIterator[Browser]:
-    """Debian's Chromium. Without it these tests fail: a suite that passes without its browser proves nothing."""
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if path is None:
-        pytest.fail("Chromium is missing: `make test` installs it, or set CHROMIUM to its path.")
+    """The system's Chromium."""
+    path = needed("chromium")
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=FLAGS.split())
         yield browser

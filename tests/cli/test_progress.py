@@ -104,3 +104,13 @@ def read_all(reader: int) -> str:
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (7.4, "0:07"), (65, "1:05"), (3_723, "1:02:03")])
 def test_a_span_of_time_is_read_at_a_glance(seconds: float, text: str) -> None:
     assert span(seconds) == text
+
+
+def test_no_time_is_foretold_from_the_first_few_percent() -> None:
+    state = module._State("Verifying", "orders", 100)
+    state(9)
+    assert state.remaining() == ""
+    state(10)
+    assert state.remaining().startswith("about ")
+    state(100)
+    assert state.remaining() == ""

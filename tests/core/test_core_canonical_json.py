@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from cuota.core.canonical_json import MOST_BYTES, MOST_VALUES, canonical, js_number, usual_texts
 from cuota.core.strict_json import DEEPEST
+from needed import needed
 from properties.steady import STEADY
 
 PROGRAM = """
@@ -28,8 +28,7 @@ Node = Callable[[str], str | None]
 @pytest.fixture(scope="module")
 def node() -> Iterator[Node]:
     """One Node for all: a text goes in, what JSON.stringify(JSON.parse(text)) prints comes out, or None."""
-    found = shutil.which("node")
-    assert found, "Node must be 18 or later."
+    found = needed("node")
     with subprocess.Popen([found, "-e", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin
         assert process.stdout

@@ -19,6 +19,8 @@ import pytest
 from books import AWAY
 from served import Service, children, free_port, until
 
+from needed import needed
+
 DATA, LOG_AHEAD = "160m", "56m"
 REFILL_SECONDS = 0.02
 BLOCK = 4096
@@ -120,8 +122,7 @@ def _take_all(descriptor: int, disk: Path) -> None:
 @contextlib.contextmanager
 def failing_fsync(pids: Sequence[int], notes: Path, *, followed: bool = False) -> Iterator[None]:
     """Every fsync of these processes is an input/output error; where `followed`, also of those that they start."""
-    if not shutil.which("strace"):
-        pytest.skip("errors of fsync are not tried: there is no strace here (apt-get install strace)")
+    needed("strace")
     command = ["strace", "-q", "-o", str(notes), "-e", "trace=fsync,fdatasync"]
     command += ["-e", "inject=fsync,fdatasync:error=EIO", *(["-f"] if followed else [])]
     command += [part for pid in pids for part in ("-p", str(pid))]

@@ -69,7 +69,7 @@ def test_the_numbers_in_the_page_are_those_of_the_code() -> None:
         f"fewer than {risk_fit.FEWEST_LOSSES} losses there is no model",
         f"A field that fewer than {risk_fit.FEWEST_ORDERS} orders have",
         f"has matured {MATURES_AFTER.days} days after its decision",
-        f"`cuota time advance {MATURES_AFTER.days}d`",
+        f"`.venv/bin/cuota time advance {MATURES_AFTER.days}d`",
         f"dropped after {SIGNALS_KEPT.days} days",
     ):
         assert said in WORDS, f"docs/risk.md does not say: {said}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import socket
 import sys
 from collections.abc import AsyncIterator
@@ -22,6 +21,7 @@ from cuota.flows.deliver_webhooks import live_secrets, signed
 from cuota.flows.show_event import event_body, event_id
 from cuota.rails.http import GuardedClient
 from makers import Merchant, order_body
+from needed import needed
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 LANGUAGES = ("python", "node", "php")
@@ -37,8 +37,7 @@ def command(language: str, port: int) -> list[str]:
     """How its first lines say that it is started."""
     if language == "python":
         return [sys.executable, str(DOCS / "receivers/receiver.py")]
-    program = shutil.which(language)
-    assert program, f"{language} is missing: `make php` installs PHP, Node must be 18 or later."
+    program = needed(language)
     if language == "node":
         return [program, str(DOCS / "receivers/receiver.mjs")]
     return [program, "-S", f"127.0.0.1:{port}", str(DOCS / "receivers/receiver.php")]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -14,14 +12,13 @@ from playwright.async_api import Browser, Page, async_playwright
 from sdk_hands import FLAGS, Tabs
 
 from makers import Running
+from needed import needed
 
 
 @pytest.fixture(scope="session")
 async def chromium() -> AsyncIterator[Browser]:
-    """Debian's Chromium. Without it these tests fail: a suite that passes without its browser proves nothing."""
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if path is None:
-        pytest.fail("Chromium is missing: `make test` installs it, or set CHROMIUM to its path.")
+    """The system's Chromium."""
+    path = needed("chromium")
     async with async_playwright() as playwright:
         # Playwright lets every popup through; a browser of a person does not.
         browser = await playwright.chromium.launch(

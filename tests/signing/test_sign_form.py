@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import re
-import shutil
 import sys
 from pathlib import Path
 from urllib.parse import urlencode
@@ -17,6 +16,7 @@ from cuota.core.signature import pay_signature
 from cuota.web.api.gateway_form import signed_text
 from gateway import form_fields, get_link, post_form, record_of
 from makers import Merchant
+from needed import needed
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "gateway.md").read_text()
@@ -32,9 +32,7 @@ VALUES = {
 
 
 def program(language: str) -> str:
-    found = sys.executable if language == "python" else shutil.which(language)
-    assert found, f"{language} is missing: Node must be 18 or later."
-    return found
+    return sys.executable if language == "python" else needed(language)
 
 
 async def run(language: str, fields: dict[str, str], secret: str) -> dict[str, str]:
@@ -103,8 +101,7 @@ async def test_the_page_s_shop_system_request_is_accepted(merchant: Merchant) ->
 async def test_what_the_page_says_of_php_is_so() -> None:
     line = "str_replace('%7E', '~', urlencode($text))"
     assert line in PAGE
-    php = shutil.which("php")
-    assert php, "php is missing: `make php` installs it."
+    php = needed("php")
     code = f"$text = file_get_contents('php://stdin'); echo {line};"
     process = await asyncio.create_subprocess_exec(
         php, "-r", code, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE

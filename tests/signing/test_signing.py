@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from decimal import Decimal
@@ -17,6 +16,7 @@ import pytest
 from cuota.client import cents, sign
 from cuota.core.signature import pay_signature
 from cuota.core.strict_json import read_json
+from needed import needed
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "sdk.md").read_text()
@@ -36,11 +36,7 @@ VECTORS = {
 
 
 def program(language: str) -> str:
-    if language == "python":
-        return sys.executable
-    found = shutil.which(language)
-    assert found, f"{language} is missing: `make php` installs PHP, Node must be 18 or later."
-    return found
+    return sys.executable if language == "python" else needed(language)
 
 
 def run(command: list[str], given: bytes = b"") -> dict[str, str]:

@@ -140,5 +140,5 @@ async def test_the_command_prints_lines_while_it_waits_and_counts_attempts_apart
     assert "Moving the clock: " in told.decode()
     assert " so far" in told.decode()
     assert "webhook attempts (none acknowledged)" in again.stdout
-    assert "These receivers did not answer in time" in again.stdout
+    assert "These receivers did not answer in time: 127.0.0.1:" in again.stdout
     await run(served, "verify")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cuota.calibration_page import calibration_html
 from cuota.commands.common import Add, require_database, run, show
+from cuota.commands.place import called
 from cuota.core import money
 from cuota.core.instant import shown
 from cuota.core.rates import Rate
@@ -55,11 +56,11 @@ def _refused(options: argparse.Namespace, name: str, standing: Standing, refused
         print(json.dumps({"refused": True, "reasons": list(refused.reasons)}, indent=2))
         return 1
     hints = [
-        f"Start a trial first: cuota merchant approvals {shlex.quote(name)} trial."
+        f"Start a trial first: {called()} merchant approvals {shlex.quote(name)} trial."
         if standing.mode == "off"
         else "",
         f"An order counts {MATURES_AFTER.days} days after its decision.",
-        f"See cuota approvals report {shlex.quote(name)}.",
+        f"See {called()} approvals report {shlex.quote(name)}.",
     ]
     lines = [f"cuota: Advanced Approvals of {name}: {standing.mode}. {refused}", *filter(None, hints)]
     print("\n".join(lines), file=sys.stderr)

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from cuota import config, runtime
+from cuota.commands.place import announce, called
 from cuota.core import money
 from cuota.db.pool import UnsafeDatabase
 from cuota.flows.clock import SandboxClock, following
@@ -38,16 +39,18 @@ def adder(under: Any) -> Add:
 
 
 def require_database() -> None:
-    """For commands that look at what is there: a mistyped folder must not look like an empty, healthy service."""
+    """A mistyped folder must not look like an empty, healthy service, nor become one. Raises UnsafeDatabase."""
     folder = config.missing_database()
     if folder is not None:
         raise UnsafeDatabase(
             f"There is no database in {folder}. Set CUOTA_DATA_DIR or CUOTA_DATABASE_URL to where the service keeps its own."
+            f" For a new one start the service (make run, or {called()} serve), or run: {called()} migrate"
         )
 
 
 def run(flow: Callable[[Context], Awaitable[T]]) -> T:
-    """One flow on a migrated database, started for it if need be."""
+    """One flow on the service's database, migrated, and started if need be. Says on standard error which one it is."""
+    require_database()
     settings = config.load()
     with runtime.database(settings) as where:
 
@@ -59,6 +62,7 @@ def run(flow: Callable[[Context], Awaitable[T]]) -> T:
                 runtime.opened(settings, where, pool_size=2, now=now, decides=False) as context,
                 following(clock, context.pool),
             ):
+                await announce(settings, context.pool)
                 address = not config.names_its_address()
                 return await flow(await runtime.as_served(context, address=address))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 
 from cuota.commands.common import Add, require_database, run, show
+from cuota.commands.place import called, require_service
+from cuota.db import workers
 from cuota.flows.context import Context
 from cuota.flows.manage_merchants import BadMerchant, find_merchant
 from cuota.flows.replay_webhooks import replay
@@ -20,11 +22,15 @@ def listen_to(options: argparse.Namespace) -> int:
         except BadAddress as bad:
             raise BadMerchant(f"--forward {options.forward} {bad}.") from None
     require_database()
-    run(
-        lambda context: listen(
+
+    async def flow(context: Context) -> None:
+        why = "cuota listen shows what a running one tells its merchants"
+        await require_service(context.settings, context.pool, why)
+        await listen(
             context, options.merchant, options.forward, as_json=options.json, from_start=options.from_start
         )
-    )
+
+    run(flow)
     return 0
 
 
@@ -35,14 +41,18 @@ def webhook_replay(options: argparse.Namespace) -> int:
 
     require_database()
 
-    async def flow(context: Context) -> int:
+    async def flow(context: Context) -> tuple[int, int]:
         merchant = await find_merchant(context, options.merchant)
-        return await replay(
+        again = await replay(
             context, merchant.merchant_id, options.event, options.endpoint, options.after, options.until
         )
+        return again, await workers.count_alive(context.pool)
 
-    again = run(flow)
-    show(options, {"replayed": again}, [f"{again} deliveries will be sent again."])
+    again, alive = run(flow)
+    lines = [f"{again} deliveries will be sent again."]
+    if again and not alive:
+        lines.append(f"No service is running: they are sent when one starts ({called()} serve).")
+    show(options, {"replayed": again}, lines)
     return 0
 
 

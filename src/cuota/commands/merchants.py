@@ -6,6 +6,7 @@ import argparse
 from datetime import timedelta
 
 from cuota.commands.common import Add, cents, run, show, table
+from cuota.commands.place import called
 from cuota.core import money
 from cuota.core.merchant import Merchant, Profile
 from cuota.db import approvals, credentials, merchants
@@ -86,7 +87,7 @@ def merchant_list(options: argparse.Namespace) -> int:
     show(
         options,
         [{**_facts(merchant), "approvals": mode} for merchant, mode in found],
-        lines or ["No merchants yet. Add one: cuota merchant create"],
+        lines or [f"No merchants yet. Add one: {called()} merchant create --name NAME"],
     )
     return 0
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from cuota import config, runtime
 from cuota.commands.common import Add, require_database, run, show
+from cuota.commands.place import announce
+from cuota.commands.progress import Told, progress
 from cuota.core import money
 from cuota.db import hosts
 from cuota.db.charges import failed_refunds
@@ -28,7 +30,8 @@ def keys_rotate(options: argparse.Namespace) -> int:
 def verify_ledger(options: argparse.Namespace) -> int:
     """`cuota verify`: exit 1 if a row disagrees."""
     require_database()
-    report = run(lambda context: verify(context.pool))
+    with progress("Verifying", "orders") as told:
+        report = run(lambda context: verify(context.pool, told))
     lines = [f"{d.merchant_id} {d.order_id}  {d.row}: {d.problem}" for d in report.disagreements]
     facts = {
         "orders": report.orders,
@@ -69,21 +72,34 @@ def card_refunds(options: argparse.Namespace) -> int:
 def migrate_database(options: argparse.Namespace) -> int:
     """`cuota migrate`, and with --citus the tables to their shards."""
     settings = config.load()
-    with runtime.database(settings) as where:
-        facts = asyncio.run(_migrated(settings, where, citus=options.citus))
+    with runtime.database(settings) as where, progress("Migrating", "migrations") as told:
+        facts = asyncio.run(_migrated(settings, where, told, citus=options.citus))
     lines = [f"{done} {name}" for done, names in facts.items() for name in names]
     show(options, facts, lines or ["The database is up to date."])
     return 0
 
 
-async def _migrated(settings: config.Settings, where: dict[str, Any], *, citus: bool) -> dict[str, list[str]]:
+async def _migrated(
+    settings: config.Settings, where: dict[str, Any], told: Told, *, citus: bool
+) -> dict[str, list[str]]:
     if not citus:
-        return {"applied": await runtime.migrated(settings, where)}
+        applied = await runtime.migrated(settings, where, told)
+        await _announce(settings, where)
+        return {"applied": applied}
     connection = await hosts.connect(**where)
     try:
         await require_citus(connection)
-        applied = await runtime.migrated(settings, where)
-        return {"applied": applied, "distributed": await distribute(connection)}
+        applied = await runtime.migrated(settings, where, told)
+        await announce(settings, connection)
+        return {"applied": applied, "distributed": await distribute(connection, told)}
+    finally:
+        await connection.close()
+
+
+async def _announce(settings: config.Settings, where: dict[str, Any]) -> None:
+    connection = await hosts.connect(**where)
+    try:
+        await announce(settings, connection)
     finally:
         await connection.close()
 

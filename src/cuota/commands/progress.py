@@ -24,6 +24,8 @@ from rich.table import Table
 from rich.text import Text
 
 LINE_SECONDS = 3.0
+# Of less than this part the whole cannot be told.
+LEAST_SHARE = 0.1
 # A terminal is drawn at this rate, also while the work itself waits for something.
 DRAWN_A_SECOND = 4
 
@@ -60,8 +62,8 @@ class _State:
         return min(self.done / self.total, 1.0) if self.total else 0.0
 
     def remaining(self) -> str:
-        """`about 1:05 left`, at the speed so far; nothing where that cannot be known."""
-        if not 0 < self.share() < 1:
+        """`about 1:05 left`, at the speed so far; nothing where that cannot be known yet."""
+        if not LEAST_SHARE <= self.share() < 1:
             return ""
         spent = time.monotonic() - self.started
         return f"about {span(spent / self.share() - spent)} left"

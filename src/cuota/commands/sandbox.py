@@ -20,16 +20,22 @@ def sandbox_complete(options: argparse.Namespace) -> int:
         given = {name: value for name, value in typed.items() if value}
         address = walk(options.redirect_url, options.outcome, **given)
     except httpx.HTTPError as problem:
-        raise CannotWalk(f"The checkout cannot be reached: {problem}.") from None
+        raise CannotWalk(
+            f"The checkout cannot be reached: {problem}. Is the service running at {_origin(options.redirect_url)}?"
+        ) from None
     except (httpx.InvalidURL, ValueError) as problem:
         raise CannotWalk(f"The redirectUrl is not an address: {problem}.") from None
     show(options, {"outcome": options.outcome, "url": address}, [address])
     return 0
 
 
+def _origin(address: str) -> str:
+    return str(httpx.URL(address).copy_with(raw_path=b"/"))
+
+
 def sandbox_inbox(options: argparse.Namespace) -> int:
     """`cuota sandbox inbox`."""
-    if not config.load().sandbox:
+    if config.environment() != "sandbox":
         raise config.BadSettings(
             "CUOTA_ENVIRONMENT is production: it has no inbox, its messages are really sent. Run this in the sandbox."
         )

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from cuota import config, runtime
-from cuota.commands.common import Add, Command, adder, show
+from cuota.commands.common import Add, Command, adder, require_database, show
+from cuota.commands.place import announce, called
 from cuota.commands.progress import progress
 from cuota.config import Settings
 from cuota.core.instant import Asked, BadInstant, read_instant, shown
@@ -29,13 +30,16 @@ T = TypeVar("T")
 
 def run(flow: Callable[[Settings, dict[str, Any]], Awaitable[T]]) -> T:
     """One flow on the sandbox's database, reached as its owner. Production's clock is the real one."""
-    settings = config.load()
-    if not settings.sandbox:
+    if config.environment() != "sandbox":
         raise CannotMoveTime("Time can be moved in the sandbox only; CUOTA_ENVIRONMENT is production.")
+    require_database()
+    settings = config.load()
     with runtime.database(settings) as where:
 
         async def go() -> T:
             await runtime.migrated(settings, where)
+            async with clock.connected(where) as connection:
+                await announce(settings, connection)
             return await flow(settings, where)
 
         return asyncio.run(go())
@@ -106,7 +110,8 @@ def time_advance(options: argparse.Namespace) -> int:
     lines = [f"{end} {facts['to']}. On the way: {_told(moved.done)}."]
     if moved.hung:
         lines.append(
-            f"These receivers did not answer in time, and their events are tried again later: {', '.join(moved.hung)}."
+            f"These receivers did not answer in time: {', '.join(moved.hung)}. What they missed is kept, and can be"
+            f" sent again: {called()} webhook replay --help"
         )
     show(options, facts, lines)
     return INTERRUPTED if moved.stopped else 0
@@ -171,7 +176,7 @@ def time_fork(options: argparse.Namespace) -> int:
     """`cuota time fork`."""
     made = run(lambda _, where: fork_sandbox.fork(where, options.name, replace=options.replace))
     text = f"{made.rows} rows copied to {made.name}, at {shown(made.service_time)}."
-    _show_copied(options, made, [text, f"Go back to it: cuota time rewind {made.name}"])
+    _show_copied(options, made, [text, f"Go back to it: {called()} time rewind {made.name}"])
     return 0
 
 

@@ -5,6 +5,7 @@ PLACES is the one list of it; a test holds it against the catalogue, so that no 
 
 from __future__ import annotations
 
+from cuota.db.migrate import Told, untold
 from cuota.db.pool import Connection, UnsafeDatabase
 
 MERCHANT = "by merchant_id"
@@ -88,15 +89,14 @@ async def require_citus(connection: Connection) -> None:
         )
 
 
-async def distribute(connection: Connection) -> list[str]:
+async def distribute(connection: Connection, told: Told = untold) -> list[str]:
     """Move every table that is not where it belongs yet; answers which. Run again after an upgrade that adds tables."""
     await require_citus(connection)
     rows = await connection.fetch("SELECT logicalrelid::text AS name FROM pg_dist_partition")
     done = {row["name"] for row in rows}
     await connection.execute(TRIGGERS)
-    moved = []
-    for table, sql in statements():
-        if table not in done:
-            await connection.execute(sql)
-            moved.append(table)
-    return moved
+    missing = [(table, sql) for table, sql in statements() if table not in done]
+    for count, (table, sql) in enumerate(missing):
+        told(count, len(missing), f"table {table}")
+        await connection.execute(sql)
+    return [table for table, _ in missing]

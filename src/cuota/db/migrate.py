@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import resources
 
 import asyncpg
@@ -16,6 +17,13 @@ CREATE TABLE IF NOT EXISTS migrations (
     applied_at timestamptz NOT NULL DEFAULT now()
 )
 """
+# Called with how many are applied, of how many, and what is done now.
+Told = Callable[[float, float | None, str], None]
+
+
+def untold(done: float, total: float | None, note: str) -> None:
+    """Nobody watches."""
+    del done, total, note
 
 
 def files() -> list[tuple[str, str]]:
@@ -28,7 +36,7 @@ def files() -> list[tuple[str, str]]:
     ]
 
 
-async def migrate(connection: Connection, environment: str) -> list[str]:
+async def migrate(connection: Connection, environment: str, told: Told = untold) -> list[str]:
     """Bring the database up to this release; answers the names that were applied. Raises UnsafeDatabase."""
     await require_durable(connection)
     await connection.execute("SELECT pg_advisory_lock($1)", LOCK)
@@ -37,7 +45,7 @@ async def migrate(connection: Connection, environment: str) -> list[str]:
         await connection.execute("SET client_min_messages = warning")
         await connection.execute(_TABLE)
         done = {row["name"] for row in await connection.fetch("SELECT name FROM migrations")}
-        return await _apply(connection, done, environment)
+        return await _apply(connection, done, environment, told)
     except LOST:
         raise
     except asyncpg.PostgresError as problem:
@@ -50,7 +58,7 @@ async def migrate(connection: Connection, environment: str) -> list[str]:
             await connection.execute("SELECT pg_advisory_unlock($1)", LOCK)
 
 
-async def _apply(connection: Connection, done: set[str], environment: str) -> list[str]:
+async def _apply(connection: Connection, done: set[str], environment: str, told: Told) -> list[str]:
     ours = files()
     unknown = done - {name for name, _ in ours}
     if unknown:
@@ -61,15 +69,14 @@ async def _apply(connection: Connection, done: set[str], environment: str) -> li
     if done:
         # Before anything is changed: it may be another environment's.
         await _claim(connection, environment)
-    applied = []
-    for name, sql in ours:
-        if name not in done:
-            async with connection.transaction():
-                await connection.execute(sql)
-                await connection.execute("INSERT INTO migrations (name) VALUES ($1)", name)
-            applied.append(name)
+    missing = [(name, sql) for name, sql in ours if name not in done]
+    for count, (name, sql) in enumerate(missing):
+        told(count, len(missing), name)
+        async with connection.transaction():
+            await connection.execute(sql)
+            await connection.execute("INSERT INTO migrations (name) VALUES ($1)", name)
     await _claim(connection, environment)
-    return applied
+    return [name for name, _ in missing]
 
 
 async def _claim(connection: Connection, environment: str) -> None:

@@ -5,11 +5,13 @@ One statement an order's facts, a batch of orders at a time; the comparison is a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from cuota.db.decisions import INTACT
+from cuota.db.migrate import Told, untold
 from cuota.db.orders import Session
 from cuota.db.pool import Pool
 from cuota.db.verify_rules import disagreements_of
@@ -82,21 +84,26 @@ class Report:
     disagreements: list[Disagreement] = field(default_factory=list)
 
 
-async def verify(pool: Pool) -> Report:
-    """Look at every order of every merchant."""
+async def verify(pool: Pool, told: Told = untold) -> Report:
+    """Look at every order of every merchant; `told` is called with how many orders are done, of how many."""
     report = Report()
     async with pool.session() as session:
         # Nobody waits for it, and a large merchant takes longer than a request may.
         await session.execute("SET statement_timeout = 0")
         try:
+            total = await session.fetchval("SELECT count(*) FROM orders")
             for merchant in await session.fetch(_MERCHANTS):
-                await _verify_merchant(session, merchant["merchant_id"], report)
+                await _verify_merchant(
+                    session, merchant["merchant_id"], report, lambda: told(report.orders, total, "")
+                )
         finally:
             await session.execute("RESET statement_timeout")
     return report
 
 
-async def _verify_merchant(session: Session, merchant_id: UUID, report: Report) -> None:
+async def _verify_merchant(
+    session: Session, merchant_id: UUID, report: Report, told: Callable[[], None]
+) -> None:
     after = _FIRST
     while rows := await session.fetch(_ORDERS, merchant_id, after, BATCH):
         for row in rows:
@@ -106,6 +113,7 @@ async def _verify_merchant(session: Session, merchant_id: UUID, report: Report) 
             for place, problem in disagreements_of(facts):
                 report.disagreements.append(Disagreement(merchant_id, facts["order_id"], place, problem))
         after = rows[-1]["order_id"]
+        told()
     for row in await session.fetch(_STRAY, merchant_id):
         stray = Disagreement(
             merchant_id, row["order_id"], f"transfers {row['number']}", "belongs to no order"

@@ -13,6 +13,8 @@ import time
 from collections.abc import AsyncIterator
 
 from cuota.core.refusal import Refused
+from cuota.db.clock import JOBS_LOCK, MOVER_LOCK
+from cuota.db.migrate import LOCK as MIGRATE_LOCK
 from cuota.db.orders import Session
 from cuota.db.pool import BUSY, GONE, Connection, Pool, patience_with
 
@@ -28,6 +30,10 @@ _STILL = "SELECT NOT pg_is_in_recovery() AS here"
 # Shared, and given back at the end of the statement: any number of workers may look at once.
 _UNHELD = """SELECT name FROM unnest($1::bigint[]) AS t (name)
     WHERE pg_try_advisory_xact_lock_shared(name)"""
+# A session's lock by one number of 64 bits is shown as two of 32.
+_ALIVE = """SELECT count(*) AS alive FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+    AND mode = 'ExclusiveLock' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND (classid::bigint << 32) | objid::bigint <> ALL ($1::bigint[])"""
 
 
 class Worker:
@@ -94,3 +100,9 @@ async def _true(session: Connection, sql: str, *values: object) -> bool:
 async def unheld(session: Session, names: list[int]) -> list[int]:
     """Those of these names whose lock nobody holds at this moment: dead, or about to take it again."""
     return [row["name"] for row in await session.fetch(_UNHELD, names)]
+
+
+async def count_alive(session: Session) -> int:
+    """How many processes of the service (`cuota serve`, `cuota work`) hold their name's lock: 0 where none runs."""
+    row = await session.fetchrow(_ALIVE, [JOBS_LOCK, MOVER_LOCK, MIGRATE_LOCK])
+    return 0 if row is None else int(row["alive"])

@@ -1,0 +1,76 @@
+"""Where a command acts: which data, and which service. Said on standard error, so that a wrong terminal is noticed."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from cuota.config import Settings, default_data_dir
+from cuota.db import last_served, workers
+from cuota.db.orders import Session
+
+# A service that has just started tells that it lives within this time.
+LOOK_SECONDS = 3.0
+PAUSE_SECONDS = 0.1
+
+
+class NoService(Exception):  # noqa: N818 - a fact for the person who asked
+    """The command needs a running service, and none runs on this data; the text says what to do."""
+
+
+def data_of(settings: Settings) -> str:
+    """The database, without user and password: `data in /var/lib/cuota/sandbox`, `database postgresql://db:5432/cuota`."""
+    if settings.database_url is None:
+        return f"data in {settings.data_dir}"
+    scheme, _, rest = settings.database_url.partition("://")
+    place = re.split(r"[?#]", rest, maxsplit=1)[0].rpartition("@")[2]
+    return f"database {scheme}://{place}"
+
+
+async def announce(settings: Settings, session: Session) -> None:
+    """One line on standard error: environment, data, the service's address, and whether it is running."""
+    served = await last_served.read(session)
+    alive = await workers.count_alive(session)
+    if served is None:
+        service = "no service has run on it yet"
+    elif alive:
+        service = f"service {served.audience} is running"
+    else:
+        service = f"service {served.audience} is not running"
+    print(f"cuota: {settings.environment}, {data_of(settings)}; {service}.", file=sys.stderr, flush=True)
+
+
+async def require_service(settings: Settings, session: Session, why: str) -> None:
+    """Raise NoService where none of its processes lives. `why` says what the command wants of it."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + LOOK_SECONDS
+    while not await workers.count_alive(session):
+        if loop.time() > until:
+            raise NoService(
+                f"No service is running on this {data_of(settings)}, and {why}. Start one with these settings"
+                " (cuota serve, or make run), or set CUOTA_DATA_DIR or CUOTA_DATABASE_URL to those of the running one."
+            )
+        await asyncio.sleep(PAUSE_SECONDS)
+
+
+def called() -> str:
+    """The command as it can be pasted into the same shell again: `cuota`, or with the path that it was called by."""
+    typed = Path(sys.argv[0])
+    if typed.name != "cuota":
+        return f"{sys.executable} -m cuota"
+    found = shutil.which("cuota")
+    return "cuota" if found and Path(found).resolve() == typed.resolve() else str(typed)
+
+
+def in_another_terminal(settings: Settings) -> str:
+    """The command as it works from any folder, with the data folder where the settings name one."""
+    command = called()
+    if "/" in command and not command.startswith(sys.executable):
+        command = shlex.quote(str(Path(command).absolute()))
+    if settings.data_dir == default_data_dir(settings.environment):
+        return command
+    return f"CUOTA_DATA_DIR={shlex.quote(str(settings.data_dir.absolute()))} {command}"

@@ -1,0 +1,37 @@
+"""The files that a stranger looks for first: license, security, contributing."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_license_is_the_whole_apache_license_and_the_packages_say_so() -> None:
+    text = (ROOT / "LICENSE").read_text()
+    assert "Apache License\n                           Version 2.0, January 2004" in text
+    assert "END OF TERMS AND CONDITIONS" in text
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert (project["license"], project["license-files"]) == ("Apache-2.0", ["LICENSE"])
+    assert json.loads((ROOT / "sdk" / "package.json").read_text())["license"] == "Apache-2.0"
+
+
+@pytest.mark.parametrize("name", ["SECURITY.md", "CONTRIBUTING.md"])
+def test_a_page_leads_somewhere_and_has_no_blanks_to_fill_in(name: str) -> None:
+    text = (ROOT / name).read_text()
+    assert not re.search(r"TODO|example\.(com|org)|\[.*(insert|your).*\]|@\w+\.\w+", text, re.IGNORECASE)
+    for link in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (ROOT / link).exists(), f"{name} links to {link}"
+    assert name in (ROOT / "README.md").read_text()
+
+
+def test_every_make_target_that_is_named_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for name in ("README.md", "CONTRIBUTING.md", "docs/proof.md", "docs/running.md"):
+        for target in re.findall(r"(?:^|`)make ([a-z-]+)", (ROOT / name).read_text(), re.MULTILINE):
+            assert target in targets, f"{name} names make {target}"
