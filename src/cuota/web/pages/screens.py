@@ -28,6 +28,8 @@ from cuota.web.pages.view import (
 )
 from cuota.web.service import service_of
 
+NOT_AGREED = "Read the agreement and accept it to go on."
+
 
 def current(checkout: Checkout) -> str:
     """The furthest step that this browser may be at."""
@@ -180,6 +182,8 @@ def _pay(request: Request, checkout: Checkout, secret: str, profile: Profile) ->
         "shipping": shipping_lines(checkout.session.shipping) if checkout.express else None,
         "agreement": {"text": list(proposed.agreement.paragraphs), "hash": proposed.agreement.hash},
         "test_cards": test_cards(context.settings.card_rail),
+        "month": f"{context.now().date():%Y-%m}",
+        "agree_words": NOT_AGREED,
         "pay_label": f"Pay {today} today",
     }
 

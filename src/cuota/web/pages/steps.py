@@ -172,15 +172,17 @@ async def pay(request: Request, checkout: Checkout, secret: str, form: dict[str,
         )
     except BadCard as bad:
         errors = bad.errors
+    # What is no secret is still there when the page is shown again; the consent, only under the text that it was given to.
+    kept = {name: form.get(name, "") for name in ("card_expiry", "agree", "agreement_hash")}
     if form.get("agree") != "yes":
-        errors["agree"] = "Read the agreement and accept it to go on."
+        errors["agree"] = screens.NOT_AGREED
     if errors or card is None:
-        return await screens.screen(request, checkout, secret, "pay", problem=Problem(errors))
+        return await screens.screen(request, checkout, secret, "pay", problem=Problem(errors), values=kept)
     context = service_of(request).context
     try:
         order = await submit_checkout(context, checkout, card, form.get("agreement_hash", ""))
     except Problem as wrong:
-        return await screens.screen(request, checkout, secret, "pay", problem=wrong)
+        return await screens.screen(request, checkout, secret, "pay", problem=wrong, values=kept)
     if order.status is Status.CREATED:
         return see_other(_address(checkout, secret, "pay", "declined"))
     return see_other(_address(checkout, secret))
