@@ -14,10 +14,12 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from page_samples import SAMPLES
 
+from cuota.web.pages.render import CARD_WORDS
+
 PAGES = Path(__file__).resolve().parents[2] / "src" / "cuota" / "web" / "pages"
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
-    "form-action 'self' http://127.0.0.1:8001; base-uri 'none'; frame-ancestors 'none'"
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [
@@ -40,6 +42,7 @@ def render(folder: Path) -> None:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.globals |= {"autofocus": "autofocus", "card_words": CARD_WORDS}
     shutil.copytree(PAGES / "static", folder / "static", dirs_exist_ok=True)
     (folder / "static" / "brand.css").write_text(":root { --brand: #ff7a00 }\n")
     (folder / "static" / "logo.svg").write_text(

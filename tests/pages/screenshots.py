@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import sys
 from base64 import b64encode
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from account_scene import account
 from camera import DETAILS, Camera, fill, pay, through
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, Route, async_playwright
 from sandbox import Sandbox, sandbox
 
 FLAGS = (
@@ -30,9 +31,18 @@ ITEMS_OF_A_HUNDRED = [
 ]
 
 
+async def _stay(route: Route) -> None:
+    """The last page leads on to the merchant by itself: here it stays, for its picture."""
+    await route.abort("aborted")
+
+
 async def checkout(camera: Camera, running: Sandbox) -> None:
     """Every page of the hosted checkout."""
     page = camera.page
+    await page.route(lambda url: not url.startswith(running.url), _stay)
+    named = await running.order(consumer={"phoneNumber": "2125550142", "surname": "Rivera"})
+    await page.goto(named["redirectUrl"])
+    await camera.take("checkout-1-phone-known")
     order = await running.order()
     await page.goto(order["redirectUrl"])
     await camera.take("checkout-1-phone")
@@ -71,6 +81,7 @@ async def checkout(camera: Camera, running: Sandbox) -> None:
     )
     await page.reload()
     await pay(page, "4242 4242 4242 4242")
+    await page.locator("svg.mark").wait_for()
     await camera.take("checkout-6-approved")
     await ends(camera, running)
 
@@ -137,7 +148,7 @@ async def shop(camera: Camera, running: Sandbox) -> None:
         else:
             await through(page, {**DETAILS, "surname": "Declinetest" if ends_as == "Declined" else "Rivera"})
             await pay(page, "4242 4242 4242 4242")
-            await page.locator("a.primary").click()
+            await page.wait_for_url(re.compile(rf"^{running.shop}/(confirm|cancel)"))
         await camera.take(f"shop-3-{ends_as.lower()}")
     await page.goto(f"{running.shop}/orders")
     await camera.take("shop-4-orders")

@@ -14,6 +14,32 @@ _BRANDS = (
 )
 
 
+NO_NUMBER = "Enter the number of your card."
+WRONG_NUMBER = "Check the card number: a digit seems to be wrong or missing."
+WRONG_EXPIRY = "Enter the expiration date as month and year, such as 09/28."
+EXPIRED = "This card has expired. Use another card."
+_WRONG_CVC = "Enter the {length} digits of the security code."
+
+
+def cvc_length(brand: str | None) -> int:
+    """How many digits a security code has."""
+    return 4 if brand == "amex" else 3
+
+
+def card_rules() -> list[tuple[str, tuple[int, ...], str]]:
+    """The rules for a page's own check: a number's prefix (a regular expression), its lengths, a security code's text.
+
+    A number of no known brand has a security code as `wrong_cvc(None)` says.
+    """
+    known = [(prefix.pattern, lengths, name) for name, prefix, lengths in _BRANDS]
+    return [(prefix, lengths, wrong_cvc(name)) for prefix, lengths, name in known]
+
+
+def wrong_cvc(brand: str | None) -> str:
+    """What is said of a security code that cannot be one."""
+    return _WRONG_CVC.format(length=cvc_length(brand))
+
+
 @dataclass(frozen=True, slots=True)
 class CardEntry:
     """Number, expiry and security code. `repr` shows none of them."""
@@ -51,17 +77,16 @@ def read_card(number: str, expiry: str, cvc: str, today: date) -> CardEntry:
     digits = re.sub(r"[\s-]", "", number)
     brand = _brand(digits)
     if not digits:
-        errors["card_number"] = "Enter the number of your card."
+        errors["card_number"] = NO_NUMBER
     elif not re.fullmatch(r"[0-9]{12,19}", digits, re.ASCII) or brand is None or not passes_luhn(digits):
-        errors["card_number"] = "Check the card number: a digit seems to be wrong or missing."
+        errors["card_number"] = WRONG_NUMBER
     month, year = _expiry(expiry)
     if not month:
-        errors["card_expiry"] = "Enter the expiration date as month and year, such as 09/28."
+        errors["card_expiry"] = WRONG_EXPIRY
     elif (year, month) < (today.year, today.month):
-        errors["card_expiry"] = "This card has expired. Use another card."
-    length = 4 if brand == "amex" else 3
-    if not re.fullmatch(rf"[0-9]{{{length}}}", cvc.strip(), re.ASCII):
-        errors["card_cvc"] = f"Enter the {length} digits of the security code."
+        errors["card_expiry"] = EXPIRED
+    if not re.fullmatch(rf"[0-9]{{{cvc_length(brand)}}}", cvc.strip(), re.ASCII):
+        errors["card_cvc"] = wrong_cvc(brand)
     if errors or brand is None:
         raise BadCard(errors)
     return CardEntry(digits, month, year, cvc.strip(), brand)

@@ -29,6 +29,9 @@ from cuota.web.pages.session import (
 from cuota.web.pages.view import Ended, expired_words, merchant_address
 from cuota.web.service import service_of
 
+# The first step has an address of its own: the bare one shows where a checkout stands.
+FIRST = "phone"
+
 
 async def enter(request: Request) -> Response:
     """Open a session and take the token out of the address. Looking (HEAD) opens nothing."""
@@ -62,7 +65,7 @@ async def _open(request: Request, order: Order, token: UUID) -> Response:
         if display is not None:
             key = session_key(context, order.merchant_id, order.order_id, secret)
             await shown_as(context.pool, key, display)
-        return see_other(address)
+        return see_other(address)  # shows where the checkout stands
     # Where the merchant's page listens, its window says how it ended; a page of its own says that it has.
     told = display is Display.POPUP
     over = None if told else await _over(request, order, token, start)
@@ -72,7 +75,7 @@ async def _open(request: Request, order: Order, token: UUID) -> Response:
     opened = await open_checkout(context, order.merchant_id, token, display, device)
     if opened is None:
         return unknown(request)
-    response = see_other(address)
+    response = see_other(f"{address}?step={FIRST}")
     set_secret(request, response, order.order_id, opened[1])
     keep_device(request, response, device)
     return response
@@ -112,4 +115,6 @@ async def _frame(request: Request, order: Order, token: UUID) -> Response:
     opened = await open_checkout(service_of(request).context, order.merchant_id, token, Display.IFRAME)
     if opened is None:
         return unknown(request)
-    return see_other(f"{base_path(order.merchant_id, order.order_id)}?{urlencode({FRAMED: opened[1]})}")
+    return see_other(
+        f"{base_path(order.merchant_id, order.order_id)}?{urlencode({'step': FIRST, FRAMED: opened[1]})}"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -10,11 +11,21 @@ import jinja2
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from cuota.core import card
 from cuota.web.pages.assets import BRAND_CSS, LOGO
 from cuota.web.service import service_of
 
 DEFAULT_ACCENT = "#0B6E63"
 Page = dict[str, object]
+# What the script of a card form says, in the server's own words.
+CARD_WORDS = {
+    "empty": card.NO_NUMBER,
+    "number": card.WRONG_NUMBER,
+    "expiry": card.WRONG_EXPIRY,
+    "expired": card.EXPIRED,
+    "cvc": card.wrong_cvc(None),
+    "rules": json.dumps(card.card_rules()),
+}
 
 
 @lru_cache(maxsize=2)
@@ -26,6 +37,7 @@ def _templates(*, framed: bool) -> jinja2.Environment:
     )
     # Browsers refuse the attribute in another site's frame, aloud; there page.js moves the focus.
     environment.globals["autofocus"] = "data-autofocus" if framed else "autofocus"
+    environment.globals["card_words"] = CARD_WORDS
     return environment
 
 

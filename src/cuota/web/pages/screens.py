@@ -28,6 +28,8 @@ from cuota.web.pages.view import (
 )
 from cuota.web.service import service_of
 
+NOT_AGREED = "Read the agreement and accept it to go on."
+
 
 def current(checkout: Checkout) -> str:
     """The furthest step that this browser may be at."""
@@ -61,8 +63,7 @@ async def screen(
     ended = await _ended(request, checkout, secret, leaving=said == "left")
     if ended is not None:
         return ended
-    step = wanted if wanted in {"phone", "details", "shipping"} or problem else None
-    step = step if step and reached(checkout, step) else current(checkout)
+    step = wanted if wanted and reached(checkout, wanted) else current(checkout)
     shown = await _context(request, checkout, secret, step)
     shown["notice"] = notice or (problem.notice if problem else _said(request, checkout, said, step))
     if said == "resent" and step == "code":
@@ -127,14 +128,20 @@ async def _context(request: Request, checkout: Checkout, secret: str, step: str)
             **shown,
             "plan": plan_of(preview_plan(context, checkout), currency),
             "known_phone": known[-2:] if known else None,
+            "confirmed": checkout.verified and session.phone == known,
             "values": phone_values(checkout),
         }
+    if step == "code" and checkout.verified:
+        lead = f"You have entered the code for {masked(session.phone)}."
+        shown = common(request, checkout, secret, title="Your number is confirmed", lead=lead, step=step)
+        return {**shown, "confirmed": True}
     if step == "code":
         lead = f"We texted a code to {masked(session.phone)}, to make sure that it is you."
         shown = common(request, checkout, secret, title="Enter your code", lead=lead, step=step)
         return {
             **shown,
             "plan": plan_of(preview_plan(context, checkout), currency),
+            "confirmed": False,
             "phone_masked": masked(session.phone),
             "sandbox_code": context.rails.message.shown_code,
         }
@@ -175,6 +182,8 @@ def _pay(request: Request, checkout: Checkout, secret: str, profile: Profile) ->
         "shipping": shipping_lines(checkout.session.shipping) if checkout.express else None,
         "agreement": {"text": list(proposed.agreement.paragraphs), "hash": proposed.agreement.hash},
         "test_cards": test_cards(context.settings.card_rail),
+        "month": f"{context.now().date():%Y-%m}",
+        "agree_words": NOT_AGREED,
         "pay_label": f"Pay {today} today",
     }
 

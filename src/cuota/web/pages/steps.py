@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from cuota.core.card import BadCard, read_card
 from cuota.core.checkout import Charging, Lapsed
+from cuota.core.consumer import typed_number
 from cuota.core.order import Final, Status
 from cuota.core.start import Display
 from cuota.flows.checkout import Checkout, Problem
@@ -39,8 +40,10 @@ POSTED = ("phone", "code", "resend", "details", "shipping", "pay", "leave")
 Step = Callable[[Request, Checkout, str, dict[str, str]], Awaitable[Response]]
 
 
-def _address(checkout: Checkout, secret: str, said: str = "") -> str:
-    return page_address(checkout, secret, said=said) if said else page_address(checkout, secret)
+def _address(checkout: Checkout, secret: str, step: str = "", said: str = "") -> str:
+    """Each step has an address of its own, so that the browser's Back button goes back one step."""
+    given = {"step": step, "said": said}
+    return page_address(checkout, secret, **{name: text for name, text in given.items() if text})
 
 
 async def show(request: Request) -> Response:
@@ -92,26 +95,20 @@ def _step(needs: str) -> Callable[[Step], Callable[[Request], Awaitable[Response
 
 @_step("phone")
 async def phone(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
-    """A code to this number."""
-    named = order_phone(checkout)
-    if "phone" not in form and named:
-        return await _code_to_named(request, checkout, secret, named)
+    """A code to this number. Without a field for it, to the one that the order names: the page showed only its end."""
+    named = None if "phone" in form else order_phone(checkout)
+    number = named or form.get("phone", "")
+    if checkout.verified and typed_number(number) == checkout.session.phone:
+        # The consumer went back, looked, and goes on: what was proved stays proved.
+        return see_other(_address(checkout, secret, "details"))
     try:
-        await send_code(service_of(request).context, checkout, form.get("phone", ""))
+        await send_code(service_of(request).context, checkout, number)
     except Problem as wrong:
-        return await screens.screen(request, checkout, secret, "phone", problem=wrong, values=form)
-    return see_other(_address(checkout, secret))
-
-
-async def _code_to_named(request: Request, checkout: Checkout, secret: str, named: str) -> Response:
-    """A code to the number that the order names, of which the page showed only the end."""
-    try:
-        await send_code(service_of(request).context, checkout, named)
-    except Problem as wrong:
-        # There is no field for the text to stand beside.
-        shown = Problem(notice=wrong.errors.get("phone", wrong.notice))
-        return await screens.screen(request, checkout, secret, "phone", problem=shown)
-    return see_other(_address(checkout, secret))
+        if named:
+            wrong = Problem(notice=wrong.errors.get("phone", wrong.notice))
+        values = None if named else form
+        return await screens.screen(request, checkout, secret, "phone", problem=wrong, values=values)
+    return see_other(_address(checkout, secret, "code"))
 
 
 @_step("code")
@@ -123,7 +120,7 @@ async def resend(request: Request, checkout: Checkout, secret: str, form: dict[s
     except Problem as wrong:
         shown = Problem(notice=next(iter(wrong.errors.values()), wrong.notice))
         return await screens.screen(request, checkout, secret, "code", problem=shown)
-    return see_other(_address(checkout, secret, "resent"))
+    return see_other(_address(checkout, secret, "code", "resent"))
 
 
 @_step("code")
@@ -135,7 +132,7 @@ async def code(request: Request, checkout: Checkout, secret: str, form: dict[str
         new_secret = await check_code(service_of(request).context, checkout, form.get("code", ""))
     except Problem as wrong:
         return await screens.screen(request, checkout, secret, "code", problem=wrong)
-    response = see_other(_address(checkout, new_secret))
+    response = see_other(_address(checkout, new_secret, "details"))
     if checkout.display is not Display.IFRAME:
         set_secret(request, response, checkout.order.order_id, new_secret)
     return response
@@ -149,7 +146,8 @@ async def details(request: Request, checkout: Checkout, secret: str, form: dict[
         await give_details(service_of(request).context, checkout, profile)
     except Problem as wrong:
         return await screens.screen(request, checkout, secret, "details", problem=wrong, values=form)
-    return see_other(_address(checkout, secret))
+    following = "shipping" if checkout.express and not checkout.session.shipping else "pay"
+    return see_other(_address(checkout, secret, following))
 
 
 @_step("shipping")
@@ -159,7 +157,7 @@ async def shipping(request: Request, checkout: Checkout, secret: str, form: dict
         await give_shipping(service_of(request).context, checkout, read_shipping(form))
     except Problem as wrong:
         return await screens.screen(request, checkout, secret, "shipping", problem=wrong, values=form)
-    return see_other(_address(checkout, secret))
+    return see_other(_address(checkout, secret, "pay"))
 
 
 @_step("pay")
@@ -174,16 +172,20 @@ async def pay(request: Request, checkout: Checkout, secret: str, form: dict[str,
         )
     except BadCard as bad:
         errors = bad.errors
+    # What is no secret is still there when the page is shown again; the consent, only under the text that it was given to.
+    kept = {name: form.get(name, "") for name in ("card_expiry", "agree", "agreement_hash")}
     if form.get("agree") != "yes":
-        errors["agree"] = "Read the agreement and accept it to go on."
+        errors["agree"] = screens.NOT_AGREED
     if errors or card is None:
-        return await screens.screen(request, checkout, secret, "pay", problem=Problem(errors))
+        return await screens.screen(request, checkout, secret, "pay", problem=Problem(errors), values=kept)
     context = service_of(request).context
     try:
         order = await submit_checkout(context, checkout, card, form.get("agreement_hash", ""))
     except Problem as wrong:
-        return await screens.screen(request, checkout, secret, "pay", problem=wrong)
-    return see_other(_address(checkout, secret, "declined" if order.status is Status.CREATED else ""))
+        return await screens.screen(request, checkout, secret, "pay", problem=wrong, values=kept)
+    if order.status is Status.CREATED:
+        return see_other(_address(checkout, secret, "pay", "declined"))
+    return see_other(_address(checkout, secret))
 
 
 @_step("phone")
@@ -194,4 +196,4 @@ async def leave(request: Request, checkout: Checkout, secret: str, form: dict[st
     context = service_of(request).context
     await leave_checkout(context, order.merchant_id, order.order_id)
     # That page tells the merchant's page where it is still open, and else leads back to the merchant.
-    return see_other(_address(checkout, secret, "left"))
+    return see_other(_address(checkout, secret, said="left"))

@@ -1,5 +1,5 @@
 // @ts-check
-// Makes the checkout nicer; every page works without it. It never submits, moves the focus or follows a link by itself.
+// Makes the checkout nicer; every page works without it. It never submits or follows a link by itself.
 
 /** @param {string} text @returns {string} */
 const digitsOf = (text) => text.replace(/\D/g, "");
@@ -49,6 +49,63 @@ function format(event) {
   field.setSelectionRange(place, place);
 }
 
+/** The check digit that catches a mistyped number. @param {string} digits */
+function passesLuhn(digits) {
+  const values = [...digits].reverse().map((digit, at) => Number(digit) * (at % 2 ? 2 : 1));
+  return values.reduce((sum, value) => sum + (value > 9 ? value - 9 : value), 0) % 10 === 0;
+}
+
+/** What is wrong in a card form, by field, as the server would say it. @param {HTMLFormElement} form @returns {Map<HTMLInputElement, string>} */
+function mistakes(form) {
+  const wrong = new Map();
+  /** @param {string} name */
+  const field = (name) => /** @type {HTMLInputElement | null} */ (form.elements.namedItem(name));
+  const [number, expiry, cvc, agree] = ["card_number", "card_expiry", "card_cvc", "agree"].map(field);
+  if (!number || !expiry || !cvc) return wrong;
+  const digits = number.value.replace(/[\s-]/g, "");
+  /** @type {[string, number[], string][]} */
+  const rules = JSON.parse(number.dataset.rules ?? "[]");
+  const rule = rules.find(([prefix, lengths]) => new RegExp(`^(?:${prefix})`).test(digits) && lengths.includes(digits.length));
+  if (!digits) wrong.set(number, number.dataset.empty);
+  else if (/\D/.test(digits) || !rule || !passesLuhn(digits)) wrong.set(number, number.dataset.wrong);
+  const date = /^\s*(0?[1-9]|1[0-2])\s*[/ -]?\s*(?:20)?(\d\d)\s*$/.exec(expiry.value);
+  if (!date) wrong.set(expiry, expiry.dataset.wrong);
+  else if (`20${date[2]}-${date[1].padStart(2, "0")}` < (expiry.dataset.month ?? "")) wrong.set(expiry, expiry.dataset.expired);
+  const code = rule?.[2] ?? cvc.dataset.wrong ?? "";
+  if (!new RegExp(`^\\d{${/\d/.exec(code)}}$`).test(cvc.value.trim())) wrong.set(cvc, code);
+  if (agree && !agree.checked) wrong.set(agree, agree.dataset.wrong);
+  return wrong;
+}
+
+/** Says beside each field what is wrong with it, as the server's page does, and goes to the first. @param {HTMLFormElement} form */
+function tell(form) {
+  const wrong = mistakes(form);
+  document.querySelector(".summary")?.remove();
+  for (const field of form.querySelectorAll("input")) {
+    const name = `${field.name}-error`;
+    document.getElementById(name)?.remove();
+    field.removeAttribute("aria-invalid");
+    const ties = (field.getAttribute("aria-describedby") ?? "").split(" ").filter((id) => id && id !== name);
+    const text = wrong.get(field);
+    if (text) {
+      const said = document.createElement("p");
+      said.className = "error";
+      said.id = name;
+      const kind = document.createElement("span");
+      kind.className = "vh";
+      kind.textContent = "Error: ";
+      said.append(kind, text);
+      (field.closest(".consent") ?? field).after(said);
+      field.setAttribute("aria-invalid", "true");
+      ties.unshift(name);
+    }
+    if (ties.length) field.setAttribute("aria-describedby", ties.join(" "));
+    else field.removeAttribute("aria-describedby");
+  }
+  wrong.keys().next().value?.focus();
+  return wrong.size === 0;
+}
+
 /** @type {Map<HTMLElement, string>} What each busy control said before. */
 const busy = new Map();
 
@@ -82,6 +139,7 @@ document.addEventListener("change", format);
 document.addEventListener("submit", (event) => {
   if (busy.size) return event.preventDefault(); // one press, one request
   const form = /** @type {HTMLFormElement} */ (event.target);
+  if (form.querySelector("[name=card_number]") && !tell(form)) return event.preventDefault(); // what was typed stays
   makeBusy(event.submitter ?? form.querySelector("button"));
   setTimeout(makeReady, 30_000);
 });

@@ -1,0 +1,81 @@
+"""The browser's Back button goes back one step of the checkout, and nothing breaks."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+from shopper import DETAILS, card, fill, paid, press_pay, to_card, to_checkout
+
+from conftest import OpenTab, Shop
+from makers import Running
+
+pytestmark = pytest.mark.browser
+SCRIPTS = pytest.mark.parametrize(
+    "how", [{}, {"java_script_enabled": False}], ids=["with script", "without script"]
+)
+STEPS = ("Review and pay", "Your details", "Your number is confirmed", "Pay in four")
+
+
+async def at(page: Page, heading: str) -> None:
+    await expect(page.get_by_role("heading", name=heading, level=1)).to_be_visible()
+
+
+@SCRIPTS
+async def test_each_press_of_back_is_one_step_with_what_was_given_and_forward_leads_on(
+    open_tab: OpenTab, shop: Shop, service: Running, how: dict[str, Any]
+) -> None:
+    page = await open_tab(**how)
+    await to_checkout(page, shop)
+    await to_card(page)
+    for heading in STEPS[1:]:
+        await page.go_back()
+        await at(page, heading)
+    await expect(page.get_by_label("Mobile phone number")).to_have_value(re.compile(r"212\D*555\D*0142"))
+    for heading in reversed(STEPS[:-1]):
+        await page.go_forward()
+        await at(page, heading)
+    await page.go_back()
+    await expect(page.get_by_label("Last name")).to_have_value(DETAILS["surname"])
+    await fill(page, city="Oakland")
+    await at(page, "Review and pay")
+    await expect(page.locator("main")).to_contain_text("Oakland")
+    await card(page)
+    await press_pay(page)
+    await page.wait_for_url(f"{shop.url}/confirm?*")
+    assert await paid(service, page.url.partition("orderId=")[2]) == [2249]
+
+
+@SCRIPTS
+async def test_the_steps_before_can_be_walked_again_without_a_second_code(
+    open_tab: OpenTab, shop: Shop, how: dict[str, Any]
+) -> None:
+    page = await open_tab(**how)
+    await to_checkout(page, shop)
+    await fill(page, phone="2125550142")
+    await fill(page, code="123456")
+    await at(page, "Your details")
+    await page.go_back()
+    await page.go_back()
+    await at(page, "Pay in four")
+    await fill(page)
+    await at(page, "Your details")
+
+
+async def test_back_from_the_code_page_is_the_phone_page_and_another_number_may_be_given(
+    open_tab: OpenTab, shop: Shop
+) -> None:
+    page = await open_tab()
+    await to_checkout(page, shop)
+    await fill(page, phone="2125550142")
+    await at(page, "Enter your code")
+    await page.go_back()
+    await at(page, "Pay in four")
+    await fill(page, phone="2125550143")
+    await expect(page.locator("main")).to_contain_text("the number ending 43")
+    await fill(page, code="000000")
+    await expect(page.get_by_text("That code is not right")).to_be_visible()
+    await page.go_back()
+    await at(page, "Enter your code")
