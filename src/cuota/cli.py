@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cuota.commands import approvals, events, merchants, operate, risk, sandbox, time
+from cuota.commands import approvals, events, keys, merchant_secrets, merchants, operate, risk, sandbox, time
 from cuota.commands.common import EXIT_CODES, Add, adder
 from cuota.config import BadSettings
 from cuota.config_table import SETTINGS
@@ -78,12 +78,15 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument("--shop-port", type=_port, default=8001, help="port of the shop (default 8001)")
     merchant = group("merchant", "create and manage merchants")
     merchants.register(merchant)
+    merchant_secrets.register(merchant)
     approvals.register_merchant(merchant)
     approvals.register(group("approvals", "what merchants say of their customers, and whether it helps"))
     sandbox.register(group("sandbox", "tools for the sandbox"))
     events.register_listen(add)
     events.register_webhook(group("webhook", "webhooks that were sent"))
-    operate.register_keys(group("keys", "the token issuer's signing keys"))
+    keyring = group("keys", "the token issuer's signing keys, and the key that encrypts secrets")
+    operate.register_keys(keyring)
+    keys.register(keyring)
     operate.register(add)
     risk.register_explain(group("explain", "in words what happened and why, with the numbers"))
     risk.register_policy(group("policy", "risk policies"))

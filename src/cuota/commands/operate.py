@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+from dataclasses import replace
 from typing import Any
 
-from cuota import config, runtime
+from cuota import config, config_reading, runtime
 from cuota.commands.common import Add, require_database, run, show
 from cuota.core import money
 from cuota.db import hosts
@@ -69,17 +71,29 @@ def card_refunds(options: argparse.Namespace) -> int:
 def migrate_database(options: argparse.Namespace) -> int:
     """`cuota migrate`, and with --citus the tables to their shards."""
     settings = config.load()
-    with runtime.database(settings) as where:
+    with contextlib.ExitStack() as stack:
+        if options.database:
+            settings = replace(settings, database_owner_url=options.database)
+            where = runtime.owner(settings, {})
+        else:
+            where = stack.enter_context(runtime.database(settings))
         facts = asyncio.run(_migrated(settings, where, citus=options.citus))
     lines = [f"{done} {name}" for done, names in facts.items() for name in names]
     show(options, facts, lines or ["The database is up to date."])
     return 0
 
 
+def _database(text: str) -> str:
+    try:
+        return config_reading.database(text)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
+
+
 async def _migrated(settings: config.Settings, where: dict[str, Any], *, citus: bool) -> dict[str, list[str]]:
     if not citus:
         return {"applied": await runtime.migrated(settings, where)}
-    connection = await hosts.connect(**where)
+    connection = await hosts.connect(**runtime.owner(settings, where))
     try:
         await require_citus(connection)
         applied = await runtime.migrated(settings, where)
@@ -110,6 +124,12 @@ def register(add: Add) -> None:
         "money back that a card refused: owed to consumers, to be paid another way",
     )
     upgrade = add("migrate", migrate_database, "bring the database up to this release")
+    upgrade.add_argument(
+        "--database",
+        type=_database,
+        metavar="URL",
+        help="reach the database as its owner by this address, in place of CUOTA_DATABASE_OWNER_URL",
+    )
     upgrade.add_argument(
         "--citus",
         action="store_true",

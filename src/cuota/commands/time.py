@@ -134,7 +134,11 @@ async def travel(settings: Settings, where: dict[str, Any], asked: Asked, tell: 
 
 def time_fork(options: argparse.Namespace) -> int:
     """`cuota time fork`."""
-    made = run(lambda _, where: fork_sandbox.fork(where, options.name, replace=options.replace))
+    made = run(
+        lambda settings, where: fork_sandbox.fork(
+            runtime.owner(settings, where), options.name, replace=options.replace
+        )
+    )
     text = f"{made.rows} rows copied to {made.name}, at {shown(made.service_time)}."
     _show_copied(options, made, [text, f"Go back to it: cuota time rewind {made.name}"])
     return 0
@@ -142,7 +146,7 @@ def time_fork(options: argparse.Namespace) -> int:
 
 def time_rewind(options: argparse.Namespace) -> int:
     """`cuota time rewind`."""
-    back = run(lambda _, where: fork_sandbox.rewind(where, options.name))
+    back = run(lambda settings, where: fork_sandbox.rewind(runtime.owner(settings, where), options.name))
     text = f"Back at {shown(back.service_time)}, with the {back.rows} rows of {back.name}."
     _show_copied(options, back, [text])
     return 0
@@ -155,7 +159,7 @@ def _show_copied(options: argparse.Namespace, copied: fork_sandbox.Copied, lines
 
 def time_forget(options: argparse.Namespace) -> int:
     """`cuota time forget`."""
-    run(lambda _, where: fork_sandbox.forget(where, options.name))
+    run(lambda settings, where: fork_sandbox.forget(runtime.owner(settings, where), options.name))
     show(options, {"forgotten": options.name}, [f"The fork {options.name} is dropped."])
     return 0
 

@@ -60,7 +60,7 @@ async def _apply(connection: Connection, done: set[str], environment: str) -> li
         )
     if done:
         # Before anything is changed: it may be another environment's.
-        await _claim(connection, environment)
+        await claim(connection, environment)
     applied = []
     for name, sql in ours:
         if name not in done:
@@ -68,11 +68,11 @@ async def _apply(connection: Connection, done: set[str], environment: str) -> li
                 await connection.execute(sql)
                 await connection.execute("INSERT INTO migrations (name) VALUES ($1)", name)
             applied.append(name)
-    await _claim(connection, environment)
+    await claim(connection, environment)
     return applied
 
 
-async def _claim(connection: Connection, environment: str) -> None:
+async def claim(connection: Connection, environment: str) -> None:
     """A database belongs to one environment for good: sandbox and production share nothing."""
     await connection.execute(
         "INSERT INTO installation (environment) VALUES ($1) ON CONFLICT DO NOTHING", environment

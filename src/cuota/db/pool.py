@@ -1,4 +1,4 @@
-"""Connections. Every session has short limits, runs as `cuota_app`, and waits at most half a second for a place."""
+"""Connections. Every session has short limits, the rights of `cuota_app`, and waits at most half a second for a place."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from uuid import UUID
 import asyncpg
 
 from cuota.core.refusal import Code, Refused
+from cuota.db import service_role
 from cuota.db.gathered import Gathered, Gatherer
 from cuota.db.hosts import Honest, connect
 
@@ -200,12 +201,18 @@ def unavailable(message: str, retry_after: int = 1) -> Refused:
     return Refused(Code.UNAVAILABLE, message, retry_after=retry_after)
 
 
-async def open_pool(where: dict[str, Any], size: int) -> Pool:
-    """Open a process's sessions, as the service's own role."""
+async def open_pool(where: dict[str, Any], size: int, name: str = "cuota") -> Pool:
+    """Open a process's sessions, as the service's own role; `name` is what the database calls them."""
+    first, service = await service_role.connect(where)
+    try:
+        takes = (await service_role.read(first)).takes
+    finally:
+        await first.close()
+    more = {"application_name": name} | ({"role": takes} if takes else {})
     return Pool(
-        await _sessions(where, 1, size, SESSION),
-        await _sessions(where, 0, MOST_TOGETHER, TOGETHER),
-        await _sessions(where, 0, 1, SESSION),
+        await _sessions(service, 1, size, {**SESSION, **more}),
+        await _sessions(service, 0, MOST_TOGETHER, {**TOGETHER, **more}),
+        await _sessions(service, 0, 1, {**SESSION, **more}),
     )
 
 
@@ -221,7 +228,7 @@ async def _sessions(where: dict[str, Any], least: int, most: int, settings: dict
         min_size=least,
         max_size=most,
         max_inactive_connection_lifetime=300,
-        server_settings={**settings, "role": "cuota_app"},
+        server_settings=settings,
         reset=_no_reset,
     )
 
