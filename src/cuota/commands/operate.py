@@ -8,12 +8,15 @@ import contextlib
 from dataclasses import replace
 from typing import Any
 
+import asyncpg
+
 from cuota import config, config_reading, runtime
 from cuota.commands.common import Add, require_database, run, show
 from cuota.core import money
-from cuota.db import hosts
+from cuota.db import hosts, row_security
 from cuota.db.charges import failed_refunds
 from cuota.db.citus import distribute, require_citus
+from cuota.db.pool import UnsafeDatabase
 from cuota.db.verify import verify
 from cuota.flows.keys import rotate_keys
 
@@ -78,9 +81,30 @@ def migrate_database(options: argparse.Namespace) -> int:
         else:
             where = stack.enter_context(runtime.database(settings))
         facts = asyncio.run(_migrated(settings, where, citus=options.citus))
+        if options.row_security:
+            turned = f"row security {options.row_security}"
+            facts[turned] = asyncio.run(
+                _secured(runtime.owner(settings, where), on=options.row_security == "on")
+            )
     lines = [f"{done} {name}" for done, names in facts.items() for name in names]
     show(options, facts, lines or ["The database is up to date."])
     return 0
+
+
+async def _secured(where: dict[str, Any], *, on: bool) -> list[str]:
+    connection = await hosts.connect(**where)
+    try:
+        return await row_security.turn(connection, on=on)
+    except asyncpg.InsufficientPrivilegeError:
+        raise UnsafeDatabase(
+            "Only the owner of the tables turns row-level security on or off: give its address with --database."
+        ) from None
+    except asyncpg.LockNotAvailableError:
+        raise UnsafeDatabase(
+            "A table was in use for too long; nothing was changed. Run the command again."
+        ) from None
+    finally:
+        await connection.close()
 
 
 def _database(text: str) -> str:
@@ -129,6 +153,11 @@ def register(add: Add) -> None:
         type=_database,
         metavar="URL",
         help="reach the database as its owner by this address, in place of CUOTA_DATABASE_OWNER_URL",
+    )
+    upgrade.add_argument(
+        "--row-security",
+        choices=("on", "off"),
+        help="and turn row-level security by merchant on or off; then restart the service (docs/running.md)",
     )
     upgrade.add_argument(
         "--citus",

@@ -10,6 +10,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+import asyncpg
+
 from cuota import config, runtime
 from cuota.commands.common import Add, Command, adder, show
 from cuota.config import Settings
@@ -37,7 +39,13 @@ def run(flow: Callable[[Settings, dict[str, Any]], Awaitable[T]]) -> T:
             await runtime.migrated(settings, where)
             return await flow(settings, where)
 
-        return asyncio.run(go())
+        try:
+            return asyncio.run(go())
+        except asyncpg.InsufficientPrivilegeError:
+            raise CannotMoveTime(
+                "Only the owner of the tables copies the sandbox, and goes back to a copy; nothing was changed."
+                " Give its address as CUOTA_DATABASE_OWNER_URL."
+            ) from None
 
 
 def time_show(options: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ import asyncpg
 from cuota.db import hosts, service_role
 from cuota.db.orders import Session
 from cuota.db.pool import Connection
+from cuota.db.row_security import EVERYONE, SETTING
 
 # A worker shares this lock while its jobs run; whoever moves the clock has it alone.
 JOBS_LOCK = 0x43756F74614A
@@ -72,7 +73,7 @@ UNION ALL SELECT 'message ' || replace(kind, '_', ' '), count(*) FROM messages W
 _NEXT_IN = "SELECT {column} AS at, count(*) AS rows FROM {table} WHERE {which} AND {column} > $1 GROUP BY {column} ORDER BY {column} LIMIT 1"
 
 
-_SETTINGS = {"timezone": "UTC", "application_name": "cuota clock"}
+_SETTINGS = {"timezone": "UTC", "application_name": "cuota clock", SETTING: EVERYONE}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from importlib import resources
 
 import asyncpg
 
+from cuota.db import row_security
 from cuota.db.pool import LOST, Connection, UnsafeDatabase, require_durable
 
 # Any constant that nothing else uses: every migrating process of one database waits for the same lock.
@@ -68,6 +69,9 @@ async def _apply(connection: Connection, done: set[str], environment: str) -> li
                 await connection.execute(sql)
                 await connection.execute("INSERT INTO migrations (name) VALUES ($1)", name)
             applied.append(name)
+    if applied and await row_security.is_on(connection):
+        # Tables that this release adds.
+        await row_security.turn(connection, on=True)
     await claim(connection, environment)
     return applied
 

@@ -11,7 +11,7 @@ from uuid import UUID
 import asyncpg
 
 from cuota.core.refusal import Code, Refused
-from cuota.db import service_role
+from cuota.db import row_security, service_role
 from cuota.db.gathered import Gathered, Gatherer
 from cuota.db.hosts import Honest, connect
 
@@ -39,6 +39,8 @@ SESSION = {
     "plan_cache_mode": "force_generic_plan",
     "jit": "off",
     "application_name": "cuota",
+    # Where row-level security is on (db/row_security.py), a session that names no merchant sees all of them.
+    row_security.SETTING: row_security.EVERYONE,
 }
 # Statements for many requests at once: none of them waits long for a row that somebody else holds. What is refused
 # for that is tried one by one, with the patience of SESSION.
@@ -206,17 +208,21 @@ async def open_pool(where: dict[str, Any], size: int, name: str = "cuota") -> Po
     first, service = await service_role.connect(where)
     try:
         takes = (await service_role.read(first)).takes
+        secured = await row_security.is_on(first)
     finally:
         await first.close()
     more = {"application_name": name} | ({"role": takes} if takes else {})
+    kind = row_security.Narrowed if secured else Honest
     return Pool(
-        await _sessions(service, 1, size, {**SESSION, **more}),
-        await _sessions(service, 0, MOST_TOGETHER, {**TOGETHER, **more}),
-        await _sessions(service, 0, 1, {**SESSION, **more}),
+        await _sessions(service, 1, size, {**SESSION, **more}, kind),
+        await _sessions(service, 0, MOST_TOGETHER, {**TOGETHER, **more}, kind),
+        await _sessions(service, 0, 1, {**SESSION, **more}, kind),
     )
 
 
-async def _sessions(where: dict[str, Any], least: int, most: int, settings: dict[str, str]) -> asyncpg.Pool:
+async def _sessions(
+    where: dict[str, Any], least: int, most: int, settings: dict[str, str], kind: type[Honest]
+) -> asyncpg.Pool:
     """The reset that asyncpg sends at each release is left out.
 
     Sessions are never changed, and it would be a fifth of a capture's time.
@@ -224,7 +230,7 @@ async def _sessions(where: dict[str, Any], least: int, most: int, settings: dict
     return await asyncpg.create_pool(
         **where,
         connect=connect,
-        connection_class=Honest,
+        connection_class=kind,
         min_size=least,
         max_size=most,
         max_inactive_connection_lifetime=300,

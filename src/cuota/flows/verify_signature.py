@@ -11,6 +11,7 @@ from cuota.core.refusal import Code, Refused
 from cuota.core.signature import pay_signature
 from cuota.core.signature_hint import explain
 from cuota.db import sdk_checkouts
+from cuota.db.row_security import narrow
 from cuota.db.sdk_checkouts import Signer
 from cuota.flows.context import Context, utc_now
 
@@ -29,6 +30,7 @@ async def verify_signature(
     given = (signature or "").encode()
     fits = [hmac.compare_digest(pay_signature(key, signed).encode(), given) for key in keys]
     if any(fits) and found is not None:
+        narrow(merchant_id)
         return found.merchant
     message = "The signature does not verify. Sign the exact text that is sent, with the signing secret of this merchant."
     facts: dict[str, object] = {}
