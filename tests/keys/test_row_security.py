@@ -104,7 +104,7 @@ async def test_no_pooled_session_carries_one_merchants_view_to_the_next_request(
 
 async def test_telling_the_merchant_takes_no_round_trip(secured: Own) -> None:
     """It is written with the statement and asks for no answer of its own: it holds no sync message."""
-    told = row_security._set(str(secured.merchant.merchant_id))
+    told = row_security._set(secured.merchant.merchant_id)
     kinds = []
     while told:
         kinds.append(told[:1])

@@ -82,7 +82,7 @@ def migrate_database(options: argparse.Namespace) -> int:
             where = stack.enter_context(runtime.database(settings))
         facts = asyncio.run(_migrated(settings, where, citus=options.citus))
         if options.row_security:
-            turned = f"row security {options.row_security}"
+            turned = f"rowSecurity{options.row_security.capitalize()}"
             facts[turned] = asyncio.run(
                 _secured(runtime.owner(settings, where), on=options.row_security == "on")
             )
@@ -94,12 +94,16 @@ def migrate_database(options: argparse.Namespace) -> int:
 async def _secured(where: dict[str, Any], *, on: bool) -> list[str]:
     connection = await hosts.connect(**where)
     try:
+        if on and await connection.fetchval(
+            "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
+        ):
+            raise UnsafeDatabase("Row-level security is not for a Citus cluster; nothing was changed.")
         return await row_security.turn(connection, on=on)
     except asyncpg.InsufficientPrivilegeError:
         raise UnsafeDatabase(
             "Only the owner of the tables turns row-level security on or off: give its address with --database."
         ) from None
-    except asyncpg.LockNotAvailableError:
+    except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
         raise UnsafeDatabase(
             "A table was in use for too long; nothing was changed. Run the command again."
         ) from None

@@ -28,23 +28,24 @@ _TABLES = """SELECT c.oid::regclass::text AS name, c.relrowsecurity AS secured F
 _IS_ON = (
     "SELECT coalesce((SELECT relrowsecurity FROM pg_class WHERE oid = to_regclass('public.orders')), false)"
 )
-_scope: ContextVar[str] = ContextVar("merchant", default=EVERYONE)
+# None: every merchant's.
+_scope: ContextVar[UUID | None] = ContextVar("merchant", default=None)
 
 
 def narrow(merchant_id: UUID) -> None:
     """From here on this request sees one merchant's rows, where row-level security is on."""
-    _scope.set(str(merchant_id))
+    _scope.set(merchant_id)
 
 
 def widen() -> None:
     """A request begins: it is nobody's yet. One that was sent ahead on the same connection would go on as the last."""
-    _scope.set(EVERYONE)
+    _scope.set(None)
 
 
 @contextlib.contextmanager
 def everyone() -> Iterator[None]:
     """Inside, statements see every merchant's rows again: for what is asked about a consumer, not a merchant."""
-    before = _scope.set(EVERYONE)
+    before = _scope.set(None)
     try:
         yield
     finally:
@@ -79,10 +80,13 @@ def _message(kind: bytes, body: bytes) -> bytes:
     return kind + (len(body) + 4).to_bytes(4) + body
 
 
-def _set(merchant: str) -> bytes:
+def _sql(merchant_id: UUID | None) -> str:
+    return f"SET {SETTING} = '{merchant_id or EVERYONE}'"
+
+
+def _set(merchant_id: UUID | None) -> bytes:
     """Parse, bind and execute of a SET, without a sync: it is answered and committed with the statement that follows."""
-    text = f"SET {SETTING} = '{merchant}'".encode()
-    parse = _message(b"P", b"\0" + text + b"\0\0\0")
+    parse = _message(b"P", b"\0" + _sql(merchant_id).encode() + b"\0\0\0")
     return parse + _message(b"B", b"\0\0" + b"\0\0" * 3) + _message(b"E", b"\0" + b"\0" * 4)
 
 
@@ -91,17 +95,18 @@ class Narrowed(Honest):
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        # What the server's setting is; None where that is not certain.
-        self._merchant: str | None = None
+        # What the server's setting is, where that is certain.
+        self._merchant: UUID | None = None
+        self._certain = False
 
     async def _do_execute(
         self, query: str, executor: Callable[..., Awaitable[Any]], *arguments: Any, **more: Any
     ) -> Any:
         async def narrowed(statement: Any, timeout: float | None) -> Any:  # noqa: ASYNC109 - the driver's
             wanted, inside = _scope.get(), self.is_in_transaction()
-            if inside or wanted != self._merchant:
+            if inside or not self._certain or wanted != self._merchant:
                 self._transport.write(_set(wanted))
-            self._merchant = None
+            self._certain = False
             try:
                 found = await executor(statement, timeout)
             except Exception as problem:
@@ -110,7 +115,7 @@ class Narrowed(Honest):
                     self.terminate()
                 raise
             # A transaction may be rolled back, and this with it.
-            self._merchant = None if inside else wanted
+            self._merchant, self._certain = wanted, not inside
             return found
 
         return await super()._do_execute(query, narrowed, *arguments, **more)
@@ -118,7 +123,7 @@ class Narrowed(Honest):
     async def execute(self, query: str, *arguments: Any, timeout: float | None = None) -> str:  # noqa: ASYNC109
         """As asyncpg's. What has no arguments goes another way, in one text with the setting."""
         if not arguments and not self.is_in_transaction():
-            self._merchant = None
-            query = f"SET {SETTING} = '{_scope.get()}'; {query}"
+            self._certain = False
+            query = f"{_sql(_scope.get())}; {query}"
         tag: str = await super().execute(query, *arguments, timeout=timeout)
         return tag
