@@ -81,7 +81,7 @@ class Side:
         return time.process_time() + (int(fields[11]) + int(fields[12])) / TICKS
 
 
-async def _approved(context: Context, merchant: Merchant) -> Any:
+async def _approved(context: Context, merchant: Merchant, phone: str) -> Any:
     """The id of an approved order, which is copied."""
     body = read_order_body(parse_object(ORDER_JSON), merchant, https_only=False)
     created = await create_order(context, merchant, body)
@@ -94,7 +94,7 @@ async def _approved(context: Context, merchant: Merchant) -> Any:
         assert found is not None
         return found
 
-    await send_code(context, await seen(), "2125550142")
+    await send_code(context, await seen(), phone)
     secret = await check_code(context, await seen(), "123456")
     await give_details(context, await seen(), PROFILE)
     terms = propose(context, await seen(), PROFILE)
@@ -108,10 +108,11 @@ async def side(settings: config.Settings, where: dict[str, Any], pool: int) -> A
     """One of the two, with `pool` approved orders of each merchant."""
     async with runtime.opened(settings, where, pool_size=1) as context:
         merchants = []
-        for name in ("One", "Two"):
+        # Two consumers: what is copied is owed, and there is a limit to that.
+        for name, phone in (("One", "2125550142"), ("Two", "2125550143")):
             terms = Terms(name=name, defer_funds_capture=True)
             merchants.append((await create_merchant(context, terms)).merchant)
-            await fill(where, merchants[-1].merchant_id, await _approved(context, merchants[-1]), pool)
+            await fill(where, merchants[-1].merchant_id, await _approved(context, merchants[-1], phone), pool)
         row = await context.pool.fetchrow("SELECT pg_backend_pid() AS pid")
         assert row is not None
         yield Side(context, merchants, row["pid"])
