@@ -30,7 +30,7 @@ FILE = Path(__file__).parent / "WHERE.md"
 LIBRARIES = {"uvicorn", "starlette", "asyncpg", "prometheus_client"}
 SPY = peers.PYTHON.with_name("py-spy")
 _STATEMENTS = """SELECT query, calls, total_exec_time AS ms, rows, wal_bytes FROM pg_stat_statements
-    WHERE userid = 'cuota_app'::regrole AND toplevel ORDER BY total_exec_time DESC LIMIT 6"""
+    WHERE userid IN (SELECT oid FROM pg_roles WHERE rolname IN ('cuota_app', 'cuota_service')) AND toplevel ORDER BY total_exec_time DESC LIMIT 6"""
 
 
 @dataclass(frozen=True)

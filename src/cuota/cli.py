@@ -8,7 +8,19 @@ import sys
 from collections.abc import Sequence
 
 from cuota.backup import CannotBackUp
-from cuota.commands import approvals, backup, consumers, events, merchants, operate, risk, sandbox, time
+from cuota.commands import (
+    approvals,
+    backup,
+    consumers,
+    events,
+    keys,
+    merchant_secrets,
+    merchants,
+    operate,
+    risk,
+    sandbox,
+    time,
+)
 from cuota.commands.common import EXIT_CODES, Add, adder
 from cuota.commands.place import NoService
 from cuota.config import BadSettings
@@ -82,13 +94,16 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument("--shop-port", type=_port, default=8001, help="port of the shop (default 8001)")
     merchant = group("merchant", "create and manage merchants")
     merchants.register(merchant)
+    merchant_secrets.register(merchant)
     approvals.register_merchant(merchant)
     approvals.register(group("approvals", "what merchants say of their customers, and whether it helps"))
     consumers.register(group("consumer", "what is stored about a person, and erasing it"))
     sandbox.register(group("sandbox", "tools for the sandbox"))
     events.register_listen(add)
     events.register_webhook(group("webhook", "webhooks that were sent"))
-    operate.register_keys(group("keys", "the token issuer's signing keys"))
+    keyring = group("keys", "the token issuer's signing keys, and the key that encrypts secrets")
+    operate.register_keys(keyring)
+    keys.register(keyring)
     operate.register(add)
     backup.register(add)
     risk.register_explain(group("explain", "in words what happened and why, with the numbers"))

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlsplit
 
 from cuota.config_reading import LOOPBACK_NAMES, SECRET_BYTES, is_loopback, secret
@@ -29,9 +30,11 @@ class Settings:
     public_url: str
     auth_url: str
     audience: str
-    database_url: str | None
+    database_url: str | None = field(repr=False)
+    database_owner_url: str | None = field(repr=False)
     data_dir: Path
     secret_key: bytes = field(repr=False)
+    old_secret_keys: tuple[bytes, ...] = field(repr=False)
     order_minutes: int
     authorization_days: int
     card_rail: str
@@ -98,13 +101,17 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
     data_dir = Path(str(given.get("CUOTA_DATA_DIR", default_data_dir(environment))))
     if environment == "production":
         problems += _production_problems(given, public_url)
+    if "CUOTA_DATABASE_OWNER_URL" in given and "CUOTA_DATABASE_URL" not in given:
+        problems.append(
+            "CUOTA_DATABASE_OWNER_URL: needs CUOTA_DATABASE_URL, the same database as the service's role."
+        )
     senders = _senders(environ, given, problems)
     if problems:
         raise BadSettings("\n".join(problems))
     key = given.get("CUOTA_SECRET_KEY") or _kept_secret(data_dir)
     assert isinstance(key, bytes)
     logo, policy = given.get("CUOTA_BRAND_LOGO"), given.get("CUOTA_POLICY")
-    named = given.get("CUOTA_DATABASE_URL")
+    named, owner = given.get("CUOTA_DATABASE_URL"), given.get("CUOTA_DATABASE_OWNER_URL")
     brand_name = str(given.get("CUOTA_BRAND_NAME", "Pay in four"))
     metrics_listen = given.get("CUOTA_METRICS_LISTEN")
     audience, *more_audiences = _audiences(given, public_url)
@@ -115,8 +122,10 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         audience=audience,
         more_audiences=tuple(more_audiences),
         database_url=str(named) if named else None,
+        database_owner_url=str(owner) if owner else None,
         data_dir=data_dir,
         secret_key=key,
+        old_secret_keys=tuple(cast("tuple[bytes, ...]", given.get("CUOTA_SECRET_KEY_OLD", ()))),
         order_minutes=int(str(given.get("CUOTA_ORDER_MINUTES", 60))),
         authorization_days=int(str(given.get("CUOTA_AUTHORIZATION_DAYS", 13))),
         card_rail=str(given.get("CUOTA_CARD_RAIL", "sandbox")),

@@ -120,6 +120,14 @@ def secret(text: str) -> bytes:
     return key
 
 
+def secrets(text: str) -> tuple[bytes, ...]:
+    """The keys of `CUOTA_SECRET_KEY_OLD`."""
+    try:
+        return tuple(secret(each.strip()) for each in text.split(","))
+    except ValueError:
+        raise ValueError("must be one or more keys of 32 bytes in base64, separated by commas") from None
+
+
 def picture(text: str) -> Path:
     """A picture that is there."""
     path = Path(text)

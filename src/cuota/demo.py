@@ -22,7 +22,7 @@ from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, TEST_CA
 from cuota.db import endpoints
 from cuota.db.events import OWN_ADDRESS
 from cuota.flows.context import Context
-from cuota.flows.deliver_webhooks import live_secrets
+from cuota.flows.deliver_webhooks import live_secrets, live_signing
 from cuota.flows.manage_merchants import (
     BadMerchant,
     Terms,
@@ -73,8 +73,8 @@ async def _client(context: Context, merchant: Merchant, path: Path) -> tuple[str
 async def _webhook_keys(context: Context, merchant: Merchant) -> dict[str, str]:
     """What webhooks are signed with. Read anew at each start: an earlier release did not keep it beside the data."""
     held = await endpoints.secrets_of(context.pool, merchant.merchant_id)
-    (webhook,) = live_secrets(context, merchant.merchant_id, OWN_ADDRESS, held)
-    signing = context.vault.decrypt(held.signing_secret, f"signing-secret:{merchant.merchant_id}")
+    webhook, *_ = live_secrets(context, merchant.merchant_id, OWN_ADDRESS, held)
+    signing = live_signing(context, merchant.merchant_id, held)[-1]
     return {"signingSecret": signing, "webhookSecret": webhook}
 
 

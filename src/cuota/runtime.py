@@ -13,15 +13,17 @@ import asyncpg
 
 from cuota.config import Settings
 from cuota.core.policy import Policy
-from cuota.db import hosts, last_served
+from cuota.db import hosts, last_served, service_rights, service_role
 from cuota.db.embedded import open_embedded
 from cuota.db.last_served import Served
 from cuota.db.migrate import Told, migrate, untold
 from cuota.db.pool import GONE, UnsafeDatabase, open_pool
+from cuota.db.sealed import SESSION_NAME
 from cuota.db.vault import Vault
 from cuota.flows.context import Context, utc_now
 from cuota.flows.keep_policy import WrongPolicy, keep_policy, read_policy
 from cuota.flows.keys import ensure_key
+from cuota.flows.open_vault import open_vault
 from cuota.rails.load import load
 
 WAIT_FOR_DATABASE = 30.0
@@ -37,11 +39,31 @@ def database(settings: Settings) -> Iterator[dict[str, Any]]:
         yield dict(embedded.dsn_kwargs)
 
 
+def owner(settings: Settings, where: dict[str, Any]) -> dict[str, Any]:
+    """Where the database is reached as the owner of its tables: migrations and copies of the sandbox need that."""
+    return {"dsn": settings.database_owner_url} if settings.database_owner_url else where
+
+
 async def migrated(settings: Settings, where: dict[str, Any], told: Told = untold) -> list[str]:
-    """Bring the database up to date, waiting for it to be there; answers the names that were applied."""
-    connection = await _connect(where)
+    """Bring the database up to date, waiting for it to be there; answers the names that were applied.
+
+    A role that owns nothing cannot: then it must be up to date.
+    """
+    connection = await _connect(owner(settings, where))
     try:
-        return await migrate(connection, settings.environment, told)
+        if await service_rights.may_migrate(connection):
+            return await migrate(connection, settings.environment, told)
+        await service_rights.require_current(connection, settings.environment)
+        return []
+    finally:
+        await connection.close()
+
+
+async def judged_role(settings: Settings, where: dict[str, Any]) -> str | None:
+    """Refuse a database role with too few rights or too many (UnsafeDatabase); answers a warning, or None."""
+    connection, _ = await service_role.connect(where, timeout=5)
+    try:
+        return await service_rights.settle(connection, sandbox=settings.sandbox)
     finally:
         await connection.close()
 
@@ -115,9 +137,10 @@ async def opened(
     What `decides` nothing does not fail for a policy of the shell's: it is given the release's own.
     """
     policy = _policy(settings) if decides else read_policy(None)[0]
-    pool = await open_pool(where, pool_size or settings.pool_size)
+    key_id = Vault(settings.secret_key).key_id
+    pool = await open_pool(where, pool_size or settings.pool_size, f"{SESSION_NAME}{key_id}")
     try:
-        vault = Vault(settings.secret_key)
+        vault = await open_vault(pool, settings.secret_key, settings.old_secret_keys)
         rails = load(
             settings.card_rail,
             settings.message_rail,

@@ -58,7 +58,11 @@ class Serving:
         if self.watched is not None:
             sockets.append(self.watched.fileno())
             command.append(str(self.watched.fileno()))
-        self.workers.append(subprocess.Popen(command, pass_fds=sockets))  # noqa: S603
+        # They never migrate, so the owner's password is not theirs to know.
+        environment = {
+            name: value for name, value in os.environ.items() if name != "CUOTA_DATABASE_OWNER_URL"
+        }
+        self.workers.append(subprocess.Popen(command, env=environment, pass_fds=sockets))  # noqa: S603
 
     def stop(self) -> None:
         """SIGTERM to every worker, then wait; what is still there after that is killed."""
@@ -201,6 +205,9 @@ async def _prepared(settings: config.Settings, where: dict[str, Any]) -> str:
     Answers the version of the policy in force.
     """
     await runtime.migrated(settings, where)
+    warning = await runtime.judged_role(settings, where)
+    if warning:
+        print(f"cuota: warning: {warning}", file=sys.stderr, flush=True)
     async with runtime.opened(settings, where, pool_size=1) as context:
         await runtime.note_served(context, decides=True)
         return context.policy.version

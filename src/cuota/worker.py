@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import sys
 from dataclasses import replace
 
 import uvloop
@@ -24,6 +25,9 @@ def work_alone() -> int:
     set_up_logging(settings.log_level)
     with runtime.database(settings) as where, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(runtime.migrated(settings, where))
+        warning = runner.run(runtime.judged_role(settings, where))
+        if warning:
+            print(f"cuota: warning: {warning}", file=sys.stderr, flush=True)
         runner.run(_work(settings, where))
     return 0
 

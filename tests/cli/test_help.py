@@ -7,7 +7,8 @@ from commands import Cuota
 
 COMMANDS = [
     "", "serve", "demo", "merchant", "merchant create", "merchant list", "merchant show", "merchant update",
-    "merchant rotate-secret", "merchant revoke", "sandbox", "sandbox complete", "keys", "keys rotate", "verify", "migrate",
+    "merchant rotate-secret", "merchant rotate-signing-secret", "merchant rotate-webhook-secret", "merchant reinstate",
+    "keys rewrap", "merchant revoke", "sandbox", "sandbox complete", "keys", "keys rotate", "verify", "migrate",
 ]  # fmt: skip
 
 
@@ -39,6 +40,7 @@ def test_the_help_names_every_setting_and_what_the_exit_codes_mean(bare: Cuota) 
         ("merchant create --name A --profile loose", "strict or lenient"),
         ("merchant show", "NAME_OR_ID"),
         ("merchant rotate-secret A --old-lives-hours -1", "from 0 to"),
+        ("merchant rotate-signing-secret A --old-lives-hours -1", "from 0 to"),
         ("merchant rotate-secret A --old-lives-hours 99999999999", "from 0 to"),
         ("serve --port 65536", "must be a port"),
         ("serve --port http", "must be a port"),

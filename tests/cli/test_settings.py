@@ -186,4 +186,7 @@ def test_another_secret_key_than_the_databases_is_named(cuota: Cuota, command: s
     port = ["--port", "0"] if command == "serve" else []
     done = cuota(command, *port, CUOTA_SECRET_KEY=KEY)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "cuota: CUOTA_SECRET_KEY is not the key that this database was written with.\n"
+    assert done.stderr == (
+        "cuota: CUOTA_SECRET_KEY is not the key that this database was written with. Set that key, as CUOTA_SECRET_KEY"
+        " or, to replace it, as CUOTA_SECRET_KEY_OLD.\n"
+    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from cuota.db.vault import Vault, WrongKey
 
@@ -69,3 +71,51 @@ def test_a_consumer_is_found_by_number_and_only_with_the_key(vault: Vault) -> No
     assert found != vault.consumer_id("2125550143")
     assert found != Vault(os.urandom(32)).consumer_id("2125550142")
     assert (found.version, found.variant) == (8, "specified in RFC 4122")
+
+
+OLD = bytes(range(100, 132))
+
+
+def test_what_an_old_key_encrypted_is_read_and_known_to_be_old(vault: Vault) -> None:
+    stored = Vault(OLD).encrypt("text", "merchant:1")
+    both = Vault(KEY, [OLD])
+    assert both.decrypt(stored, "merchant:1") == "text"
+    assert not both.is_current(stored, "merchant:1")
+    assert both.is_current(both.encrypt("text", "merchant:1"), "merchant:1")
+    with pytest.raises(WrongKey):
+        vault.decrypt(stored, "merchant:1")
+
+
+def test_what_is_encrypted_names_its_key(vault: Vault) -> None:
+    both = Vault(KEY, [OLD])
+    assert both.encrypt("text", "merchant:1")[:3].hex() == vault.key_id != Vault(OLD).key_id
+
+
+def test_what_an_earlier_release_encrypted_names_no_key_and_is_read(vault: Vault) -> None:
+    nonce = os.urandom(12)
+    cipher = AESGCM(hmac.digest(OLD, b"cuota:encryption", "sha256"))
+    stored = nonce + cipher.encrypt(nonce, b"text", b"merchant:1")
+    assert Vault(KEY, [OLD]).decrypt(stored, "merchant:1") == "text"
+    assert Vault(OLD).is_current(stored, "merchant:1")
+
+
+def test_an_earlier_release_reads_what_is_encrypted_now(vault: Vault) -> None:
+    stored = vault.encrypt("text", "merchant:1")
+    cipher = AESGCM(hmac.digest(KEY, b"cuota:encryption", "sha256"))
+    assert cipher.decrypt(stored[:12], stored[12:], b"merchant:1") == b"text"
+
+
+def test_ids_and_hashes_do_not_depend_on_the_secret_key_but_on_the_hash_key() -> None:
+    before, after = Vault(OLD, hash_key=OLD), Vault(KEY, [OLD], hash_key=OLD)
+    assert before.consumer_id("2125550142") == after.consumer_id("2125550142")
+    assert before.hash("client-secret", "x") == after.hash("client-secret", "x")
+    # As in releases that had no hash key.
+    assert Vault(OLD).hash("client-secret", "x") == after.hash("client-secret", "x")
+
+
+def test_a_one_time_code_is_kept_under_the_present_key_and_an_old_keys_codes_are_good() -> None:
+    sent, now = Vault(OLD, hash_key=OLD), Vault(KEY, [OLD], hash_key=OLD)
+    assert sent.code_hashes("2125550142:123456")[0] in now.code_hashes("2125550142:123456")
+    assert sent.code_hashes("2125550142:123456")[0] not in Vault(KEY, hash_key=OLD).code_hashes(
+        "2125550142:123456"
+    )

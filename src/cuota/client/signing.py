@@ -39,19 +39,21 @@ def verify_webhook(
     body: bytes | str,
     headers: Mapping[str, str],
     webhook_secrets: str | Iterable[str],
-    signing_secret: str | None = None,
+    signing_secret: str | Iterable[str] | None = None,
     now: float | datetime | None = None,
 ) -> dict[str, Any]:
     """The event that a webhook brings, once it is proved; raises BadWebhook otherwise.
 
     `body`: the raw bytes as they came. `webhook_secrets`: one (`whsec_...`) or several, as while a secret rotates: one
-    must fit. `signing_secret`: where given, `X-Pay-Signature` must fit too. Acting once on each event's `id` is yours.
+    must fit. `signing_secret`: where given, one or several, `X-Pay-Signature` must fit one too. Acting once on each event's `id` is yours.
     """
     raw = _raw(body)
     keys = [_webhook_key(secret) for secret in _several(webhook_secrets)]
     if not keys:
         raise ValueError("webhook_secrets is empty: without a secret nothing is proved.")
-    signing_key = None if signing_secret is None else _key_of(signing_secret)
+    signing_keys = None if signing_secret is None else [_key_of(each) for each in _several(signing_secret)]
+    if signing_keys == []:
+        raise ValueError("signing_secret is empty: leave it out, or give one.")
     got = _headers(headers)
     name, sent_at = got["webhook-id"], got["webhook-timestamp"]
     if not re.fullmatch(r"[\w.-]{1,100}", name, re.ASCII) or not re.fullmatch(r"[0-9]{1,12}", sent_at):
@@ -62,8 +64,8 @@ def verify_webhook(
     wanted = ["v1," + _signature(key, signed) for key in keys]
     # Every pair is compared, each in constant time: how long it takes tells nothing.
     fits = [_same(given, each) for given in got["webhook-signature"].split(" ") for each in wanted]
-    paid = signing_key is None or _same(got["x-pay-signature"], _signature(signing_key, raw))
-    if not any(fits) or not paid:
+    paid = [_same(got["x-pay-signature"], _signature(key, raw)) for key in signing_keys or []]
+    if not any(fits) or (signing_keys is not None and not any(paid)):
         raise BadWebhook("The webhook's signature does not fit its body and your secrets.")
     return _event(raw)
 

@@ -56,6 +56,7 @@ def run(flow: Callable[[Context], Awaitable[T]]) -> T:
 
         async def go() -> T:
             await runtime.migrated(settings, where)
+            await runtime.judged_role(settings, where)
             clock = SandboxClock() if settings.sandbox else None
             now = clock.now if clock else utc_now
             async with (

@@ -142,14 +142,6 @@ def merchant_revoke(options: argparse.Namespace) -> int:
     return 0
 
 
-def merchant_reinstate(options: argparse.Namespace) -> int:
-    """`cuota merchant reinstate`."""
-    client_id, secret = run(lambda context: manage.reinstate_merchant(context, options.merchant))
-    facts: dict[str, object] = {"clientId": client_id, "clientSecret": secret}
-    show(options, facts, [*table(facts), "", "Keep the secret now: it is not shown again."])
-    return 0
-
-
 def _profile(text: str) -> Profile:
     try:
         return Profile(text)
@@ -157,7 +149,8 @@ def _profile(text: str) -> Profile:
         raise argparse.ArgumentTypeError("must be strict or lenient") from None
 
 
-def _hours(text: str) -> int:
+def hours(text: str) -> int:
+    """A number of hours, as an option."""
     if not text.isascii() or not text.isdigit() or int(text) > MOST_HOURS:
         raise argparse.ArgumentTypeError(f"must be a whole number of hours from 0 to {MOST_HOURS}")
     return int(text)
@@ -198,7 +191,6 @@ def register(add: Add) -> None:
         ("update", merchant_update, "change terms, for orders created from now on"),
         ("rotate-secret", merchant_rotate, "a new client secret; the old one lives on for a while"),
         ("revoke", merchant_revoke, "revoke a merchant's credentials; its tokens stop working"),
-        ("reinstate", merchant_reinstate, "give a revoked merchant a new credential"),
     ):
         parser = add(name, command, text)
         parser.add_argument("merchant", metavar="NAME_OR_ID")
@@ -207,5 +199,5 @@ def register(add: Add) -> None:
             _terms(parser, new=False)
         if name == "rotate-secret":
             parser.add_argument(
-                "--old-lives-hours", type=_hours, default=24, metavar="N", help="hours (default 24)"
+                "--old-lives-hours", type=hours, default=24, metavar="N", help="hours (default 24)"
             )

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+from dataclasses import replace
 from typing import Any
 
-from cuota import config, runtime
+import asyncpg
+
+from cuota import config, config_reading, runtime
 from cuota.commands.common import Add, require_database, run, show
 from cuota.commands.place import announce
 from cuota.commands.progress import Told, progress
 from cuota.core import money
-from cuota.db import hosts
+from cuota.db import hosts, row_security
 from cuota.db.charges import failed_refunds
 from cuota.db.citus import distribute, require_citus
+from cuota.db.pool import UnsafeDatabase
 from cuota.db.verify import verify
 from cuota.flows.keys import rotate_keys
 
@@ -72,11 +77,49 @@ def card_refunds(options: argparse.Namespace) -> int:
 def migrate_database(options: argparse.Namespace) -> int:
     """`cuota migrate`, and with --citus the tables to their shards."""
     settings = config.load()
-    with runtime.database(settings) as where, progress("Migrating", "migrations") as told:
+    with contextlib.ExitStack() as stack:
+        if options.database:
+            settings = replace(settings, database_owner_url=options.database)
+            where = runtime.owner(settings, {})
+        else:
+            where = stack.enter_context(runtime.database(settings))
+        told = stack.enter_context(progress("Migrating", "migrations"))
         facts = asyncio.run(_migrated(settings, where, told, citus=options.citus))
+        if options.row_security:
+            turned = f"rowSecurity{options.row_security.capitalize()}"
+            facts[turned] = asyncio.run(
+                _secured(runtime.owner(settings, where), on=options.row_security == "on")
+            )
     lines = [f"{done} {name}" for done, names in facts.items() for name in names]
     show(options, facts, lines or ["The database is up to date."])
     return 0
+
+
+async def _secured(where: dict[str, Any], *, on: bool) -> list[str]:
+    connection = await hosts.connect(**where)
+    try:
+        if on and await connection.fetchval(
+            "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
+        ):
+            raise UnsafeDatabase("Row-level security is not for a Citus cluster; nothing was changed.")
+        return await row_security.turn(connection, on=on)
+    except asyncpg.InsufficientPrivilegeError:
+        raise UnsafeDatabase(
+            "Only the owner of the tables turns row-level security on or off: give its address with --database."
+        ) from None
+    except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+        raise UnsafeDatabase(
+            "A table was in use for too long; nothing was changed. Run the command again."
+        ) from None
+    finally:
+        await connection.close()
+
+
+def _database(text: str) -> str:
+    try:
+        return config_reading.database(text)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
 
 
 async def _migrated(
@@ -86,7 +129,7 @@ async def _migrated(
         applied = await runtime.migrated(settings, where, told)
         await _announce(settings, where)
         return {"applied": applied}
-    connection = await hosts.connect(**where)
+    connection = await hosts.connect(**runtime.owner(settings, where))
     try:
         await require_citus(connection)
         applied = await runtime.migrated(settings, where, told)
@@ -97,7 +140,7 @@ async def _migrated(
 
 
 async def _announce(settings: config.Settings, where: dict[str, Any]) -> None:
-    connection = await hosts.connect(**where)
+    connection = await hosts.connect(**runtime.owner(settings, where))
     try:
         await announce(settings, connection)
     finally:
@@ -126,6 +169,17 @@ def register(add: Add) -> None:
         "money back that a card refused: owed to consumers, to be paid another way",
     )
     upgrade = add("migrate", migrate_database, "bring the database up to this release")
+    upgrade.add_argument(
+        "--database",
+        type=_database,
+        metavar="URL",
+        help="reach the database as its owner by this address, in place of CUOTA_DATABASE_OWNER_URL",
+    )
+    upgrade.add_argument(
+        "--row-security",
+        choices=("on", "off"),
+        help="and turn row-level security by merchant on or off; then restart the service (docs/running.md)",
+    )
     upgrade.add_argument(
         "--citus",
         action="store_true",

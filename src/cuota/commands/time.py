@@ -10,6 +10,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+import asyncpg
+
 from cuota import config, runtime
 from cuota.commands.common import Add, Command, adder, require_database, show
 from cuota.commands.place import announce, called
@@ -42,7 +44,13 @@ def run(flow: Callable[[Settings, dict[str, Any]], Awaitable[T]]) -> T:
                 await announce(settings, connection)
             return await flow(settings, where)
 
-        return asyncio.run(go())
+        try:
+            return asyncio.run(go())
+        except asyncpg.InsufficientPrivilegeError:
+            raise CannotMoveTime(
+                "Only the owner of the tables copies the sandbox, and goes back to a copy; nothing was changed."
+                " Give its address as CUOTA_DATABASE_OWNER_URL."
+            ) from None
 
 
 def time_show(options: argparse.Namespace) -> int:
@@ -174,7 +182,11 @@ async def travel(
 
 def time_fork(options: argparse.Namespace) -> int:
     """`cuota time fork`."""
-    made = run(lambda _, where: fork_sandbox.fork(where, options.name, replace=options.replace))
+    made = run(
+        lambda settings, where: fork_sandbox.fork(
+            runtime.owner(settings, where), options.name, replace=options.replace
+        )
+    )
     text = f"{made.rows} rows copied to {made.name}, at {shown(made.service_time)}."
     _show_copied(options, made, [text, f"Go back to it: {called()} time rewind {made.name}"])
     return 0
@@ -182,7 +194,7 @@ def time_fork(options: argparse.Namespace) -> int:
 
 def time_rewind(options: argparse.Namespace) -> int:
     """`cuota time rewind`."""
-    back = run(lambda _, where: fork_sandbox.rewind(where, options.name))
+    back = run(lambda settings, where: fork_sandbox.rewind(runtime.owner(settings, where), options.name))
     text = f"Back at {shown(back.service_time)}, with the {back.rows} rows of {back.name}."
     _show_copied(options, back, [text])
     return 0
@@ -195,7 +207,7 @@ def _show_copied(options: argparse.Namespace, copied: fork_sandbox.Copied, lines
 
 def time_forget(options: argparse.Namespace) -> int:
     """`cuota time forget`."""
-    run(lambda _, where: fork_sandbox.forget(where, options.name))
+    run(lambda settings, where: fork_sandbox.forget(runtime.owner(settings, where), options.name))
     show(options, {"forgotten": options.name}, [f"The fork {options.name} is dropped."])
     return 0
 

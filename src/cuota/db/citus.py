@@ -49,6 +49,8 @@ _COORDINATOR = (
     "installation",
     "last_served",
     "signing_keys",
+    "hash_key",
+    "service_role",
     "token_failures",
     "codes_sent",
     "account_sessions",

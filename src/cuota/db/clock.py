@@ -10,9 +10,10 @@ from typing import Any
 
 import asyncpg
 
-from cuota.db import hosts
+from cuota.db import hosts, service_role
 from cuota.db.orders import Session
 from cuota.db.pool import Connection
+from cuota.db.row_security import EVERYONE, SETTING
 
 # A worker shares this lock while its jobs run; whoever moves the clock has it alone.
 JOBS_LOCK = 0x43756F74614A
@@ -72,6 +73,9 @@ UNION ALL SELECT 'message ' || replace(kind, '_', ' '), count(*) FROM messages W
 _NEXT_IN = "SELECT {column} AS at, count(*) AS rows FROM {table} WHERE {which} AND {column} > $1 GROUP BY {column} ORDER BY {column} LIMIT 1"
 
 
+_SETTINGS = {"timezone": "UTC", "application_name": "cuota clock", SETTING: EVERYONE}
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """The clock as one read saw it. `now` is the service's time then; `closed` says that requests must wait."""
@@ -93,9 +97,9 @@ class Next:
 
 
 async def connect(where: dict[str, Any]) -> Connection:
-    """A connection of one's own, as whoever owns the database; its session's locks last as long as it."""
-    settings = {"timezone": "UTC", "application_name": "cuota clock"}
-    return await hosts.connect(**where, timeout=5, server_settings=settings)
+    """A connection of one's own, as the service; its session's locks last as long as it."""
+    connection, _ = await service_role.connect(where, timeout=5, server_settings=_SETTINGS)
+    return connection
 
 
 async def read(session: Session) -> Reading:
@@ -168,9 +172,12 @@ async def unlock(connection: Connection, lock: int) -> None:
 
 
 @contextlib.asynccontextmanager
-async def connected(where: dict[str, Any]) -> AsyncIterator[Connection]:
-    """As `connect`, closed at the end, and its locks with it."""
-    connection = await connect(where)
+async def connected(where: dict[str, Any], *, owner: bool = False) -> AsyncIterator[Connection]:
+    """As `connect`, closed at the end, and its locks with it. `owner`: as whoever `where` names, who owns the tables."""
+    if owner:
+        connection = await hosts.connect(**where, timeout=5, server_settings=_SETTINGS)
+    else:
+        connection = await connect(where)
     try:
         yield connection
     finally:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypedDict
 
-from cuota.db.embedded_places import DATABASE, OWNER, PORT, Account, EmbeddedFailed, Places
+from cuota.db.embedded_places import DATABASE, OWNER, PORT, SERVICE, Account, EmbeddedFailed, Places
 from cuota.db.embedded_programs import binaries_for
 
 _PR_SET_PDEATHSIG = 1
@@ -117,7 +117,7 @@ def _settings(places: Places) -> list[str]:
 
 
 def _write_access_rules(places: Places) -> None:
-    """Let in, over the socket only, the user Cuota runs as and the one postgres runs as, as the owner role.
+    """Let in, over the socket only, the user Cuota runs as and the one postgres runs as, as the owner or the service.
 
     Beside the cluster and not in it: where we are root, that folder is another user's, who could lead our
     writing elsewhere by a link. Written at each start, as the users may have changed.
@@ -126,7 +126,7 @@ def _write_access_rules(places: Places) -> None:
     quoted = sorted('"' + name.replace('"', '""') + '"' for name in names)
     texts = {
         "pg_hba.conf": "local all all peer map=cuota\n",
-        "pg_ident.conf": "".join(f"cuota {name} {OWNER}\n" for name in quoted),
+        "pg_ident.conf": "".join(f"cuota {name} {role}\n" for role in (OWNER, SERVICE) for name in quoted),
     }
     for name, text in texts.items():
         file = places.data_dir / name

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 OWNER = "cuota_owner"
+# As whom the service works: it owns nothing.
+SERVICE = "cuota_service"
 DATABASE = "cuota"
 PORT = 5432
 # A socket's whole path fits into 103 bytes on macOS and 107 on Linux; the smaller holds for both.

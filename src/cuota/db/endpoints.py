@@ -23,7 +23,10 @@ _UPDATE = """UPDATE webhook_endpoints SET url = $3, description = $4, state = $5
     old_secret_ends_at = $8 WHERE merchant_id = $1 AND endpoint_id = $2 AND state <> 'deleted' RETURNING 1"""
 _MOVE = """UPDATE deliveries SET url = $3, host = split_part($3, '/', 3)
     WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending' AND url <> $3"""
-_SECRETS = """SELECT w.endpoint_id, w.secret, w.old_secret, w.old_secret_ends_at, m.webhook_secret, m.signing_secret
+_END_OLD = """UPDATE webhook_endpoints SET old_secret = NULL, old_secret_ends_at = NULL
+    WHERE merchant_id = $1 AND endpoint_id = $2 AND old_secret_ends_at > $3 RETURNING 1"""
+_SECRETS = """SELECT w.endpoint_id, w.secret, w.old_secret, w.old_secret_ends_at, m.webhook_secret, m.signing_secret,
+    m.old_webhook_secret, m.old_webhook_secret_ends_at, m.old_signing_secret, m.old_signing_secret_ends_at
     FROM merchants m LEFT JOIN webhook_endpoints w ON w.merchant_id = m.merchant_id
     WHERE m.merchant_id = $1"""
 
@@ -43,13 +46,20 @@ class Endpoint:
     created_at: datetime
 
 
+# A secret, the one before it, and when that one ends.
+Pair = tuple[bytes, bytes | None, datetime | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What a merchant's deliveries are signed with, encrypted: its own two, and each endpoint's."""
+    """What a merchant's deliveries are signed with, encrypted: its own two, and each endpoint's.
 
-    webhook_secret: bytes
-    signing_secret: bytes
-    endpoints: dict[UUID, tuple[bytes, bytes | None, datetime | None]]
+    Each with the one before it and when that ends, while it is rotated.
+    """
+
+    webhook: Pair
+    signing: Pair
+    endpoints: dict[UUID, Pair]
 
 
 async def insert(session: Session, endpoint: Endpoint, most: int) -> bool:
@@ -93,6 +103,11 @@ async def update(session: Session, endpoint: Endpoint) -> None:
     await session.fetchrow(_MOVE, e.merchant_id, e.endpoint_id, e.url)
 
 
+async def end_old_secret(session: Session, merchant_id: UUID, endpoint_id: UUID, now: datetime) -> bool:
+    """The old secret signs no more; False where none lives."""
+    return await session.fetchrow(_END_OLD, merchant_id, endpoint_id, now) is not None
+
+
 async def secrets_of(session: Session, merchant_id: UUID) -> Secrets:
     """Everything to sign with, in one round trip."""
     rows = await session.fetch(_SECRETS, merchant_id)
@@ -101,4 +116,7 @@ async def secrets_of(session: Session, merchant_id: UUID) -> Secrets:
         for row in rows
         if row["endpoint_id"] is not None
     }
-    return Secrets(rows[0]["webhook_secret"], rows[0]["signing_secret"], held)
+    own = rows[0]
+    webhook = (own["webhook_secret"], own["old_webhook_secret"], own["old_webhook_secret_ends_at"])
+    signing = (own["signing_secret"], own["old_signing_secret"], own["old_signing_secret_ends_at"])
+    return Secrets(webhook, signing, held)

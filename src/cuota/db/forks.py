@@ -13,7 +13,7 @@ SCHEMAS = ("public", "card_simulator", "message_simulator", "issuing_simulator")
 # and the words of every policy, since the one in force was stored when the service started.
 KEPT = (
     "public.migrations", "public.installation", "public.last_served", "public.signing_keys", "public.token_failures",
-    "public.sandbox_clock", "public.forks", "public.policies",
+    "public.hash_key", "public.service_role", "public.sandbox_clock", "public.forks", "public.policies",
 )  # fmt: skip
 
 _TABLES = """

@@ -7,6 +7,7 @@ from importlib import resources
 
 import asyncpg
 
+from cuota.db import row_security
 from cuota.db.pool import LOST, Connection, UnsafeDatabase, require_durable
 
 # Any constant that nothing else uses: every migrating process of one database waits for the same lock.
@@ -68,18 +69,21 @@ async def _apply(connection: Connection, done: set[str], environment: str, told:
         )
     if done:
         # Before anything is changed: it may be another environment's.
-        await _claim(connection, environment)
+        await claim(connection, environment)
     missing = [(name, sql) for name, sql in ours if name not in done]
     for count, (name, sql) in enumerate(missing):
         told(count, len(missing), name)
         async with connection.transaction():
             await connection.execute(sql)
             await connection.execute("INSERT INTO migrations (name) VALUES ($1)", name)
-    await _claim(connection, environment)
+    if missing and await row_security.is_on(connection):
+        # Tables that this release adds.
+        await row_security.turn(connection, on=True)
+    await claim(connection, environment)
     return [name for name, _ in missing]
 
 
-async def _claim(connection: Connection, environment: str) -> None:
+async def claim(connection: Connection, environment: str) -> None:
     """A database belongs to one environment for good: sandbox and production share nothing."""
     await connection.execute(
         "INSERT INTO installation (environment) VALUES ($1) ON CONFLICT DO NOTHING", environment

@@ -1,4 +1,4 @@
-"""Connections. Every session has short limits, runs as `cuota_app`, and waits at most half a second for a place."""
+"""Connections. Every session has short limits, the rights of `cuota_app`, and waits at most half a second for a place."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from uuid import UUID
 import asyncpg
 
 from cuota.core.refusal import Code, Refused
+from cuota.db import row_security, service_role
 from cuota.db.gathered import Gathered, Gatherer
 from cuota.db.hosts import Honest, connect
 
@@ -38,6 +39,8 @@ SESSION = {
     "plan_cache_mode": "force_generic_plan",
     "jit": "off",
     "application_name": "cuota",
+    # Where row-level security is on (db/row_security.py), a session that names no merchant sees all of them.
+    row_security.SETTING: row_security.EVERYONE,
 }
 # Statements for many requests at once: none of them waits long for a row that somebody else holds. What is refused
 # for that is tried one by one, with the patience of SESSION.
@@ -200,16 +203,26 @@ def unavailable(message: str, retry_after: int = 1) -> Refused:
     return Refused(Code.UNAVAILABLE, message, retry_after=retry_after)
 
 
-async def open_pool(where: dict[str, Any], size: int) -> Pool:
-    """Open a process's sessions, as the service's own role."""
+async def open_pool(where: dict[str, Any], size: int, name: str = "cuota") -> Pool:
+    """Open a process's sessions, as the service's own role; `name` is what the database calls them."""
+    first, service = await service_role.connect(where)
+    try:
+        takes = (await service_role.read(first)).takes
+        secured = await row_security.is_on(first)
+    finally:
+        await first.close()
+    more = {"application_name": name} | ({"role": takes} if takes else {})
+    kind = row_security.Narrowed if secured else Honest
     return Pool(
-        await _sessions(where, 1, size, SESSION),
-        await _sessions(where, 0, MOST_TOGETHER, TOGETHER),
-        await _sessions(where, 0, 1, SESSION),
+        await _sessions(service, 1, size, {**SESSION, **more}, kind),
+        await _sessions(service, 0, MOST_TOGETHER, {**TOGETHER, **more}, kind),
+        await _sessions(service, 0, 1, {**SESSION, **more}, kind),
     )
 
 
-async def _sessions(where: dict[str, Any], least: int, most: int, settings: dict[str, str]) -> asyncpg.Pool:
+async def _sessions(
+    where: dict[str, Any], least: int, most: int, settings: dict[str, str], kind: type[Honest]
+) -> asyncpg.Pool:
     """The reset that asyncpg sends at each release is left out.
 
     Sessions are never changed, and it would be a fifth of a capture's time.
@@ -217,11 +230,11 @@ async def _sessions(where: dict[str, Any], least: int, most: int, settings: dict
     return await asyncpg.create_pool(
         **where,
         connect=connect,
-        connection_class=Honest,
+        connection_class=kind,
         min_size=least,
         max_size=most,
         max_inactive_connection_lifetime=300,
-        server_settings={**settings, "role": "cuota_app"},
+        server_settings=settings,
         reset=_no_reset,
     )
 

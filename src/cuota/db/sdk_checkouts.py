@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from cuota.core.merchant import Merchant
@@ -13,7 +14,8 @@ from cuota.db.orders import MONEY, Session, order_of
 from cuota.db.pool import Row
 
 # Whose credentials were all revoked signs nothing any more.
-_SIGNER = f"""SELECT {COLUMNS}, m.signing_secret FROM merchants m WHERE m.merchant_id = $1
+_SIGNER = f"""SELECT {COLUMNS}, m.signing_secret, m.old_signing_secret,
+    m.old_signing_secret_ends_at FROM merchants m WHERE m.merchant_id = $1
     AND EXISTS (SELECT FROM credentials c WHERE c.merchant_id = m.merchant_id AND c.revoked_at IS NULL)"""
 # An Abandoned order lapses at its end, never before: one that ended earlier was left by its customer.
 LEFT = """CASE WHEN o.status = 'Abandoned' THEN (SELECT bool_or(e.created_at < o.expires_at) FROM events e
@@ -64,10 +66,23 @@ def start_of(row: Row) -> Start | None:
     return Start(Integration(row["integration"]), display, flow, origin=row["started_from"])
 
 
-async def read_signer(session: Session, merchant_id: UUID) -> tuple[Merchant, bytes] | None:
-    """A merchant and its signing secret, encrypted; None for an unknown or revoked one."""
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """A merchant and its signing secret, encrypted; `old_secret` is good too until `old_ends_at`."""
+
+    merchant: Merchant
+    secret: bytes
+    old_secret: bytes | None
+    old_ends_at: datetime | None
+
+
+async def read_signer(session: Session, merchant_id: UUID) -> Signer | None:
+    """Who signs; None for an unknown or revoked merchant."""
     row = await session.fetchrow(_SIGNER, merchant_id)
-    return None if row is None else (merchant_of(row), row["signing_secret"])
+    if row is None:
+        return None
+    old, ends_at = row["old_signing_secret"], row["old_signing_secret_ends_at"]
+    return Signer(merchant_of(row), row["signing_secret"], old, ends_at)
 
 
 async def move(session: Session, merchant_id: UUID, order_id: UUID, origin: str) -> None:

@@ -15,6 +15,7 @@ from cuota.core.merchant import Merchant
 from cuota.core.refusal import Code, Refused
 from cuota.core.strict_json import BadJson, read_json
 from cuota.db import merchants
+from cuota.db.row_security import narrow
 from cuota.flows.context import Context, utc_now
 from cuota.flows.keys import ALGORITHM, Keys
 
@@ -69,6 +70,7 @@ class Callers:
         merchant = await self._fresh(client_id)
         if merchant is None:
             raise unauthorized()
+        narrow(merchant.merchant_id)
         return merchant
 
     async def _verify(self, token: str, digest: bytes) -> tuple[str, float, float]:

@@ -14,7 +14,7 @@ from cuota.core.signature import pay_signature, webhook_signature
 from cuota.db import deliveries, endpoints, events
 from cuota.db.claims import Claim
 from cuota.db.deliveries import Claimed, Lane, Result
-from cuota.db.endpoints import Secrets
+from cuota.db.endpoints import Pair, Secrets
 from cuota.db.events import OWN_ADDRESS, Facts
 from cuota.db.vault import Vault
 from cuota.db.workers import Worker
@@ -167,7 +167,8 @@ def signed(
     # real time of sending; the body's `timestamp` says when it happened on the service's clock.
     timestamp = int(utc_now().timestamp())
     keys = live_secrets(context, merchant_id, receiver, secrets)
-    signing = context.vault.decrypt(secrets.signing_secret, f"signing-secret:{merchant_id}")
+    # One value only: the old secret's as long as it lives, so that a receiver has that day to take the new one.
+    signing = live_signing(context, merchant_id, secrets)[-1]
     return [
         ("Content-Type", "application/json"),
         ("User-Agent", "Cuota-Webhooks/1"),
@@ -180,11 +181,20 @@ def signed(
 
 def live_secrets(context: Context, merchant_id: UUID, receiver: UUID, secrets: Secrets) -> list[str]:
     """The webhook secrets that a receiver may check with: the endpoint's, or the merchant's for an order's address."""
-    vault: Vault = context.vault
     if receiver == OWN_ADDRESS or receiver not in secrets.endpoints:
-        return [vault.decrypt(secrets.webhook_secret, f"webhook-secret:{merchant_id}")]
-    secret, old, old_ends = secrets.endpoints[receiver]
-    held = [vault.decrypt(secret, f"endpoint-secret:{receiver}")]
+        return _live(context.vault, secrets.webhook, f"webhook-secret:{merchant_id}")
+    return _live(context.vault, secrets.endpoints[receiver], f"endpoint-secret:{receiver}")
+
+
+def live_signing(context: Context, merchant_id: UUID, secrets: Secrets) -> list[str]:
+    """The merchant's signing secret, and behind it the one before it while that lives."""
+    return _live(context.vault, secrets.signing, f"signing-secret:{merchant_id}")
+
+
+def _live(vault: Vault, pair: Pair, bound_to: str) -> list[str]:
+    """The secret, and behind it the one before it while that lives."""
+    secret, old, old_ends = pair
+    held = [vault.decrypt(secret, bound_to)]
     if old is not None and old_ends is not None and utc_now() < old_ends:
-        held.append(vault.decrypt(old, f"endpoint-secret:{receiver}"))
+        held.append(vault.decrypt(old, bound_to))
     return held

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import secrets
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,7 +12,7 @@ from cuota.db import accounts, checkouts
 from cuota.db.accounts import AccountSession
 from cuota.flows.checkout import Problem
 from cuota.flows.context import Context, utc_now
-from cuota.flows.identify_consumer import CODE_LIFE, CODE_TRIES, CODES_A_SESSION, CODES_AN_HOUR
+from cuota.flows.identify_consumer import CODE_LIFE, CODE_TRIES, CODES_A_SESSION, CODES_AN_HOUR, is_code
 from cuota.rails.unavailable import RailUnavailable
 
 SESSION_LIFE = timedelta(hours=1)
@@ -71,7 +70,7 @@ async def send_account_code(context: Context, visit: Visit, typed: str) -> None:
     if sent > CODES_AN_HOUR and not context.settings.sandbox:
         raise Problem({"phone": _TOO_MANY})
     code = context.rails.message.new_code()
-    code_hash = context.vault.hash("code", f"{phone}:{code}")
+    code_hash = context.vault.code_hashes(f"{phone}:{code}")[0]
     session_hash = visit.session.session_hash
     if not await accounts.code_sent(
         context.pool, session_hash, phone, code_hash, now + CODE_LIFE, CODES_A_SESSION
@@ -98,7 +97,7 @@ async def check_account_code(context: Context, visit: Visit, typed: str) -> str:
         raise Problem({"code": "Too many wrong codes. Send a new one."})
     if now >= ends_at:
         raise Problem({"code": "This code is too old. Send a new one."})
-    if not hmac.compare_digest(context.vault.hash("code", f"{phone}:{''.join(typed.split())}"), code_hash):
+    if not is_code(context, phone, "".join(typed.split()), code_hash):
         raise Problem({"code": "That code is not right. Check the message, or send a new one."})
     secret = new_secret()
     consumer_id, new_hash = context.vault.consumer_id(phone), _hash(context, secret)

@@ -39,7 +39,7 @@ def read_name(text: str) -> str:
 async def fork(where: dict[str, Any], name: str, *, replace: bool = False) -> Copied:
     """Copy the sandbox aside. Raises CannotMoveTime where the name is taken, unless it is to be replaced."""
     read_name(name)
-    async with clock.connected(where) as connection:
+    async with clock.connected(where, owner=True) as connection:
         taken = any(there.name == name for there in await forks.read_all(connection))
         if taken and not replace:
             raise CannotMoveTime(f"There is a fork {name} already. Take it anew with --replace.")
@@ -53,7 +53,7 @@ async def fork(where: dict[str, Any], name: str, *, replace: bool = False) -> Co
 
 async def rewind(where: dict[str, Any], name: str) -> Copied:
     """Go back to a fork, the clock included. Raises CannotMoveTime where there is none such or it does not fit."""
-    async with clock.connected(where) as connection:
+    async with clock.connected(where, owner=True) as connection:
         found = await _find(connection, name)
         if found.migrations != await forks.migrations(connection):
             raise CannotMoveTime(
@@ -76,7 +76,7 @@ async def rewind(where: dict[str, Any], name: str) -> Copied:
 
 async def forget(where: dict[str, Any], name: str) -> None:
     """Drop a fork; raises CannotMoveTime where there is none such."""
-    async with clock.connected(where) as connection:
+    async with clock.connected(where, owner=True) as connection:
         await _find(connection, name)
         async with connection.transaction():
             await forks.forget(connection, name)

@@ -95,13 +95,22 @@ async def _changed(
     return changed
 
 
-async def rotate(context: Context, merchant_id: UUID, endpoint_id: UUID) -> tuple[Endpoint, str]:
-    """A new secret; the old one signs too for a day."""
+async def rotate(
+    context: Context,
+    merchant_id: UUID,
+    endpoint_id: UUID,
+    old_lives: timedelta = OLD_SECRET_LIVES,
+    *,
+    again: bool = False,
+) -> tuple[Endpoint, str]:
+    """A new secret; the old one signs too for a day. `again`: it replaces the last new one, and the old one stays."""
     secret = _new_secret()
     sealed = context.vault.encrypt(secret, f"endpoint-secret:{endpoint_id}")
-    ends_at: datetime = utc_now() + OLD_SECRET_LIVES
+    ends_at: datetime = utc_now() + old_lives
 
     def to(found: Endpoint) -> Endpoint:
+        if again:
+            return replace(found, secret=sealed)
         return replace(found, secret=sealed, old_secret=found.secret, old_secret_ends_at=ends_at)
 
     return await _changed(context, merchant_id, endpoint_id, to), secret

@@ -47,7 +47,7 @@ class NewCredentials:
     webhook_secret: str
 
 
-def _new_client() -> tuple[str, str]:
+def new_client() -> tuple[str, str]:
     """A client id and its secret, 256 bits."""
     return f"client_{secrets.token_hex(12)}", f"secret_{secrets.token_urlsafe(32)}"
 
@@ -84,7 +84,7 @@ async def create_merchant(context: Context, terms: Terms) -> NewCredentials:
     )
     merchant = _with(base, terms)
     bound = str(merchant.merchant_id)
-    client_id, client_secret = _new_client()
+    client_id, client_secret = new_client()
     new = NewCredentials(
         merchant=merchant,
         client_id=client_id,
@@ -144,7 +144,7 @@ async def rotate_secret(context: Context, name_or_id: str, old_lives: timedelta)
     rotated = []
     for credential in await credentials.read_of_merchant(context.pool, merchant.merchant_id):
         if credential.revoked_at is None:
-            _, secret = _new_client()
+            _, secret = new_client()
             secret_hash = context.vault.hash("client-secret", secret)
             await credentials.rotate(context.pool, credential.client_id, secret_hash, utc_now() + old_lives)
             rotated.append((credential.client_id, secret))
@@ -153,20 +153,6 @@ async def rotate_secret(context: Context, name_or_id: str, old_lives: timedelta)
             f"{merchant.name} has no live credential: it was revoked. Give it a new one: cuota merchant reinstate."
         )
     return rotated
-
-
-async def reinstate_merchant(context: Context, name_or_id: str) -> tuple[str, str]:
-    """A new credential for a merchant whose own were revoked, as (client id, secret)."""
-    merchant = await find_merchant(context, name_or_id)
-    held = await credentials.read_of_merchant(context.pool, merchant.merchant_id)
-    if any(credential.revoked_at is None for credential in held):
-        raise BadMerchant(
-            f"{merchant.name} has a live credential. For a new secret: cuota merchant rotate-secret."
-        )
-    client_id, secret = _new_client()
-    secret_hash = context.vault.hash("client-secret", secret)
-    await credentials.add(context.pool, client_id, merchant.merchant_id, secret_hash, utc_now())
-    return client_id, secret
 
 
 async def revoke_merchant(context: Context, name_or_id: str) -> int:

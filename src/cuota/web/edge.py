@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cuota.core.card_text import masked
 from cuota.core.refusal import Code, Refused
+from cuota.db import row_security
 from cuota.db.pool import BUSY as TOO_BUSY
 from cuota.db.pool import LOST
 from cuota.flows.authenticate import unauthorized
@@ -90,6 +91,7 @@ class Edge:
             # Neither logged nor timed: a flood is to cost little. `cuota_refused_total` counts it.
             await self._turn_away(scope, send, headers)
             return
+        row_security.widen()
         status = 0
 
         async def send_on(message: Message) -> None:

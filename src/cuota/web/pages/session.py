@@ -16,6 +16,7 @@ from starlette.responses import RedirectResponse, Response
 
 from cuota.core.refusal import Refused
 from cuota.core.start import Display
+from cuota.db.row_security import narrow
 from cuota.flows.checkout import Checkout, load
 from cuota.flows.settle import order_not_found
 from cuota.web.api.order import guid
@@ -132,6 +133,7 @@ async def checkout_of(request: Request) -> tuple[Checkout, str]:
     framed = framed_secret(request)
     secret = framed or secret_of(request, order_id)
     context = service_of(request).context
+    narrow(merchant_id)
     found = await load(context, merchant_id, order_id, secret) if secret else None
     # A secret in an address is good in a frame only: such an address may be found lying about.
     if found is not None and (found.display is Display.IFRAME) != (framed is not None and in_frame(request)):

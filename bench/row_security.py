@@ -1,0 +1,192 @@
+"""`python -m bench.row_security`: what row-level security by merchant costs, on and off side by side, in alternating rounds.
+
+Two databases on one server hold the same; one has row-level security. Creates, reads and captures run through the service's own
+flows on one session, two merchants in turn, so that each statement is another merchant's than the one before: the dearest case.
+CPU is this process's and that of its database session. Ends within three minutes; prints a table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from bench.seed import fill
+from bench.work import ORDER_JSON, order_id
+from cuota import config, runtime
+from cuota.core.card import read_card
+from cuota.core.consumer import Address, Profile
+from cuota.core.merchant import Merchant
+from cuota.core.movement import Asked, Kind
+from cuota.db import orders, row_security
+from cuota.db.embedded import open_embedded
+from cuota.db.row_security import narrow
+from cuota.flows.capture_order import capture_order
+from cuota.flows.checkout import Checkout, load, open_checkout, propose
+from cuota.flows.context import Context
+from cuota.flows.create_order import create_order
+from cuota.flows.identify_consumer import check_code, give_details, send_code
+from cuota.flows.manage_merchants import Terms, create_merchant
+from cuota.flows.submit_checkout import submit_checkout
+from cuota.web.api.order_body import read_order_body
+from cuota.web.body import parse_object
+
+TICKS = os.sysconf("SC_CLK_TCK")
+PROFILE = Profile(
+    "Jordan",
+    "Rivera",
+    "jordan@mail.example",
+    Address("1480 Mission Street", "", "San Francisco", "CA", "94103"),
+)
+
+
+@dataclass
+class Side:
+    """One of the two: a service, two merchants, the process of its session, and how many orders are used up."""
+
+    context: Context
+    merchants: list[Merchant]
+    backend: int
+    used: int = 0
+
+    async def one(self, work: str, number: int) -> None:
+        """One create, read or capture, as the request of a merchant."""
+        merchant = self.merchants[number % 2]
+        narrow(merchant.merchant_id)
+        if work == "create":
+            body = read_order_body(parse_object(ORDER_JSON), merchant, https_only=False)
+            await create_order(self.context, merchant, body)
+        elif work == "read":
+            await orders.read_record(self.context.pool, merchant.merchant_id, order_id(number // 2 + 1))
+        else:
+            self.used += 1
+            asked = Asked(Kind.CAPTURE, "bench", 2500)
+            await capture_order(self.context, merchant.merchant_id, order_id(self.used // 2 + 1), asked)
+
+    def cpu(self) -> float:
+        """Seconds of processor time that this process and its database session have used."""
+        fields = Path(f"/proc/{self.backend}/stat").read_text().rpartition(")")[2].split()
+        return time.process_time() + (int(fields[11]) + int(fields[12])) / TICKS
+
+
+async def _approved(context: Context, merchant: Merchant, phone: str) -> Any:
+    """The id of an approved order, which is copied."""
+    body = read_order_body(parse_object(ORDER_JSON), merchant, https_only=False)
+    created = await create_order(context, merchant, body)
+    opened = await open_checkout(context, merchant.merchant_id, created.token)
+    assert opened is not None
+    secret = opened[1]
+
+    async def seen() -> Checkout:
+        found = await load(context, merchant.merchant_id, created.order_id, secret)
+        assert found is not None
+        return found
+
+    await send_code(context, await seen(), phone)
+    secret = await check_code(context, await seen(), "123456")
+    await give_details(context, await seen(), PROFILE)
+    terms = propose(context, await seen(), PROFILE)
+    card = read_card("4242 4242 4242 4242", "12/39", "123", datetime.now(UTC).date())
+    await submit_checkout(context, await seen(), card, terms.agreement.hash)
+    return created.order_id
+
+
+@contextlib.asynccontextmanager
+async def side(settings: config.Settings, where: dict[str, Any], pool: int) -> AsyncIterator[Side]:
+    """One of the two, with `pool` approved orders of each merchant."""
+    async with runtime.opened(settings, where, pool_size=1) as context:
+        merchants = []
+        # Two consumers: what is copied is owed, and there is a limit to that.
+        for name, phone in (("One", "2125550142"), ("Two", "2125550143")):
+            terms = Terms(name=name, defer_funds_capture=True)
+            merchants.append((await create_merchant(context, terms)).merchant)
+            await fill(where, merchants[-1].merchant_id, await _approved(context, merchants[-1], phone), pool)
+        row = await context.pool.fetchrow("SELECT pg_backend_pid() AS pid")
+        assert row is not None
+        yield Side(context, merchants, row["pid"])
+
+
+async def measure(
+    sides: dict[str, Side], rounds: int, each: int
+) -> dict[tuple[str, str], list[tuple[float, float]]]:
+    """(CPU seconds, real seconds) of each round, by side and work. Who begins alternates."""
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for number in range(rounds + 1):
+        for work in ("create", "read", "capture"):
+            for name in sorted(sides, reverse=bool(number % 2)):
+                one: Callable[[str, int], Awaitable[None]] = sides[name].one
+                cpu, began = sides[name].cpu(), time.perf_counter()
+                for count in range(each):
+                    await one(work, count)
+                spent = (sides[name].cpu() - cpu, time.perf_counter() - began)
+                if number:  # the first round prepares statements
+                    found.setdefault((name, work), []).append(spent)
+    return found
+
+
+def table(found: dict[tuple[str, str], list[tuple[float, float]]], each: int) -> list[str]:
+    """The medians, and how much more the one costs than the other."""
+    lines = [
+        "| work | CPU off | CPU on | more | a second off | a second on | fewer |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for work in ("create", "read", "capture"):
+        cpu = [statistics.median(spent for spent, _ in found[name, work]) / each for name in ("off", "on")]
+        rate = [each / statistics.median(real for _, real in found[name, work]) for name in ("off", "on")]
+        more, fewer = cpu[1] / cpu[0] - 1, 1 - rate[1] / rate[0]
+        lines.append(
+            f"| {work} | {cpu[0] * 1e6:.0f} µs | {cpu[1] * 1e6:.0f} µs | {more:.1%} | {rate[0]:.0f} | {rate[1]:.0f} | {fewer:.1%} |"
+        )
+    return lines
+
+
+async def _run(settings: config.Settings, server: dict[str, Any], rounds: int, each: int) -> list[str]:
+    await runtime.migrated(settings, server)
+    owner = await asyncpg.connect(**{**server, "database": "postgres"})
+    for name in ("off", "on"):
+        await owner.execute(f'CREATE DATABASE "bench_{name}" TEMPLATE cuota STRATEGY file_copy')
+    await owner.close()
+    places = {name: {**server, "database": f"bench_{name}"} for name in ("off", "on")}
+    secured = await asyncpg.connect(**places["on"])
+    await row_security.turn(secured, on=True)
+    await secured.close()
+    pool = (rounds + 1) * each // 2 + 2
+    async with side(settings, places["off"], pool) as off, side(settings, places["on"], pool) as on:
+        return table(await measure({"off": off, "on": on}, rounds, each), each)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--each", type=int, default=200)
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="cuota-bench-"))
+    folder.chmod(0o711)
+    wide = Path(__file__).parents[1] / "tests" / "wide.toml"
+    settings = replace(config.load({"CUOTA_DATA_DIR": str(folder / "data")}), policy=wide)
+    try:
+        with open_embedded(folder / "data") as embedded:
+            print(
+                "\n".join(
+                    asyncio.run(_run(settings, dict(embedded.dsn_kwargs), options.rounds, options.each))
+                )
+            )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""`cuota keys rewrap`: let the present secret key encrypt everything, so that an old one can be removed."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import sys
+import time
+from typing import Any
+
+from cuota import config, runtime
+from cuota.commands.common import Add, require_database, show
+from cuota.db import clock, forks
+from cuota.db.sealed import SEALED, forked
+from cuota.flows.context import Context
+from cuota.flows.rewrap_secrets import Rewrapped, rewrap, who
+
+MOST_SHOWN = 20
+
+
+def _teller(every: float = 1.0) -> Any:
+    """Progress on standard error, a line a second at the most: what is quick says nothing."""
+    told = time.monotonic()
+
+    def tell(column: str, seen: int, held: int) -> None:
+        nonlocal told
+        if time.monotonic() - told >= every:
+            told = time.monotonic()
+            print(f"cuota: {column}: {seen} of {held}", file=sys.stderr, flush=True)
+
+    return tell
+
+
+async def _rewrap(settings: config.Settings, where: dict[str, Any]) -> Rewrapped:
+    await runtime.migrated(settings, where)
+    async with (
+        runtime.opened(settings, where, pool_size=2, decides=False) as context,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        places: list[Any] = [(context.pool, place) for place in SEALED]
+        places += await _forked(settings, context, where, stack)
+        return await rewrap(context.pool, context.vault, places, _teller())
+
+
+async def _forked(
+    settings: config.Settings, context: Context, where: dict[str, Any], stack: contextlib.AsyncExitStack
+) -> list[Any]:
+    """Copies of the sandbox hold secrets too; they belong to the database's owner."""
+    if not settings.sandbox or not await forks.read_all(context.pool):
+        return []
+    owner = await stack.enter_async_context(clock.connected(runtime.owner(settings, where), owner=True))
+    return [(owner, place) for place in await forked(owner)]
+
+
+def keys_rewrap(options: argparse.Namespace) -> int:
+    """`cuota keys rewrap`: exit 1 while an old key is still needed."""
+    require_database()
+    settings = config.load()
+    with runtime.database(settings) as where:
+        found = asyncio.run(_rewrap(settings, where))
+    facts = {
+        "keyId": found.key_id,
+        "secrets": found.held,
+        "rewrapped": found.rewrapped,
+        "unreadable": found.unreadable,
+        "otherProcesses": [
+            {"process": who(name), "sessions": sessions} for name, sessions in found.others.items()
+        ],
+        "oldKeysCanBeRemoved": found.done,
+    }
+    show(options, facts, _words(found, old_keys=bool(settings.old_secret_keys)))
+    return 0 if found.done else 1
+
+
+def _words(found: Rewrapped, *, old_keys: bool) -> list[str]:
+    lines = [f"{found.rewrapped} secrets were rewritten. Key {found.key_id} encrypts new ones."]
+    if found.left:
+        lines.append(f"{found.left} changed while this ran. Run this command again.")
+    if found.unreadable:
+        lines.append(f"No key opens {len(found.unreadable)}. Add their key to CUOTA_SECRET_KEY_OLD:")
+        lines += [f"  {name}" for name in found.unreadable[:MOST_SHOWN]]
+    for name, sessions in found.others.items():
+        lines.append(f"{who(name).capitalize()} is connected ({sessions} sessions).")
+    if found.others:
+        lines.append(
+            "Restart each with the present CUOTA_SECRET_KEY and this release, then run this command again."
+        )
+    if not found.done:
+        lines.append("The old keys are still needed.")
+    elif old_keys:
+        lines.append(
+            "Nothing needs an old key any more. Remove CUOTA_SECRET_KEY_OLD everywhere and restart."
+            " Keep the old key as long as backups of before now: they need it."
+        )
+    return lines
+
+
+def register(add: Add) -> None:
+    """`cuota keys rewrap`."""
+    add(
+        "rewrap",
+        keys_rewrap,
+        "encrypt every stored secret with CUOTA_SECRET_KEY, so that CUOTA_SECRET_KEY_OLD can be removed",
+    )

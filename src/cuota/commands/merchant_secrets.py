@@ -1,0 +1,136 @@
+"""`cuota merchant rotate-signing-secret`, `rotate-webhook-secret` and `reinstate`."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import timedelta
+
+from cuota.commands.common import Add, run, show, table
+from cuota.commands.merchants import hours
+from cuota.core.merchant import Merchant
+from cuota.db.merchant_secrets import Kind
+from cuota.flows import rotate_secrets as rotating
+from cuota.flows.context import Context
+from cuota.flows.manage_merchants import BadMerchant
+from cuota.flows.reinstate_merchant import reinstate_merchant
+from cuota.flows.rotate_secrets import Rotated
+
+_BOTH = {
+    "signingSecret": "The service accepts requests signed with either until then. X-Pay-Signature on webhooks is made"
+    " with the old one until then.",
+    "webhookSecret": "Webhooks carry both signatures until then.",
+}
+
+
+def rotate_signing(options: argparse.Namespace) -> int:
+    """`cuota merchant rotate-signing-secret`."""
+    return _rotate(options, Kind.SIGNING, None)
+
+
+def rotate_webhook(options: argparse.Namespace) -> int:
+    """`cuota merchant rotate-webhook-secret`: the merchant's own, or an endpoint's."""
+    return _rotate(options, Kind.WEBHOOK, options.endpoint)
+
+
+def _rotate(options: argparse.Namespace, kind: Kind, endpoint: str | None) -> int:
+    if options.end_old:
+        if options.again:
+            raise BadMerchant("Give --again or --end-old, not both: nothing was changed.")
+        return _end_old(options, kind, endpoint)
+    lives = timedelta(hours=options.old_lives_hours)
+
+    async def flow(context: Context) -> Rotated:
+        if endpoint is None:
+            return await rotating.rotate_merchant_secret(
+                context, options.merchant, kind, lives, again=options.again
+            )
+        return await rotating.rotate_endpoint_secret(
+            context, options.merchant, endpoint, lives, again=options.again
+        )
+
+    rotated = run(flow)
+    name, ends_at = f"{kind}Secret", rotated.old_ends_at
+    facts: dict[str, object] = {
+        "merchantId": str(rotated.merchant.merchant_id),
+        name: rotated.secret,
+        "oldSecretEndsAt": ends_at.isoformat() if ends_at else None,
+    }
+    kept = "Keep the secret now: it is not shown again."
+    old = (
+        f"The old one works until {ends_at:%Y-%m-%d %H:%M} UTC. {_BOTH[name]}"
+        if ends_at
+        else "The old one works no more."
+    )
+    show(options, facts, [rotated.secret, "", f"{kept} {old}"])
+    return 0
+
+
+def _end_old(options: argparse.Namespace, kind: Kind, endpoint: str | None) -> int:
+    async def flow(context: Context) -> Merchant:
+        if endpoint is None:
+            return await rotating.end_old_secret(context, options.merchant, kind)
+        return await rotating.end_old_endpoint_secret(context, options.merchant, endpoint)
+
+    merchant = run(flow)
+    facts: dict[str, object] = {"merchantId": str(merchant.merchant_id), "oldSecretEndsAt": None}
+    show(options, facts, [f"The old {kind} secret of {merchant.name} works no more."])
+    return 0
+
+
+def merchant_reinstate(options: argparse.Namespace) -> int:
+    """`cuota merchant reinstate`."""
+    made = run(lambda context: reinstate_merchant(context, options.merchant))
+    own: dict[str, object] = {
+        "clientId": made.client_id,
+        "clientSecret": made.client_secret,
+        "signingSecret": made.renewed.signing_secret,
+        "webhookSecret": made.renewed.webhook_secret,
+    }
+    renewed = [
+        {"endpointId": str(endpoint_id), "url": url, "webhookSecret": secret}
+        for endpoint_id, url, secret in made.renewed.endpoints
+    ]
+    lines = [*table(own), *(f"endpoint {each['url']}  {each['webhookSecret']}" for each in renewed)]
+    kept = "Keep the secrets now: they are not shown again. None of the old ones works any more."
+    show(options, {**own, "endpoints": renewed}, [*lines, "", kept])
+    return 0
+
+
+def register(add: Add) -> None:
+    """Beside `cuota merchant create` and the others."""
+    signing = add(
+        "rotate-signing-secret",
+        rotate_signing,
+        "a new secret for signed checkout requests and X-Pay-Signature; the old one works for a day beside it",
+    )
+    signing.add_argument("merchant", metavar="NAME_OR_ID")
+    webhook = add(
+        "rotate-webhook-secret",
+        rotate_webhook,
+        "a new secret for webhook signatures; for a day webhooks carry both signatures",
+    )
+    webhook.add_argument("merchant", metavar="NAME_OR_ID")
+    webhook.add_argument(
+        "endpoint",
+        metavar="ENDPOINT",
+        nargs="?",
+        help="id or address of a registered endpoint; left out: the merchant's own, for orders' callback addresses",
+    )
+    for parser in (signing, webhook):
+        parser.add_argument(
+            "--old-lives-hours", type=hours, default=24, metavar="N", help="hours (default 24); 0 ends it now"
+        )
+        parser.add_argument(
+            "--again",
+            action="store_true",
+            help="the new secret got lost: replace it by another, and let the old one go on as it was",
+        )
+        parser.add_argument(
+            "--end-old", action="store_true", help="make no new secret; the old one works no more"
+        )
+    reinstate = add(
+        "reinstate",
+        merchant_reinstate,
+        "let a revoked merchant in again, with a new credential and new secrets everywhere",
+    )
+    reinstate.add_argument("merchant", metavar="NAME_OR_ID")

@@ -1,0 +1,129 @@
+"""Every column that the secret key encrypts, read and written page by page: what `cuota keys rewrap` walks over.
+
+A test holds SEALED and HASHED against the catalog, so that a new column of bytes is listed in one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cuota.db.orders import Session
+from cuota.db.pool import Connection, Row
+
+PAGE = 500
+# The key id that a process writes with stands in the name of its database sessions.
+SESSION_NAME = "cuota key "
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """One column: its table, the table's key with types, and what its texts are bound to.
+
+    `which` rows hold such a text; of a column that is not `lasting` some may be none after all, and all end within a day.
+    """
+
+    table: str
+    key: tuple[tuple[str, str], ...]
+    column: str
+    bound_to: str
+    which: str = "true"
+    lasting: bool = True
+
+    def bound(self, row: Row) -> str:
+        """What this row's text is bound to."""
+        return self.bound_to.format(**{name: row[name] for name, _ in self.key})
+
+    def names(self, prefix: str = "") -> str:
+        """The key's columns."""
+        return ", ".join(f"{prefix}{name}" for name, _ in self.key)
+
+
+_MERCHANT = (("merchant_id", "uuid"),)
+_ENDPOINT = (("merchant_id", "uuid"), ("endpoint_id", "uuid"))
+# Most kept answers hold no secret and are plain JSON objects.
+_NO_JSON = r"NOT (substring(body FROM 1 FOR 2) = '\x7b22' AND substring(body FROM length(body)) = '\x7d')"
+SEALED = (
+    Sealed("public.hash_key", (("single", "boolean"),), "sealed", "hash-key"),
+    Sealed("public.signing_keys", (("key_id", "text"),), "private_key", "signing-key:{key_id}"),
+    Sealed("public.merchants", _MERCHANT, "signing_secret", "signing-secret:{merchant_id}"),
+    Sealed("public.merchants", _MERCHANT, "old_signing_secret", "signing-secret:{merchant_id}"),
+    Sealed("public.merchants", _MERCHANT, "webhook_secret", "webhook-secret:{merchant_id}"),
+    Sealed("public.merchants", _MERCHANT, "old_webhook_secret", "webhook-secret:{merchant_id}"),
+    Sealed("public.webhook_endpoints", _ENDPOINT, "secret", "endpoint-secret:{endpoint_id}"),
+    Sealed("public.webhook_endpoints", _ENDPOINT, "old_secret", "endpoint-secret:{endpoint_id}"),
+    Sealed("issuing_simulator.cards", (("key", "uuid"),), "sealed", "virtual-card:{key}"),
+    Sealed(
+        "public.idempotency_keys",
+        (("merchant_id", "uuid"), ("key", "text")),
+        "body",
+        "idempotency:{merchant_id}:{key}",
+        _NO_JSON,
+        lasting=False,
+    ),
+)
+# Bytes that no secret key encrypts: hashes, and the start of a receiver's answer.
+HASHED = {
+    "public.credentials.secret_hash", "public.credentials.old_secret_hash", "public.token_failures.client_hash",
+    "public.checkout_sessions.session_hash", "public.checkout_sessions.code_hash", "public.checkout_sessions.device_hash",
+    "public.account_sessions.session_hash", "public.account_sessions.code_hash", "public.codes_sent.phone_hash",
+    "public.idempotency_keys.request_hash", "public.sdk_checkouts.body_hash", "public.virtual_cards.session_hash",
+    "public.plans.browser", "public.decisions.inputs_hash", "public.signals.value_hash",
+    "public.delivery_attempts.answer", "issuing_simulator.cards.number_hash", "issuing_simulator.cards.details_hash",
+}  # fmt: skip
+
+_OTHERS = """SELECT application_name AS name, count(*) AS sessions FROM pg_stat_activity
+    WHERE datid = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND (application_name = 'cuota' OR starts_with(application_name, $1)) AND application_name <> $1 || $2
+    GROUP BY application_name ORDER BY application_name"""
+
+
+async def count(session: Session, place: Sealed) -> int:
+    """How many texts this column holds."""
+    sql = f"SELECT count(*) AS held FROM {place.table} WHERE {place.column} IS NOT NULL AND {place.which}"
+    row = await session.fetchrow(sql)
+    return 0 if row is None else int(row["held"])
+
+
+async def page(session: Session, place: Sealed, after: Row | None) -> list[Row]:
+    """The next rows in the order of their key: the key's columns, and `text`."""
+    marks = ", ".join(f"${number}::{kind}" for number, (_, kind) in enumerate(place.key, 1))
+    behind = "" if after is None else f"AND ({place.names()}) > ({marks})"
+    sql = f"""SELECT {place.names()}, {place.column} AS text FROM {place.table}
+        WHERE {place.column} IS NOT NULL AND {place.which} {behind} ORDER BY {place.names()} LIMIT {PAGE}"""
+    return await session.fetch(sql, *(() if after is None else tuple(after)[:-1]))
+
+
+async def replace(session: Session, place: Sealed, rows: Sequence[tuple[Row, bytes]]) -> int:
+    """Write the new texts where the old ones still stand: what was changed meanwhile is left alone."""
+    arrays = ", ".join(f"${number}::{kind}[]" for number, (_, kind) in enumerate(place.key, 3))
+    same = " AND ".join(f"t.{name} = n.{name}" for name, _ in place.key)
+    sql = f"""UPDATE {place.table} t SET {place.column} = n.new
+        FROM unnest($1::bytea[], $2::bytea[], {arrays}) AS n (old, new, {place.names()})
+        WHERE {same} AND t.{place.column} = n.old RETURNING 1"""
+    keys = [[row[name] for row, _ in rows] for name, _ in place.key]
+    old, new = [row["text"] for row, _ in rows], [text for _, text in rows]
+    return len(await session.fetch(sql, old, new, *keys))
+
+
+async def other_sessions(session: Session, key_id: str) -> dict[str, int]:
+    """Sessions of the service on this database that write with another key, or are an earlier release's, by name."""
+    return {row["name"]: row["sessions"] for row in await session.fetch(_OTHERS, SESSION_NAME, key_id)}
+
+
+async def forked(connection: Connection) -> list[Sealed]:
+    """The same columns in the copies of the sandbox (`db/forks.py`), for the database's owner."""
+    names = [row["name"] for row in await connection.fetch("SELECT name FROM forks ORDER BY name")]
+    return [
+        Sealed(
+            f'"fork_{name}"."{place.table}"',
+            place.key,
+            place.column,
+            place.bound_to,
+            place.which,
+            place.lasting,
+        )
+        for name in names
+        for place in SEALED
+        if await connection.fetchval("SELECT to_regclass($1)", f'"fork_{name}"."{place.table}"')
+    ]

@@ -1,0 +1,8 @@
+"""What the tests of secrets share: a receiver of webhooks on loopback stands with the API's tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path += [str(Path(__file__).parents[1] / "api"), str(Path(__file__).parents[1] / "db")]
