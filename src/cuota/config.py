@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cuota.config_reading import SECRET_BYTES, secret
+from cuota.config_reading import SECRET_BYTES, Network, secret
 from cuota.config_table import SETTINGS
 from cuota.core.adverse import AGENCY
+from cuota.core.texting import TextLimits
 from cuota.rails.senders import MailServer, Senders
 
 
@@ -45,6 +46,8 @@ class Settings:
     creditor_agency: str
     policy: Path | None
     log_level: str
+    trusted_proxies: tuple[Network, ...] = ()
+    text_limits: TextLimits = field(default_factory=TextLimits)
 
     @property
     def sandbox(self) -> bool:
@@ -110,7 +113,28 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         creditor_agency=str(given.get("CUOTA_CREDITOR_AGENCY", AGENCY)),
         policy=Path(str(policy)) if policy else None,
         log_level=str(given.get("CUOTA_LOG_LEVEL", "info")),
+        trusted_proxies=_networks(given),
+        text_limits=_text_limits(given, environment),
     )
+
+
+def _networks(given: Mapping[str, object]) -> tuple[Network, ...]:
+    named = given.get("CUOTA_TRUSTED_PROXIES", ())
+    assert isinstance(named, tuple)
+    return named
+
+
+_TEXTS = {"installation": 2000, "prefix": 60, "address": 60}
+
+
+def _text_limits(given: Mapping[str, object], environment: str) -> TextLimits:
+    """How many one-time codes go out in an hour. The sandbox sends no text: it has no limit unless told."""
+    usual = _TEXTS if environment == "production" else {}
+    names = {name: f"CUOTA_TEXTS_AN_HOUR_{name.upper()}" for name in _TEXTS} | {
+        "installation": "CUOTA_TEXTS_AN_HOUR"
+    }
+    chosen = {name: given.get(setting, usual.get(name)) for name, setting in names.items()}
+    return TextLimits(**{name: most for name, most in chosen.items() if isinstance(most, int)})
 
 
 def missing_database(environ: Mapping[str, str] | None = None) -> Path | None:

@@ -28,7 +28,7 @@ from cuota.web.app import make_app
 from cuota.web.deadlines import allow_open_files
 from cuota.web.early import early
 from cuota.web.edge import Edge, JsonLines
-from cuota.web.metrics import count, count_decision
+from cuota.web.metrics import count, count_code, count_decision
 from cuota.web.standing import Standing
 from cuota.work.loop import Signals, work
 
@@ -82,7 +82,7 @@ async def _serve(settings: config.Settings, listener: socket.socket, *, backgrou
             following(clock, opened.pool),
         ):
             signals = Signals(asyncio.Event(), asyncio.Event())
-            context = replace(opened, happened=_teller(signals), decided=count_decision)
+            context = replace(opened, happened=_teller(signals), decided=count_decision, texted=count_code)
             edge = make_app(context)
             standstill = Standstill(where, clock, edge.forget) if clock else None
             server = DrainingServer(

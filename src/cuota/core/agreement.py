@@ -42,8 +42,16 @@ def agreement(
     plan: Sequence[Installment],
     currency: str,
     authorization_days: int,
+    creditor: str = "",
+    page: str = "",
 ) -> Agreement:
-    """Write the agreement for one plan."""
+    """Write the agreement for one plan.
+
+    `creditor` is the lender's name and where to write to, `page` the address of the consumer's own page.
+    """
+    lender = creditor or provider
+    named = lender if provider in lender else f"{lender}, which does business as {provider}"
+    own_page = f" at {page}" if page else " on your own page"
     total = sum(item.total for item in plan)
     dates = "; ".join(
         f"{money.shown(item.total, currency)} on {day(item.due_on, year=True)}" for item in plan
@@ -64,18 +72,26 @@ def agreement(
         "You allow us to charge the card you give for each payment on its date. If a charge fails we tell you, "
         "and you may give another card. You may pay early at any time without cost."
     )
+    revoking = (
+        "You may revoke automatic payments at any time, one of them or all. Write to us at least three business days "
+        "before a payment, or ask your bank to stop it. You still owe what is left then, and pay it yourself"
+        f"{own_page}, where you also see your plan, pay early or change the card."
+    )
+    reaching = f"We are the lender. To reach us about this agreement, write to {lender}."
     changes = (
         f"If {merchant} cancels part of your order or refunds you, your last payments become smaller first; what is "
         f"left over goes back to the card that paid. What {merchant} has not claimed within {authorization_days} "
-        "days is cancelled the same way."
+        "days is canceled the same way."
     )
     return Agreement(
         (
-            f"This agreement is between {who.name} (you) and {provider} (we). It pays for your order at {merchant}.",
+            f"This agreement is between {who.name} (you) and {named} (we). It pays for your order at {merchant}.",
             payments,
             cost,
             charging,
+            revoking,
             changes,
+            reaching,
             "Keep a copy of this agreement. What you accept here does not change afterwards.",
         )
     )

@@ -11,6 +11,7 @@ from cuota.core.consumer import STATES, Address, Profile
 from cuota.core.order import Status
 from cuota.core.sandbox import TEST_CARDS
 from cuota.flows.checkout import Checkout, Problem, known_consumer, preview_plan, propose
+from cuota.web.pages import again
 from cuota.web.pages.render import Page, page, problem
 from cuota.web.pages.results import result, working
 from cuota.web.pages.view import (
@@ -60,6 +61,10 @@ async def screen(
     ended = await _ended(request, checkout, secret)
     if ended is not None:
         return ended
+    if wanted is None and problem is None and current(checkout) == "phone":
+        offered = await again.offered(request, checkout, secret, notice)
+        if offered is not None:
+            return offered
     step = wanted if wanted in {"phone", "details", "shipping"} or problem else None
     step = step if step and reached(checkout, step) else current(checkout)
     shown = await _context(request, checkout, secret, step)
