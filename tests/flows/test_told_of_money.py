@@ -216,3 +216,15 @@ async def test_a_preview_of_a_refund_tells_nobody(own: Own) -> None:
     answer = await shop.http.post(f"/order/{order['orderId']}/refund?dryRun=true", json=body)
     assert answer.status_code == 200
     assert await told(own) == []
+
+
+async def test_the_agreement_is_mailed_whole_when_the_plan_starts(own: Own) -> None:
+    order = await bought(own, own.auto_merchant)
+    async with own.owner() as owner:
+        text = await owner.fetchval("SELECT agreement FROM plans WHERE order_id = $1", UUID(order["orderId"]))
+    found = {
+        each.channel: each.text for each in await look(own.context.pool) if "payment 1 of 4" in each.text
+    }
+    assert text in found["mail"]
+    assert own.context.settings.creditor in found["mail"]
+    assert "This agreement is between" not in found["text"]

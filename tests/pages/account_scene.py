@@ -97,3 +97,8 @@ async def _plans(camera: Camera, running: Sandbox, bought: list[str]) -> None:
     await page.goto(f"{running.url}/account")
     await camera.take("account-3-plans")
     await running.sql(busy.format("NULL", "NULL"), last)
+    for _ in range(2):
+        # The third and the fourth time within an hour that this consumer asks something of a card.
+        await page.goto(f"{plans[2]}/card")
+        await fill(page, card_number="4242 4242 4242 4242", card_expiry="12 / 39", card_cvc="123")
+    await camera.take("account-5-card-limited")

@@ -157,10 +157,9 @@ async def test_not_you_forgets_the_browser_also_for_whoever_kept_the_cookie(
     assert page.form("phone")
 
 
-@pytest.mark.parametrize("token", [secrets.token_urlsafe(32), "x", "", "%00", "é" * 43])
+@pytest.mark.parametrize("token", [secrets.token_urlsafe(32), "x", "", "%00", "x" * 4000])
 async def test_a_forged_token_is_none(merchant: Merchant, visit: Callable[..., Visitor], token: str) -> None:
-    visitor = visit(headers={"Cookie": f"remembered={token}".encode()})
-    _, page = await again(merchant, visitor)
+    _, page = await again(merchant, visit(cookies={"remembered": token}))
     assert (page.status, bool(page.form("phone"))) == (200, True)
 
 
@@ -281,7 +280,7 @@ async def test_a_frame_without_cookies_works_as_it_did_and_a_popup_offers_the_ca
     assert page.outcome == "approved"
     assert visitor.http.cookies["remembered"] == kept
     del visitor.http.headers["sec-fetch-dest"]
-    order = await started(merchant)
+    order = await started(merchant, merchantReference=secrets.token_hex(8))
     page = await visitor.open(str(order["checkoutUrl"]))
     assert "today with Visa •••• 4242" in page.text
     assert (await visitor.send("again")).outcome == "approved"
