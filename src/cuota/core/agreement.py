@@ -35,6 +35,16 @@ def day(value: date, *, year: bool = False) -> str:
     return f"{value:%a} {value.day} {value:%b}" + (f" {value.year}" if year else "")
 
 
+def _revoking(page: str) -> str:
+    """How automatic payments are ended, and how what is left is paid then."""
+    own_page = f" at {page}" if page else " on your own page"
+    return (
+        "You may revoke automatic payments at any time, one of them or all. Write to us at least three business days "
+        "before a payment, or ask your bank to stop it. You still owe what is left then, and pay it yourself"
+        f"{own_page}, where you also see your plan, pay early or change the card."
+    )
+
+
 def agreement(
     provider: str,
     merchant: str,
@@ -51,7 +61,6 @@ def agreement(
     """
     lender = creditor or provider
     named = lender if provider in lender else f"{lender}, which does business as {provider}"
-    own_page = f" at {page}" if page else " on your own page"
     total = sum(item.total for item in plan)
     dates = "; ".join(
         f"{money.shown(item.total, currency)} on {day(item.due_on, year=True)}" for item in plan
@@ -72,12 +81,6 @@ def agreement(
         "You allow us to charge the card you give for each payment on its date. If a charge fails we tell you, "
         "and you may give another card. You may pay early at any time without cost."
     )
-    revoking = (
-        "You may revoke automatic payments at any time, one of them or all. Write to us at least three business days "
-        "before a payment, or ask your bank to stop it. You still owe what is left then, and pay it yourself"
-        f"{own_page}, where you also see your plan, pay early or change the card."
-    )
-    reaching = f"We are the lender. To reach us about this agreement, write to {lender}."
     changes = (
         f"If {merchant} cancels part of your order or refunds you, your last payments become smaller first; what is "
         f"left over goes back to the card that paid. What {merchant} has not claimed within {authorization_days} "
@@ -89,9 +92,9 @@ def agreement(
             payments,
             cost,
             charging,
-            revoking,
+            _revoking(page),
             changes,
-            reaching,
+            f"We are the lender. To reach us about this agreement, write to {lender}.",
             "Keep a copy of this agreement. What you accept here does not change afterwards.",
         )
     )

@@ -43,9 +43,7 @@ def _page(request: Request, checkout: Checkout, secret: str, offer: Offer, notic
     proposed = propose(service_of(request).context, checkout, offer.profile)
     today = money.shown(proposed.plan[0].total, currency)
     card = f"{card_brand(offer.card.brand)} •••• {offer.card.last4}"
-    lead = (
-        "You paid in this browser before. Your card pays the first installment now and the rest on their dates."
-    )
+    lead = "You paid in this browser before. Your card pays the first installment now and the rest on their dates."
     context = {
         **common(request, checkout, secret, title="Welcome back", lead=lead),
         "plan": plan_of(proposed.plan, currency),
