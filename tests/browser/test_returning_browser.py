@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from playwright.async_api import Page, expect
+from playwright.async_api import expect
 from shopper import card, paid, press, press_pay, to_card, to_checkout
 
-from conftest import Shop
+from conftest import OpenTab, Shop
 from makers import Running
 
 
 async def test_the_second_purchase_is_one_click_in_the_same_browser_also_without_a_mouse(
-    page: Page, shop: Shop, service: Running
+    open_tab: OpenTab, shop: Shop, service: Running
 ) -> None:
+    page = await open_tab()
     await to_checkout(page, shop)
     await to_card(page)
     await card(page)
@@ -31,7 +32,8 @@ async def test_the_second_purchase_is_one_click_in_the_same_browser_also_without
     assert len(await paid(service, order_id)) == 1
 
 
-async def test_not_you_asks_for_a_number_from_then_on(page: Page, shop: Shop) -> None:
+async def test_not_you_asks_for_a_number_from_then_on(open_tab: OpenTab, shop: Shop) -> None:
+    page = await open_tab()
     await to_checkout(page, shop)
     await to_card(page)
     await card(page)
