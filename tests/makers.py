@@ -27,7 +27,7 @@ from cuota.web.edge import Edge
 
 ADDRESS = Address("1480 Mission Street", "", "San Francisco", "CA", "94103")
 PROFILE = Profile("Jordan", "Rivera", "jordan@mail.example", ADDRESS)
-UNDOCUMENTED = ("/account", "/checkout/", "/docs/", "/sdk/v1/window", "/sandbox", "/static", "/v1/")
+UNDOCUMENTED = ("/account", "/checkout/", "/docs/", "/sdk/v1/window", "/sandbox", "/static", "/texts", "/v1/")
 
 
 class Clock:

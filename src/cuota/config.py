@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
 
-from cuota.config_reading import LOOPBACK_NAMES, SECRET_BYTES, is_loopback, secret
+from cuota.config_reading import LOOPBACK_NAMES, SECRET_BYTES, Network, is_loopback, secret
 from cuota.config_table import SETTINGS
 from cuota.core.adverse import AGENCY
+from cuota.core.texting import TextLimits
 from cuota.rails.senders import MailServer, Senders
 
 
@@ -61,6 +62,8 @@ class Settings:
     metrics_listen: tuple[str, int] | None
     log_level: str
     more_audiences: tuple[str, ...] = ()
+    trusted_proxies: tuple[Network, ...] = ()
+    text_limits: TextLimits = field(default_factory=TextLimits)
 
     @property
     def audiences(self) -> tuple[str, ...]:
@@ -150,6 +153,8 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         keep_attempts_days=int(str(given.get("CUOTA_KEEP_ATTEMPTS_DAYS", 90))),
         metrics_listen=metrics_listen if isinstance(metrics_listen, tuple) else None,
         log_level=str(given.get("CUOTA_LOG_LEVEL", "info")),
+        trusted_proxies=_networks(given),
+        text_limits=_text_limits(given, environment),
     )
 
 
@@ -183,6 +188,25 @@ def environment(environ: Mapping[str, str] | None = None) -> str:
     """The environment that the settings name, sandbox or production; `load` checks all of them."""
     given, _ = _read(os.environ if environ is None else environ)
     return str(given.get("CUOTA_ENVIRONMENT", "sandbox"))
+
+
+def _networks(given: Mapping[str, object]) -> tuple[Network, ...]:
+    named = given.get("CUOTA_TRUSTED_PROXIES", ())
+    assert isinstance(named, tuple)
+    return named
+
+
+_TEXTS = {"installation": 2000, "prefix": 60, "address": 60}
+
+
+def _text_limits(given: Mapping[str, object], environment: str) -> TextLimits:
+    """How many one-time codes go out in an hour. The sandbox sends no text: it has no limit unless told."""
+    usual = _TEXTS if environment == "production" else {}
+    names = {name: f"CUOTA_TEXTS_AN_HOUR_{name.upper()}" for name in _TEXTS} | {
+        "installation": "CUOTA_TEXTS_AN_HOUR"
+    }
+    chosen = {name: given.get(setting, usual.get(name)) for name, setting in names.items()}
+    return TextLimits(**{name: most for name, most in chosen.items() if isinstance(most, int)})
 
 
 def missing_database(environ: Mapping[str, str] | None = None) -> Path | None:

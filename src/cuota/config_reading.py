@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -13,6 +13,7 @@ from cuota.core.consumer import is_email
 from cuota.core.signature import WEBHOOK_PREFIX
 from cuota.rails.senders import MailServer
 
+Network = IPv4Network | IPv6Network
 SECRET_BYTES = 32
 
 
@@ -183,6 +184,14 @@ def mail_server(text: str) -> MailServer:
     tls = parts.scheme == "smtps"
     user, password = (unquote(part) if part else None for part in (parts.username, parts.password))
     return MailServer(parts.hostname, parts.port or (465 if tls else 587), tls, user, password)
+
+
+def networks(text: str) -> tuple[Network, ...]:
+    """Addresses and networks, parted by commas."""
+    try:
+        return tuple(ip_network(part.strip()) for part in text.split(","))
+    except ValueError:
+        raise ValueError("must be addresses or networks such as 10.0.0.7, 10.1.0.0/16") from None
 
 
 def mailbox(text: str) -> str:

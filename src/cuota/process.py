@@ -30,7 +30,7 @@ from cuota.web.deadlines import allow_open_files
 from cuota.web.early import early
 from cuota.web.edge import Edge, JsonLines
 from cuota.web.known_host import KnownHost
-from cuota.web.metrics import count, count_decision
+from cuota.web.metrics import count, count_code, count_decision
 from cuota.web.standing import Standing
 from cuota.work.loop import Signals, work
 
@@ -108,7 +108,7 @@ async def _serve(
             following(clock, opened.pool),
         ):
             signals = Signals(asyncio.Event(), asyncio.Event())
-            context = replace(opened, happened=_teller(signals), decided=count_decision)
+            context = replace(opened, happened=_teller(signals), decided=count_decision, texted=count_code)
             edge = make_app(context)
             standstill = Standstill(where, clock, edge.forget) if clock else None
             server = DrainingServer(

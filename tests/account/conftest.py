@@ -14,7 +14,7 @@ import pytest
 # The browser that fills in forms stands with the checkout's tests.
 sys.path.append(str(Path(__file__).parents[1] / "pages"))
 
-from consumer import Consumer
+from consumer import NEW_CARD, Consumer, new_number
 
 from makers import Merchant, Running
 
@@ -32,6 +32,12 @@ async def sign_in(service: Running) -> AsyncIterator[Callable[..., Consumer]]:
             return consumer
 
         yield browser
+
+
+@pytest.fixture(autouse=True)
+def card_of_this_test() -> None:
+    """The new card of each test is its own."""
+    NEW_CARD["card_number"] = new_number()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -9,13 +10,23 @@ from uuid import UUID
 import httpx
 from visitor import Page, Visitor
 
+from cuota.core.card import passes_luhn
 from cuota.flows.collect_installments import collect
 from makers import Merchant, Running, complete
 
 PAYS, FAILS_LATER, LOST_LATER, DECLINED = (
     "4242 4242 4242 4242", "4000 0000 0000 0341", "4000 0000 0000 9987", "4000 0000 0000 0002",
 )  # fmt: skip
-NEW_CARD = {"card_number": "5555 5555 5555 4444", "card_expiry": "12/39", "card_cvc": "737"}
+# Its number is another one in each test: how often a card is given is counted over all consumers.
+NEW_CARD = {"card_number": "", "card_expiry": "12/39", "card_cvc": "737"}
+
+
+def new_number() -> str:
+    """A Mastercard ending 4444 that nobody gave before."""
+    while True:
+        number = f"5{secrets.choice('12345')}{secrets.randbelow(10**10):010d}4444"
+        if passes_luhn(number):
+            return number
 
 
 @dataclass

@@ -29,7 +29,19 @@ async def to_checkout(page: Page, shop: Shop, product: str = "Gooseneck Kettle")
     await page.goto(shop.url)
     await press(page, page.get_by_role("button", name=product))
     await press(page, page.get_by_role("button", name="Continue to pay in four"))
-    await page.get_by_label("Mobile phone number").wait_for()
+    await first_step(page)
+
+
+async def first_step(page: Page) -> None:
+    """To the step that asks for a phone number, also in a browser that bought before."""
+    phone, another = (
+        page.get_by_label("Mobile phone number"),
+        page.get_by_role("link", name="Use another card"),
+    )
+    await phone.or_(another).first.wait_for()
+    if await another.count():
+        await press(page, another)
+    await phone.wait_for()
 
 
 async def fill(page: Page, **fields: str) -> None:

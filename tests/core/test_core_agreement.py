@@ -40,6 +40,15 @@ def test_it_names_the_parties_and_the_days_that_an_authorization_holds() -> None
     assert "within 9 days" in text
 
 
+def test_it_names_the_lender_how_to_reach_it_and_how_to_revoke_automatic_payments() -> None:
+    text = _write(creditor="Oak Credit LLC, 1 Main Street, Reno NV", page="https://pay.example/account").text
+    assert "and Oak Credit LLC, 1 Main Street, Reno NV, which does business as Cuota (we)" in text
+    assert "You may revoke automatic payments at any time" in text
+    assert "at least three business days before a payment" in text
+    assert "https://pay.example/account" in text
+    assert "To reach us about this agreement, write to Oak Credit LLC, 1 Main Street, Reno NV." in text
+
+
 def test_without_a_fee_it_says_that_there_is_no_cost() -> None:
     assert "There is no interest, no fee and no late fee." in _write().text
 
@@ -70,6 +79,8 @@ def test_the_hash_is_the_sha256_of_the_stored_text() -> None:
         {"provider": "Other provider"},
         {"currency": "CAD"},
         {"authorization_days": 14},
+        {"creditor": "Another lender"},
+        {"page": "https://other.example/account"},
         {"who": Profile("Ana", "Díaz", WHO.email, WHO.address)},
     ],
 )

@@ -58,7 +58,7 @@ def test_a_payment_is_due_at_the_start_of_its_day_where_the_consumer_lives() -> 
 
 def test_reminders_come_three_days_and_one_day_ahead_at_ten_in_the_morning() -> None:
     agreed = timed()
-    order, told = on(agreed), []
+    order, told = on(agreed, captured=10_000), []
     now = collection.next_at(agreed)
     while now is not None and now < DUE_2:
         outcome = collection.remind(order, agreed, ZONE, now, ids())
@@ -267,7 +267,8 @@ def test_a_payment_that_the_consumer_makes_at_night_is_told_at_once() -> None:
 
 def test_a_card_that_will_never_pay_is_not_asked_for_the_later_payments_either() -> None:
     dead = after(timed(), said_no(timed(), "card_stolen"))
-    reminded = collection.remind(on(dead), dead, ZONE, datetime(2026, 12, 16, 10, tzinfo=ZONE), ids())
+    captured = on(dead, captured=10_000)
+    reminded = collection.remind(captured, dead, ZONE, datetime(2026, 12, 16, 10, tzinfo=ZONE), ids())
     assert reminded is not None
     assert [(n.kind, n.installment) for n in reminded.notices] == [(NoticeKind.CARD_NEEDED, 3)]
     due_3 = datetime(2026, 12, 19, tzinfo=ZONE)

@@ -14,6 +14,7 @@ from cuota.core.checkout import Charging
 from cuota.db import plans
 from cuota.db.verify import verify
 from cuota.flows.checkout import Problem
+from cuota.flows.limit_asks import Asker
 from cuota.flows.manage_plan import find_plan, pay_early
 from cuota.rails.card import Answer
 from cuota.work import due_orders
@@ -85,7 +86,7 @@ async def test_a_silent_card_rail_holds_up_neither_the_warnings_nor_the_end(own:
     detail = await find_plan(silent, consumer, own.merchant.merchant_id, order_id)
     assert detail is not None
     with pytest.raises(Problem):
-        await pay_early(silent, detail, [2], 2500)
+        await pay_early(silent, detail, [2], 2500, Asker("2125550187"))
     for _ in range(10):
         own.service.clock.ahead += timedelta(hours=12)
         await settle_due_orders(silent)

@@ -18,6 +18,7 @@ from cuota.db import plans
 from cuota.db.plans import Agreed
 from cuota.db.verify import verify
 from cuota.flows.collect_installments import collect
+from cuota.flows.limit_asks import Asker
 from cuota.flows.manage_plan import change_card, find_plan, overdue, pay_early
 from cuota.flows.send_messages import send_messages
 from cuota.work.card_refunds import return_due_money
@@ -99,7 +100,9 @@ async def test_a_plan_is_reminded_of_and_charged_on_its_days_until_it_is_complet
     assert happened == [(start + days, hour) for start in (14, 28, 42) for days, hour in one]
     assert await charged(own) == [(number, 2500, "paid") for number in (1, 2, 3, 4)]
     assert [(kind, n) for kind, n, _ in await told(own)] == [
-        (kind, n) for n in (2, 3, 4) for kind in ("reminder", "reminder", "payment_received")
+        (kind, n)
+        for n, paid in ((2, "payment_received"), (3, "payment_received"), (4, "plan_paid_off"))
+        for kind in ("reminder", "reminder", paid)
     ]
     own.service.clock.ahead += timedelta(hours=9)
     await work(own)
@@ -125,7 +128,8 @@ async def test_a_card_that_fails_is_tried_six_times_and_another_card_then_pays_a
     detail = await find_plan(own.context, consumer, own.auto_merchant.merchant_id, order_id)
     assert detail is not None
     late = sum(item.total for item in overdue(detail.shown.plan))
-    await change_card(own.context, detail, read_card(PAYS, "12/39", "123", second.due_on), late)
+    card = read_card(PAYS, "12/39", "123", second.due_on)
+    await change_card(own.context, detail, card, late, Asker("2125550187"))
     assert (await states(own, order_id))[:3] == ["paid"] * 3  # the third fell due while the second was tried
     while await at_next(own, order_id):
         pass
@@ -208,10 +212,11 @@ async def test_a_consumer_pays_early_and_is_neither_reminded_nor_charged_again(o
     ids = (own.auto_merchant.merchant_id, order_id)
     detail = await find_plan(own.context, await consumer_of(own, order_id), *ids)
     assert detail is not None
-    await pay_early(own.context, detail, [2, 3, 4], 7500)
+    await pay_early(own.context, detail, [2, 3, 4], 7500, Asker("2125550187"))
     assert await states(own, order_id) == ["paid"] * 4
     assert (await agreed(own, order_id)).found.order.collect_at is None
-    assert [kind for kind, _, _ in await told(own)] == ["payment_received"] * 3
+    kinds = sorted(kind for kind, _, _ in await told(own))
+    assert kinds == ["payment_received", "payment_received", "plan_paid_off"]
     assert (await verify(own.context.pool)).disagreements == []
 
 
@@ -239,4 +244,4 @@ async def test_a_plan_with_nothing_left_of_it_is_left_alone(own: Own) -> None:
     own.service.clock.ahead += timedelta(days=60)
     await work(own)
     assert await charged(own) == [(1, 2500, "paid")]
-    assert await told(own) == []
+    assert [kind for kind, _, _ in await told(own)] == ["refunded"]

@@ -37,6 +37,7 @@ WITH_TOKEN = [(method, path) for method, path in WITH_ID if not path.startswith(
 OPEN = {
     "/oauth/token", "/orders/authorize", "/.well-known/jwks.json", "/.well-known/oauth-authorization-server", "/health/live",
     "/health/ready", "/metrics", "/", "/openapi.json", "/docs", "/sandbox/inbox", "/sandbox/cards/authorize",
+    "/texts",
 }  # fmt: skip
 ASK_TOKEN = [
     (method, path)

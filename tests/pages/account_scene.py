@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 
 import httpx
-from camera import DETAILS, Camera, fill, pay
+from camera import DETAILS, Camera, fill, first_step, pay
 from sandbox import Sandbox
 
 OVERDUE = """UPDATE installments SET failures = 1, charge_at = {} WHERE number = 2 AND order_id = $1"""
@@ -47,6 +47,7 @@ async def account(camera: Camera, running: Sandbox) -> None:
 async def _bought(camera: Camera, running: Sandbox, phone: str, amount: str) -> str:
     page, order = camera.page, await running.order(amount)
     await page.goto(order["redirectUrl"])
+    await first_step(page)
     await fill(page, phone=phone)
     await fill(page, code="123456")
     await fill(page, **DETAILS)
@@ -96,3 +97,8 @@ async def _plans(camera: Camera, running: Sandbox, bought: list[str]) -> None:
     await page.goto(f"{running.url}/account")
     await camera.take("account-3-plans")
     await running.sql(busy.format("NULL", "NULL"), last)
+    for _ in range(2):
+        # The third and the fourth time within an hour that this consumer asks something of a card.
+        await page.goto(f"{plans[2]}/card")
+        await fill(page, card_number="4242 4242 4242 4242", card_expiry="12 / 39", card_cvc="123")
+    await camera.take("account-5-card-limited")

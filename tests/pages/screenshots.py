@@ -14,7 +14,7 @@ from base64 import b64encode
 from pathlib import Path
 
 from account_scene import account
-from camera import DETAILS, Camera, fill, pay, through
+from camera import DETAILS, Camera, fill, first_step, pay, through
 from playwright.async_api import Browser, Route, async_playwright
 from sandbox import Sandbox, sandbox
 
@@ -83,6 +83,9 @@ async def checkout(camera: Camera, running: Sandbox) -> None:
     await pay(page, "4242 4242 4242 4242")
     await page.locator("svg.mark").wait_for()
     await camera.take("checkout-6-approved")
+    again = await running.order(items=ITEMS_OF_A_HUNDRED)
+    await page.goto(again["redirectUrl"])
+    await camera.take("checkout-8-again")
     await ends(camera, running)
 
 
@@ -91,6 +94,8 @@ async def ends(camera: Camera, running: Sandbox) -> None:
     page = camera.page
     costly = await running.order("966.20", merchantFeeForPaymentPlan="65.00")
     await page.goto(costly["redirectUrl"])
+    await camera.take("checkout-8-again-fee")
+    await first_step(page)
     await camera.take("checkout-1-phone-fee")
     await through(page, {**DETAILS, "surname": "Declinetest"})
     await camera.take("checkout-4-pay-fee")
@@ -104,6 +109,7 @@ async def ends(camera: Camera, running: Sandbox) -> None:
         "66.20", items=[{"name": "Unbreakable" * 30, "quantity": 1, "price": 4}, *many]
     )
     await page.goto(long["redirectUrl"])
+    await first_step(page)
     await camera.take("checkout-1-phone-long-order")
     await page.locator("form.leave button").click()
     await page.goto(long["redirectUrl"])
@@ -182,6 +188,10 @@ async def inbox(camera: Camera, running: Sandbox) -> None:
     await running.sql(FILL, order["orderId"], running.url)
     await page.goto(order["redirectUrl"])
     await fill(page, phone="212 555 0142")
+    await page.goto(f"{running.url}/sandbox/inbox?to=2125550142")
+    await page.get_by_label("Answer from this phone").fill("STOP")
+    await page.get_by_role("button", name="Send").click()
+    await camera.take("inbox-5-answered")
     await page.goto(f"{running.url}/sandbox/inbox")
     await camera.take("inbox-1")
     await page.get_by_role("link", name="Older messages").click()

@@ -73,7 +73,7 @@ async def test_codes_asked_for_at_the_same_moment_keep_to_the_same_limit(
     assert [row[0] for row in await service.context.pool.fetch(sql, UUID(order["orderId"]))] == [6]
 
 
-async def test_outside_the_sandbox_one_number_gets_twelve_codes_an_hour_from_all_browsers_together(
+async def test_outside_the_sandbox_one_number_gets_24_codes_an_hour_from_all_browsers_together(
     service: Running, merchant: Merchant
 ) -> None:
     context = service.context
@@ -81,13 +81,14 @@ async def test_outside_the_sandbox_one_number_gets_twelve_codes_an_hour_from_all
     if (now := datetime.now(UTC)).minute == 59 and now.second >= 50:
         await asyncio.sleep(60 - now.second)  # the limit is by the hour on the clock: not across its end
     said = []
-    for _ in range(3):
+    for _ in range(5):
         async with production.client() as http:
             visitor = Visitor(http)
             await visitor.open((await merchant.create())["redirectUrl"])
             said.append((await visitor.send("phone", phone="917 555 0104")).text)
-            said.extend([(await visitor.send("resend")).text for _ in range(4)])
-    assert ["Too many codes were asked for." in text for text in said] == [False] * 12 + [True] * 3
+            if len(said) < 25:
+                said.extend([(await visitor.send("resend")).text for _ in range(5)])
+    assert ["Too many codes were asked for." in text for text in said] == [False] * 24 + [True]
 
 
 async def test_a_code_opens_only_the_browser_that_asked_for_it(

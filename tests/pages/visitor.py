@@ -138,6 +138,9 @@ class Visitor:
     async def until(self, step: str, order: dict[str, Any], **fields: str) -> Page:
         """Open the order's link and go on until the page of this step is shown."""
         await self.open(order["redirectUrl"])
+        if any(urlsplit(action).path.endswith("/again") for action, _ in self.page.seen.forms):
+            # This browser bought before: all the steps are behind a link.
+            await self.open(self.page.link("Use another card"))
         for each in STEPS[: STEPS.index(step)]:
             # A number is given also where the page offers the one of the order.
             asked = {*self.page.form(each)[1], *(("phone",) if each == "phone" else ())}

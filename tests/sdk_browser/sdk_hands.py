@@ -101,7 +101,15 @@ async def popup_of(page: Page, trigger: Locator | None = None) -> Page:
     async with page.expect_popup() as opening:
         await (trigger or page.locator("#buy")).click()
     popup = await opening.value
-    await popup.get_by_label("Mobile phone number").wait_for()
+    phone, another = (
+        popup.get_by_label("Mobile phone number"),
+        popup.get_by_role("link", name="Use another card"),
+    )
+    await phone.or_(another).first.wait_for()
+    if await another.count():
+        # This browser bought before: all the steps are behind a link.
+        await another.click()
+    await phone.wait_for()
     return popup
 
 

@@ -30,6 +30,16 @@ class Agreement:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
+def _revoking(page: str) -> str:
+    """How automatic payments are ended, and how what is left is paid then."""
+    own_page = f" at {page}" if page else " on your own page"
+    return (
+        "You may revoke automatic payments at any time, one of them or all. Write to us at least three business days "
+        "before a payment, or ask your bank to stop it. You still owe what is left then, and pay it yourself"
+        f"{own_page}, where you also see your plan, pay early or change the card."
+    )
+
+
 def agreement(
     provider: str,
     merchant: str,
@@ -37,8 +47,15 @@ def agreement(
     plan: Sequence[Installment],
     currency: str,
     authorization_days: int,
+    creditor: str = "",
+    page: str = "",
 ) -> Agreement:
-    """Write the agreement for one plan."""
+    """Write the agreement for one plan.
+
+    `creditor` is the lender's name and where to write to, `page` the address of the consumer's own page.
+    """
+    lender = creditor or provider
+    named = lender if provider in lender else f"{lender}, which does business as {provider}"
     total = sum(item.total for item in plan)
     dates = "; ".join(
         f"{money.shown(item.total, currency)} on {day(item.due_on, year=True)}" for item in plan
@@ -66,11 +83,13 @@ def agreement(
     )
     return Agreement(
         (
-            f"This agreement is between {who.name} (you) and {provider} (we). It pays for your order at {merchant}.",
+            f"This agreement is between {who.name} (you) and {named} (we). It pays for your order at {merchant}.",
             payments,
             cost,
             charging,
+            _revoking(page),
             changes,
+            f"We are the lender. To reach us about this agreement, write to {lender}.",
             "Keep a copy of this agreement. What you accept here does not change afterwards.",
         )
     )

@@ -12,6 +12,17 @@ _BRANDS = (
     ("amex", re.compile(r"3[47]"), (15,)),
     ("discover", re.compile(r"6011|64[4-9]|65"), (16,)),
 )
+_NAMES = {"visa": "Visa", "mastercard": "Mastercard", "amex": "American Express", "discover": "Discover"}
+
+
+def card_brand(brand: str) -> str:
+    """`Visa`."""
+    return _NAMES.get(brand, "Card")
+
+
+def card_name(brand: str, last4: str) -> str:
+    """`Visa ending 4242`."""
+    return f"{card_brand(brand)} ending {last4}"
 
 
 NO_NUMBER = "Enter the number of your card."

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta, tzinfo
 from uuid import UUID
 
 from cuota.core import posting
-from cuota.core.installment import Installment
+from cuota.core.give_back import fee_due, standing
+from cuota.core.installment import Installment, cut, owed
 from cuota.core.order import Order, Status
 from cuota.core.outcome import (
     CardRefund,
@@ -29,6 +30,8 @@ RETRIES = (timedelta(hours=6), timedelta(days=1), timedelta(days=3), timedelta(d
 HARD_DECLINES = frozenset(
     {"card_expired", "card_lost", "card_stolen", "card_closed", "card_unknown", "card_restricted"}
 )
+# Whoever changes the card again and again fills nobody's mailbox.
+CARD_TOLD_EVERY = timedelta(days=1)
 NewId = Callable[[], UUID]
 
 
@@ -54,18 +57,13 @@ def timed(plan: Sequence[Installment], zone: tzinfo, now: datetime) -> list[Inst
 def started(plan: Sequence[Installment], notice_id: UUID, now: datetime) -> Notice:
     """What the consumer is told when the first payment went through."""
     first, later = plan[0], owed(plan)
-    kind = NoticeKind.PLAN_STARTED if later else NoticeKind.PAYMENT_RECEIVED
-    return Notice(notice_id, kind, first.number, first.total, (later or plan)[0].due_on, now)
+    day = (later or plan)[0].due_on
+    return Notice(notice_id, NoticeKind.PLAN_STARTED, first.number, first.total, day, now, standing(plan))
 
 
 def needs_card(plan: Sequence[Installment]) -> bool:
     """A card said that it will never pay: it is asked for nothing any more, another is needed."""
     return any(item.charge_at is None and 0 < item.failures <= len(RETRIES) for item in owed(plan))
-
-
-def owed(plan: Sequence[Installment]) -> list[Installment]:
-    """What a card has still to pay."""
-    return [item for item in plan if not item.paid and item.total]
 
 
 def next_at(plan: Sequence[Installment]) -> datetime | None:
@@ -76,18 +74,49 @@ def next_at(plan: Sequence[Installment]) -> datetime | None:
 def remind(
     order: Order, plan: Sequence[Installment], zone: tzinfo, now: datetime, new_id: NewId
 ) -> Outcome | None:
-    """Decide the reminders that are due. None where none is. One whose payment is due already is not given."""
+    """Decide the reminders that are due. None where none is. One whose payment is due already is not given.
+
+    A payment that the end of the authorization will cancel before its day is not reminded of while that is so.
+    """
     due = [item for item in owed(plan) if item.remind_at is not None and item.remind_at <= now]
     if not due:
         return None
     kind = NoticeKind.CARD_NEEDED if needs_card(plan) else NoticeKind.REMINDER
+    ending = expiring(order, plan)
     notices = tuple(
         Notice(new_id(), kind, item.number, item.total, item.due_on, now)
         for item in due
-        if item.charge_at is not None and now < item.charge_at
+        if item.charge_at is not None and now < item.charge_at and item.number not in ending
     )
-    later = [replace(item, remind_at=Days(zone).remind_at(item.due_on, now)) for item in due]
+    later = [replace(item, remind_at=_reminded_next(order, item, zone, now, ending)) for item in due]
     return _planned(order, plan, later, notices=notices, now=now)
+
+
+def expiring(order: Order, plan: Sequence[Installment]) -> frozenset[int]:
+    """The numbers of the payments that the end of the authorization will cancel whole before their day.
+
+    Unless the merchant captures meanwhile.
+    """
+    ends = order.authorization_expires_at
+    if ends is None or not order.capturable:
+        return frozenset()
+    rest = cut(plan, order.capturable, fee_due(order, order.capturable)).plan
+    return frozenset(
+        item.number
+        for item, then in zip(plan, rest, strict=True)
+        if not then.total and not item.paid and item.charge_at is not None and ends <= item.charge_at
+    )
+
+
+def _reminded_next(
+    order: Order, item: Installment, zone: tzinfo, now: datetime, ending: frozenset[int]
+) -> datetime | None:
+    """The next reminder; of a payment that may yet be canceled, at the latest when that is known."""
+    later, ends = Days(zone).remind_at(item.due_on, now), order.authorization_expires_at
+    if later is not None or item.number not in ending or ends is None or ends <= now:
+        return later
+    known = Days(zone).daytime(ends)
+    return known if item.charge_at is not None and known < item.charge_at else None
 
 
 def begin(
@@ -146,7 +175,10 @@ def paid(
     excess = charge.amount - item.total
     done = replace(item, charge_id=charge.charge_id, charge_at=None, remind_at=None, returned=excess)
     send_at = Days(zone).daytime(now) if charge.origin is Origin.SCHEDULE else now
-    received = Notice(new_id(), NoticeKind.PAYMENT_RECEIVED, item.number, charge.amount, item.due_on, send_at)
+    after = [done if each.number == done.number else each for each in plan]
+    stands = standing(after, {charge.charge_id: excess} if excess else None)
+    kind = NoticeKind.PAYMENT_RECEIVED if stands.left else NoticeKind.PLAN_PAID_OFF
+    received = Notice(new_id(), kind, item.number, charge.amount, item.due_on, send_at, stands)
     return replace(
         _planned(order, plan, [done], notices=(received,), now=now, charging=False),
         transfers=(
@@ -200,10 +232,16 @@ def _told_of_failure(
 
 
 def change_card(
-    order: Order, plan: Sequence[Installment], card: PlanCard, now: datetime, new_id: NewId
+    order: Order,
+    plan: Sequence[Installment],
+    card: PlanCard,
+    now: datetime,
+    new_id: NewId,
+    told_at: datetime | None = None,
 ) -> Outcome:
     """The consumer gave another card: it pays from now on, and what is overdue is asked of it at once.
 
+    `told_at` is when the consumer was last told of such a change: at most once in CARD_TOLD_EVERY.
     Raises CardBusy while the old one is being asked, NothingOwed where nothing is left to pay.
     """
     if order.charging is not None:
@@ -214,7 +252,9 @@ def change_card(
     overdue = [replace(item, charge_at=now, failures=1) for item in waiting if item.failures]
     first = waiting[0]
     told = Notice(new_id(), NoticeKind.CARD_CHANGED, first.number, first.total, first.due_on, now)
-    return replace(_planned(order, plan, overdue, notices=(told,), now=now), plan_card=card)
+    lately = told_at is not None and now - told_at < CARD_TOLD_EVERY
+    notices = () if lately else (told,)
+    return replace(_planned(order, plan, overdue, notices=notices, now=now), plan_card=card)
 
 
 def wait_longer(order: Order, now: datetime) -> Outcome:

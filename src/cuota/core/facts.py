@@ -45,6 +45,7 @@ class History:
 class Velocity:
     """Other orders that were tried to be paid with the same, within the policy's window for each kind.
 
+    `phone` and `card` also count charges and card changes that were asked for at /account and did not pay.
     This order is not counted; `device` is 0 where the browser keeps none.
     """
 

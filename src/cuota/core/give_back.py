@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from cuota.core import money
-from cuota.core.installment import Cut, Installment
+from cuota.core.installment import Cut, Installment, owed
 from cuota.core.order import Order
-from cuota.core.outcome import CardRefund
+from cuota.core.outcome import CardRefund, Notice, NoticeKind, Standing
 
 
 def fee_due(order: Order, amount: int) -> int:
@@ -29,3 +30,17 @@ def card_refunds(done: Cut, new_id: Callable[[], UUID]) -> tuple[CardRefund, ...
 def changed(before: Sequence[Installment], after: Sequence[Installment]) -> tuple[Installment, ...]:
     """Only the installments that differ are written."""
     return tuple(new for old, new in zip(before, after, strict=True) if old != new)
+
+
+def standing(plan: Sequence[Installment], back: dict[UUID, int] | None = None) -> Standing:
+    """How a plan stands, as a notice tells it; `back` is what goes back to the card of which charge."""
+    left = tuple((item.due_on, item.total) for item in owed(plan))
+    return Standing(left, tuple((back or {}).items()))
+
+
+def notice(
+    kind: NoticeKind, amount: int, before: Sequence[Installment], done: Cut, now: datetime, notice_id: UUID
+) -> Notice:
+    """Tell the consumer of a void or refund of `amount`: what it did to the plan, and what goes back."""
+    first = changed(before, done.plan)[0]
+    return Notice(notice_id, kind, first.number, amount, now.date(), now, standing(done.plan, done.by_charge))

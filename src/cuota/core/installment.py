@@ -105,6 +105,11 @@ def cut(plan: Sequence[Installment], amount: int, fee: int) -> Cut:
     return Cut(tuple(parts[n] for n in sorted(parts)), unpaid, to_card, fee_unpaid, fee_to_card, by_charge)
 
 
+def owed(plan: Sequence[Installment]) -> list[Installment]:
+    """What a card has still to pay."""
+    return [item for item in plan if not item.paid and item.total]
+
+
 def total(plan: Sequence[Installment]) -> int:
     """The law: always the original amount less voided less refunded, fees apart."""
     return sum(item.amount for item in plan)
@@ -112,7 +117,6 @@ def total(plan: Sequence[Installment]) -> int:
 
 def plan_state(plan: Sequence[Installment]) -> str:
     """`active` while something is owed, `overdue` once a charge failed, then `completed`; `cancelled` if all went back."""
-    owed = [item for item in plan if not item.paid and item.total]
-    if owed:
-        return "overdue" if any(item.failures for item in owed) else "active"
+    if waiting := owed(plan):
+        return "overdue" if any(item.failures for item in waiting) else "active"
     return "completed" if any(item.total for item in plan) else "cancelled"

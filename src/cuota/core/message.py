@@ -11,6 +11,7 @@ class Message:
     """`key` is an idempotency key: a rail that was asked twice under one key may send once.
 
     `phone` is a ten-digit US number, `email` an address; either may be None. `sender` is the name that consumers know.
+    `attached` is what a mail says after the text: too long for a text message, and nothing that must be acted on.
     """
 
     key: UUID
@@ -19,3 +20,9 @@ class Message:
     sender: str
     subject: str
     text: str
+    attached: str = ""
+
+    @property
+    def mail_text(self) -> str:
+        """The text as a mail says it."""
+        return f"{self.text}\n\n{self.attached}" if self.attached else self.text

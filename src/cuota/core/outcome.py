@@ -43,11 +43,15 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlanCard:
-    """The card that a plan is paid with, as it may be kept: the rail's token, brand and last four digits."""
+    """The card that a plan is paid with, as it may be kept: the rail's token, brand and last four digits.
+
+    `card_hash` is the keyed hash of its fingerprint; None where the rail gives none.
+    """
 
     token: str
     brand: str
     last4: str
+    card_hash: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,23 @@ class NoticeKind(StrEnum):
     PAYMENT_RECEIVED = "payment_received"  # a scheduled payment went through
     PAYMENT_FAILED = "payment_failed"  # it did not; it is tried again on `day`
     CARD_NEEDED = "card_needed"  # it did not, and will not with this card
+    PLAN_PAID_OFF = "plan_paid_off"  # a payment went through, and nothing is left to pay
     CARD_CHANGED = "card_changed"  # somebody who proved the number gave the plan another card
+    REFUNDED = "refunded"  # the merchant gave back some of what it had captured
+    VOIDED = "voided"  # the merchant gave up some of what it had not captured
+    EXPIRED = "expired"  # the authorization ended, and what was not captured is given up
     DECLINED = "declined"  # risk said no: a letter with the reasons
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a plan stands once a notice's money has moved. Cents.
+
+    `left`: each payment that is still to be made, and its day. `back`: what goes back to the card of which charge.
+    """
+
+    left: tuple[tuple[date, int], ...] = ()
+    back: tuple[tuple[UUID, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +104,7 @@ class Notice:
     amount: int
     day: date
     send_at: datetime
+    standing: Standing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +130,7 @@ class Plan:
     agreed_at: datetime
     shipping: ShippingAddress | None = None
     browser: bytes | None = None  # the session that pressed the button: it alone is shown a virtual card
+    card_hash: bytes | None = None  # of the card that is asked, as PlanCard has it
 
 
 class SignalKind(StrEnum):

@@ -10,11 +10,11 @@ from uuid import UUID
 from cuota.core import money, posting
 from cuota.core.collection import next_at
 from cuota.core.event import Event
-from cuota.core.give_back import card_refunds, changed, fee_due
+from cuota.core.give_back import card_refunds, changed, fee_due, notice
 from cuota.core.installment import Installment, cut
 from cuota.core.movement import Asked, Kind, Movement, refuse, require_completed
 from cuota.core.order import Order
-from cuota.core.outcome import Outcome
+from cuota.core.outcome import NoticeKind, Outcome
 from cuota.core.refusal import Code
 
 
@@ -47,6 +47,7 @@ def refund(
             *posting.fee_returned(movement_id, done.fee_unpaid, done.fee_to_card),
         ),
         card_refunds=card_refunds(done, new_id),
+        notices=(notice(NoticeKind.REFUNDED, asked.amount, plan, done, now, new_id()),),
         events=(Event("refund.completed", asked.amount, "RefundOrder", asked.reference),),
         at=now,
     )

@@ -10,11 +10,11 @@ from uuid import UUID
 from cuota.core import money, posting
 from cuota.core.collection import next_at
 from cuota.core.event import Event
-from cuota.core.give_back import card_refunds, changed, fee_due
+from cuota.core.give_back import card_refunds, changed, fee_due, notice
 from cuota.core.installment import Installment, cut
 from cuota.core.movement import Asked, Kind, Movement, refuse, require_authorization, require_completed
 from cuota.core.order import WARNINGS, Order
-from cuota.core.outcome import Outcome
+from cuota.core.outcome import NoticeKind, Outcome
 from cuota.core.refusal import Code
 
 
@@ -67,6 +67,7 @@ def _give_up(
     fee = fee_due(order, movement.amount)
     done = cut(plan, movement.amount, fee)
     cause = movement.movement_id
+    kind = NoticeKind.EXPIRED if order.lapsed else NoticeKind.VOIDED
     return Outcome(
         order=replace(
             order,
@@ -81,6 +82,7 @@ def _give_up(
             *posting.fee_returned(cause, done.fee_unpaid, done.fee_to_card),
         ),
         card_refunds=card_refunds(done, new_id),
+        notices=(notice(kind, movement.amount, plan, done, movement.at, new_id()),),
         events=(event,),
         at=movement.at,
     )

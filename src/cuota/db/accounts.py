@@ -30,10 +30,11 @@ _FORGET = "DELETE FROM account_sessions WHERE ends_at < $1"
 _SHOWN = f"""{MONEY}, {PLAN}, {CARD}, p.agreed_at, p.time_zone, m.name AS merchant, d.reference
 FROM plans p JOIN orders o USING (merchant_id, order_id) JOIN merchants m USING (merchant_id)
     JOIN order_details d USING (merchant_id, order_id)"""
-# Those with something left to pay first: they are what a consumer comes for.
+# The overdue first, then those with something left to pay: they are what a consumer comes for.
 _PLANS = f"""SELECT {_SHOWN} WHERE p.consumer_id = $1 AND o.status = 'Approved'
-    ORDER BY coalesce((SELECT false FROM installments i WHERE i.merchant_id = o.merchant_id
-        AND i.order_id = o.order_id AND i.charge_id IS NULL AND i.amount + i.fee > 0 LIMIT 1), true), p.agreed_at DESC, o.order_id
+    ORDER BY (SELECT CASE WHEN bool_or(i.failures > 0) THEN 1 WHEN count(*) > 0 THEN 2 ELSE 3 END
+        FROM installments i WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id
+        AND i.charge_id IS NULL AND i.amount + i.fee > 0), p.agreed_at DESC, o.order_id
     LIMIT $2 OFFSET $3"""
 _PLAN = f"""
 SELECT p.agreement, p.agreement_hash,
@@ -43,6 +44,9 @@ SELECT p.agreement, p.agreement_hash,
     ARRAY(SELECT ROW(r.amount, r.state, r.created_at, c.card_brand, c.card_last4) FROM card_refunds r
         JOIN charges c USING (merchant_id, order_id, charge_id)
         WHERE r.merchant_id = o.merchant_id AND r.order_id = o.order_id ORDER BY r.created_at) AS returns,
+    ARRAY(SELECT ROW(m.kind, m.amount, m.created_at, m.reference = 'authorization-expiry-' || m.movement_id)
+        FROM movements m WHERE m.merchant_id = o.merchant_id AND m.order_id = o.order_id
+        AND m.kind IN ('void', 'refund') ORDER BY m.created_at, m.movement_id) AS lessened,
     {_SHOWN} WHERE p.consumer_id = $1 AND p.merchant_id = $2 AND p.order_id = $3 AND o.status = 'Approved'
 """
 
@@ -95,14 +99,25 @@ class Return:
 
 
 @dataclass(frozen=True, slots=True)
+class Less:
+    """A void or refund, which made the order less. `expired`: by the end of its authorization. Cents."""
+
+    kind: str
+    amount: int
+    at: datetime
+    expired: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PlanDetail:
-    """A plan with the agreement as it was accepted, what was paid, and what went back."""
+    """A plan with the agreement as it was accepted, what was paid, what went back, and why."""
 
     shown: ShownPlan
     agreement: str
     agreement_hash: str
     receipts: tuple[Receipt, ...]
     returns: tuple[Return, ...]
+    lessened: tuple[Less, ...] = ()
 
 
 async def open_session(session: Session, session_hash: bytes, now: datetime, ends_at: datetime) -> None:
@@ -153,7 +168,7 @@ async def forget(session: Session, now: datetime) -> None:
 
 
 async def plans_of(session: Session, consumer_id: UUID, limit: int, skip: int) -> list[ShownPlan]:
-    """A consumer's plans, those with something left to pay first, then the newest."""
+    """A consumer's plans: the overdue first, then those with something left to pay; the newest of each first."""
     return [_shown(row) for row in await session.fetch(_PLANS, consumer_id, limit, skip)]
 
 
@@ -166,7 +181,8 @@ async def plan_of_consumer(
         return None
     receipts = tuple(Receipt(*item) for item in row["receipts"])
     returns = tuple(Return(*item) for item in row["returns"])
-    return PlanDetail(_shown(row), row["agreement"], row["agreement_hash"], receipts, returns)
+    lessened = tuple(Less(*item) for item in row["lessened"])
+    return PlanDetail(_shown(row), row["agreement"], row["agreement_hash"], receipts, returns, lessened)
 
 
 def _shown(row: Any) -> ShownPlan:

@@ -40,12 +40,11 @@ _TRY = f"""UPDATE checkout_sessions SET code_tries = least(code_tries + 1, 1000)
     WHERE {_KEY} AND code_hash IS NOT NULL RETURNING code_tries, code_hash, code_ends_at"""
 _VERIFIED = f"""UPDATE checkout_sessions SET verified_at = $4, consumer_id = $5, code_hash = NULL, session_hash = $7
     WHERE {_KEY} AND code_hash = $6 RETURNING 1"""
+_RECOGNIZED = f"""UPDATE checkout_sessions SET verified_at = $4, consumer_id = $5, phone = $6, profile = $7::json
+    WHERE {_KEY} AND verified_at IS NULL"""
 _SHIPPING = f"UPDATE checkout_sessions SET shipping = $4::json WHERE {_KEY}"
 _PROFILE = f"UPDATE checkout_sessions SET profile = $4::json WHERE {_KEY}"
-_COUNT = """INSERT INTO codes_sent (phone_hash, hour, sent) VALUES ($1, date_trunc('hour', $2::timestamptz), 1)
-    ON CONFLICT (phone_hash, hour) DO UPDATE SET sent = codes_sent.sent + 1 RETURNING sent"""
 _FORGET = "DELETE FROM checkout_sessions WHERE created_at < $1::timestamptz - interval '30 days'"
-_FORGET_COUNTS = "DELETE FROM codes_sent WHERE hour < $1::timestamptz - interval '2 hours'"
 
 Key = tuple[UUID, UUID, bytes]
 
@@ -168,13 +167,6 @@ async def code_sent(
     return await session.fetchrow(_CODE_SENT, *key, phone, code_hash, ends_at, most) is not None
 
 
-async def count_code(session: Session, phone_hash: bytes, now: datetime) -> int:
-    """Count a code for a number or an order (by its keyed hash), from whatever browser: how many this hour."""
-    row = await session.fetchrow(_COUNT, phone_hash, now)
-    assert row is not None
-    return int(row["sent"])
-
-
 async def try_code(session: Session, key: Key) -> tuple[int, bytes, datetime] | None:
     """Count a try before it is judged: (tries so far, the code's hash, its end). None where no code waits."""
     row = await session.fetchrow(_TRY, *key)
@@ -186,6 +178,13 @@ async def verified(
 ) -> bool:
     """The code was right; it is used up, and the session goes on under a new secret. False: used up before."""
     return await session.fetchrow(_VERIFIED, *key, now, consumer_id, code_hash, new_hash) is not None
+
+
+async def recognized(session: Session, key: Key, known: CheckoutSession) -> None:
+    """The browser is its consumer's without a code: it was theirs before."""
+    assert known.profile is not None
+    profile = profile_text(known.profile)
+    await session.fetchrow(_RECOGNIZED, *key, known.verified_at, known.consumer_id, known.phone, profile)
 
 
 async def save_profile(session: Session, key: Key, profile: Profile) -> None:
@@ -201,4 +200,3 @@ async def save_shipping(session: Session, key: Key, shipping: ShippingAddress) -
 async def forget(session: Session, now: datetime) -> None:
     """Drop what nobody comes back to."""
     await session.fetchrow(_FORGET, now)
-    await session.fetchrow(_FORGET_COUNTS, now)

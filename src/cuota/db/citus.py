@@ -41,7 +41,7 @@ _BY_MERCHANT = (
 )
 # Small, or written once a checkout, and joined with rows of every merchant. merchants has a unique name, which a
 # distributed table could not hold.
-_EVERYWHERE = ("merchants", "credentials", "consumers", "consumer_exposure")
+_EVERYWHERE = ("merchants", "credentials", "consumers", "consumer_exposure", "consumer_asks")
 # Never joined with a merchant's rows. account_sessions changes its own key, token_failures is unlogged: neither could
 # be distributed.
 _COORDINATOR = (
@@ -54,6 +54,8 @@ _COORDINATOR = (
     "token_failures",
     "codes_sent",
     "account_sessions",
+    "remembered_browsers",
+    "text_choices",
     "sandbox_clock",
     "forks",
     "policies",

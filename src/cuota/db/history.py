@@ -56,10 +56,23 @@ WITH agreed AS MATERIALIZED (
 )
 """
 _SEEN = """(SELECT count(*) FROM (SELECT 1 FROM signals WHERE kind = '{kind}' AND value_hash = ${hash} AND at >= ${since}
-        AND (merchant_id, order_id) <> ($1, $2) LIMIT {most}) s) AS {kind}"""
+        AND (merchant_id, order_id) <> ($1, $2) LIMIT {most}) s){asked} AS {kind}"""
+# What was asked of a card from the consumer's own page, and did not pay: that is how cards are tested.
+_ASKED = """ + (SELECT coalesce(sum((SELECT count(*) FROM unnest(a.asked) t WHERE t >= ${since})
+        - (SELECT count(*) FROM unnest(a.paid) t WHERE t >= ${since})), 0)::bigint
+        FROM consumer_asks a WHERE a.subject = '{kind}' AND a.value_hash = ${hash})"""
 _KINDS = tuple(SignalKind)
+_ASKED_WITH = (SignalKind.PHONE, SignalKind.CARD)
 _VELOCITY = ",\n    ".join(
-    _SEEN.format(kind=kind, hash=8 + 2 * index, since=9 + 2 * index, most=MOST_SEEN)
+    _SEEN.format(
+        kind=kind,
+        hash=8 + 2 * index,
+        since=9 + 2 * index,
+        most=MOST_SEEN,
+        asked=_ASKED.format(kind=kind, hash=8 + 2 * index, since=9 + 2 * index)
+        if kind in _ASKED_WITH
+        else "",
+    )
     for index, kind in enumerate(_KINDS)
 )
 _READ = f"""{_PAST}

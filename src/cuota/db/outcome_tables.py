@@ -9,7 +9,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.event import Event
-from cuota.core.outcome import JobState, Outcome, Plan
+from cuota.core.outcome import JobState, Notice, Outcome, Plan
 from cuota.core.start import Start
 from cuota.db.documents import encode
 from cuota.db.outcome_parts import Part, Table, Values, added, altered
@@ -60,11 +60,11 @@ _PLAN = added(
     "plan",
     "plans",
     "consumer_id uuid, time_zone text, first_day date, agreement text, agreement_hash text, agreed_at timestamptz, "
-    "payer json, browser bytea",
+    "payer json, browser bytea, card_hash bytea",
     """ON CONFLICT (merchant_id, order_id) DO UPDATE SET consumer_id = excluded.consumer_id,
         time_zone = excluded.time_zone, first_day = excluded.first_day, agreement = excluded.agreement,
         agreement_hash = excluded.agreement_hash, agreed_at = excluded.agreed_at,
-        payer = excluded.payer, browser = excluded.browser""",
+        payer = excluded.payer, browser = excluded.browser, card_hash = excluded.card_hash""",
 )
 
 
@@ -74,7 +74,7 @@ def _plan(outcome: Outcome) -> list[Values]:
         return []
     return [(
         outcome.order.order_id, agreed.consumer_id, agreed.time_zone, agreed.first_day, agreed.agreement,
-        agreed.agreement_hash, agreed.agreed_at, _payer(agreed), agreed.browser,
+        agreed.agreement_hash, agreed.agreed_at, _payer(agreed), agreed.browser, agreed.card_hash,
     )]  # fmt: skip
 
 
@@ -206,30 +206,40 @@ _NOTICES = added(
     "notice",
     "messages",
     "message_id uuid, kind text, installment smallint, amount bigint, day date, try_at timestamptz, state text, "
-    "created_at timestamptz",
+    "created_at timestamptz, standing json",
 )
 
 
 def _notices(outcome: Outcome) -> list[Values]:
     order_id, at = outcome.order.order_id, outcome.at
     return [
-        (order_id, n.notice_id, n.kind, n.installment, n.amount, n.day, n.send_at, JobState.PENDING, at)
+        (order_id, n.notice_id, n.kind, n.installment, n.amount, n.day, n.send_at, JobState.PENDING, at, _standing(n))
         for n in outcome.notices
-    ]
+    ]  # fmt: skip
+
+
+def _standing(notice: Notice) -> str | None:
+    stands = notice.standing
+    if stands is None:
+        return None
+    left = [(day.isoformat(), cents) for day, cents in stands.left]
+    return json.dumps({"left": left, "back": [(str(charge), cents) for charge, cents in stands.back]})
 
 
 # The card that pays from now on.
 _PLAN_CARD = altered(
     "plan_card",
     "plans",
-    "card_token text, card_brand text, card_last4 text",
-    "card_token = r.card_token, card_brand = r.card_brand, card_last4 = r.card_last4",
+    "card_token text, card_brand text, card_last4 text, card_hash bytea",
+    "card_token = r.card_token, card_brand = r.card_brand, card_last4 = r.card_last4, card_hash = r.card_hash",
 )
 
 
 def _plan_card(outcome: Outcome) -> list[Values]:
     card = outcome.plan_card
-    return [] if card is None else [(outcome.order.order_id, card.token, card.brand, card.last4)]
+    return (
+        [] if card is None else [(outcome.order.order_id, card.token, card.brand, card.last4, card.card_hash)]
+    )
 
 
 TABLES: tuple[tuple[Table, Callable[[Outcome], list[Values]]], ...] = (

@@ -140,6 +140,8 @@ def propose(context: Context, checkout: Checkout, profile: Profile) -> Terms:
         plan,
         checkout.order.currency,
         settings.authorization_days,
+        settings.creditor,
+        f"{settings.public_url}/account",
     )
     return Terms(zone, plan, text)
 

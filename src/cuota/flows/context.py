@@ -50,7 +50,8 @@ def _unnoticed(happened: object) -> None:
 class Context:
     """Handed in, so that a test or the sandbox's clock can move time, ids and rails.
 
-    `happened` is told of every event once it is durable, `decided` of every decision: the metrics count them.
+    `happened` is told of every event once it is durable, `decided` of every decision,
+    `texted` of every one-time code (sent, failed, or the limit that refused it): the metrics count them.
     `sealed` are the policies that this process has decided by.
     """
 
@@ -63,6 +64,7 @@ class Context:
     new_id: Callable[[], UUID] = new_id
     happened: Callable[[Event], None] = _unnoticed
     decided: Callable[[Decision], None] = _unnoticed
+    texted: Callable[[str], None] = _unnoticed
     sealed: set[str] = field(default_factory=set)
     locks: WeakValueDictionary[UUID, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 

@@ -15,7 +15,7 @@ from cuota.core.decision import decide
 from cuota.core.facts import Approvals, Facts, FieldValue, Mismatches, Mode, Steer
 from cuota.core.model import BadModel, Model, model_of, points
 from cuota.core.order import Order
-from cuota.core.outcome import Decided, Signal, SignalKind
+from cuota.core.outcome import Decided, PlanCard, Signal, SignalKind
 from cuota.core.sandbox import APPROVED_SURNAME, DECLINED_SURNAME
 from cuota.db import history, orders
 from cuota.db.history import Asked, Seen
@@ -23,7 +23,6 @@ from cuota.db.orders import Found, Session
 from cuota.db.row_security import everyone
 from cuota.flows.checkout import Checkout
 from cuota.flows.context import Context
-from cuota.rails.card import Card
 
 log = logging.getLogger("cuota.risk")
 ASSESSMENT = "merchant_risk_assessment"
@@ -33,7 +32,7 @@ class Case:
     """One press of the button: who asks, for which order, with which card. Reads for `settle`, then decides."""
 
     def __init__(
-        self, context: Context, checkout: Checkout, profile: Profile, card: Card, now: datetime
+        self, context: Context, checkout: Checkout, profile: Profile, card: PlanCard, now: datetime
     ) -> None:
         session, order = checkout.session, checkout.order
         assert session.consumer_id is not None
@@ -92,15 +91,16 @@ def _since(context: Context, now: datetime) -> dict[SignalKind, datetime]:
 
 
 def _signals(
-    context: Context, checkout: Checkout, profile: Profile, card: Card
+    context: Context, checkout: Checkout, profile: Profile, card: PlanCard
 ) -> Mapping[SignalKind, bytes]:
     """What the order is tried with, as keyed hashes: the same thing is known again, and cannot be read."""
     tried = {
         SignalKind.PHONE: checkout.session.phone or "",
-        SignalKind.CARD: card.fingerprint,
         SignalKind.ADDRESS: address_key(profile.address),
     }
     hashed = {kind: context.vault.hash(f"signal-{kind}", text) for kind, text in tried.items() if text}
+    if card.card_hash is not None:
+        hashed[SignalKind.CARD] = card.card_hash
     if checkout.session.device_hash is not None:
         hashed[SignalKind.DEVICE] = checkout.session.device_hash
     return hashed

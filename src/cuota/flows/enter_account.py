@@ -8,11 +8,13 @@ from datetime import timedelta
 from uuid import UUID
 
 from cuota.core.consumer import is_us_number, typed_number
-from cuota.db import accounts, checkouts
+from cuota.core.texting import Limit
+from cuota.db import accounts
 from cuota.db.accounts import AccountSession
 from cuota.flows.checkout import Problem
 from cuota.flows.context import Context, utc_now
-from cuota.flows.identify_consumer import CODE_LIFE, CODE_TRIES, CODES_A_SESSION, CODES_AN_HOUR, is_code
+from cuota.flows.identify_consumer import CODE_LIFE, CODE_TRIES, CODES_A_SESSION, is_code
+from cuota.flows.limit_texts import NOWHERE, Browser, count_code
 from cuota.rails.unavailable import RailUnavailable
 
 SESSION_LIFE = timedelta(hours=1)
@@ -59,15 +61,14 @@ async def leave_account(context: Context, visit: Visit) -> None:
     await accounts.end(context.pool, visit.session.session_hash)
 
 
-async def send_account_code(context: Context, visit: Visit, typed: str) -> None:
+async def send_account_code(context: Context, visit: Visit, typed: str, browser: Browser = NOWHERE) -> None:
     """Text a code to the number, whether anybody here knows it or not; raises Problem."""
     phone = typed_number(typed)
     if not is_us_number(phone):
         raise Problem({"phone": _NOT_A_NUMBER})
     now = utc_now()
     # A count of its own: this page is open to anybody, and nobody is to lock a person out of a checkout with it.
-    sent = await checkouts.count_code(context.pool, context.vault.hash("account-phone", phone), now)
-    if sent > CODES_AN_HOUR and not context.settings.sandbox:
+    if await count_code(context, "account-phone", phone, browser, now) is not None:
         raise Problem({"phone": _TOO_MANY})
     code = context.rails.message.new_code()
     code_hash = context.vault.code_hashes(f"{phone}:{code}")[0]
@@ -75,11 +76,14 @@ async def send_account_code(context: Context, visit: Visit, typed: str) -> None:
     if not await accounts.code_sent(
         context.pool, session_hash, phone, code_hash, now + CODE_LIFE, CODES_A_SESSION
     ):
+        context.texted(Limit.BROWSER)
         raise Problem({"phone": _TOO_MANY})
     try:
         await context.rails.message.send_code(phone, code, context.settings.brand_name)
     except RailUnavailable:
+        context.texted("failed")
         raise Problem({"phone": _NOT_SENT}) from None
+    context.texted("sent")
 
 
 async def check_account_code(context: Context, visit: Visit, typed: str) -> str:

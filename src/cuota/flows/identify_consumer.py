@@ -8,16 +8,16 @@ from datetime import timedelta
 
 from cuota.core.checkout import require_open
 from cuota.core.consumer import Profile, ShippingAddress, is_us_number, typed_number
+from cuota.core.texting import Limit
 from cuota.db import checkouts, consumers
 from cuota.flows.checkout import Checkout, Problem, session_key
 from cuota.flows.context import Context, utc_now
+from cuota.flows.limit_texts import NOWHERE, Browser, count_code
 from cuota.rails.unavailable import RailUnavailable
 
 CODE_LIFE = timedelta(minutes=10)
 CODE_TRIES = 5
 CODES_A_SESSION = 6
-CODES_AN_HOUR = 12
-CODES_AN_ORDER = 24
 
 _NOT_A_NUMBER = "Enter a US mobile number of ten digits, area code first."
 _NOT_SENT = "We could not send a text to this number right now. Try again in a moment."
@@ -26,35 +26,32 @@ _TOO_MANY = (
 )
 
 
-async def send_code(context: Context, checkout: Checkout, typed: str) -> None:
+async def send_code(context: Context, checkout: Checkout, typed: str, browser: Browser = NOWHERE) -> None:
     """Text a code to the number; raises Problem. Codes and their limits stay on the real clock."""
     require_open(checkout.order, context.now())
     phone = typed_number(typed)
     if not is_us_number(phone):
         raise Problem({"phone": _NOT_A_NUMBER})
     if checkout.session.codes_sent >= CODES_A_SESSION:
+        context.texted(Limit.BROWSER)
         raise Problem({"phone": _TOO_MANY})
     now = utc_now()
-    phone_hash = context.vault.hash("phone", phone)
-    if (
-        await checkouts.count_code(context.pool, phone_hash, now) > CODES_AN_HOUR
-        and not context.settings.sandbox
-    ):
-        raise Problem({"phone": _TOO_MANY})
-    # However many browsers the link was opened in: it is no machine for texting strangers.
-    order_hash = context.vault.hash("codes-of-order", str(checkout.order.order_id))
-    if await checkouts.count_code(context.pool, order_hash, now) > CODES_AN_ORDER:
+    order = str(checkout.order.order_id)
+    if await count_code(context, "phone", phone, browser, now, order) is not None:
         raise Problem({"phone": _TOO_MANY})
     code = context.rails.message.new_code()
     code_hash = context.vault.code_hashes(f"{phone}:{code}")[0]
     ends_at = now + CODE_LIFE
     if not await checkouts.code_sent(context.pool, checkout.key, phone, code_hash, ends_at, CODES_A_SESSION):
         # Many asked at once: the count and its limit are one statement.
+        context.texted(Limit.BROWSER)
         raise Problem({"phone": _TOO_MANY})
     try:
         await context.rails.message.send_code(phone, code, context.settings.brand_name)
     except RailUnavailable:
+        context.texted("failed")
         raise Problem({"phone": _NOT_SENT}) from None
+    context.texted("sent")
 
 
 async def check_code(context: Context, checkout: Checkout, typed: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
 from cuota.core import collection
 from cuota.core.card import CardEntry
 from cuota.core.checkout import Charging
-from cuota.core.collection import CardBusy, NothingOwed, needs_card, owed
-from cuota.core.installment import Installment
+from cuota.core.collection import CardBusy, NothingOwed, needs_card
+from cuota.core.installment import Installment, owed
 from cuota.core.outcome import Outcome, PlanCard
 from cuota.db import accounts, plans
 from cuota.db.accounts import PlanDetail
@@ -17,6 +18,7 @@ from cuota.db.orders import Found, Session
 from cuota.flows.checkout import Problem
 from cuota.flows.collect_installments import collect, pay_now
 from cuota.flows.context import Context
+from cuota.flows.limit_asks import Asker, card_hash, count_ask, count_card, give_back, note_paid
 from cuota.flows.settle import settle
 from cuota.rails.unavailable import RailUnavailable
 
@@ -30,6 +32,10 @@ DECLINED = "Your card was declined by its bank; nothing was charged. Try again l
 NOT_REACHED = "Your card's bank cannot be reached at the moment. The card was not changed; please try again."
 
 
+class _NotAsked(Problem):
+    """It ended before any card was asked."""
+
+
 async def find_plan(
     context: Context, consumer_id: UUID, merchant_id: UUID, order_id: UUID
 ) -> PlanDetail | None:
@@ -37,10 +43,13 @@ async def find_plan(
     return await accounts.plan_of_consumer(context.pool, consumer_id, merchant_id, order_id)
 
 
-async def pay_early(context: Context, detail: PlanDetail, numbers: list[int], expected: int) -> None:
+async def pay_early(
+    context: Context, detail: PlanDetail, numbers: list[int], expected: int, asker: Asker
+) -> None:
     """Pay installments now, one charge each, in order; `expected` is what the page said they add up to, in cents.
 
-    Raises Problem with what to tell the consumer. What was paid before a card said no stays paid.
+    Raises Problem with what to tell the consumer, Limited where that is too often. What was paid before a card said no
+    stays paid.
     """
     order = detail.shown.order
     asked = [item for item in owed(detail.shown.plan) if item.number in numbers]
@@ -50,13 +59,19 @@ async def pay_early(context: Context, detail: PlanDetail, numbers: list[int], ex
         raise Problem(notice=CHANGED)
     if needs_card(detail.shown.plan):
         raise Problem(notice=OTHER_CARD)
+    ask = await count_ask(context, order.order_id, asker, detail.shown.card.card_hash)
     for item in asked:
         try:
             await _pay_one(context, order.merchant_id, order.order_id, item)
+        except _NotAsked as said:
+            if item is asked[0]:
+                await give_back(context, ask)
+            raise Problem(notice=said.notice) from None
         except Problem as said:
             if said.notice == DECLINED and item is not asked[0]:
                 raise Problem(notice=PARTLY) from None
             raise
+    await note_paid(context, ask)
 
 
 def _not_owed(plan: Sequence[Installment], numbers: list[int]) -> str:
@@ -70,8 +85,10 @@ async def _pay_one(context: Context, merchant_id: UUID, order_id: UUID, item: In
     except NothingOwed:
         agreed = await plans.read(context.pool, merchant_id, order_id)
         plan = agreed.found.plan if agreed else ()
-        raise Problem(notice=_not_owed(plan, [item.number])) from None
-    except (CardBusy, Charging):
+        raise _NotAsked(notice=_not_owed(plan, [item.number])) from None
+    except CardBusy:
+        raise _NotAsked(notice=BUSY) from None
+    except Charging:
         raise Problem(notice=BUSY) from None
     agreed = await plans.read(context.pool, merchant_id, order_id)
     assert agreed is not None
@@ -84,26 +101,35 @@ def overdue(plan: Sequence[Installment]) -> list[Installment]:
     return [item for item in owed(plan) if item.failures]
 
 
-async def change_card(context: Context, detail: PlanDetail, card: CardEntry, expected: int) -> None:
-    """Another card pays from now on; what is overdue is asked of it at once. Raises Problem.
+async def change_card(
+    context: Context, detail: PlanDetail, card: CardEntry, expected: int, asker: Asker
+) -> None:
+    """Another card pays from now on; what is overdue is asked of it at once. Raises Problem, Limited if too often.
 
     `expected` is what the page said is overdue, in cents. Whether the new card then paid, the plan tells.
     """
     ids = (detail.shown.order.merchant_id, detail.shown.order.order_id)
+    ask = await count_ask(context, ids[1], asker)
     try:
         kept = await context.rails.card.tokenize(card)
     except RailUnavailable:
+        await give_back(context, ask)
         raise Problem(notice=NOT_REACHED) from None
-    new = PlanCard(kept.token, kept.brand, kept.last4)
+    known = card_hash(context, kept.fingerprint)
+    asks = (ask, await count_card(context, known))
+    new = PlanCard(kept.token, kept.brand, kept.last4, known)
+    told_at: datetime | None = None
 
     async def read(session: Session) -> Found | None:
+        nonlocal told_at
         agreed = await plans.read(session, *ids)
+        told_at = agreed.card_told if agreed else None
         return None if agreed is None else agreed.found
 
     def decide(found: Found) -> Outcome:
         if sum(item.total for item in overdue(found.plan)) != expected:
             raise Problem(notice=CHANGED)
-        return collection.change_card(found.order, found.plan, new, context.now(), context.new_id)
+        return collection.change_card(found.order, found.plan, new, context.now(), context.new_id, told_at)
 
     try:
         changed = await settle(context, *ids, read, decide)
@@ -113,3 +139,7 @@ async def change_card(context: Context, detail: PlanDetail, card: CardEntry, exp
         raise Problem(notice=NOT_OWED) from None
     for _ in changed.installments:  # one charge each; what this leaves is due for the worker
         await collect(context, *ids)
+    if changed.installments:
+        agreed = await plans.read(context.pool, *ids)
+        if agreed and all(agreed.found.plan[item.number - 1].paid for item in changed.installments):
+            await note_paid(context, *asks)

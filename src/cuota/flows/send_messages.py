@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 from cuota.core.message import Message
-from cuota.core.notice import Words, letter_words, words
+from cuota.core.notice import MOVED, About, Words, letter_words, words
+from cuota.core.payday import Days
 from cuota.db import messages
 from cuota.db.messages import DueMessage
+from cuota.flows.answer_text import is_stopped
 from cuota.flows.context import Context
 from cuota.flows.write_letter import write_letter
 from cuota.rails.unavailable import RailUnavailable
@@ -43,7 +46,9 @@ async def send_messages(context: Context) -> int:
 def _words(context: Context, due: DueMessage) -> Words:
     settings, notice = context.settings, due.notice
     if due.declined is None:
-        return words(notice, due.merchant, due.currency, f"{settings.public_url}/account")
+        page = f"{settings.public_url}/account"
+        about = About(due.merchant, due.reference, due.currency, page, due.card, due.cards, due.agreement)
+        return words(notice, about)
     paragraphs = write_letter(
         settings,
         name=due.declined.name,
@@ -61,9 +66,22 @@ async def _send_one(context: Context, due: DueMessage) -> None:
     if due.phone is None and due.email is None:
         await messages.settle(context.pool, due, "nobody to send it to", context.now())
         return
+    if due.notice.kind in MOVED and due.zone is not None:
+        now = context.now()
+        if (morning := Days(ZoneInfo(due.zone)).daytime(now)) != now:
+            await messages.wait_for_day(context.pool, due, morning)
+            return
+    phone = due.phone
+    if phone is not None and await is_stopped(context, phone):
+        senders = context.settings.senders
+        if due.email is None or (senders is not None and senders.mail is None):
+            await messages.settle(context.pool, due, "the number's owner stopped texts", context.now())
+            return
+        phone = None
     said = _words(context, due)
     sender = context.settings.brand_name
-    message = Message(due.notice.notice_id, due.phone, due.email, sender, said.subject, said.text)
+    key = due.notice.notice_id
+    message = Message(key, phone, due.email, sender, said.subject, said.text, said.attached)
     try:
         await context.rails.message.send(message)
     except RailUnavailable as problem:

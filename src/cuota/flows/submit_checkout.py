@@ -13,7 +13,7 @@ from cuota.core.collection import started, timed
 from cuota.core.consumer import Profile
 from cuota.core.installment import schedule
 from cuota.core.order import Final, Order
-from cuota.core.outcome import Charge, JobState, Notice, NoticeKind, Outcome, Plan, Settled
+from cuota.core.outcome import Charge, JobState, Notice, NoticeKind, Outcome, Plan, PlanCard, Settled
 from cuota.db import orders
 from cuota.db.charges import PendingCharge
 from cuota.db.orders import Found, Session
@@ -22,6 +22,7 @@ from cuota.flows.checkout import Checkout, Problem, Terms, propose
 from cuota.flows.context import Context
 from cuota.flows.decide_order import Case
 from cuota.flows.keep_policy import seal_policy
+from cuota.flows.limit_asks import card_hash
 from cuota.flows.settle import settle
 from cuota.rails.card import Answer, RailUnavailable
 
@@ -39,9 +40,21 @@ async def submit_checkout(
 
     Raises Problem, or Final, Charging, Lapsed where the order went another way meanwhile.
     """
-    order, session = checkout.order, checkout.session
-    now = context.now()
-    ends.require_open(order, now)
+    ends.require_open(checkout.order, context.now())
+    _agreed_terms(context, checkout, agreement_hash)
+    try:
+        kept = await context.rails.card.tokenize(card)
+    except RailUnavailable:
+        raise Problem(notice=NOT_REACHED) from None
+    known = PlanCard(kept.token, kept.brand, kept.last4, card_hash(context, kept.fingerprint))
+    return await pay_with(context, checkout, known, agreement_hash)
+
+
+def _agreed_terms(
+    context: Context, checkout: Checkout, agreement_hash: str
+) -> tuple[UUID, Profile, str, Terms]:
+    """Who pays (id, profile, phone) and what they agreed to; raises Problem where that is not what was shown."""
+    session = checkout.session
     if session.consumer_id is None or session.profile is None or session.phone is None:
         raise Problem(notice="Confirm your phone number and details first.")
     if checkout.express and session.shipping is None:
@@ -49,14 +62,18 @@ async def submit_checkout(
     terms = propose(context, checkout, session.profile)
     if terms.agreement.hash != agreement_hash:
         raise Problem(notice=AGREEMENT_CHANGED)
-    try:
-        kept = await context.rails.card.tokenize(card)
-    except RailUnavailable:
-        raise Problem(notice=NOT_REACHED) from None
+    return session.consumer_id, session.profile, session.phone, terms
+
+
+async def pay_with(context: Context, checkout: Checkout, card: PlanCard, agreement_hash: str) -> Order:
+    """The same with a card that the rail knows already."""
+    order, now = checkout.order, context.now()
+    ends.require_open(order, now)
+    consumer_id, profile, phone, terms = _agreed_terms(context, checkout, agreement_hash)
     first = terms.plan[0]
-    charge = Charge(context.new_id(), first.number, first.total, kept.token, kept.brand, kept.last4)
-    plan = _agreed(checkout, session.consumer_id, session.profile, session.phone, terms, now)
-    case = Case(context, checkout, session.profile, kept, now)
+    charge = Charge(context.new_id(), first.number, first.total, card.token, card.brand, card.last4)
+    plan = replace(_agreed(checkout, consumer_id, profile, phone, terms, now), card_hash=card.card_hash)
+    case = Case(context, checkout, profile, card, now)
     letter = Notice(context.new_id(), NoticeKind.DECLINED, first.number, order.amount, first.due_on, now)
 
     def decide_start(found: Found) -> Outcome:

@@ -68,7 +68,7 @@ class SandboxMessageRail:
     async def send(self, message: Message) -> None:
         """Put it into the inbox, once for each way that the consumer could be reached by."""
         if message.email is not None:
-            await self._put(message.key, "mail", message.email, message.subject, message.text)
+            await self._put(message.key, "mail", message.email, message.subject, message.mail_text)
         if message.phone is not None:
             await self._put(message.key, "text", message.phone, message.subject, message.text)
 

@@ -149,7 +149,7 @@ def compose(message: Message, recipient: str, mail_from: str) -> EmailMessage:
         # The same notice asked for again is the same message: mailboxes show such a one once.
         letter["Message-ID"] = f"<{message.key}@{mail_from.partition('@')[2]}>"
         letter["Auto-Submitted"] = "auto-generated"
-        letter.set_content(message.text)
+        letter.set_content(message.mail_text)
     except (MessageError, ValueError) as problem:
         raise RailUnavailable(f"the mail cannot be written ({type(problem).__name__})") from None
     return letter

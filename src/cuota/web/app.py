@@ -13,7 +13,7 @@ from cuota.flows.authenticate import Callers
 from cuota.flows.context import Context
 from cuota.flows.keys import Keys
 from cuota.web import edge
-from cuota.web.api import card_network, endpoints, events, gateway, health, sdk_checkout, smi, token
+from cuota.web.api import card_network, endpoints, events, gateway, health, sdk_checkout, smi, texts, token
 from cuota.web.api.capture import capture
 from cuota.web.api.configuration import configuration
 from cuota.web.api.order import order_collection, order_item
@@ -72,7 +72,9 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/v1/pay-{digest}.js", sdk_script.pinned),
     ("GET", "/v1/pay.d.ts", sdk_script.types),
     ("GET", "/v1/inspect.js", sdk_script.inspector),
+    ("POST", "/texts", texts.texts),
     ("GET", "/sandbox/inbox", inbox.inbox),
+    ("POST", "/sandbox/inbox", inbox.answer),
     ("POST", "/sandbox/cards/authorize", card_network.authorize),
     ("POST", "/sandbox/cards/authorizations/{authorization_id}/capture", card_network.capture),
     ("POST", "/sandbox/cards/authorizations/{authorization_id}/reverse", card_network.reverse),
@@ -83,6 +85,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("POST", "/account/code", account.enter.code),
     ("POST", "/account/resend", account.enter.resend),
     ("POST", "/account/leave", account.enter.leave),
+    ("POST", "/account/forget", account.plans.forget),
     ("GET", "/account/{step}", account.enter.elsewhere),
     ("GET", "/account/plans/{merchant_id}/{order_id}", account.plans.plan),
     ("GET", "/account/plans/{merchant_id}/{order_id}/pay", account.pay.show),
@@ -93,6 +96,8 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/account/plans/{merchant_id}/{order_id}/receipts/{charge_id}", account.plans.receipt),
     ("GET", "/checkout/{merchant_id}", entry.enter),
     ("GET", "/checkout/{merchant_id}/{order_id}", steps.show),
+    ("POST", "/checkout/{merchant_id}/{order_id}/again", steps.again),
+    ("POST", "/checkout/{merchant_id}/{order_id}/forget", steps.forget),
     ("POST", "/checkout/{merchant_id}/{order_id}/phone", steps.phone),
     ("POST", "/checkout/{merchant_id}/{order_id}/code", steps.code),
     ("POST", "/checkout/{merchant_id}/{order_id}/resend", steps.resend),

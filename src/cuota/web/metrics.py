@@ -20,6 +20,7 @@ from starlette.responses import Response
 
 from cuota.core.decision import APPROVAL_CODES, DECLINE_CODES, Decision
 from cuota.core.event import Event
+from cuota.core.texting import Limit
 from cuota.web.service import service_of
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -34,6 +35,15 @@ DECISIONS = Counter(
 )
 _REFUSED = Counter("cuota_refused", "Requests refused before any work, for want of a place", ["why"])
 REFUSED = {why: _REFUSED.labels(why) for why in ("full", "share", "creation")}
+CODES = Counter("cuota_codes", "One-time codes by text since the service started", ["outcome"])
+_CODES = {outcome: CODES.labels(outcome) for outcome in ("sent", "failed")}
+CODES_REFUSED = Counter(
+    "cuota_codes_refused",
+    "One-time codes not sent since the service started, by the limit reached",
+    ["limit"],
+)
+# All of them from the start: an alert on a series that is not there yet misses its first rise.
+_CODES_REFUSED = {limit.value: CODES_REFUSED.labels(limit.value) for limit in Limit}
 POOL = Gauge("cuota_pool_sessions", "Database sessions", ["state"], multiprocess_mode="livesum")
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -64,6 +74,11 @@ def count_decision(made: Decision) -> None:
     first = made.reasons[0] if made.reasons else ""
     known = first if first in (*APPROVAL_CODES, *DECLINE_CODES) else "other"
     DECISIONS.labels("approved" if made.approved else "declined", known).inc()
+
+
+def count_code(outcome: str) -> None:
+    """Note a one-time code: `sent`, `failed`, or the limit that refused it."""
+    (_CODES.get(outcome) or _CODES_REFUSED[outcome]).inc()
 
 
 class Sparing:

@@ -9,7 +9,19 @@ MOST_KNOWN = 20_000
 # Of one merchant: the newest. Otherwise one that gets token after token would make all the others unknown.
 MOST_TOKENS = 100
 STRANGERS = "strangers"
-_OPEN = {"account", "checkout", "docs", "oauth", "orders", "sandbox", "sdk", "static", "v1", ".well-known"}
+_OPEN = {
+    "account",
+    "checkout",
+    "docs",
+    "oauth",
+    "orders",
+    "sandbox",
+    "sdk",
+    "static",
+    "texts",
+    "v1",
+    ".well-known",
+}
 
 
 def name_of(authorization: bytes | None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from cuota.core.policy import MOST_HOURS
-from cuota.db import accounts, checkouts, credentials, history, idempotency
+from cuota.db import accounts, asks, checkouts, codes, credentials, history, idempotency, remembered
 from cuota.flows.context import Context, utc_now
 
 SIGNALS_KEPT = timedelta(hours=2 * MOST_HOURS)
@@ -20,7 +20,10 @@ async def tidy(context: Context) -> int:
     forgotten = await idempotency.forget(context.pool, now)
     await credentials.forget_failures(context.pool, now)
     await checkouts.forget(context.pool, now)
+    await codes.forget(context.pool, now)
     await accounts.forget(context.pool, now)
+    await remembered.forget(context.pool, now)
     # By the service's clock, as they are written; longer than any policy's window.
     await history.forget(context.pool, context.now() - SIGNALS_KEPT)
+    await asks.forget(context.pool, context.now() - SIGNALS_KEPT)
     return forgotten if forgotten == idempotency.FORGOTTEN_AT_ONCE else 0

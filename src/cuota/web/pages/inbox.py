@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import UTC
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode
+from uuid import uuid4
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,9 +13,13 @@ from starlette.responses import Response
 from cuota.core.consumer import is_us_number
 from cuota.core.dates import moment
 from cuota.core.refusal import Code, Refused
-from cuota.rails.inbox import KEPT, Received, look
+from cuota.flows.answer_text import answer_text
+from cuota.flows.context import utc_now
+from cuota.rails.inbox import KEPT, Received, look, recipient_of
 from cuota.web.addresses import LONGEST, origin_of
-from cuota.web.pages.render import Page, page
+from cuota.web.body import read_bytes
+from cuota.web.pages.render import Page, page, problem
+from cuota.web.pages.session import see_other
 from cuota.web.service import service_of
 
 PAGE = 50
@@ -41,6 +46,7 @@ async def inbox(request: Request) -> Response:
         "page": {"title": "Inbox", "lead": lead, "step": None, "steps": 0},
         "sandbox": True,
         "path": PATH,
+        "phone": recipient_of(to) if is_us_number(recipient_of(to)) else None,
         "to": to,
         "later": before is not None,
         "messages": [_message(each, own) for each in shown],
@@ -48,6 +54,26 @@ async def inbox(request: Request) -> Response:
         "older": _address(to, shown[-1].number) if len(found) > PAGE else None,
     }
     return page(request, "inbox.html", context)
+
+
+async def answer(request: Request) -> Response:
+    """Answer a text as the owner of a number would: STOP, START, HELP."""
+    service = service_of(request)
+    if not service.settings.sandbox:
+        raise Refused(Code.NOT_FOUND, "There is nothing at this path. The API is described at /docs.")
+    if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
+        return problem(
+            request, 403, "This form cannot be used", "It did not come from the inbox. Nothing was changed."
+        )
+    fields = parse_qs((await read_bytes(request)).decode("ascii", "replace"), max_num_fields=10)
+    phone, text = (fields.get(name, [""])[-1].strip() for name in ("to", "text"))
+    phone = recipient_of(phone)
+    if not is_us_number(phone) or not text:
+        return problem(
+            request, 400, "Nothing was sent", "Choose a phone number, and write STOP, START or HELP."
+        )
+    await answer_text(service.context, str(uuid4()), phone, text[:LONGEST], utc_now())
+    return see_other(_address(phone, None))
 
 
 def _number(text: str) -> int | None:

@@ -11,6 +11,7 @@ from cuota.core.consumer import STATES, Profile
 from cuota.core.order import Status
 from cuota.core.sandbox import TEST_CARDS
 from cuota.flows.checkout import Checkout, Problem, preview_plan, propose
+from cuota.web.pages import again
 from cuota.web.pages.prefill import details_values, order_phone, phone_values, shipping_values
 from cuota.web.pages.render import Page, page, problem
 from cuota.web.pages.results import result, working
@@ -63,6 +64,10 @@ async def screen(
     ended = await _ended(request, checkout, secret, leaving=said == "left")
     if ended is not None:
         return ended
+    if wanted is None and problem is None and current(checkout) == "phone":
+        offered = await again.offered(request, checkout, secret, notice)
+        if offered is not None:
+            return offered
     step = wanted if wanted and reached(checkout, wanted) else current(checkout)
     shown = await _context(request, checkout, secret, step)
     shown["notice"] = notice or (problem.notice if problem else _said(request, checkout, said, step))

@@ -17,9 +17,12 @@ from cuota.core.start import Display
 from cuota.flows.checkout import Checkout, Problem
 from cuota.flows.identify_consumer import check_code, give_details, give_shipping, send_code
 from cuota.flows.leave_checkout import leave_checkout
+from cuota.flows.recognize_consumer import pay_again
 from cuota.flows.submit_checkout import submit_checkout
+from cuota.web.pages import again as again_page
 from cuota.web.pages import screens
 from cuota.web.pages.details import read_details, read_shipping
+from cuota.web.pages.known_browser import browser_of, token_of
 from cuota.web.pages.prefill import order_phone
 from cuota.web.pages.session import (
     FRAMED,
@@ -36,7 +39,7 @@ from cuota.web.pages.session import (
 )
 from cuota.web.service import service_of
 
-POSTED = ("phone", "code", "resend", "details", "shipping", "pay", "leave")
+POSTED = ("again", "forget", "phone", "code", "resend", "details", "shipping", "pay", "leave")
 Step = Callable[[Request, Checkout, str, dict[str, str]], Awaitable[Response]]
 
 
@@ -102,7 +105,7 @@ async def phone(request: Request, checkout: Checkout, secret: str, form: dict[st
         # The consumer went back, looked, and goes on: what was proved stays proved.
         return see_other(_address(checkout, secret, "details"))
     try:
-        await send_code(service_of(request).context, checkout, number)
+        await send_code(service_of(request).context, checkout, number, browser_of(request))
     except Problem as wrong:
         if named:
             wrong = Problem(notice=wrong.errors.get("phone", wrong.notice))
@@ -116,7 +119,8 @@ async def resend(request: Request, checkout: Checkout, secret: str, form: dict[s
     """Another code to the same number."""
     del form
     try:
-        await send_code(service_of(request).context, checkout, checkout.session.phone or "")
+        context, number = service_of(request).context, checkout.session.phone or ""
+        await send_code(context, checkout, number, browser_of(request))
     except Problem as wrong:
         shown = Problem(notice=next(iter(wrong.errors.values()), wrong.notice))
         return await screens.screen(request, checkout, secret, "code", problem=shown)
@@ -183,9 +187,37 @@ async def pay(request: Request, checkout: Checkout, secret: str, form: dict[str,
         order = await submit_checkout(context, checkout, card, form.get("agreement_hash", ""))
     except Problem as wrong:
         return await screens.screen(request, checkout, secret, "pay", problem=wrong, values=kept)
-    if order.status is Status.CREATED:
-        return see_other(_address(checkout, secret, "pay", "declined"))
-    return see_other(_address(checkout, secret))
+    declined = ("pay", "declined") if order.status is Status.CREATED else ()
+    response = see_other(_address(checkout, secret, *declined))
+    await again_page.remember(request, response, checkout, order)
+    return response
+
+
+@_step("phone")
+async def again(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
+    """One press, in a browser that knows its consumer: the card of their latest plan pays."""
+    context, token = service_of(request).context, token_of(request)
+    try:
+        theirs, order = await pay_again(context, checkout, token, form.get("agreement_hash", ""))
+    except Problem as wrong:
+        shown = await again_page.refused(request, checkout, secret, wrong)
+        return shown or await screens.screen(
+            request, checkout, secret, "phone", problem=Problem(notice=wrong.notice)
+        )
+    response = see_other(
+        _address(checkout, secret, said="declined" if order.status is Status.CREATED else "")
+    )
+    await again_page.remember(request, response, theirs, order)
+    return response
+
+
+@_step("phone")
+async def forget(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
+    """Not you: the browser is asked for a phone number, here and everywhere else."""
+    del form
+    response = see_other(_address(checkout, secret))
+    await again_page.forget(request, response)
+    return response
 
 
 @_step("phone")

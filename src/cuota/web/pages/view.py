@@ -36,7 +36,7 @@ def plan_of(
             "number": item.number,
             "label": "Today" if today and item.number == 1 else day(item.due_on),
             "iso": item.due_on.isoformat(),
-            "amount": money.shown(item.total, currency),
+            "amount": money.shown(item.returned if gone_back(item) else item.total, currency),
             "state": _state(item),
         }
         for item in plan
@@ -50,7 +50,14 @@ def plan_of(
     }
 
 
+def gone_back(item: Installment) -> bool:
+    """Whether a payment was made and all of it went back to the card."""
+    return item.paid and not item.total and item.returned > 0
+
+
 def _state(item: Installment) -> str:
+    if gone_back(item):
+        return "returned"
     if item.state == "scheduled":
         return "today" if item.number == 1 else "due"
     return item.state

@@ -8,12 +8,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.card import BadCard, read_card
-from cuota.core.collection import owed
+from cuota.core.installment import owed
 from cuota.db.accounts import PlanDetail
 from cuota.flows import manage_plan
 from cuota.flows.checkout import Problem
 from cuota.flows.context import utc_now
+from cuota.flows.limit_asks import Limited
 from cuota.flows.manage_plan import change_card, find_plan, overdue
+from cuota.web.pages.account.limited import asker_of, limited_words, refused
 from cuota.web.pages.account.view import amount, common, key_of, plan_card
 from cuota.web.pages.account.visit import Known, of_plan, plan_path
 from cuota.web.pages.render import page
@@ -54,14 +56,15 @@ def _page(request: Request, known: Known, detail: PlanDetail, problem: Problem |
 async def change(request: Request, known: Known, detail: PlanDetail) -> Response:
     """The new card pays from now on; what the page said is overdue is asked of it at once."""
     form, context = known.form, service_of(request).context
-    if not _CENTS.fullmatch(form.get("expected", "")):
-        return see_other(plan_path(detail, "changed"))
-    if not owed(detail.shown.plan):
-        return see_other(plan_path(detail, "nothing-left"))
+    if not _CENTS.fullmatch(form.get("expected", "")) or not owed(detail.shown.plan):
+        return see_other(plan_path(detail, "changed" if owed(detail.shown.plan) else "nothing-left"))
     try:
         number, expiry, cvc = (form.get(f"card_{name}", "") for name in ("number", "expiry", "cvc"))
         card = read_card(number, expiry, cvc, utc_now().date())
-        await change_card(context, detail, card, int(form["expected"]))
+        await change_card(context, detail, card, int(form["expected"]), asker_of(request, known))
+    except Limited as limited:
+        said = Problem(notice=limited_words(detail, limited))
+        return refused(_page(request, known, detail, said), request, limited)
     except BadCard as bad:
         return _page(request, known, detail, Problem(bad.errors))
     except Problem as said:

@@ -30,6 +30,7 @@ from cuota.web.pages.account.visit import (
     signed_out,
     visit_of,
 )
+from cuota.web.pages.known_browser import browser_of
 from cuota.web.pages.render import page
 from cuota.web.pages.session import Stop, form_of, see_other
 from cuota.web.pages.view import masked
@@ -42,7 +43,7 @@ _SAID = {
     ),
     "left": ("You are signed out. See you next time.", "done"),
 }
-_POSTED = ("phone", "resend", "leave")
+_POSTED = ("phone", "resend", "leave", "forget")
 Step = Callable[[Request, Visit, dict[str, str]], Awaitable[Response]]
 
 
@@ -79,7 +80,7 @@ async def phone(request: Request) -> Response:
     context = service_of(request).context
     visit = await open_account(context, secret)
     try:
-        await send_account_code(context, visit, form.get("phone", ""))
+        await send_account_code(context, visit, form.get("phone", ""), browser_of(request))
     except Problem as wrong:
         return _phone_page(request, secret, wrong, form)
     response = see_other(f"{PATH}/code")
@@ -143,7 +144,8 @@ async def resend(request: Request, visit: Visit, form: dict[str, str]) -> Respon
     """Another code to the same number."""
     del form
     try:
-        await send_account_code(service_of(request).context, visit, visit.session.phone or "")
+        context, number = service_of(request).context, visit.session.phone or ""
+        await send_account_code(context, visit, number, browser_of(request))
     except Problem as wrong:
         return _code_page(request, visit, Problem(notice=next(iter(wrong.errors.values()), wrong.notice)))
     return see_other(f"{PATH}/code?said=resent")

@@ -7,12 +7,13 @@ import re
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.collection import owed
 from cuota.core.dates import day
-from cuota.core.installment import Installment
+from cuota.core.installment import Installment, owed
 from cuota.db.accounts import PlanDetail
 from cuota.flows.checkout import Problem
+from cuota.flows.limit_asks import Limited
 from cuota.flows.manage_plan import pay_early
+from cuota.web.pages.account.limited import asker_of, limited_words, refused
 from cuota.web.pages.account.view import amount, common, key_of, plan_card
 from cuota.web.pages.account.visit import Known, of_plan, plan_path
 from cuota.web.pages.render import page
@@ -38,7 +39,9 @@ async def show(request: Request, known: Known, detail: PlanDetail) -> Response:
     return _page(request, known, detail, waiting)
 
 
-def _page(request: Request, known: Known, detail: PlanDetail, items: list[Installment]) -> Response:
+def _page(
+    request: Request, known: Known, detail: PlanDetail, items: list[Installment], notice: str | None = None
+) -> Response:
     shown = detail.shown
     cents = sum(item.total for item in items)
     total = amount(shown, cents)
@@ -61,6 +64,7 @@ def _page(request: Request, known: Known, detail: PlanDetail, items: list[Instal
         "card_mark": _mark(detail),
         "numbers": ",".join(str(item.number) for item in items),
         "cents": cents,
+        "notice": notice,
     }
     return page(request, "account/pay.html", context)
 
@@ -79,7 +83,10 @@ async def pay(request: Request, known: Known, detail: PlanDetail) -> Response:
     if len(set(chosen)) != max(len(chosen), 1) or known.form.get("card") != _mark(detail):
         return see_other(plan_path(detail, "changed"))
     try:
-        await pay_early(service_of(request).context, detail, chosen, int(cents))
+        await pay_early(service_of(request).context, detail, chosen, int(cents), asker_of(request, known))
+    except Limited as limited:
+        asked = [item for item in owed(detail.shown.plan) if item.number in chosen]
+        return refused(_page(request, known, detail, asked, limited_words(detail, limited)), request, limited)
     except Problem as said:
         return see_other(plan_path(detail, key_of(said.notice)))
     return see_other(plan_path(detail, "paid"))

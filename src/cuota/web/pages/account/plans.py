@@ -7,29 +7,33 @@ from zoneinfo import ZoneInfo
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.collection import needs_card, owed
-from cuota.core.installment import COUNT, Installment, plan_state
+from cuota.core.card import card_name
+from cuota.core.collection import needs_card
+from cuota.core.installment import COUNT, Installment, owed, plan_state
 from cuota.core.refusal import Refused
-from cuota.db import accounts
+from cuota.db import accounts, remembered
 from cuota.db.accounts import PlanDetail, ShownPlan
+from cuota.flows.context import utc_now
+from cuota.flows.remember_browser import forget_all
 from cuota.web.api.order import guid
 from cuota.web.pages.account.view import (
     STATES,
     TOLD,
     amount,
-    card_name,
     card_of_list,
+    cause_words,
     common,
     day_there,
-    given_back_words,
     next_words,
     overdue_words,
     payments_of,
     plan_card,
     return_words,
 )
-from cuota.web.pages.account.visit import PATH, Known, missing, of_plan, plan_path
+from cuota.web.pages.account.visit import PATH, Known, missing, of_plan, plan_path, proved
+from cuota.web.pages.known_browser import drop_token
 from cuota.web.pages.render import Page, page
+from cuota.web.pages.session import see_other
 from cuota.web.pages.view import plan_of
 from cuota.web.service import service_of
 
@@ -42,16 +46,23 @@ async def plan_list(request: Request, known: Known) -> Response:
     context = service_of(request).context
     asked = request.query_params.get("page", "1")
     at = min(max(int(asked), 1), _LAST_PAGE) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 1
+    browsers = await remembered.count(context.pool, known.consumer_id, utc_now())
     found = await accounts.plans_of(context.pool, known.consumer_id, A_PAGE + 1, (at - 1) * A_PAGE)
     lead = "Every plan that you pay with this number." if found else None
     now = context.now()
     shown = {
         **common(request, known.visit.secret, "Your plans", lead, known),
+        "browsers": browsers,
         "plans": [card_of_list(each, now) for each in found[:A_PAGE]],
         "older": f"{PATH}?page={at + 1}" if len(found) > A_PAGE else None,
         "newer": (PATH if at == 2 else f"{PATH}?page={at - 1}") if at > 1 else None,
         "home": PATH,
     }
+    if request.query_params.get("said") == "forgotten":
+        shown |= {
+            "notice": "No browser offers your card any more. The next checkout asks for it again.",
+            "notice_tone": "done",
+        }
     return page(request, "account/plans.html", shown)
 
 
@@ -63,6 +74,15 @@ def _page_of(request: Request, known: Known, detail: PlanDetail, title: str, lea
         "merchant_name": detail.shown.merchant,
         "reference": detail.shown.reference,
     }
+
+
+@proved
+async def forget(request: Request, known: Known) -> Response:
+    """No browser offers this consumer's card any more."""
+    await forget_all(service_of(request).context, known.consumer_id)
+    response = see_other(f"{PATH}?said=forgotten")
+    drop_token(request, response)
+    return response
 
 
 @of_plan
@@ -80,7 +100,7 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
         "payments": payments_of(detail),
         "returns": [return_words(detail, back, brand) for back in detail.returns],
         "now": _now(request, detail),
-        "given_back": given_back_words(detail),
+        "causes": cause_words(detail),
     }
     context["notice"], context["notice_tone"] = TOLD.get(
         request.query_params.get("said", ""), (None, "error")
@@ -131,6 +151,7 @@ async def agreement(request: Request, known: Known, detail: PlanDetail) -> Respo
     context = {
         **_page_of(request, known, detail, "Payment agreement", lead),
         "paragraphs": detail.agreement.split("\n\n"),
+        "creditor": service_of(request).settings.creditor,
         "hash": detail.agreement_hash,
     }
     return page(request, "account/agreement.html", context)
@@ -163,6 +184,7 @@ async def receipt(request: Request, known: Known, detail: PlanDetail) -> Respons
         "amount": amount(shown, paid.amount),
         "rows": rows,
         "returned": amount(shown, returned) if returned else None,
+        "causes": cause_words(detail) if returned else [],
         "kept": amount(shown, paid.amount - returned),
     }
     return page(request, "account/receipt.html", context)

@@ -8,20 +8,20 @@ from zoneinfo import ZoneInfo
 from starlette.requests import Request
 
 from cuota.core import money
-from cuota.core.collection import owed
+from cuota.core.card import card_name
+from cuota.core.collection import needs_card
 from cuota.core.dates import day, moment
-from cuota.core.installment import Installment, plan_state
-from cuota.db.accounts import PlanDetail, Return, ShownPlan
+from cuota.core.installment import Installment, owed, plan_state
+from cuota.db.accounts import Less, PlanDetail, Return, ShownPlan
 from cuota.flows import manage_plan
 from cuota.web.pages.account.visit import PATH, Known, plan_path
 from cuota.web.pages.render import Page
 from cuota.web.pages.session import csrf_of
-from cuota.web.pages.view import plan_of
+from cuota.web.pages.view import gone_back, plan_of
 from cuota.web.service import service_of
 
-_BRANDS = {"visa": "Visa", "mastercard": "Mastercard", "amex": "American Express", "discover": "Discover"}
-_PAYMENT_WORDS = {"paid": "Paid", "scheduled": "Scheduled", "overdue": "Overdue", "cancelled": "Canceled"}
 STATES = {"active": "Active", "overdue": "Overdue", "completed": "Completed", "cancelled": "Canceled"}
+PAYMENT_STATES = {"paid": "Paid", "scheduled": "Scheduled", "overdue": "Overdue", "cancelled": "Canceled"}
 
 # What happened just before, in fixed words and with its tone: the address carries only which.
 TOLD = {
@@ -65,11 +65,6 @@ def common(
     }
 
 
-def card_name(brand: str, last4: str) -> str:
-    """`Visa ending 4242`."""
-    return f"{_BRANDS.get(brand, 'Card')} ending {last4}"
-
-
 def plan_card(shown: ShownPlan) -> str:
     """The card that pays next."""
     return card_name(shown.card.brand, shown.card.last4)
@@ -97,7 +92,7 @@ def next_words(shown: ShownPlan, now: datetime) -> str:
         return "A payment is being made right now."
     if not waiting:
         done = plan_state(shown.plan) == "completed"
-        return "You have paid everything." if done else "Nothing to pay: all of it was canceled or sent back."
+        return "You have paid everything." if done else f"Nothing to pay: {_why_nothing(shown)}."
     item, card = waiting[0], plan_card(shown)
     late = [each for each in waiting if each.failures]
     if len(late) > 1:
@@ -132,7 +127,22 @@ def card_of_list(shown: ShownPlan, now: datetime) -> Page:
         "state": state,
         "state_word": STATES[state],
         "next": next_words(shown, now),
+        "now": _now(shown),
         "plan": plan_of(shown.plan, order.currency, finance=False, today=False),
+    }
+
+
+def _now(shown: ShownPlan) -> Page | None:
+    """What is to be done about an overdue plan, right from the list; None where nothing is, or a card is being asked."""
+    late = [item for item in owed(shown.plan) if item.failures]
+    if not late or shown.order.charging is not None:
+        return None
+    path = f"{PATH}/plans/{shown.order.merchant_id}/{shown.order.order_id}"
+    if needs_card(shown.plan):
+        return {"address": f"{path}/card", "label": "Give another card"}
+    return {
+        "address": f"{path}/pay?overdue=1",
+        "label": f"Pay now, {amount(shown, sum(i.total for i in late))}",
     }
 
 
@@ -143,13 +153,14 @@ def payments_of(detail: PlanDetail) -> list[Page]:
     rows: list[Page] = []
     for item in shown.plan:
         receipt = receipts.get(item.charge_id) if item.charge_id else None
+        gone = gone_back(item)
         row: Page = {
             "number": item.number,
             "day": day_there(receipt.paid_at, shown.zone) if receipt else day(item.due_on),
             "amount": amount(shown, item.total + item.returned),
-            "state": item.state,
-            "word": _PAYMENT_WORDS[item.state],
-            "returned": f"{amount(shown, item.returned)} sent back" if item.returned else None,
+            "state": "returned" if gone else item.state,
+            "word": "Sent back" if gone else PAYMENT_STATES[item.state],
+            "returned": f"{amount(shown, item.returned)} sent back" if item.returned and not gone else None,
             "receipt": f"{plan_path(detail)}/receipts/{receipt.charge_id}" if receipt else None,
         }
         rows.append(row)
@@ -167,14 +178,30 @@ def return_words(detail: PlanDetail, back: Return, brand: str) -> str:
     return f"{sum_} is on its way back to {card}, since {day_there(asked, shown.zone)}."
 
 
-def given_back_words(detail: PlanDetail) -> str | None:
-    """What the shop canceled or refunded, where the plan no longer shows it."""
-    order = detail.shown.order
-    gone = order.voided + order.refunded
-    if not gone:
-        return None
+def cause_words(detail: PlanDetail) -> list[str]:
+    """Why the plan is less than what was agreed to: each void and refund, in the order in which they came."""
     shown = detail.shown
-    return (
-        f"{amount(shown, gone)} of your order of {amount(shown, order.amount)} was canceled or refunded by "
-        f"{shown.merchant}: your last payments became less."
-    )
+    words = []
+    for less in detail.lessened:
+        all_of_it = less.amount == shown.order.amount
+        cause, on = _cause(shown, less, all_of_it=all_of_it), day_there(less.at, shown.zone)
+        words.append(f"{cause}: {amount(shown, less.amount)} less since {on}.")
+    return words
+
+
+def _cause(shown: ShownPlan, less: Less, *, all_of_it: bool) -> str:
+    if less.expired:
+        return f"{shown.merchant} did not ship {'' if all_of_it else 'the rest '}in time"
+    if less.kind == "refund":
+        return f"You returned items, or {shown.merchant} gave you money back"
+    return f"{shown.merchant} canceled {'your' if all_of_it else 'part of your'} order"
+
+
+def _why_nothing(shown: ShownPlan) -> str:
+    """Why a plan of which nothing was kept is over, as far as its order's totals tell."""
+    order = shown.order
+    if order.lapsed:
+        return f"{shown.merchant} did not ship in time"
+    if not order.refunded:
+        return f"{shown.merchant} canceled your order"
+    return f"{shown.merchant} gave you all of it back"

@@ -1,0 +1,46 @@
+"""What a consumer answers to a text, and what is said back: STOP, START and HELP, as carriers and people know them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Answer(StrEnum):
+    """What an answer means. Anything else than these words is nothing that a program can act on."""
+
+    STOP = "stop"
+    START = "start"
+    HELP = "help"
+    OTHER = "other"
+
+
+_WORDS = {
+    **dict.fromkeys(
+        ("stop", "stopall", "unsubscribe", "cancel", "end", "quit", "revoke", "optout"), Answer.STOP
+    ),
+    **dict.fromkeys(("start", "unstop", "yes"), Answer.START),
+    **dict.fromkeys(("help", "info"), Answer.HELP),
+}
+
+
+def read_answer(text: str) -> Answer:
+    """One word, however it is written: `Stop.`, `STOP ALL`, `"help"`."""
+    letters = "".join(char for char in text.casefold() if char.isalpha())
+    return _WORDS.get(letters, Answer.OTHER)
+
+
+def reply(answer: Answer, brand: str, creditor: str, page: str) -> str | None:
+    """The text that goes back; None where nothing does."""
+    if answer is Answer.STOP:
+        return (
+            f"{brand}: you get no more texts from us. Payments go on as agreed, and notices come by e-mail. "
+            f"Your plans: {page}. Reply START to get texts again."
+        )
+    if answer is Answer.START:
+        return f"{brand}: you get texts about your payments again. Reply STOP to end them, HELP for help."
+    if answer is Answer.HELP:
+        return (
+            f"{brand}: texts about your payment plans. Your plans and help: {page}. The lender: {creditor}. "
+            "Message and data rates may apply. Reply STOP to end texts."
+        )
+    return None

@@ -1,0 +1,72 @@
+"""A returning consumer, in a browser that knows them: the card of their latest plan there pays with one press."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cuota.core.checkout import require_open
+from cuota.core.collection import needs_card
+from cuota.core.consumer import Consumer, Profile
+from cuota.core.order import Order
+from cuota.core.outcome import PlanCard
+from cuota.core.start import Display
+from cuota.db import checkouts, consumers, plans
+from cuota.flows.checkout import Checkout, Problem, propose
+from cuota.flows.context import Context, utc_now
+from cuota.flows.remember_browser import who_is_remembered
+from cuota.flows.submit_checkout import AGREEMENT_CHANGED, pay_with
+
+NOT_KNOWN = "This browser does not know your card any more. Confirm your phone number to go on."
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Who may pay with what. Shown only to the browser that holds the token."""
+
+    consumer: Consumer
+    profile: Profile
+    card: PlanCard
+
+
+async def find_offer(context: Context, checkout: Checkout, token: str | None) -> Offer | None:
+    """What this browser may be offered in this checkout; None: everything goes as in any other browser.
+
+    Not in a frame, where there are no cookies; not where the order asks for an address first, nor where the merchant
+    names somebody else's number.
+    """
+    if token is None or checkout.verified or checkout.express or checkout.display is Display.IFRAME:
+        return None
+    known = await who_is_remembered(context, token)
+    if known is None:
+        return None
+    consumer = await consumers.read(context.pool, known.consumer_id)
+    agreed = await plans.read(context.pool, known.merchant_id, known.order_id)
+    if consumer is None or consumer.profile is None or agreed is None or needs_card(agreed.found.plan):
+        return None
+    if checkout.document.consumer.get("phoneNumber") not in {None, consumer.phone}:
+        return None
+    return Offer(consumer, consumer.profile, agreed.card)
+
+
+async def pay_again(
+    context: Context, checkout: Checkout, token: str | None, agreement_hash: str
+) -> tuple[Checkout, Order]:
+    """Pay with the offered card; answers the checkout as this consumer's, and the order as it then is.
+
+    Raises what `submit_checkout` does. The agreement's text is held against what was shown, before anything else.
+    """
+    require_open(checkout.order, context.now())
+    offer = await find_offer(context, checkout, token)
+    if offer is None:
+        raise Problem(notice=NOT_KNOWN)
+    now, who = utc_now(), offer.consumer
+    session = replace(
+        checkout.session, verified_at=now, consumer_id=who.consumer_id, phone=who.phone, profile=offer.profile
+    )
+    theirs = replace(checkout, session=session)
+    terms = propose(context, theirs, offer.profile)
+    if terms.agreement.hash != agreement_hash:
+        raise Problem(notice=AGREEMENT_CHANGED)
+    # From here on the session is this consumer's, as after a code: it may try another card, and sees its plan.
+    await checkouts.recognized(context.pool, checkout.key, session)
+    return theirs, await pay_with(context, theirs, offer.card, agreement_hash)

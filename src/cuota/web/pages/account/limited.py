@@ -1,0 +1,39 @@
+"""A consumer who asks for payments or other cards too often is told so, and from when on it goes on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from math import ceil
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.db.accounts import PlanDetail
+from cuota.flows.limit_asks import Asker, Limited
+from cuota.web.client_address import client_address
+from cuota.web.pages.account.view import when
+from cuota.web.pages.account.visit import Known
+from cuota.web.service import service_of
+
+
+def asker_of(request: Request, known: Known) -> Asker:
+    """Who asks, from where."""
+    return Asker(known.visit.session.phone or "", client_address(request))
+
+
+def limited_words(detail: PlanDetail, limited: Limited) -> str:
+    """What the page says."""
+    # To the next full minute: at the one that is named it is allowed.
+    again = when(limited.again_at + timedelta(minutes=1), detail.shown.zone)
+    return (
+        f"{limited.notice} Nothing was charged, and your card was not changed. You can go on from {again}. "
+        "Payments on their dates are made as planned."
+    )
+
+
+def refused(page: Response, request: Request, limited: Limited) -> Response:
+    """The page as an answer that says when to come again."""
+    page.status_code = 429
+    wait = (limited.again_at - service_of(request).context.now()).total_seconds()
+    page.headers["Retry-After"] = str(max(1, ceil(wait)))
+    return page

@@ -1,0 +1,47 @@
+"""A shopper who comes back: the second purchase in a real browser is one click on a page that is read first."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from playwright.async_api import expect
+from shopper import card, paid, press, press_pay, to_card, to_checkout
+
+from conftest import OpenTab, Shop
+from makers import Running
+
+
+async def test_the_second_purchase_is_one_click_in_the_same_browser_also_without_a_mouse(
+    open_tab: OpenTab, shop: Shop, service: Running
+) -> None:
+    page = await open_tab()
+    await to_checkout(page, shop)
+    await to_card(page)
+    await card(page)
+    await press_pay(page)
+    await page.goto(shop.url)
+    await press(page, page.get_by_role("button", name="Gooseneck Kettle"))
+    await press(page, page.get_by_role("button", name="Continue to pay in four"))
+    await expect(page.get_by_role("heading", name="Welcome back")).to_be_visible()
+    await expect(page.get_by_role("region", name="Payment agreement, full text")).to_contain_text("lender")
+    order_id = urlsplit(page.url).path.rpartition("/")[2]
+    await page.get_by_role("button", name="today with Visa •••• 4242").focus()
+    async with page.expect_navigation():
+        await page.keyboard.press("Enter")
+    assert (await shop.merchant.read({"orderId": order_id}))["orderStatus"] == "Approved"
+    assert len(await paid(service, order_id)) == 1
+
+
+async def test_not_you_asks_for_a_number_from_then_on(open_tab: OpenTab, shop: Shop) -> None:
+    page = await open_tab()
+    await to_checkout(page, shop)
+    await to_card(page)
+    await card(page)
+    await press_pay(page)
+    for _ in range(2):
+        order = await shop.merchant.create()
+        await page.goto(order["redirectUrl"])
+        away = page.get_by_role("button", name="Not you?")
+        if await away.count():
+            await press(page, away)
+        await expect(page.get_by_label("Mobile phone number")).to_be_visible()
