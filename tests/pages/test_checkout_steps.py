@@ -182,7 +182,7 @@ async def test_the_summary_lists_errors_in_the_order_of_the_fields(
 DETAILS_ASKED = ("given_names", "surname", "email", "address_line1", "city", "state", "postcode")
 
 
-async def test_a_card_that_was_mistyped_is_asked_for_again_and_never_shown_again(
+async def test_a_card_that_was_mistyped_is_asked_for_again_and_of_it_only_the_expiration_date_is_shown_again(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     await visitor.until("pay", await merchant.create())
@@ -191,7 +191,7 @@ async def test_a_card_that_was_mistyped_is_asked_for_again_and_never_shown_again
     )
     assert (page.status, "Please check 4 things" in page.text) == (400, True)
     held = page.form("pay")[1]
-    assert (held["card_number"], held["card_expiry"], held["card_cvc"]) == ("", "", "")
+    assert (held["card_number"], held["card_expiry"], held["card_cvc"]) == ("", "01/20", "")
     assert "4241" not in page.answer.text
 
 
