@@ -30,6 +30,12 @@ class Agreement:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
+_CHARGING = (
+    "You allow us to charge the card you give for each payment on its date. If a charge fails we tell you, "
+    "and you may give another card. You may pay early at any time without cost."
+)
+
+
 def _revoking(page: str) -> str:
     """How automatic payments are ended, and how what is left is paid then."""
     own_page = f" at {page}" if page else " on your own page"
@@ -72,10 +78,6 @@ def agreement(
         if box.finance_charge
         else "There is no interest, no fee and no late fee."
     )
-    charging = (
-        "You allow us to charge the card you give for each payment on its date. If a charge fails we tell you, "
-        "and you may give another card. You may pay early at any time without cost."
-    )
     changes = (
         f"If {merchant} cancels part of your order or refunds you, your last payments become smaller first; what is "
         f"left over goes back to the card that paid. What {merchant} has not claimed within {authorization_days} "
@@ -86,7 +88,7 @@ def agreement(
             f"This agreement is between {who.name} (you) and {named} (we). It pays for your order at {merchant}.",
             payments,
             cost,
-            charging,
+            _CHARGING,
             _revoking(page),
             changes,
             f"We are the lender. To reach us about this agreement, write to {lender}.",

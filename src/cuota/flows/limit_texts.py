@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from cuota.core.texting import Limit
 from cuota.db import codes
@@ -19,6 +20,7 @@ NUMBER_AN_HOUR = 24
 NUMBER_FROM_ADDRESS_AN_HOUR = 8
 OWN_BROWSER_AN_HOUR = 6
 ORDER_AN_HOUR = 24
+_CODES = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,9 @@ async def count_code(
     counted = await _counted(context, purpose, phone, browser, order)
     if not counted:
         return None
-    full = await codes.count(context.pool, [(value, most) for _, value, most in counted], now)
+    # All of them change the installation's row: they wait here, not each with a session in hand.
+    async with context.lock(_CODES):
+        full = await codes.count(context.pool, [(value, most) for _, value, most in counted], now)
     refused = next(
         (limit for limit in Limit for kind, value, _ in counted if kind is limit and value in full), None
     )
