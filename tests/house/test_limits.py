@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from cuota.web import deadlines, last_word, protocol
-from cuota.web.body import MOST_BYTES
+from cuota.core.strict_json import MOST_VALUES
+from cuota.web import body, deadlines, last_word, protocol
+from cuota.web.api.gateway_form import MOST_FIELDS
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNING = (ROOT / "docs" / "running.md").read_text()
@@ -27,8 +28,13 @@ def test_the_limits_of_a_connection_are_the_ones_of_the_code() -> None:
         f"| the head of a request, from its first byte | {deadlines.HEAD_SECONDS} s |",
         f"| its body, from the end of the head | {deadlines.BODY_SECONDS} s |",
         f"| something of an answer is read | {deadlines.READ_SECONDS} s |",
-        f"| a head | {last_word.MOST_HEAD_BYTES // 1024} KiB |",
-        f"| a body | {MOST_BYTES // 1024} KiB |",
+        f"| the address of a request (path and query) | {last_word.MOST_URL_BYTES // 1024} KiB |",
+        f"| header fields | {last_word.MOST_HEADERS}, and {last_word.MOST_HEADER_BYTES // 1024} KiB together |",
+        f"| a body with an access token | {body.MOST_BYTES // 1024} KiB |",
+        f"JSON to `/orders/authorize` | {body.MOST_SIGNED_BYTES // 1024} KiB |",
+        f"| a form to `/orders/authorize` | {body.MOST_FORM_BYTES // 1024} KiB, {MOST_FIELDS:,} fields |",
+        f"a body to `/sandbox/cards` | {body.MOST_SMALL_BYTES // 1024} KiB |",
+        f"(members of objects and of lists) | {MOST_VALUES:,} |",
         f"| {protocol.MOST_MESSAGE_BYTES // 1024**2} MiB |",
         f"| requests sent ahead of an answer | {protocol.MOST_PIPELINED} |",
         f"| {deadlines.MOST_OPEN:,}, and {deadlines.RESERVED_FILES} fewer",

@@ -28,14 +28,13 @@ from cuota.web.deadlines import (
     watch_of,
 )
 from cuota.web.expectation import expecting
+from cuota.web.head import Lingering, head_refusal
 from cuota.web.last_word import (
     FULL,
     LATE_BODY,
     LATE_HEAD,
     LONG_URL,
     MOST_HEAD_BYTES,
-    MOST_HEADER_BYTES,
-    MOST_HEADERS,
     MOST_URL_BYTES,
     STOPPING,
     TOO_LARGE,
@@ -62,28 +61,6 @@ class _Enough(Exception):  # noqa: N818 - ends the parser's work, and is no erro
 
 class _Trailers(Exception):  # noqa: N818 - the same: the request is refused as unreadable
     pass
-
-
-class Lingering:
-    """The transport as the cycle of a request with a body sees it: closing it waits for the rest of the body."""
-
-    def __init__(self, protocol: BoundedProtocol) -> None:
-        self._protocol = protocol
-        self.write = protocol.transport.write
-        self.is_closing = protocol.transport.is_closing
-
-    def close(self) -> None:
-        """Close at once, or once the peer had time to read the answer."""
-        protocol = self._protocol
-        if protocol.cycle.more_body and not protocol.transport.is_closing():
-            protocol.linger()
-        else:
-            protocol.transport.close()
-
-
-def _size(headers: list[tuple[bytes, bytes]]) -> int:
-    """The bytes of these header fields on the wire."""
-    return sum(len(name) + len(value) + 4 for name, value in headers)
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -150,13 +127,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The head is over; bodies have their own limit (`web/body`)."""
-        if len(self.url) > MOST_URL_BYTES:
-            self._refuse(LONG_URL)
-            raise _Enough
-        if len(self.headers) > MOST_HEADERS or (
-            self._head_bytes > MOST_HEADER_BYTES and _size(self.headers) > MOST_HEADER_BYTES
-        ):
-            self._refuse(TOO_LARGE)
+        if too_much := head_refusal(self.url, self.headers, self._head_bytes):
+            self._refuse(too_much)
             raise _Enough
         before = self.cycle
         super().on_headers_complete()
@@ -317,10 +289,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.write_eof()
 
     def linger(self) -> None:
-        """End after an answer that came before the whole body: what still comes is dropped for a moment.
-
-        Closing at once would reset the connection, and the reset could overtake the answer.
-        """
+        """End after an answer that came before the whole body. A reset at once could overtake the answer."""
         self._deaf, self._since = True, self._watch.ticks
         self.flow.resume_reading()
         self.transport.write_eof()
