@@ -79,7 +79,7 @@ def test_a_backup_under_load_is_restored_started_and_whole(tmp_path: Path) -> No
 
                 load = threading.Thread(target=go_on, args=(shop, busy["orderId"], stop, acknowledged))
                 load.start()
-                while acknowledged[0] < 20:
+                while acknowledged[0] < 20 and load.is_alive():
                     stop.wait(0.01)
                 before = acknowledged[0]
                 done = original("backup", str(file))
