@@ -27,13 +27,19 @@ SECRETS = {"clientId", "clientSecret", "audience", "signingSecret", "webhookSecr
 
 def create(cuota: Cuota, *more: str) -> dict[str, Any]:
     done = cuota("merchant", "create", "--name", f"Shop {secrets.token_hex(4)}", *more, "--json")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr
+    # Where it acts, and nothing else.
+    assert done.stderr.startswith("cuota: sandbox, data in ")
+    assert done.stderr.count("\n") == 1
     return dict(json.loads(done.stdout))
 
 
 def read(cuota: Cuota, *arguments: str) -> Any:
     done = cuota(*arguments, "--json")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr
+    # Where it acts, and nothing else.
+    assert done.stderr.startswith("cuota: sandbox, data in ")
+    assert done.stderr.count("\n") == 1
     return json.loads(done.stdout)
 
 
