@@ -68,7 +68,7 @@ LIVE = {
         ("CUOTA_MAIL_FROM", "Pay <pay@mail.example>", "must be a mail address such as"),
         ("CUOTA_POOL_SIZE", "many", "must be a whole number from 1 to 200"),
         ("CUOTA_BRAND_NAME", "x" * 61, "must be 1 to 60 printable characters"),
-        ("CUOTA_BRAND_ACCENT", "green", "must be a colour such as #0B6E63"),
+        ("CUOTA_BRAND_ACCENT", "green", "must be a color such as #0B6E63"),
         ("CUOTA_BRAND_LOGO", "/no/such/logo.svg", "must be"),
         ("CUOTA_LOG_LEVEL", "loud", "must be debug or info or warning or error"),
         ("CUOTA_PORT", "8000", "no such setting"),

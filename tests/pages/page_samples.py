@@ -148,7 +148,7 @@ def problem(headline: str, text: str, **more: object) -> Context:
 
 
 DETAILS_ERRORS = {
-    "given_names": "Enter your given names, at least 2 letters.",
+    "given_names": "Enter your first name.",
     "email": "Enter an email address such as name@mail.example.",
     "address_line1": "Enter your street and number.",
     "city": "Enter your city.",
