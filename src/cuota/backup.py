@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import subprocess
+import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -20,6 +21,7 @@ import asyncpg
 from cuota import config, runtime
 from cuota.db import archive, hosts
 from cuota.db.archive import Manifest
+from cuota.db.migrate import Told
 from cuota.db.pg_programs import Programs, ended, programs_for
 from cuota.db.pool import UnsafeDatabase
 from cuota.db.vault import Vault
@@ -27,7 +29,6 @@ from cuota.db.vault import Vault
 COUNTED = ("orders", "transfers", "movements", "events")
 PROBE = "the key of this backup"
 # A line is printed each time so much more is written.
-STEP_BYTES = 256 << 20
 _ROLES = """
 SELECT DISTINCT r.rolname::text AS name FROM (
     SELECT relacl AS acl FROM pg_class UNION ALL SELECT attacl FROM pg_attribute
@@ -35,29 +36,29 @@ SELECT DISTINCT r.rolname::text AS name FROM (
 ) granted CROSS JOIN LATERAL aclexplode(granted.acl) a JOIN pg_roles r ON r.oid = a.grantee
 WHERE r.rolname !~ '^pg_' AND r.rolname <> current_user ORDER BY 1
 """
-Tell = Callable[[str], None]
+MEBIBYTE = 1 << 20
 
 
 class CannotBackUp(Exception):  # noqa: N818 - the fact that ends the command
     """No backup was written; the text says why."""
 
 
-async def backup(settings: config.Settings, where: dict[str, Any], file: Path, tell: Tell) -> Manifest:
+async def backup(settings: config.Settings, where: dict[str, Any], file: Path, told: Told) -> Manifest:
     """Write `file`; raises CannotBackUp, ProgramFailed or WrongKey, and leaves nothing behind then."""
+    where = runtime.owner(settings, where)
     connection = await hosts.connect(**where)
     try:
         await _require_ours(connection)
-        vault = Vault(settings.secret_key)
+        vault = Vault(settings.secret_key, settings.old_secret_keys)
         await _require_key(connection, vault)
         # Inside this transaction everything is as of one moment; pg_dump is told to look at the same.
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             snapshot = await connection.fetchval("SELECT pg_export_snapshot()")
             facts = await _facts(connection, settings, vault)
-            tell(f"Copying {facts['counts']['orders']} orders; the service may go on meanwhile.")
             try:
                 with archive.written(file) as aside:
-                    _write(aside, programs_for(where, facts["server_version"]), snapshot, facts, tell)
-                    return _checked(aside, programs_for(where, facts["server_version"]), tell)
+                    _write(aside, programs_for(where, facts["server_version"]), snapshot, facts, told)
+                    return _checked(aside, programs_for(where, facts["server_version"]), told)
             except FileExistsError:
                 raise CannotBackUp(
                     f"{file} is there already. Give a new name; nothing was written."
@@ -106,58 +107,67 @@ async def _facts(connection: asyncpg.Connection, settings: config.Settings, vaul
     }
 
 
-def _write(aside: Path, programs: Programs, snapshot: str, facts: dict[str, Any], tell: Tell) -> None:
+def _write(aside: Path, programs: Programs, snapshot: str, facts: dict[str, Any], told: Told) -> None:
     options = ("--format=custom", "--no-owner", "--no-unlogged-table-data", f"--snapshot={snapshot}")
     dump = programs.start(
         programs.command("pg_dump", *options, f"--dbname={programs.address}"), stdout=subprocess.PIPE
     )
     assert dump.stdout is not None
     key = facts.pop("key")
-    said = 0
+    note = f"copying {facts['counts']['orders']:,} orders"
 
-    def told(size: int) -> None:
-        nonlocal said
-        if size - said >= STEP_BYTES:
-            said = size
-            tell(f"{size >> 20} MiB are written.")
+    def written(size: int) -> None:
+        told(size / MEBIBYTE, None, note)
 
     def manifest(hashes: dict[str, str]) -> Manifest:
         ended(dump, "pg_dump")
         return Manifest(**facts, has_key=key is not None, sha256=hashes)
 
     try:
-        archive.pack(aside, dump.stdout, key, manifest, told)
+        archive.pack(aside, dump.stdout, key, manifest, written)
     finally:
         if dump.poll() is None:
             dump.kill()
             dump.wait()
 
 
-def _checked(aside: Path, programs: Programs, tell: Tell) -> Manifest:
+def _checked(aside: Path, programs: Programs, told: Told) -> Manifest:
     """Read the file again as a restore would, so that a bad one is never taken for a backup."""
-    tell("Reading it again to check it.")
     with archive.opened(aside) as (packed, manifest):
         archive.require_whole(packed, manifest, aside)
         listing = programs.start(
             programs.command("pg_restore", "--list"), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
         )
         assert listing.stdin is not None
-        feed(packed.open(archive.DUMP), listing.stdin)
+        feed_dump(packed, listing.stdin, told, "checking the file")
         ended(listing, "pg_restore")
     return manifest
 
 
-def feed(source: Any, sink: Any) -> None:
-    """Copy until the source ends, or the reader has read enough."""
+def feed_dump(packed: zipfile.ZipFile, sink: Any, told: Told, note: str) -> None:
+    """Copy the dump of a backup into `sink`, and tell how many MiB of how many are read."""
+    total, read = packed.getinfo(archive.DUMP).file_size / MEBIBYTE, 0
+
+    def count(chunk: bytes) -> None:
+        nonlocal read
+        read += len(chunk)
+        told(read / MEBIBYTE, total, note)
+
+    feed(packed.open(archive.DUMP), sink, count)
+
+
+def feed(source: Any, sink: Any, copied: Callable[[bytes], None] = lambda _: None) -> None:
+    """Copy until the source ends, or the reader has read enough. `copied` is called with each piece."""
     try:
         while chunk := source.read(archive.CHUNK):
             sink.write(chunk)
+            copied(chunk)
         sink.close()
     except BrokenPipeError:
         pass  # whoever ends the program sees why it went
 
 
-def take(settings: config.Settings, file: Path, tell: Tell) -> Manifest:
+def take(settings: config.Settings, file: Path, told: Told) -> Manifest:
     """Reach the database, starting the embedded one if need be, and back it up."""
     with runtime.database(settings) as where:
-        return asyncio.run(backup(settings, where, file, tell))
+        return asyncio.run(backup(settings, where, file, told))

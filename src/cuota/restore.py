@@ -7,23 +7,21 @@ import os
 import subprocess
 import threading
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 import asyncpg
 
 from cuota import config, runtime
-from cuota.backup import COUNTED, PROBE, feed
+from cuota.backup import COUNTED, PROBE, feed, feed_dump
 from cuota.db import archive, hosts
 from cuota.db.archive import Manifest
 from cuota.db.forks import quoted
-from cuota.db.migrate import files
+from cuota.db.migrate import Told, files
 from cuota.db.pg_programs import ProgramFailed, Programs, ended, programs_for
 from cuota.db.vault import Vault, WrongKey
 from cuota.db.verify import Report, verify
 
-Tell = Callable[[str], None]
 # A later pg_dump sets what an earlier server does not know, and what a restore does not need.
 _NOT_EVERYWHERE = b"SET transaction_timeout = 0;\n"
 _HEAD_BYTES = 1 << 16
@@ -36,7 +34,7 @@ class CannotRestore(Exception):  # noqa: N818 - the fact that ends the command
     """Nothing was restored; the text says why."""
 
 
-def restore(file: Path, tell: Tell) -> tuple[Manifest, Report]:
+def restore(file: Path, told: Told) -> tuple[Manifest, Report]:
     """Read `file` into the database that the settings name. Raises CannotRestore, BadArchive, WrongKey, ProgramFailed."""
     with archive.opened(file) as (packed, manifest):
         _require_readable(manifest)
@@ -49,14 +47,14 @@ def restore(file: Path, tell: Tell) -> tuple[Manifest, Report]:
             raise CannotRestore(
                 f"There is a database in {place.data_dir} already. Set CUOTA_DATA_DIR to a new folder, or move that one away."
             )
-        tell(f"A backup of {manifest.taken_at} with {manifest.counts['orders']} orders. Checking the file.")
+        told(0, None, f"checking the file of {manifest.taken_at}")
         archive.require_whole(packed, manifest, file)
         _bring_key(packed, manifest, place)
         settings = config.load()
         _require_key(settings, manifest)
         try:
             with runtime.database(settings) as where:
-                return manifest, asyncio.run(_fill(settings, where, packed, manifest, tell))
+                return manifest, asyncio.run(_fill(settings, where, packed, manifest, told))
         except (CannotRestore, ProgramFailed) as problem:
             if place.database_url is not None:
                 raise
@@ -89,7 +87,12 @@ def _bring_key(packed: zipfile.ZipFile, manifest: Manifest, place: config.Place)
 
 def _require_key(settings: config.Settings, manifest: Manifest) -> None:
     try:
-        same = Vault(settings.secret_key).decrypt(bytes.fromhex(manifest.probe), "backup") == PROBE
+        same = (
+            Vault(settings.secret_key, settings.old_secret_keys).decrypt(
+                bytes.fromhex(manifest.probe), "backup"
+            )
+            == PROBE
+        )
     except WrongKey:
         same = False
     if not same:
@@ -99,18 +102,18 @@ def _require_key(settings: config.Settings, manifest: Manifest) -> None:
 
 
 async def _fill(
-    settings: config.Settings, where: dict[str, Any], packed: zipfile.ZipFile, manifest: Manifest, tell: Tell
+    settings: config.Settings, where: dict[str, Any], packed: zipfile.ZipFile, manifest: Manifest, told: Told
 ) -> Report:
-    connection = await hosts.connect(**where)
+    owner = runtime.owner(settings, where)
+    connection = await hosts.connect(**owner)
     try:
         if not await connection.fetchval(_EMPTY):
             raise CannotRestore(
                 "The database has tables already. Restore into an empty one: createdb, then CUOTA_DATABASE_URL."
             )
         await _make_roles(connection, manifest.roles)
-        programs = programs_for(where, max(connection.get_server_version().major, manifest.server_version))
-        tell("Writing it into the database.")
-        await asyncio.to_thread(_load, programs, packed)
+        programs = programs_for(owner, max(connection.get_server_version().major, manifest.server_version))
+        await asyncio.to_thread(_load, programs, packed, told)
         for name in COUNTED:
             count = await connection.fetchval(f"SELECT count(*) FROM {name}")
             if count != manifest.counts[name]:
@@ -121,10 +124,9 @@ async def _fill(
         await connection.execute("ANALYZE")
     finally:
         await connection.close()
-    tell("Bringing it up to this release, and verifying every order against the ledger.")
-    await runtime.migrated(settings, where)
+    await runtime.migrated(settings, where, told)
     async with runtime.opened(settings, where, pool_size=2, decides=False) as context:
-        return await verify(context.pool)
+        return await verify(context.pool, lambda done, total, _: told(done, total, "orders verified"))
 
 
 async def _make_roles(connection: asyncpg.Connection, roles: list[str]) -> None:
@@ -141,7 +143,7 @@ async def _make_roles(connection: asyncpg.Connection, roles: list[str]) -> None:
         ) from None
 
 
-def _load(programs: Programs, packed: zipfile.ZipFile) -> None:
+def _load(programs: Programs, packed: zipfile.ZipFile, told: Told) -> None:
     """pg_restore makes SQL of the dump, psql runs it in one transaction: all of it or nothing."""
     quiet = ("--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", "--output=/dev/null")
     sql = programs.start(
@@ -157,7 +159,9 @@ def _load(programs: Programs, packed: zipfile.ZipFile) -> None:
     assert text.stdin is not None
     assert text.stdout is not None
     assert sql.stdin is not None
-    feeder = threading.Thread(target=feed, args=(packed.open(archive.DUMP), text.stdin), daemon=True)
+    feeder = threading.Thread(
+        target=feed_dump, args=(packed, text.stdin, told, "writing the database"), daemon=True
+    )
     feeder.start()
     try:
         feed(_Plain(text.stdout), sql.stdin)

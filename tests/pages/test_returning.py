@@ -157,7 +157,7 @@ async def test_not_you_forgets_the_browser_also_for_whoever_kept_the_cookie(
     assert page.form("phone")
 
 
-@pytest.mark.parametrize("token", [secrets.token_urlsafe(32), "x", "", "%00", "x" * 4000])
+@pytest.mark.parametrize("token", ["A" * 43, "x", "", "%00", "x" * 4000])
 async def test_a_forged_token_is_none(merchant: Merchant, visit: Callable[..., Visitor], token: str) -> None:
     _, page = await again(merchant, visit(cookies={"remembered": token}))
     assert (page.status, bool(page.form("phone"))) == (200, True)

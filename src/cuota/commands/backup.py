@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from cuota import config
 from cuota.backup import take
 from cuota.commands.common import Add, require_database, show
+from cuota.commands.progress import progress
 from cuota.db.archive import Manifest
 from cuota.restore import restore
 
@@ -24,10 +24,6 @@ LIVE = (
 )
 
 
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
 def _facts(manifest: Manifest) -> dict[str, object]:
     return {
         "environment": manifest.environment,
@@ -41,7 +37,8 @@ def _facts(manifest: Manifest) -> dict[str, object]:
 def backup_database(options: argparse.Namespace) -> int:
     """`cuota backup`."""
     require_database()
-    manifest = take(config.load(), options.file, _tell)
+    with progress("Backing up", "MiB") as told:
+        manifest = take(config.load(), options.file, told)
     size = options.file.stat().st_size
     lines = [
         f"{options.file}: {size:,} bytes, {manifest.counts['orders']} orders as of {manifest.taken_at}.",
@@ -53,7 +50,8 @@ def backup_database(options: argparse.Namespace) -> int:
 
 def restore_database(options: argparse.Namespace) -> int:
     """`cuota restore`: exit 1 if what was restored does not agree with its ledger."""
-    manifest, report = restore(options.file, _tell)
+    with progress("Restoring", "MiB") as told:
+        manifest, report = restore(options.file, told)
     lines = [
         f"Restored {report.orders} orders as of {manifest.taken_at}; {len(report.disagreements)} disagree with the ledger.",
         LIVE,

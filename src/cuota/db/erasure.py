@@ -52,7 +52,7 @@ WHERE o.merchant_id = $1 AND o.order_id = ANY ($2::uuid[]) ORDER BY o.order_id
 _BLANK = "SELECT blank_orders($1, $2::uuid[], $3) AS blanked"
 _ADDITIONAL = """UPDATE sdk_checkouts SET additional = NULL
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND additional IS NOT NULL"""
-_PLANS = """UPDATE plans SET payer = NULL, agreement = '', browser = NULL, erased_at = $3,
+_PLANS = """UPDATE plans SET payer = NULL, agreement = '', browser = NULL, card_hash = NULL, erased_at = $3,
     consumer_id = coalesce($4, consumer_id)
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND erased_at IS NULL RETURNING 1"""
 _ANSWERS = """UPDATE delivery_attempts SET answer = NULL
@@ -62,6 +62,7 @@ _UNSENT = """UPDATE messages SET state = 'failed', reason = 'the consumer was er
 _BROWSERS = "DELETE FROM checkout_sessions WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) RETURNING 1"
 _OTHER_BROWSERS = "DELETE FROM checkout_sessions WHERE phone = $1 OR consumer_id = $2 RETURNING 1"
 _ACCOUNT = "DELETE FROM account_sessions WHERE phone = $1 OR consumer_id = $2 RETURNING 1"
+_REMEMBERED = "DELETE FROM remembered_browsers WHERE consumer_id = $1 RETURNING 1"
 _CONSUMER = "DELETE FROM consumers WHERE consumer_id = $1 RETURNING 1"
 _NOTE = "INSERT INTO erasures (consumer_id, erased_at, orders) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 _NOTED = "SELECT max(erased_at) AS at FROM erasures WHERE consumer_id = $1"
@@ -145,6 +146,7 @@ async def erase(
         done["browsers"] += len(await session.fetch(_BROWSERS, merchant_id, ids))
     for sql in (_OTHER_BROWSERS, _ACCOUNT):
         done["browsers"] += len(await session.fetch(sql, phone, consumer_id))
+    done["browsers"] += len(await session.fetch(_REMEMBERED, consumer_id))
     done["profiles"] = len(await session.fetch(_CONSUMER, consumer_id))
     if any(done.values()):
         await session.fetch(_NOTE, consumer_id, now, done["orders"])

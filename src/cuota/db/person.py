@@ -28,6 +28,7 @@ TREATED = {
     "sdk_checkouts": TERM,
     "checkout_sessions": TERM,
     "account_sessions": TERM,
+    "remembered_browsers": TERM,
     "messages": GOES,
     "delivery_attempts": TERM,
     "idempotency_keys": GOES,
@@ -36,10 +37,10 @@ TREATED = {
          "virtual_cards", "outbox", "feeds", "feed", "deliveries"),
         NOBODY,
     ),
-    **dict.fromkeys(("signals", "codes_sent", "consumer_exposure", "erasures"), HASHED),
+    **dict.fromkeys(("signals", "codes_sent", "consumer_exposure", "erasures", "consumer_asks", "text_choices"), HASHED),
     **dict.fromkeys(
         ("merchants", "credentials", "token_failures", "signing_keys", "webhook_endpoints", "models", "policies",
-         "migrations", "installation", "last_served", "sandbox_clock", "forks", "retention"),
+         "migrations", "installation", "last_served", "hash_key", "service_role", "sandbox_clock", "forks", "retention"),
         OTHER,
     ),
     "message_simulator.inbox": ERASED,
@@ -61,6 +62,8 @@ _SECRET = frozenset(
         "value_hash",
         "inputs_hash",
         "card_token",
+        "card_hash",
+        "token_hash",
         "claimed_by",
     ]
 )
@@ -90,6 +93,7 @@ _OF_PERSON = {
     "account_sessions": "SELECT to_json(t)::text AS row FROM account_sessions t WHERE consumer_id = $1 OR phone = $2",
     "checkout_sessions": """SELECT to_json(t)::text AS row FROM checkout_sessions t
         WHERE phone = $2 AND consumer_id IS DISTINCT FROM $1 ORDER BY created_at""",
+    "remembered_browsers": "SELECT to_json(t)::text AS row FROM remembered_browsers t WHERE consumer_id = $1",
     "erasures": "SELECT to_json(t)::text AS row FROM erasures t WHERE consumer_id = $1 ORDER BY erased_at",
 }
 

@@ -11,7 +11,7 @@ from cuota.core.refusal import Refused
 Read = TypeVar("Read")
 ACCEPTED_BY = "acceptedByProfile"
 HINT = (
-    " The lenient profile, which is made for shop plugins, accepts this request: see Shop plugins (docs/plugins.md), "
+    " The lenient profile, which is made for shop plugins, accepts this request: see Shop plugins (/docs/plugins), "
     "and ask for your account to be set to it."
 )
 
