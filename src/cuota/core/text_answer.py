@@ -29,8 +29,8 @@ def read_answer(text: str) -> Answer:
     return _WORDS.get(letters, Answer.OTHER)
 
 
-def reply(answer: Answer, brand: str, creditor: str, page: str) -> str | None:
-    """The text that goes back; None where nothing does."""
+def reply(answer: Answer, brand: str, creditor: str, page: str, help_page: str | None = None) -> str | None:
+    """The text that is sent back, or None for a word that asks for nothing. `page` is where the consumer sees their plans."""
     if answer is Answer.STOP:
         return (
             f"{brand}: you get no more texts from us. Payments go on as agreed, and notices come by e-mail. "
@@ -40,7 +40,7 @@ def reply(answer: Answer, brand: str, creditor: str, page: str) -> str | None:
         return f"{brand}: you get texts about your payments again. Reply STOP to end them, HELP for help."
     if answer is Answer.HELP:
         return (
-            f"{brand}: texts about your payment plans. Your plans and help: {page}. The lender: {creditor}. "
+            f"{brand}: texts about your payment plans. Your plans: {page}. Help: {help_page or page}. The lender: {creditor}. "
             "Message and data rates may apply. Reply STOP to end texts."
         )
     return None

@@ -24,7 +24,8 @@ async def answer_text(context: Context, key: str, phone: str, text: str, said_at
         stopped = answer is Answer.STOP
         await text_choices.note(context.pool, number_hash(context, phone), said_at, stopped=stopped)
     settings = context.settings
-    said = reply(answer, settings.brand_name, settings.creditor, f"{settings.public_url}/account")
+    account = f"{settings.public_url}/account"
+    said = reply(answer, settings.brand_name, settings.creditor, account, settings.help_url)
     if said is not None and await _may_reply(context, phone):
         once = UUID(bytes=context.vault.hash("text-reply", key)[:16], version=4)
         subject = f"{settings.brand_name}: your answer"
