@@ -40,6 +40,11 @@ class _Page(HTMLParser):
         self._in_heading = False
         self.feed(html)
 
+    @property
+    def offers_a_number(self) -> bool:
+        """Whether this is the phone page with a number to confirm and no field for another one."""
+        return any(action.endswith("/phone") and "phone" not in held for action, held in self.forms)
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note forms and their fields, links and the strip."""
         given = {name: value or "" for name, value in attrs}
@@ -98,8 +103,8 @@ def walk(redirect_url: str, outcome: str, **typed: str) -> str:
                 time.sleep(1)
                 answer = _follow(client, client.get(urljoin(str(answer.url), again)), here)
                 continue
-            if "phone" in typed and page.other_phone and not any("phone" in held for _, held in page.forms):
-                # The order names a number; the caller wants to be somebody else.
+            if "phone" in typed and page.other_phone and page.offers_a_number:
+                # The order names a number; the caller wants another one.
                 answer = _follow(client, client.get(urljoin(str(answer.url), page.other_phone)), here)
                 continue
             if not page.forms or answer.status_code >= httpx.codes.BAD_REQUEST:

@@ -48,7 +48,7 @@ async def test_a_method_override_is_ignored(merchant: Merchant) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["//", "/orders", "/nobody", "/order/x/y", "/order/x/capture/z", "//order", "//configuration", "/Configuration", "/configuration//", "/order/./x/y", "/.well-known/nobody", "/v1/order"],
+    "path", ["//", "/orderz", "/nobody", "/order/x/y", "/order/x/capture/z", "//order", "//configuration", "/Configuration", "/configuration//", "/order/./x/y", "/.well-known/nobody", "/v1/order"],
 )  # fmt: skip
 async def test_an_unknown_path_is_404(merchant: Merchant, path: str) -> None:
     answer = await merchant.http.get(merchant.service.settings.public_url + path)

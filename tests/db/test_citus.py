@@ -48,6 +48,7 @@ ACROSS = {
     "erasure._MAILS": "reads: the same consumer's mail addresses",
     "erasure._OTHER_BROWSERS": "sweeps: the same consumer's browsers",
     "retention._WITH_PLANS": "reads: which of the oldest consumers have a plan",
+    "hanging_receivers._HANGING": "sandbox: which receivers of all merchants hang, at the start of an advance",
     "clock._NEXT": "sandbox: the earliest instant of all merchants",
     "clock._DUE": "sandbox: what is due of all merchants",
     "clock._PAID": "sandbox: what was done for all merchants' consumers",

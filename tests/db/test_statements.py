@@ -34,6 +34,7 @@ ALLOWED = {
     "merchants._ALL": "the operator's list of all merchants",
     "merchants._BY_NAME": "finds the merchant id by its unique name",
     "merchants._BY_CLIENT": "a credential is looked up before it is known whose it is",
+    "hanging_receivers._HANGING": "at the start of an advance: which receivers of all merchants hang",
     "clock._NEXT": "the sandbox's clock goes by the earliest instant of all merchants",
     "clock._PAID": "tells what was done for all merchants' consumers at an instant of the sandbox's clock",
     "clock._DUE": "counts what is due of all merchants at an instant of the sandbox's clock",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 # The answer that holds, and where it was decided: sections of the service's own decisions.
 DECIDED: dict[str, tuple[str, str]] = {
     "B42": ("413", "section 3: a body over 256 KiB"),
+    "G02": ("404, of 10 KB 414", "an address over 8 KiB is refused before any route sees it"),
     "G05": ("200", "section 4: an answer is JSON, whatever is accepted"),
     "A08": (
         "401 within 5 seconds",

@@ -172,7 +172,6 @@ async def paths(world: World, row: Row) -> None:
             "..%2fconfiguration",
             "%00",
             "1'%20OR%20'1'='1",
-            "a" * 10_240,
             quote("\u0663"),
             "%ff",
         ],
@@ -187,6 +186,10 @@ async def paths(world: World, row: Row) -> None:
         answer = await exchange(world.port, request.encode())
         assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json"), path[:60]
         assert json.loads(answer.body)["code"] in {"order_not_found", "not_found"}
+    if row.id == "G02":
+        # An address this long is refused before any route sees it.
+        request = f"GET /order/{'a' * 10_240} HTTP/1.1\r\nHost: x\r\nAuthorization: {token}\r\nConnection: close\r\n\r\n"
+        assert (await exchange(world.port, request.encode())).status == 414
     if row.id == "G06":
         assert (await world.merchant.http.get("/configuration/")).status_code == 200
 

@@ -103,7 +103,8 @@ class Client:
         cursor = None
         while True:
             page = self._do(listing.page(cursor))
-            yield from page.orders
+            for order in page.orders:  # noqa: UP028
+                yield order
             cursor = page.cursor
             if cursor is None:
                 return

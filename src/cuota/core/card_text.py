@@ -26,6 +26,8 @@ _STARS = str.maketrans("0123456789", "*" * 10)
 # Two digits between dashes are part of a date or an amount: no card is written so.
 _SHORTEST_GROUP = 3
 _GROUP = re.compile("[0-9]+")
+# An amount with the noise of a binary float: the digits after its point are no card number.
+_DECIMAL = re.compile(r"-?[0-9]{1,12}(?:,[0-9]{3})*\.[0-9]+")
 
 
 def may_hold_card(body: bytes) -> bool:
@@ -36,7 +38,9 @@ def may_hold_card(body: bytes) -> bool:
 
 
 def masked(text: str) -> str:
-    """The text with every card number in it masked, as long as it was."""
+    """The text with every card number in it masked, as long as it was. A plain decimal such as `8.879999999999999` stays."""
+    if _DECIMAL.fullmatch(text):
+        return text
     return _FOUND.sub(_masked, text)
 
 
