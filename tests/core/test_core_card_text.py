@@ -18,7 +18,10 @@ CARDS = {
     "3782 822463 10005": "**** ****** *0005",
     "4222222222222": "*********2222",
     "6304000000000000000": "***************0000",
-    "4242 - 4242 4242 4242": "4242 - 4242 4242 4242",
+    "4242 - 4242 4242 4242": "**** - **** **** 4242",
+    "4242\u20034242\u20034242\u20034242": "****\u2003****\u2003****\u20034242",
+    "4242   4242\t4242 4242": "****   ****\t**** 4242",
+    "8.4242424242424242": "8.4242424242424242",
     "pay with 4242424242424242, please": "pay with ************4242, please",
     "x4242424242424242y": "x************4242y",
     "2125550187 4242 4242 4242 4242 1227": "2125550187 **** **** **** 4242 1227",
@@ -26,7 +29,7 @@ CARDS = {
 }
 
 
-@pytest.mark.parametrize("text", [text for text in CARDS if " - " not in text])
+@pytest.mark.parametrize("text", [text for text in CARDS if "8." not in text])
 def test_a_card_number_is_masked_but_for_its_last_four_digits(text: str) -> None:
     assert masked(text) == CARDS[text]
     assert may_hold_card(json.dumps({"a": text}).encode())

@@ -198,3 +198,20 @@ async def test_a_text_that_cannot_be_sent_is_told_beside_the_number_and_may_be_a
         assert (again.status, again.heading) == (400, "Enter your code")
         assert "We could not send a text" in again.text
         assert isinstance(again.answer, httpx.Response)
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status"),
+    [
+        ("&".join(f"a{n}=1" for n in range(40)), {}, 400),
+        ("to=2125550199&text=STOP", {"origin": "https://evil.example"}, 403),
+        ("to=2125550199&text=STOP", {"sec-fetch-site": "cross-site"}, 403),
+        ("x" * 20_000, {}, 413),
+    ],
+)
+async def test_the_inbox_takes_an_answer_from_its_own_form_only(
+    quiet: Beside, body: str, headers: dict[str, str], status: int
+) -> None:
+    given = {"content-type": "application/x-www-form-urlencoded", **headers}
+    async with quiet.client() as http:
+        assert (await http.post("/sandbox/inbox", content=body, headers=given)).status_code == status

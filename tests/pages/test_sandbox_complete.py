@@ -126,3 +126,12 @@ async def test_the_command_exits_1_and_says_why_on_standard_error(merchant: Merc
     code, out, err = await _command("http://127.0.0.1:9/", "--outcome", "declined")
     assert (code, out) == (1, "")
     assert "cannot be reached" in err
+
+
+@pytest.mark.parametrize("consumer", [None, {"phoneNumber": "4155550166"}])
+async def test_the_walker_types_the_phone_number_that_it_is_told(
+    merchant: Merchant, consumer: dict[str, str] | None
+) -> None:
+    order = await merchant.create("100.00", consumer=consumer)
+    await asyncio.to_thread(walk, order["redirectUrl"], "approved", phone="2125550188")
+    assert (await merchant.read(order))["orderStatus"] == "Approved"

@@ -103,8 +103,7 @@ class Client:
         cursor = None
         while True:
             page = self._do(listing.page(cursor))
-            for order in page.orders:  # noqa: UP028
-                yield order
+            yield from page.orders
             cursor = page.cursor
             if cursor is None:
                 return

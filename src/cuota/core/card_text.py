@@ -12,14 +12,14 @@ from typing import Any
 SHORTEST, LONGEST, SHOWN = 13, 19, 4
 _GUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 # A plus is a space where a form is shown as it was signed.
-_BETWEEN = "[ +\u00a0\u2007-\u2015\u202f-]{0,2}"
+_BETWEEN = "[ \t+\u00a0\u2000-\u2015\u202f-]{0,3}"
 _FOUND = re.compile(f"(?P<guid>{_GUID})|[0-9](?:{_BETWEEN}[0-9]){{{SHORTEST - 1},}}")
 # Every digit becomes 0, what may stand between digits goes (byte by byte, so that more may look like a card than is one).
 _DIGITS = bytes(48 if 48 <= byte <= 57 else 120 for byte in range(256))
-_GOES = b" +-\xc2\xa0\xe2\x80\xaf" + bytes(range(0x87, 0x96))
+_GOES = b" \t+-\xc2\xa0\xe2\x80\xaf" + bytes(range(0x80, 0x96))
 _ENOUGH = b"0" * SHORTEST
 # Digits and separators may also be escaped in JSON.
-_ESCAPED = re.compile(rb"\\u(?:00[23aA]|20[012])")
+_ESCAPED = re.compile(rb"\\(?:u(?:00[0239aA]|20[012])|t)")
 # Nobody writes that many digits in a row: all are masked, without looking for the cards among them.
 _MOST_DIGITS = 200
 _STARS = str.maketrans("0123456789", "*" * 10)
@@ -34,7 +34,7 @@ def may_hold_card(body: bytes) -> bool:
     """One scan of a raw body: whether any of its texts can hold a card number."""
     if _ENOUGH in body.translate(_DIGITS, _GOES):
         return True
-    return b"\\u" in body and _ESCAPED.search(body) is not None
+    return b"\\" in body and _ESCAPED.search(body) is not None
 
 
 def masked(text: str) -> str:

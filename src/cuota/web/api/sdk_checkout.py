@@ -31,6 +31,7 @@ from cuota.web.api.additional import read_additional
 from cuota.web.api.sdk_body import read_sdk_body
 from cuota.web.api.signed_body import verified_body
 from cuota.web.body import MOST_SIGNED_BYTES, read_bytes, require_json
+from cuota.web.query import unread_query
 from cuota.web.service import Service, service_of
 
 SIGNATURE = "x-pay-signature"
@@ -63,7 +64,7 @@ async def start(request: Request) -> Response:
     begin = replace(
         asked.start, body_hash=hashlib.sha256(signed).digest(), origin=origin, additional=additional
     )
-    order = replace(asked.order, warnings=[*asked.order.warnings, *warnings])
+    order = replace(asked.order, warnings=[*asked.order.warnings, *warnings, *unread_query(request)])
     begun = await start_checkout(service.context, merchant, order, begin, auto_capture=asked.capture)
     return answer(service, begun, begun.start.display)
 

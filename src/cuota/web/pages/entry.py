@@ -15,6 +15,7 @@ from cuota.db import documents, orders, sdk_checkouts
 from cuota.db.checkouts import read_end, shown_as
 from cuota.flows.checkout import load, open_checkout, session_key
 from cuota.web.api.order import guid
+from cuota.web.pages.known_browser import token_of
 from cuota.web.pages.render import problem
 from cuota.web.pages.session import (
     FRAMED,
@@ -75,7 +76,8 @@ async def _open(request: Request, order: Order, token: UUID) -> Response:
     opened = await open_checkout(context, order.merchant_id, token, display, device)
     if opened is None:
         return unknown(request)
-    response = see_other(f"{address}?step={FIRST}")
+    # A browser that knows its consumer is shown its card first; every other one starts with the phone number.
+    response = see_other(address if token_of(request) else f"{address}?step={FIRST}")
     set_secret(request, response, order.order_id, opened[1])
     keep_device(request, response, device)
     return response

@@ -145,7 +145,7 @@ async def checkout_of(request: Request) -> tuple[Checkout, str]:
     return found, secret
 
 
-def _foreign(request: Request) -> bool:
+def is_foreign(request: Request) -> bool:
     """Whether the browser says that another site's page sent this form.
 
     `Origin: null` says nothing either way: browsers send it with our own forms, whose pages have the referrer policy
@@ -183,7 +183,7 @@ async def form_of(request: Request, secret: str, place: str = "checkout page") -
         except ValueError:
             fields = {}
     values = {name: texts[-1].strip() for name, texts in fields.items() if "\0" not in texts[-1]}
-    if _foreign(request) or not hmac.compare_digest(
+    if is_foreign(request) or not hmac.compare_digest(
         values.get("csrf", "").encode(), csrf_of(request, secret).encode()
     ):
         text = f"This form did not come from your own {place}. Nothing was changed. Open the page again."
@@ -191,4 +191,13 @@ async def form_of(request: Request, secret: str, place: str = "checkout page") -
     return values
 
 
-__all__ = ["Stop", "base_path", "checkout_of", "form_of", "order_not_found", "see_other", "set_secret"]
+__all__ = [
+    "Stop",
+    "base_path",
+    "checkout_of",
+    "form_of",
+    "is_foreign",
+    "order_not_found",
+    "see_other",
+    "set_secret",
+]
