@@ -79,7 +79,9 @@ _READ = f"""{_PAST}
 SELECT past.*, charging.whole AS charging, declined.orders AS declined, coalesce(e.version, 0) AS exposure,
     {_VELOCITY},
     (SELECT payer ->> 'surname' FROM agreed WHERE status = 'Approved' ORDER BY agreed_at DESC LIMIT 1) AS surname,
-    m.approvals, m.approvals_model, f.document AS model, s.additional
+    m.approvals, m.approvals_model, f.document AS model, s.additional,
+    EXISTS (SELECT FROM checkout_sessions b JOIN order_details d USING (merchant_id, order_id) WHERE b.merchant_id = $1
+        AND b.order_id = $2 AND b.session_hash = ${8 + 2 * len(_KINDS)} AND d.erased_at IS NULL) AS known
 FROM merchants m CROSS JOIN past CROSS JOIN charging CROSS JOIN declined
     LEFT JOIN consumer_exposure e ON e.consumer_id = $3
     LEFT JOIN models f ON f.merchant_id = $1 AND f.version = m.approvals_model
@@ -89,12 +91,16 @@ WHERE m.merchant_id = $1
 # A consumer's first order finds no row to lock: then it is made.
 LOCK = """INSERT INTO consumer_exposure AS e (consumer_id, version) VALUES ($1, 0)
     ON CONFLICT (consumer_id) DO UPDATE SET version = e.version"""
+_CHANGED = "UPDATE consumer_exposure SET version = version + 1 WHERE consumer_id = $1"
 _FORGET = "DELETE FROM signals WHERE at < $1"
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who tries to pay which order, when, and with what: each signal's keyed hash, and since when others count."""
+    """Who tries to pay which order, when, and with what: each signal's keyed hash, and since when others count.
+
+    `session_hash` is the browser's checkout session.
+    """
 
     merchant_id: UUID
     order_id: UUID
@@ -102,6 +108,7 @@ class Asked:
     at: datetime
     since: Mapping[SignalKind, datetime]
     signals: Mapping[SignalKind, bytes] = field(default_factory=dict)
+    session_hash: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,7 @@ class Seen:
 
     `surname` is the one that the consumer's latest plan was agreed under. `approvals` is the merchant's mode of
     Advanced Approvals, `model` (JSON text) the model in force, `additional` (JSON text) what came with this order.
+    `known`: the browser's checkout session exists, and the order was not erased.
     """
 
     history: History
@@ -119,6 +127,7 @@ class Seen:
     approvals: str
     model: str | None
     additional: str | None
+    known: bool
 
 
 async def read(session: Session, asked: Asked) -> Seen:
@@ -126,7 +135,9 @@ async def read(session: Session, asked: Asked) -> Seen:
     tried = [value for kind in _KINDS for value in (asked.signals.get(kind), asked.since[kind])]
     since = asked.at - DECLINED_DAYS
     ids = (asked.merchant_id, asked.order_id, asked.consumer_id)
-    row = await session.fetchrow(_READ, *ids, asked.at, since, list(DISPUTED), SANDBOX_DECLINE, *tried)
+    row = await session.fetchrow(
+        _READ, *ids, asked.at, since, list(DISPUTED), SANDBOX_DECLINE, *tried, asked.session_hash
+    )
     assert row is not None, "orders have a merchant"
     known = row["known_since"]
     history = History(
@@ -147,12 +158,18 @@ async def read(session: Session, asked: Asked) -> Seen:
         approvals=row["approvals"],
         model=row["model"],
         additional=row["additional"],
+        known=row["known"],
     )
 
 
 async def lock(session: Session, consumer_id: UUID) -> None:
     """Hold the consumer's exposure until this transaction ends: nobody else begins a charge for them meanwhile."""
     await session.fetchrow(LOCK, consumer_id)
+
+
+async def changed(session: Session, consumer_id: UUID) -> None:
+    """What was read of this consumer before holds no more: whoever decided on it must read again."""
+    await session.fetchrow(_CHANGED, consumer_id)
 
 
 async def forget(session: Session, before: datetime) -> None:

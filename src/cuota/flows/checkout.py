@@ -32,6 +32,10 @@ class Problem(Exception):  # noqa: N818 - a fact for the consumer
         self.notice = notice
 
 
+class Forgotten(Exception):  # noqa: N818 - the same
+    """The consumer was erased while they paid. Nothing was charged."""
+
+
 @dataclass(frozen=True, slots=True)
 class Checkout:
     """Everything a page shows or a step decides on, as read at its start.

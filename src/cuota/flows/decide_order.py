@@ -21,7 +21,7 @@ from cuota.db import history, orders
 from cuota.db.history import Asked, Seen
 from cuota.db.orders import Found, Session
 from cuota.db.row_security import everyone
-from cuota.flows.checkout import Checkout
+from cuota.flows.checkout import Checkout, Forgotten
 from cuota.flows.context import Context
 
 log = logging.getLogger("cuota.risk")
@@ -48,6 +48,7 @@ class Case:
             now,
             _since(context, now),
             _signals(context, checkout, profile, card),
+            checkout.key[2],
         )
 
     @property
@@ -63,8 +64,10 @@ class Case:
         return await orders.read_with_plan(session, self._asked.merchant_id, self._asked.order_id)
 
     def decide(self, order: Order) -> Decided:
-        """On what was read last."""
+        """On what was read last. Raises Forgotten where that no longer includes this browser's checkout."""
         assert self._seen is not None
+        if not self._seen.known:
+            raise Forgotten
         decision = decide(self._facts(order, self._seen), self._context.policy)
         kept = tuple(Signal(kind, value) for kind, value in self._asked.signals.items())
         return Decided(self._decision_id, self.consumer_id, decision, kept, self._seen.exposure)

@@ -62,6 +62,8 @@ async def _erase(
     if reasons:
         return reasons, {}
     recipients = [phone, *await erasure.mails(connection, consumer_id)]
+    # A purchase that read the person before waits for this transaction: it must read again, and finds nobody.
+    await history.changed(connection, consumer_id)
     rows = await erasure.erase(connection, theirs, consumer_id, phone, context.now())
     rows["inbox"] = await inbox.forget(connection, recipients)
     return [], rows

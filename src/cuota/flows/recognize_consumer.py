@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 from cuota.core.checkout import require_open
 from cuota.core.collection import needs_card
@@ -10,7 +11,7 @@ from cuota.core.consumer import Consumer, Profile
 from cuota.core.order import Order
 from cuota.core.outcome import PlanCard
 from cuota.core.start import Display
-from cuota.db import checkouts, consumers, plans
+from cuota.db import checkouts, consumers, history, plans
 from cuota.flows.checkout import Checkout, Problem, propose
 from cuota.flows.context import Context, utc_now
 from cuota.flows.remember_browser import who_is_remembered
@@ -67,6 +68,19 @@ async def pay_again(
     terms = propose(context, theirs, offer.profile)
     if terms.agreement.hash != agreement_hash:
         raise Problem(notice=AGREEMENT_CHANGED)
-    # From here on the session is this consumer's, as after a code: it may try another card, and sees its plan.
-    await checkouts.recognized(context.pool, checkout.key, session)
+    if not await _recognize(context, theirs, who.consumer_id, token):
+        raise Problem(notice=NOT_KNOWN)
     return theirs, await pay_with(context, theirs, offer.card, agreement_hash)
+
+
+async def _recognize(context: Context, theirs: Checkout, consumer_id: UUID, token: str | None) -> bool:
+    """The session is this consumer's, as after a code: it may try another card, and sees its plan.
+
+    False where the browser was forgotten meanwhile. An erasure holds the same row: it is over, or finds this session.
+    """
+    async with context.pool.session() as connection, connection.transaction():
+        await history.lock(connection, consumer_id)
+        if await who_is_remembered(context, token, connection) is None:
+            return False
+        await checkouts.recognized(connection, theirs.key, theirs.session)
+    return True

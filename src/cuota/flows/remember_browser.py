@@ -7,6 +7,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from cuota.db import remembered
+from cuota.db.orders import Session
 from cuota.db.remembered import Remembered
 from cuota.flows.context import Context, utc_now
 
@@ -29,11 +30,13 @@ async def remember_browser(
     return token
 
 
-async def who_is_remembered(context: Context, token: str | None) -> Remembered | None:
+async def who_is_remembered(
+    context: Context, token: str | None, session: Session | None = None
+) -> Remembered | None:
     """Whose browser it is that holds this token; None for a forged, revoked or ended one."""
     if token is None:
         return None
-    return await remembered.read(context.pool, _hash(context, token), utc_now())
+    return await remembered.read(session or context.pool, _hash(context, token), utc_now())
 
 
 async def forget_all(context: Context, consumer_id: UUID) -> int:

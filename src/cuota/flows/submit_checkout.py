@@ -38,7 +38,8 @@ async def submit_checkout(
 ) -> Order:
     """Decide, charge, approve or not; answers the order as it then is.
 
-    Raises Problem, or Final, Charging, Lapsed where the order went another way meanwhile.
+    Raises Problem; Final, Charging, Lapsed where the order went another way meanwhile; Forgotten where the consumer was
+    erased meanwhile.
     """
     ends.require_open(checkout.order, context.now())
     _agreed_terms(context, checkout, agreement_hash)

@@ -127,6 +127,11 @@ def unknown(request: Request) -> Response:
     return problem(request, 404, "This payment link is not valid", text)
 
 
+def start_again(request: Request, text: str) -> Response:
+    """The browser has no such checkout, or has it no more: a page that tells nothing of the order."""
+    return problem(request, 404, "Start again from the shop", text)
+
+
 async def checkout_of(request: Request) -> tuple[Checkout, str]:
     """The checkout of this browser and its secret; raises Stop with a page that tells nothing of the order."""
     merchant_id, order_id = ids_of(request)
@@ -140,7 +145,7 @@ async def checkout_of(request: Request) -> tuple[Checkout, str]:
         found = None
     if found is None or secret is None:
         text = "This page belongs to another browser, or was open for too long. Open the payment again from the shop."
-        raise Stop(problem(request, 404, "Start again from the shop", text))
+        raise Stop(start_again(request, text))
     request.scope["merchant_id"] = merchant_id
     return found, secret
 

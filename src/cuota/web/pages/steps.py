@@ -14,7 +14,7 @@ from cuota.core.checkout import Charging, Lapsed
 from cuota.core.consumer import typed_number
 from cuota.core.order import Final, Status
 from cuota.core.start import Display
-from cuota.flows.checkout import Checkout, Problem
+from cuota.flows.checkout import Checkout, Forgotten, Problem
 from cuota.flows.identify_consumer import check_code, give_details, give_shipping, send_code
 from cuota.flows.leave_checkout import leave_checkout
 from cuota.flows.recognize_consumer import pay_again
@@ -35,6 +35,7 @@ from cuota.web.pages.session import (
     page_address,
     see_other,
     set_secret,
+    start_again,
     unknown,
 )
 from cuota.web.service import service_of
@@ -87,6 +88,9 @@ def _step(needs: str) -> Callable[[Step], Callable[[Request], Awaitable[Response
                 return await step(request, checkout, secret, form)
             except Stop as stop:
                 return stop.response
+            except Forgotten:
+                text = "This checkout was ended. Nothing was charged. Open the payment again from the shop."
+                return start_again(request, text)
             except (Final, Charging, Lapsed):
                 # It went another way meanwhile, in another tab or by the clock: show where it stands.
                 return see_other(_address(checkout, secret))
