@@ -42,7 +42,12 @@ class About:
     @property
     def order(self) -> str:
         """`order A-1042 at Alder & Oak`."""
-        return f"order {self.reference} at {self.merchant}" if self.reference else f"order at {self.merchant}"
+        return f"{self.order_alone} at {self.merchant}"
+
+    @property
+    def order_alone(self) -> str:
+        """`order A-1042`, in a sentence that names the shop already."""
+        return f"order {self.reference}" if self.reference else "order"
 
     @property
     def paying(self) -> str:
@@ -152,19 +157,19 @@ def _moved(subject: str, cause: str, notice: Notice, about: About) -> Words:
 
 def _refunded(notice: Notice, about: About) -> Words:
     amount = about.shown(notice.amount)
-    cause = f"{about.merchant} refunded {amount} of your {about.order}."
+    cause = f"{about.merchant} refunded {amount} of your {about.order_alone}."
     return _moved(f"{about.merchant} refunded {amount}", cause, notice, about)
 
 
 def _voided(notice: Notice, about: About) -> Words:
     amount = about.shown(notice.amount)
-    cause = f"{about.merchant} canceled {amount} of your {about.order}."
+    cause = f"{about.merchant} canceled {amount} of your {about.order_alone}."
     return _moved(f"{about.merchant} canceled {amount} of your order", cause, notice, about)
 
 
 def _expired(notice: Notice, about: About) -> Words:
     amount = about.shown(notice.amount)
-    cause = f"{about.merchant} did not ship in time, so {amount} of your {about.order} is canceled."
+    cause = f"{about.merchant} did not ship in time, so {amount} of your {about.order_alone} is canceled."
     return _moved(f"{amount} of your order at {about.merchant} is canceled", cause, notice, about)
 
 
