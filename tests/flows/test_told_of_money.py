@@ -202,6 +202,20 @@ async def test_what_a_shop_does_at_night_is_told_in_the_morning(own: Own) -> Non
     assert len(await told(own)) == 1
 
 
+async def test_of_two_refunds_at_night_only_the_later_says_what_is_left_to_pay(own: Own) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop)
+    move_to_hour(own, NIGHT)
+    await shop.move(order, "refund", "30.00")
+    await shop.move(order, "refund", "45.00")
+    own.service.clock.ahead += timedelta(hours=7, minutes=1)
+    found = {message.subject: message.text for message in await told(own)}
+    first, second = (found[f"{shop.name} refunded {amount}"] for amount in ("$30.00", "$45.00"))
+    assert "Still to pay" not in first
+    assert "Nothing is left to pay." not in first
+    assert "Nothing is left to pay." in second
+
+
 async def test_what_is_kept_of_a_notice_names_nobody(own: Own) -> None:
     shop = own.auto_merchant
     order = await bought(own, shop)

@@ -29,6 +29,7 @@ class About:
     """What a notice is about. `page` is the address of the consumer's own page.
 
     `card` is the card that pays the plan, such as `Visa ending 4242`; `cards` those that paid, by charge.
+    `overtaken`: a later notice of the order tells what is left to pay.
     """
 
     merchant: str
@@ -38,6 +39,7 @@ class About:
     card: str = ""
     cards: Mapping[UUID, str] = field(default_factory=dict)
     agreement: str | None = None
+    overtaken: bool = False
 
     @property
     def order(self) -> str:
@@ -75,7 +77,7 @@ def _which(notice: Notice, about: About) -> str:
 
 def _left(stands: Standing | None, about: About) -> str:
     """What is still to pay, on which days, by which card."""
-    if stands is None:
+    if stands is None or about.overtaken:
         return ""
     if not stands.left:
         return " Nothing is left to pay."
