@@ -35,7 +35,7 @@ def audiences(given: Given, public_url: str) -> tuple[str, ...]:
     return named if isinstance(named, tuple) else (public_url,)
 
 
-_TEXTS = {"installation": 2000, "prefix": 60, "address": 60}
+_TEXTS = {"installation": 2000, "prefix": 60, "address": 12}
 
 
 def text_limits(given: Given, environment: str) -> TextLimits:

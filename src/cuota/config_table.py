@@ -62,7 +62,7 @@ SETTINGS = (
     Setting("CUOTA_TEXT_HOOK_SECRET", "signs what is posted there: whsec_ and 24 to 64 random bytes in base64", "none; `live` needs it", hook_secret),
     Setting("CUOTA_TEXTS_AN_HOUR", "one-time codes that may go out by text in an hour, over the whole installation", "2000; sandbox: no limit", whole(1, 10_000_000)),
     Setting("CUOTA_TEXTS_AN_HOUR_PREFIX", "the same, to numbers that share area code and exchange", "60; sandbox: no limit", whole(1, 10_000_000)),
-    Setting("CUOTA_TEXTS_AN_HOUR_ADDRESS", "the same, asked for from one IP address", "60; sandbox: no limit", whole(1, 10_000_000)),
+    Setting("CUOTA_TEXTS_AN_HOUR_ADDRESS", "the same, asked for from one IP address", "12; sandbox: no limit", whole(1, 10_000_000)),
     Setting("CUOTA_SMTP_URL", "by which server `live` sends mail: smtp://user:password@host:587 (STARTTLS) or smtps://user:password@host:465", "none: everything goes by text", mail_server),
     Setting("CUOTA_MAIL_FROM", "the address that mail comes from", "none; CUOTA_SMTP_URL needs it", mailbox),
     Setting("CUOTA_POOL_SIZE", "database connections of each worker process; four more serve what waits together, one tells that it lives", "16", whole(1, 200)),

@@ -20,6 +20,7 @@ from cuota.core.outcome import SignalKind
 from cuota.db import history
 from cuota.db.history import Asked
 from cuota.flows.limit_asks import card_hash
+from cuota.flows.manage_plan import CHANGED
 from cuota.rails.card import Card, RailUnavailable, SandboxCardRail
 from makers import Merchant, Running
 
@@ -158,6 +159,55 @@ async def test_an_address_from_which_payments_go_through_is_not_limited(
         consumer.http.headers["X-Forwarded-For"] = "198.51.100.77"
         await consumer.enter()
         assert "Your payment went through" in (await consumer.pay(plan)).text
+
+
+async def test_card_changes_that_are_not_declined_leave_an_address_free(
+    sign_in: Callable[..., Consumer], service: Running, shop: Merchant
+) -> None:
+    """Also those that ended before a card was asked: the page was old, or the card was counted out."""
+    settings = replace(service.context.settings, trusted_proxies=(ip_network("127.0.0.0/8"),))
+    proxied = beside(service.context, service.clock, settings=settings)
+
+    async def visit() -> tuple[Consumer, Plan]:
+        consumer = sign_in(at=proxied)
+        plan = await consumer.buy_at(shop)
+        consumer.http.headers["X-Forwarded-For"] = "198.51.100.78"
+        await consumer.enter()
+        return consumer, plan
+
+    said = [
+        (await change(*await visit(), **{**NEW_CARD, "card_number": new_number()})).status for _ in range(4)
+    ]
+    assert said == [200] * 4
+    for _ in range(4):
+        consumer, plan = await visit()
+        action, held = (await consumer.open(f"{plan.path}/card")).form("card")
+        data = {**held, **NEW_CARD, "card_number": new_number(), "expected": "1"}
+        page = await consumer.http.post(action, data=data, follow_redirects=True)
+        assert CHANGED in page.text
+    said = [(await change(*await visit())).status for _ in range(6)]
+    assert said == [200] * 3 + [429] * 3
+    consumer, plan = await visit()
+    assert "Your payment went through" in (await consumer.pay(plan)).text
+
+
+async def test_declined_cards_use_up_an_address_also_for_card_changes(
+    sign_in: Callable[..., Consumer], service: Running, shop: Merchant
+) -> None:
+    settings = replace(service.context.settings, trusted_proxies=(ip_network("127.0.0.0/8"),))
+    proxied = beside(service.context, service.clock, settings=settings)
+    late = []
+    for _ in range(4):
+        consumer = sign_in(at=proxied)
+        late.append((consumer, await consumer.buy_at(shop, card=FAILS_LATER)))
+    async with service.clock.moved(days=15):
+        said = []
+        for consumer, plan in late:
+            await plan.collected()
+            consumer.http.headers["X-Forwarded-For"] = "198.51.100.79"
+            await consumer.enter()
+            said.append((await change(consumer, plan, **BAD_CARD)).status)
+        assert [status == 429 for status in said] == [False, False, False, True]
 
 
 async def test_nobody_gets_more_than_one_card_changed_notice_a_day_for_a_plan(

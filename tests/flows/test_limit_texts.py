@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cuota import config
+from cuota import config, config_derived
 from cuota.core.texting import Limit, TextLimits
 from cuota.flows.context import Context
 from cuota.flows.limit_texts import (
@@ -101,6 +101,31 @@ async def test_a_browser_that_knows_the_number_gets_its_codes_when_all_others_ar
     assert await count_code(context, "phone", PHONE, Browser("x", "forged"), NOW) is Limit.NUMBER
 
 
+@pytest.mark.parametrize("environment", ["sandbox", "production"])
+async def test_a_used_up_prefix_does_not_lock_out_the_owner_in_a_browser_that_knows_the_number(
+    own: Own, environment: str
+) -> None:
+    context, _ = limited(own, environment, prefix=2)
+    ids = own.merchant.merchant_id, context.new_id()
+    mine = await remember_browser(context, context.vault.consumer_id(PHONE), *ids, None)
+    other = await remember_browser(context, context.vault.consumer_id("2125550104"), *ids, None)
+    for n in range(2):
+        assert await count_code(context, "phone", f"212555000{n}", Browser("stranger"), NOW) is None
+    assert await count_code(context, "phone", PHONE, Browser("x"), NOW) is Limit.PREFIX
+    assert await count_code(context, "phone", PHONE, Browser("x", other), NOW) is Limit.PREFIX
+    assert await count_code(context, "phone", PHONE, Browser("x", "forged"), NOW) is Limit.PREFIX
+    assert await count_code(context, "phone", PHONE, Browser("x", mine), NOW) is None
+
+
+async def test_one_address_alone_cannot_use_up_a_prefix(own: Own) -> None:
+    usual = config_derived.text_limits({}, "production")
+    context, _ = limited(own, "production", prefix=usual.prefix or 0, address=usual.address or 0)
+    phones = [f"2125551{n:03d}" for n in range(70)]
+    said = Counter([await count_code(context, "phone", phone, Browser("stranger"), NOW) for phone in phones])
+    assert said == {None: 12, Limit.ADDRESS: 58}
+    assert await count_code(context, "phone", PHONE, Browser("owner"), NOW) is None
+
+
 async def test_the_sandbox_has_no_limit_unless_it_is_told_and_an_order_always_has_one(own: Own) -> None:
     context, _ = limited(own)
     said = [await count_code(context, "phone", PHONE, Browser("a"), NOW) for _ in range(70)]
@@ -117,7 +142,7 @@ def test_the_settings_have_the_defaults_that_the_docs_state() -> None:
         "CUOTA_TEXTS_AN_HOUR_ADDRESS": "7",
     }
     assert config.load(chosen).text_limits == TextLimits(9, 8, 7)
-    assert config._text_limits({}, "production") == TextLimits(2000, 60, 60)
+    assert config_derived.text_limits({}, "production") == TextLimits(2000, 60, 12)
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "1e3"])

@@ -67,7 +67,7 @@ async def test_a_refund_tells_shop_order_amount_card_and_the_schedule_that_is_le
     plan = await plan_of(own, shop, order)
     assert message.subject == f"{shop.name} refunded $30.00"
     for words in (
-        f"refunded $30.00 of your order A-1042 at {shop.name}",
+        f"{shop.name} refunded $30.00 of your order A-1042. ",
         "Your plan has changed",
         f"Still to pay, by Visa ending 4242: $25.00 on {day(plan[1].due_on)}; $20.00 on {day(plan[2].due_on)}.",
         "/account",
@@ -88,7 +88,7 @@ async def test_a_void_says_that_the_shop_canceled_a_part(own: Own) -> None:
     order = await bought(own, own.merchant)
     assert (await own.merchant.move(order, "void", "25.00")).status_code == 200
     [message] = await told(own)
-    assert f"{own.merchant.name} canceled $25.00 of your order A-1042" in message.text
+    assert f"{own.merchant.name} canceled $25.00 of your order A-1042. " in message.text
     assert "Your plan has changed" in message.text
 
 
@@ -101,7 +101,10 @@ async def test_the_end_of_an_authorization_says_that_the_shop_did_not_ship_and_w
         pass
     [message] = await told(own)
     assert message.subject == f"$100.00 of your order at {own.merchant.name} is canceled"
-    assert f"{own.merchant.name} did not ship in time" in message.text
+    assert (
+        f"{own.merchant.name} did not ship in time, so $100.00 of your order A-1042 is canceled."
+        in message.text
+    )
     assert "We are sending back $25.00 to Visa ending 4242." in message.text
     assert "Nothing is left to pay." in message.text
     assert (await own.merchant.read(order))["paymentState"] == "EXPIRED"
@@ -197,6 +200,20 @@ async def test_what_a_shop_does_at_night_is_told_in_the_morning(own: Own) -> Non
     assert await told(own) == []
     own.service.clock.ahead += timedelta(hours=7, minutes=1)
     assert len(await told(own)) == 1
+
+
+async def test_of_two_refunds_at_night_only_the_later_says_what_is_left_to_pay(own: Own) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop)
+    move_to_hour(own, NIGHT)
+    await shop.move(order, "refund", "30.00")
+    await shop.move(order, "refund", "45.00")
+    own.service.clock.ahead += timedelta(hours=7, minutes=1)
+    found = {message.subject: message.text for message in await told(own)}
+    first, second = (found[f"{shop.name} refunded {amount}"] for amount in ("$30.00", "$45.00"))
+    assert "Still to pay" not in first
+    assert "Nothing is left to pay." not in first
+    assert "Nothing is left to pay." in second
 
 
 async def test_what_is_kept_of_a_notice_names_nobody(own: Own) -> None:

@@ -29,6 +29,7 @@ class About:
     """What a notice is about. `page` is the address of the consumer's own page.
 
     `card` is the card that pays the plan, such as `Visa ending 4242`; `cards` those that paid, by charge.
+    `overtaken`: a later notice of the order tells what is left to pay.
     """
 
     merchant: str
@@ -38,11 +39,17 @@ class About:
     card: str = ""
     cards: Mapping[UUID, str] = field(default_factory=dict)
     agreement: str | None = None
+    overtaken: bool = False
 
     @property
     def order(self) -> str:
         """`order A-1042 at Alder & Oak`."""
-        return f"order {self.reference} at {self.merchant}" if self.reference else f"order at {self.merchant}"
+        return f"{self.order_alone} at {self.merchant}"
+
+    @property
+    def order_alone(self) -> str:
+        """`order A-1042`, in a sentence that names the shop already."""
+        return f"order {self.reference}" if self.reference else "order"
 
     @property
     def paying(self) -> str:
@@ -70,7 +77,7 @@ def _which(notice: Notice, about: About) -> str:
 
 def _left(stands: Standing | None, about: About) -> str:
     """What is still to pay, on which days, by which card."""
-    if stands is None:
+    if stands is None or about.overtaken:
         return ""
     if not stands.left:
         return " Nothing is left to pay."
@@ -152,19 +159,19 @@ def _moved(subject: str, cause: str, notice: Notice, about: About) -> Words:
 
 def _refunded(notice: Notice, about: About) -> Words:
     amount = about.shown(notice.amount)
-    cause = f"{about.merchant} refunded {amount} of your {about.order}."
+    cause = f"{about.merchant} refunded {amount} of your {about.order_alone}."
     return _moved(f"{about.merchant} refunded {amount}", cause, notice, about)
 
 
 def _voided(notice: Notice, about: About) -> Words:
     amount = about.shown(notice.amount)
-    cause = f"{about.merchant} canceled {amount} of your {about.order}."
+    cause = f"{about.merchant} canceled {amount} of your {about.order_alone}."
     return _moved(f"{about.merchant} canceled {amount} of your order", cause, notice, about)
 
 
 def _expired(notice: Notice, about: About) -> Words:
     amount = about.shown(notice.amount)
-    cause = f"{about.merchant} did not ship in time, so {amount} of your {about.order} is canceled."
+    cause = f"{about.merchant} did not ship in time, so {amount} of your {about.order_alone} is canceled."
     return _moved(f"{amount} of your order at {about.merchant} is canceled", cause, notice, about)
 
 

@@ -29,7 +29,8 @@ UPDATE messages m SET try_at = $3, tries = least(m.tries + 1, 1000) FROM (
     AND m.message_id = due.message_id AND m.try_at <= $2
     AND s.merchant_id = $1 AND o.merchant_id = $1 AND o.order_id = m.order_id
 RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amount, m.day, m.created_at,
-    m.tries, m.standing, s.name, o.currency,
+    m.tries, m.standing, EXISTS (SELECT 1 FROM messages l WHERE l.merchant_id = $1 AND l.order_id = m.order_id
+        AND l.standing IS NOT NULL AND l.message_id > m.message_id) AS overtaken, s.name, o.currency,
     (SELECT d.reference FROM order_details d WHERE d.merchant_id = $1 AND d.order_id = m.order_id) AS reference,
     (SELECT ROW(p.payer, p.time_zone, CASE WHEN m.kind = 'plan_started' THEN p.agreement END)
         FROM plans p WHERE p.merchant_id = $1 AND p.order_id = m.order_id) AS agreed,
@@ -63,7 +64,7 @@ class DueMessage:
 
     `reference` is the merchant's own number of the order. `card` is the one that pays the plan, `cards` those that
     paid so far, by charge. `zone` is where the consumer lives, `agreement` what was accepted when the plan started.
-    `declined` is what the letter about a declined order tells.
+    `declined` is what the letter about a declined order tells. `overtaken`: a later message tells what is left to pay.
     """
 
     merchant_id: UUID
@@ -80,6 +81,7 @@ class DueMessage:
     zone: str | None = None
     agreement: str | None = None
     declined: Declined | None = None
+    overtaken: bool = False
 
 
 async def claim(session: Session, now: datetime, limit: int) -> list[DueMessage]:
@@ -110,7 +112,7 @@ def _due_of(row: Row) -> DueMessage:
     card = card_name(*row["card"][1:3]) if row["card"] else ""
     return DueMessage(
         row["merchant_id"], row["order_id"], notice, row["tries"], who.get("phone"), who.get("email"), row["name"],
-        row["reference"], row["currency"], card, cards, zone, agreement, declined,
+        row["reference"], row["currency"], card, cards, zone, agreement, declined, row["overtaken"],
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Charges and card changes that a consumer asks for are counted before a card is asked: card testing ends here.
 
+A network address keeps only the asks in which a card was declined: many people may share it.
 What is charged by schedule is not counted and never waits.
 """
 
@@ -76,14 +77,20 @@ async def _count(context: Context, subjects: dict[Subject, bytes]) -> Ask:
 
 
 async def note_paid(context: Context, *made: Ask) -> None:
-    """The card paid. A network address may be a whole office's or a mobile carrier's: its count is given back."""
+    """The card paid: risk does not hold the ask against anybody."""
     for ask in made:
-        others = dict(ask.subjects)
-        network = {Subject.NETWORK: others.pop(Subject.NETWORK)} if Subject.NETWORK in others else {}
+        others: dict[Subject, bytes] = {
+            subject: value for subject, value in ask.subjects.items() if subject is not Subject.NETWORK
+        }
         if others:
             await asks.paid(context.pool, others, ask.at)
-        if network:
-            await asks.give_back(context.pool, network, ask.at)
+
+
+async def free_network(context: Context, ask: Ask) -> None:
+    """No card was declined. A network address may be a whole office's or a mobile carrier's: its count is given back."""
+    if Subject.NETWORK in ask.subjects:
+        network = {Subject.NETWORK: ask.subjects[Subject.NETWORK]}
+        await asks.give_back(context.pool, network, ask.at)
 
 
 async def give_back(context: Context, ask: Ask) -> None:

@@ -2,7 +2,7 @@
 
 A number's owner is not locked out by others: what one address or one browser may ask for is less than what a number
 may get, the checkout and the account page count apart, and a browser that proved the number before has a count of
-its own.
+its own and is not held to that of the prefix.
 """
 
 from __future__ import annotations
@@ -60,10 +60,11 @@ async def _counted(
 ) -> list[tuple[Limit, bytes, int]]:
     """What a code for this number counts for, and how many of each an hour may have."""
     limits, hash_of = context.settings.text_limits, context.vault.hash
-    chosen = [
-        (Limit.INSTALLATION, hash_of("codes-of", "installation"), limits.installation),
-        (Limit.PREFIX, hash_of("codes-of-prefix", phone[:6]), limits.prefix),
-    ]
+    remembered = await who_is_remembered(context, browser.token)
+    known = remembered is not None and remembered.consumer_id == context.vault.consumer_id(phone)
+    chosen = [(Limit.INSTALLATION, hash_of("codes-of", "installation"), limits.installation)]
+    if not known:
+        chosen.append((Limit.PREFIX, hash_of("codes-of-prefix", phone[:6]), limits.prefix))
     if browser.network is not None:
         chosen.append((Limit.ADDRESS, hash_of("codes-of-address", browser.network), limits.address))
     counted = [(limit, value, most) for limit, value, most in chosen if most is not None]
@@ -73,16 +74,15 @@ async def _counted(
     return (
         counted
         if context.settings.sandbox
-        else [*counted, *await _of_number(context, purpose, phone, browser)]
+        else [*counted, *_of_number(context, purpose, phone, browser, known=known)]
     )
 
 
-async def _of_number(
-    context: Context, purpose: str, phone: str, browser: Browser
+def _of_number(
+    context: Context, purpose: str, phone: str, browser: Browser, *, known: bool
 ) -> list[tuple[Limit, bytes, int]]:
     hash_of = context.vault.hash
-    known = await who_is_remembered(context, browser.token)
-    if known is not None and known.consumer_id == context.vault.consumer_id(phone):
+    if known:
         own = hash_of(f"{purpose}-own", f"{phone}:{browser.token}")
         return [(Limit.BROWSER, own, OWN_BROWSER_AN_HOUR)]
     counted = [(Limit.NUMBER, hash_of(purpose, phone), NUMBER_AN_HOUR)]

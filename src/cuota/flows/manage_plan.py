@@ -18,7 +18,15 @@ from cuota.db.orders import Found, Session
 from cuota.flows.checkout import Problem
 from cuota.flows.collect_installments import collect, pay_now
 from cuota.flows.context import Context
-from cuota.flows.limit_asks import Asker, card_hash, count_ask, count_card, give_back, note_paid
+from cuota.flows.limit_asks import (
+    Asker,
+    card_hash,
+    count_ask,
+    count_card,
+    free_network,
+    give_back,
+    note_paid,
+)
 from cuota.flows.settle import settle
 from cuota.rails.unavailable import RailUnavailable
 
@@ -64,14 +72,16 @@ async def pay_early(
         try:
             await _pay_one(context, order.merchant_id, order.order_id, item)
         except _NotAsked as said:
-            if item is asked[0]:
-                await give_back(context, ask)
+            await (give_back if item is asked[0] else free_network)(context, ask)
             raise Problem(notice=said.notice) from None
         except Problem as said:
-            if said.notice == DECLINED and item is not asked[0]:
+            if said.notice != DECLINED:
+                await free_network(context, ask)
+            elif item is not asked[0]:
                 raise Problem(notice=PARTLY) from None
             raise
     await note_paid(context, ask)
+    await free_network(context, ask)
 
 
 def _not_owed(plan: Sequence[Installment], numbers: list[int]) -> str:
@@ -116,13 +126,32 @@ async def change_card(
         await give_back(context, ask)
         raise Problem(notice=NOT_REACHED) from None
     known = card_hash(context, kept.fingerprint)
-    asks = (ask, await count_card(context, known))
-    new = PlanCard(kept.token, kept.brand, kept.last4, known)
+    try:
+        of_card = await count_card(context, known)
+        changed = await _change(context, *ids, PlanCard(kept.token, kept.brand, kept.last4, known), expected)
+    except Problem:
+        await free_network(context, ask)
+        raise
+    for _ in changed:  # one charge each; what this leaves is due for the worker
+        await collect(context, *ids)
+    agreed = await plans.read(context.pool, *ids) if changed else None
+    tried = [agreed.found.plan[item.number - 1] for item in changed] if agreed else []
+    if tried and all(item.paid for item in tried):
+        await note_paid(context, ask, of_card)
+    # The change has set failures to 1: what is above, the new card's bank declined.
+    if not any(item.failures > 1 for item in tried):
+        await free_network(context, ask)
+
+
+async def _change(
+    context: Context, merchant_id: UUID, order_id: UUID, new: PlanCard, expected: int
+) -> tuple[Installment, ...]:
+    """Give the plan its new card; answers what is overdue, to be asked of it at once. Raises Problem."""
     told_at: datetime | None = None
 
     async def read(session: Session) -> Found | None:
         nonlocal told_at
-        agreed = await plans.read(session, *ids)
+        agreed = await plans.read(session, merchant_id, order_id)
         told_at = agreed.card_told if agreed else None
         return None if agreed is None else agreed.found
 
@@ -132,14 +161,8 @@ async def change_card(
         return collection.change_card(found.order, found.plan, new, context.now(), context.new_id, told_at)
 
     try:
-        changed = await settle(context, *ids, read, decide)
+        return (await settle(context, merchant_id, order_id, read, decide)).installments
     except CardBusy:
         raise Problem(notice=BUSY) from None
     except NothingOwed:
         raise Problem(notice=NOT_OWED) from None
-    for _ in changed.installments:  # one charge each; what this leaves is due for the worker
-        await collect(context, *ids)
-    if changed.installments:
-        agreed = await plans.read(context.pool, *ids)
-        if agreed and all(agreed.found.plan[item.number - 1].paid for item in changed.installments):
-            await note_paid(context, *asks)

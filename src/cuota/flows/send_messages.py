@@ -47,7 +47,9 @@ def _words(context: Context, due: DueMessage) -> Words:
     settings, notice = context.settings, due.notice
     if due.declined is None:
         page = f"{settings.public_url}/account"
-        about = About(due.merchant, due.reference, due.currency, page, due.card, due.cards, due.agreement)
+        about = About(
+            due.merchant, due.reference, due.currency, page, due.card, due.cards, due.agreement, due.overtaken
+        )  # fmt: skip
         return words(notice, about)
     paragraphs = write_letter(
         settings,
