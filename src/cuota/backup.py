@@ -1,6 +1,6 @@
 """`cuota backup FILE`: one file with everything to start again, taken while the service runs.
 
-By pg_dump: it needs no more rights than the service has, sees one moment of the database whatever happens meanwhile, works
+By pg_dump, as the owner of the tables: it reads all of them, sees one moment of the database whatever happens meanwhile, works
 alike for the embedded database and for yours, and is read by later versions of PostgreSQL.
 """
 
@@ -10,7 +10,7 @@ import asyncio
 import base64
 import subprocess
 import zipfile
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any
 import asyncpg
 
 from cuota import config, runtime
-from cuota.db import archive, hosts
+from cuota.db import archive, hosts, service_rights
 from cuota.db.archive import Manifest
 from cuota.db.migrate import Told
 from cuota.db.pg_programs import Programs, ended, programs_for
@@ -28,14 +28,18 @@ from cuota.db.vault import Vault
 
 COUNTED = ("orders", "transfers", "movements", "events")
 PROBE = "the key of this backup"
-# A line is printed each time so much more is written.
+# The roles with rights in what is dumped; PostgreSQL's own schemas are not, and their grants name the server's superuser.
 _ROLES = """
+WITH ours AS (SELECT oid, nspacl FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema$)'),
+tables AS (SELECT oid, relacl FROM pg_class WHERE relnamespace IN (SELECT oid FROM ours))
 SELECT DISTINCT r.rolname::text AS name FROM (
-    SELECT relacl AS acl FROM pg_class UNION ALL SELECT attacl FROM pg_attribute
-    UNION ALL SELECT proacl FROM pg_proc UNION ALL SELECT nspacl FROM pg_namespace
+    SELECT relacl AS acl FROM tables UNION ALL SELECT nspacl FROM ours
+    UNION ALL SELECT attacl FROM pg_attribute WHERE attrelid IN (SELECT oid FROM tables)
+    UNION ALL SELECT proacl FROM pg_proc WHERE pronamespace IN (SELECT oid FROM ours)
 ) granted CROSS JOIN LATERAL aclexplode(granted.acl) a JOIN pg_roles r ON r.oid = a.grantee
 WHERE r.rolname !~ '^pg_' AND r.rolname <> current_user ORDER BY 1
 """
+# A line is printed each time so much more is written.
 MEBIBYTE = 1 << 20
 
 
@@ -43,12 +47,22 @@ class CannotBackUp(Exception):  # noqa: N818 - the fact that ends the command
     """No backup was written; the text says why."""
 
 
-async def backup(settings: config.Settings, where: dict[str, Any], file: Path, told: Told) -> Manifest:
-    """Write `file`; raises CannotBackUp, ProgramFailed or WrongKey, and leaves nothing behind then."""
+Begun = Callable[[config.Settings, asyncpg.Connection], Awaitable[None]]
+
+
+async def backup(
+    settings: config.Settings, where: dict[str, Any], file: Path, told: Told, begun: Begun | None = None
+) -> Manifest:
+    """Write `file`; raises CannotBackUp, ProgramFailed or WrongKey, and leaves nothing behind then.
+
+    `begun` is called once it is known that the database can be backed up.
+    """
     where = runtime.owner(settings, where)
     connection = await hosts.connect(**where)
     try:
         await _require_ours(connection)
+        if begun is not None:
+            await begun(settings, connection)
         vault = Vault(settings.secret_key, settings.old_secret_keys)
         await _require_key(connection, vault)
         # Inside this transaction everything is as of one moment; pg_dump is told to look at the same.
@@ -72,6 +86,10 @@ async def backup(settings: config.Settings, where: dict[str, Any], file: Path, t
 async def _require_ours(connection: asyncpg.Connection) -> None:
     if not await connection.fetchval("SELECT to_regclass('public.installation') IS NOT NULL"):
         raise UnsafeDatabase("There is nothing of Cuota in this database yet: start the service once.")
+    if not await service_rights.may_migrate(connection):
+        raise CannotBackUp(
+            "A backup is made as the owner of the tables: set CUOTA_DATABASE_OWNER_URL. See docs/running.md, Database."
+        )
     if await connection.fetchval("SELECT to_regclass('pg_dist_partition') IS NOT NULL"):
         raise CannotBackUp(
             "On a Citus cluster each node is backed up by PostgreSQL's own tools; see docs/scaling.md."
@@ -167,7 +185,7 @@ def feed(source: Any, sink: Any, copied: Callable[[bytes], None] = lambda _: Non
         pass  # whoever ends the program sees why it went
 
 
-def take(settings: config.Settings, file: Path, told: Told) -> Manifest:
+def take(settings: config.Settings, file: Path, told: Told, begun: Begun | None = None) -> Manifest:
     """Reach the database, starting the embedded one if need be, and back it up."""
     with runtime.database(settings) as where:
-        return asyncio.run(backup(settings, where, file, told))
+        return asyncio.run(backup(settings, where, file, told, begun))

@@ -177,7 +177,7 @@ def missing_database(environ: Mapping[str, str] | None = None) -> Path | None:
     None too for settings that are wrong: `load` names them.
     """
     given, problems = _read(os.environ if environ is None else environ)
-    if problems or given.get("CUOTA_DATABASE_URL"):
+    if problems or given.get("CUOTA_DATABASE_URL") or given.get("CUOTA_DATABASE_OWNER_URL"):
         return None
     environment = str(given.get("CUOTA_ENVIRONMENT", "sandbox"))
     folder = Path(str(given.get("CUOTA_DATA_DIR", default_data_dir(environment))))

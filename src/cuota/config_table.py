@@ -49,7 +49,7 @@ SETTINGS = (
     Setting("CUOTA_AUDIENCE", "the audience that merchants ask tokens for; of several, separated by commas or spaces, the first is that of a request which names none", "CUOTA_PUBLIC_URL", addresses),
     Setting("CUOTA_TRUSTED_PROXIES", "addresses or networks of the proxies in front, parted by commas: their X-Forwarded-For says who asks, for limits by address", "none: X-Forwarded-For is not believed", networks),
     Setting("CUOTA_DATABASE_URL", "a PostgreSQL 15 or later; of several hosts (host1:5432,host2:5432) the one that takes writes is used", "the embedded PostgreSQL", database),
-    Setting("CUOTA_DATABASE_OWNER_URL", "the same database as the owner of its tables, for migrations: the service itself does not need it", "CUOTA_DATABASE_URL", database),
+    Setting("CUOTA_DATABASE_OWNER_URL", "the same database as the owner of its tables, for migrations, backup and restore: the service itself does not need it", "CUOTA_DATABASE_URL", database),
     Setting("CUOTA_DATA_DIR", "folder of the embedded database and the sandbox's secret key", "~/.local/share/cuota/ENVIRONMENT; as root /var/lib/cuota/ENVIRONMENT", Path),
     Setting("CUOTA_SECRET_KEY", "32 random bytes in base64: encrypts secrets; the same on every machine", "sandbox: made once and kept in the data folder; production: none, it must be set", secret),
     Setting("CUOTA_SECRET_KEY_OLD", "further secret keys, separated by commas, that are read and not written with: see Secrets", "none", secrets),

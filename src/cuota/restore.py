@@ -28,6 +28,9 @@ _HEAD_BYTES = 1 << 16
 # Of ours and of anybody's: whatever is there keeps a restore out.
 _EMPTY = """SELECT NOT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname !~ '^(pg_|information_schema)' AND c.relkind IN ('r', 'p', 'v', 'S'))"""
+_MAY_FILL = (
+    "SELECT has_schema_privilege('public', 'CREATE') AND has_database_privilege(current_database(), 'CREATE')"
+)
 
 
 class CannotRestore(Exception):  # noqa: N818 - the fact that ends the command
@@ -41,7 +44,8 @@ def restore(file: Path, told: Told) -> tuple[Manifest, Report]:
         place = config.place()
         if place.environment != manifest.environment:
             raise CannotRestore(
-                f"{file} is of the {manifest.environment}; CUOTA_ENVIRONMENT is {place.environment}. They share nothing."
+                f"{file} is a {manifest.environment} backup, and CUOTA_ENVIRONMENT is {place.environment}. Nothing was restored."
+                f" To restore it, set CUOTA_ENVIRONMENT={manifest.environment}."
             )
         if place.database_url is None and (place.data_dir / "pg").exists():
             raise CannotRestore(
@@ -107,6 +111,10 @@ async def _fill(
     owner = runtime.owner(settings, where)
     connection = await hosts.connect(**owner)
     try:
+        if not await connection.fetchval(_MAY_FILL):
+            raise CannotRestore(
+                "A restore is made as the owner of the database: set CUOTA_DATABASE_OWNER_URL. See docs/running.md, Database."
+            )
         if not await connection.fetchval(_EMPTY):
             raise CannotRestore(
                 "The database has tables already. Restore into an empty one: createdb, then CUOTA_DATABASE_URL."

@@ -19,6 +19,7 @@ from cuota.flows.authenticate import Callers
 from cuota.flows.context import Context, utc_now
 from cuota.flows.issue_token import TokenRequest, issue_token
 from cuota.flows.keys import NOTICE, Keys, rotate_keys
+from cuota.flows.manage_merchants import BadMerchant
 from makers import Merchant, Running
 
 
@@ -46,6 +47,26 @@ async def test_the_old_secret_ends_when_its_time_is_over(merchant: Merchant) -> 
     [(_, new)] = await manage_merchants.rotate_secret(context, name, timedelta(0))
     assert await status_with(merchant, merchant.client_secret) == 401
     assert await status_with(merchant, new) == 200
+
+
+async def test_a_second_rotation_never_ends_the_secret_that_is_in_use(merchant: Merchant) -> None:
+    context, name, day = merchant.service.context, str(merchant.merchant_id), timedelta(hours=24)
+    with pytest.raises(BadMerchant, match="No old client secret"):
+        await manage_merchants.rotate_secret(context, name, day, again=True)
+    [(_, lost)] = await manage_merchants.rotate_secret(context, name, day)
+    with pytest.raises(BadMerchant, match=r"the old one still works.*--again.*--end-old"):
+        await manage_merchants.rotate_secret(context, name, day)
+    assert [await status_with(merchant, each) for each in (merchant.client_secret, lost)] == [200, 200]
+    [(_, new)] = await manage_merchants.rotate_secret(context, name, day, again=True)
+    assert [await status_with(merchant, each) for each in (merchant.client_secret, lost, new)] == [
+        200,
+        401,
+        200,
+    ]
+    await manage_merchants.end_old_secret(context, name)
+    assert [await status_with(merchant, each) for each in (merchant.client_secret, new)] == [401, 200]
+    with pytest.raises(BadMerchant, match="No old client secret"):
+        await manage_merchants.end_old_secret(context, name)
 
 
 async def test_a_rotated_secret_ends_no_token(merchant: Merchant) -> None:

@@ -176,7 +176,7 @@ def test_another_environments_file_is_refused(
     kept: tuple[Cuota, Path], bare_folder: Cuota, tmp_path: Path
 ) -> None:
     other = changed(kept[1], tmp_path / "other", environment="production")
-    assert "They share nothing" in bare_folder("restore", str(other)).stderr
+    assert "To restore it, set CUOTA_ENVIRONMENT=" in bare_folder("restore", str(other)).stderr
 
 
 def test_a_damaged_or_cut_file_is_refused_and_nothing_is_made(

@@ -111,7 +111,8 @@ def test_the_sql_and_the_commands_of_the_docs_make_a_service_with_a_role_of_its_
     assert "has no tables yet, and the role cuota_service may not migrate it" in early.stderr
     assert "cuota migrate --database" in early.stderr
     done = server.cuota("migrate", "--database", owner, "--json")
-    assert (done.returncode, done.stderr) == (0, "")
+    said = f"cuota: sandbox, database postgresql://127.0.0.1:{server.port}/cuota; no service has run on it yet.\n"
+    assert (done.returncode, done.stderr) == (0, said)
     assert "0012_secrets" in json.loads(done.stdout)["applied"]
     assert server.cuota("migrate", "--database", owner).stdout == "The database is up to date.\n"
     _serves(server, service)
@@ -120,6 +121,42 @@ def test_the_sql_and_the_commands_of_the_docs_make_a_service_with_a_role_of_its_
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "CUOTA_DATABASE_OWNER_URL" in refused.stderr
     assert server.cuota("time", "fork", "a", **service, CUOTA_DATABASE_OWNER_URL=owner).returncode == 0
+
+
+def test_install_md_makes_the_roles_of_running_md_and_the_sample_of_settings_enters_as_them() -> None:
+    root = RUNNING.parents[1]
+    block = re.findall(r"```sql\n(.*?)```", RUNNING.read_text(), re.DOTALL)[0]
+    assert f"```sql\n{block}```" in (root / "docs" / "install.md").read_text()
+    sample = (root / "deploy" / "cuota.env").read_text()
+    assert re.search(r"^CUOTA_DATABASE_URL=postgresql://cuota_service:", sample, re.MULTILINE)
+    assert re.search(r"^CUOTA_DATABASE_OWNER_URL=postgresql://cuota_owner:", sample, re.MULTILINE)
+
+
+def test_backup_and_restore_need_the_owner_of_the_tables_and_say_so(server: Server, tmp_path: Path) -> None:
+    server.sql("CREATE DATABASE saved OWNER cuota_owner", "CREATE DATABASE empty OWNER cuota_owner")
+    saved, empty = (
+        {
+            "CUOTA_DATABASE_URL": server.url("cuota_service:service-password", name),
+            "CUOTA_DATABASE_OWNER_URL": server.url("cuota_owner:owner-password", name),
+        }
+        for name in ("saved", "empty")
+    )
+    assert server.cuota("merchant", "create", "--name", "A", **saved).returncode == 0
+    file, service = tmp_path / "saved.cuota", "CUOTA_DATABASE_URL"
+    refused = server.cuota("backup", str(file), **{service: saved[service]})
+    assert (refused.returncode, refused.stdout, file.exists()) == (1, "", False)
+    assert "A backup is made as the owner of the tables: set CUOTA_DATABASE_OWNER_URL." in refused.stderr
+    done = server.cuota("backup", str(file), **saved)
+    assert done.returncode == 0, done.stderr
+    place = f"database postgresql://127.0.0.1:{server.port}"
+    assert f"cuota: sandbox, {place}/saved; no service has run on it yet." in done.stderr
+    refused = server.cuota("restore", str(file), **{service: empty[service]})
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "A restore is made as the owner of the database: set CUOTA_DATABASE_OWNER_URL." in refused.stderr
+    done = server.cuota("restore", str(file), **empty)
+    assert done.returncode == 0, done.stderr
+    assert f"cuota: restoring into sandbox, {place}/empty." in done.stderr
+    assert "A" in server.cuota("merchant", "list", **{service: empty[service]}).stdout
 
 
 def _serves(server: Server, settings: dict[str, str]) -> None:

@@ -205,7 +205,7 @@ async def test_a_secret_that_is_rotated_meanwhile_is_not_overwritten(
         assert await verify_signature(context, made.merchant.merchant_id, b"body", signature)
 
 
-async def test_while_a_process_encrypts_with_another_key_the_old_key_is_still_needed(
+async def test_while_a_process_encrypts_with_another_key_nothing_is_rewritten(
     old: config.Settings, both: config.Settings, own_database: dict[str, Any]
 ) -> None:
     reads_both = replace(old, old_secret_keys=(both.secret_key,))
@@ -215,6 +215,7 @@ async def test_while_a_process_encrypts_with_another_key_the_old_key_is_still_ne
         found = await everything(context)
         assert not found.done
         assert found.others == {f"cuota key {beside.vault.key_id}": 1}
+        assert found.rewrapped == 0
         # Each reads what the other wrote, so that machines can be given the new key one after the other.
         await works(beside, made)
         await rotate_keys(context, at_once=True)

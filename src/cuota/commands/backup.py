@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from cuota import config
 from cuota.backup import take
 from cuota.commands.common import Add, require_database, show
+from cuota.commands.place import announce, data_of
 from cuota.commands.progress import progress
 from cuota.db.archive import Manifest
 from cuota.restore import restore
@@ -38,7 +40,7 @@ def backup_database(options: argparse.Namespace) -> int:
     """`cuota backup`."""
     require_database()
     with progress("Backing up", "MiB") as told:
-        manifest = take(config.load(), options.file, told)
+        manifest = take(config.load(), options.file, told, announce)
     size = options.file.stat().st_size
     lines = [
         f"{options.file}: {size:,} bytes, {manifest.counts['orders']} orders as of {manifest.taken_at}.",
@@ -50,6 +52,8 @@ def backup_database(options: argparse.Namespace) -> int:
 
 def restore_database(options: argparse.Namespace) -> int:
     """`cuota restore`: exit 1 if what was restored does not agree with its ledger."""
+    place = config.place()
+    print(f"cuota: restoring into {place.environment}, {data_of(place)}.", file=sys.stderr, flush=True)
     with progress("Restoring", "MiB") as told:
         manifest, report = restore(options.file, told)
     lines = [

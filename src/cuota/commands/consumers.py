@@ -42,7 +42,8 @@ def consumer_export(options: argparse.Namespace) -> int:
     except OSError as problem:
         print(f"cuota: {options.out} cannot be written: {problem}.", file=sys.stderr)
         return 1
-    print(f"Written to {options.out}: {len(found['orders'])} orders. It is personal data: pass it on safely.")
+    orders = _counted(len(found["orders"]), "orders")
+    print(f"Written to {options.out}: {orders}. It is personal data: pass it on safely.")
     return 0
 
 
@@ -60,6 +61,10 @@ def consumer_erase(options: argparse.Namespace) -> int:
     )
     show(options, _facts(done, dry_run=options.dry_run), _lines(done, dry_run=options.dry_run))
     return 1 if done.reasons else 0
+
+
+def _counted(count: int, name: str) -> str:
+    return f"1 {name.removesuffix('s')}" if count == 1 else f"{count} {name}"
 
 
 def _asked(phone: str) -> bool:
@@ -96,7 +101,7 @@ def _lines(done: Erasure, *, dry_run: bool) -> list[str]:
     if not any(done.rows.values()):
         return [*lines, "Nothing personal is stored about this number."]
     lines.append("A dry run: nothing was changed. It would erase:" if dry_run else "Erased:")
-    lines += [f"  {count} {name}" for name, count in done.rows.items() if count]
+    lines += [f"  {_counted(count, name)}" for name, count in done.rows.items() if count]
     lines.append("Kept:")
     lines += [f"  {what}: {why}." for what, why in STAYS]
     if done.forks:

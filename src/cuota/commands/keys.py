@@ -74,7 +74,8 @@ def keys_rewrap(options: argparse.Namespace) -> int:
 
 
 def _words(found: Rewrapped, *, old_keys: bool) -> list[str]:
-    lines = [f"{found.rewrapped} secrets were rewritten. Key {found.key_id} encrypts new ones."]
+    rewritten = "1 secret was" if found.rewrapped == 1 else f"{found.rewrapped} secrets were"
+    lines = [f"{rewritten} rewritten. Key {found.key_id} encrypts new ones."]
     if found.left:
         lines.append(f"{found.left} changed while this ran. Run this command again.")
     if found.unreadable:

@@ -122,12 +122,23 @@ def merchant_update(options: argparse.Namespace) -> int:
 
 def merchant_rotate(options: argparse.Namespace) -> int:
     """`cuota merchant rotate-secret`."""
+    if options.end_old:
+        return _end_old(options)
     lives = timedelta(hours=options.old_lives_hours)
-    rotated = run(lambda context: manage.rotate_secret(context, options.merchant, lives))
+    rotated = run(lambda context: manage.rotate_secret(context, options.merchant, lives, again=options.again))
     facts = [{"clientId": client_id, "clientSecret": secret} for client_id, secret in rotated]
     lines = [f"{client_id}  {secret}" for client_id, secret in rotated]
-    kept = f"Keep the secret now: it is not shown again. The old one works for {options.old_lives_hours} more hours."
-    show(options, facts, [*lines, "", kept])
+    old = "goes on as it was" if options.again else f"works for {options.old_lives_hours} more hours"
+    show(options, facts, [*lines, "", f"Keep the secret now: it is not shown again. The old one {old}."])
+    return 0
+
+
+def _end_old(options: argparse.Namespace) -> int:
+    if options.again:
+        raise manage.BadMerchant("Give --again or --end-old, not both: nothing was changed.")
+    merchant = run(lambda context: manage.end_old_secret(context, options.merchant))
+    facts = {"merchantId": str(merchant.merchant_id), "oldSecretEndsAt": None}
+    show(options, facts, [f"The old client secret of {merchant.name} works no more."])
     return 0
 
 
@@ -199,5 +210,17 @@ def register(add: Add) -> None:
             _terms(parser, new=False)
         if name == "rotate-secret":
             parser.add_argument(
-                "--old-lives-hours", type=hours, default=24, metavar="N", help="hours (default 24)"
+                "--old-lives-hours",
+                type=hours,
+                default=24,
+                metavar="N",
+                help="hours (default 24); 0 ends it now",
+            )
+            parser.add_argument(
+                "--again",
+                action="store_true",
+                help="the new secret got lost: replace it by another, and let the old one go on as it was",
+            )
+            parser.add_argument(
+                "--end-old", action="store_true", help="make no new secret; the old one works no more"
             )

@@ -140,9 +140,12 @@ async def _migrated(
 
 
 async def _announce(settings: config.Settings, where: dict[str, Any]) -> None:
-    connection = await hosts.connect(**runtime.owner(settings, where))
+    reached = runtime.owner(settings, where)
+    # With --database it is another than the settings'.
+    told = replace(settings, database_url=reached.get("dsn", settings.database_url))
+    connection = await hosts.connect(**reached)
     try:
-        await announce(settings, connection)
+        await announce(told, connection)
     finally:
         await connection.close()
 

@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from cuota.config import Settings, default_data_dir
+from cuota.config import Place, Settings, default_data_dir
 from cuota.db import last_served, workers
 from cuota.db.orders import Session
 
@@ -22,7 +22,7 @@ class NoService(Exception):  # noqa: N818 - a fact for the person who asked
     """The command needs a running service, and none runs on this data; the text says what to do."""
 
 
-def data_of(settings: Settings) -> str:
+def data_of(settings: Settings | Place) -> str:
     """The database, without user and password: `data in /var/lib/cuota/sandbox`, `database postgresql://db:5432/cuota`."""
     if settings.database_url is None:
         return f"data in {settings.data_dir}"

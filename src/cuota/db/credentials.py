@@ -12,8 +12,14 @@ _READ = """SELECT client_id, merchant_id, secret_hash, old_secret_hash, old_secr
     FROM credentials WHERE client_id = $1"""
 _OF_MERCHANT = """SELECT client_id, merchant_id, secret_hash, old_secret_hash, old_secret_ends_at, revoked_at
     FROM credentials WHERE merchant_id = $1 ORDER BY created_at"""
+# $3 is when the old one ends, $4 is now. While an older one lives nothing is changed: it is the one in use.
 _ROTATE = """UPDATE credentials SET old_secret_hash = secret_hash, old_secret_ends_at = $3, secret_hash = $2
-    WHERE client_id = $1"""
+    WHERE client_id = $1
+        AND (old_secret_ends_at IS NULL OR old_secret_ends_at <= $4 OR $3::timestamptz <= $4) RETURNING 1"""
+_AGAIN = """UPDATE credentials SET secret_hash = $2
+    WHERE client_id = $1 AND old_secret_ends_at > $3 RETURNING old_secret_ends_at AS ends_at"""
+_END = """UPDATE credentials SET old_secret_hash = NULL, old_secret_ends_at = NULL
+    WHERE client_id = $1 AND old_secret_ends_at > $2 RETURNING 1"""
 _ADD = "INSERT INTO credentials (client_id, merchant_id, secret_hash, created_at) VALUES ($1, $2, $3, $4)"
 _REVOKE = (
     "UPDATE credentials SET revoked_at = $2 WHERE merchant_id = $1 AND revoked_at IS NULL RETURNING client_id"
@@ -64,9 +70,24 @@ async def read_of_merchant(session: Session, merchant_id: UUID) -> list[Credenti
     return [Credential(*row) for row in await session.fetch(_OF_MERCHANT, merchant_id)]
 
 
-async def rotate(session: Session, client_id: str, secret_hash: bytes, old_ends_at: datetime) -> None:
-    """A new secret; the one before it lives until `old_ends_at`."""
-    await session.fetchrow(_ROTATE, client_id, secret_hash, old_ends_at)
+async def rotate(
+    session: Session, client_id: str, secret_hash: bytes, old_ends_at: datetime, now: datetime
+) -> bool:
+    """A new secret, and the one before it until `old_ends_at`; False, and nothing done, while an older one lives."""
+    return await session.fetchrow(_ROTATE, client_id, secret_hash, old_ends_at, now) is not None
+
+
+async def rotate_again(
+    session: Session, client_id: str, secret_hash: bytes, now: datetime
+) -> datetime | None:
+    """Another new secret in place of the last one; when the old one ends, or None where there is none."""
+    row = await session.fetchrow(_AGAIN, client_id, secret_hash, now)
+    return None if row is None else row["ends_at"]
+
+
+async def end_old(session: Session, client_id: str, now: datetime) -> bool:
+    """The old secret works no more; False where there is none."""
+    return await session.fetchrow(_END, client_id, now) is not None
 
 
 async def add(session: Session, client_id: str, merchant_id: UUID, secret_hash: bytes, now: datetime) -> None:

@@ -13,6 +13,7 @@ import asyncpg
 from cuota.core import money
 from cuota.core.merchant import Merchant, Profile
 from cuota.db import credentials, merchants
+from cuota.db.credentials import Credential
 from cuota.flows.context import Context, new_token, utc_now
 
 OLD_SECRET_LIVES = timedelta(hours=24)
@@ -138,21 +139,61 @@ async def update_merchant(context: Context, name_or_id: str, terms: Terms) -> Me
     return merchant
 
 
-async def rotate_secret(context: Context, name_or_id: str, old_lives: timedelta) -> list[tuple[str, str]]:
-    """A new client secret for each live credential, as (client id, secret); the old one lives for `old_lives`."""
-    merchant = await find_merchant(context, name_or_id)
+async def rotate_secret(
+    context: Context, name_or_id: str, old_lives: timedelta, *, again: bool = False
+) -> list[tuple[str, str]]:
+    """A new client secret for each live credential, as (client id, secret); the old one lives for `old_lives`.
+
+    Raises BadMerchant while an older one lives, unless `again` replaces the new one of that time.
+    """
+    merchant, now = await find_merchant(context, name_or_id), utc_now()
     rotated = []
-    for credential in await credentials.read_of_merchant(context.pool, merchant.merchant_id):
-        if credential.revoked_at is None:
-            _, secret = new_client()
-            secret_hash = context.vault.hash("client-secret", secret)
-            await credentials.rotate(context.pool, credential.client_id, secret_hash, utc_now() + old_lives)
-            rotated.append((credential.client_id, secret))
+    for credential in await _live(context, merchant):
+        _, secret = new_client()
+        client_id, secret_hash = credential.client_id, context.vault.hash("client-secret", secret)
+        if again:
+            done = await credentials.rotate_again(context.pool, client_id, secret_hash, now) is not None
+        else:
+            done = await credentials.rotate(context.pool, client_id, secret_hash, now + old_lives, now)
+        if done:
+            rotated.append((client_id, secret))
     if not rotated:
+        raise _none_old(merchant) if again else _still_rotating(merchant)
+    return rotated
+
+
+async def end_old_secret(context: Context, name_or_id: str) -> Merchant:
+    """The old client secret works no more, from now on; raises BadMerchant where there is none."""
+    merchant, now = await find_merchant(context, name_or_id), utc_now()
+    ended = [
+        await credentials.end_old(context.pool, each.client_id, now)
+        for each in await _live(context, merchant)
+    ]
+    if not any(ended):
+        raise _none_old(merchant)
+    return merchant
+
+
+def _still_rotating(merchant: Merchant) -> BadMerchant:
+    return BadMerchant(
+        f"The client secret of {merchant.name} was rotated already, and the old one still works. Nothing was changed. If"
+        " the new secret got lost, add --again: it replaces that one, and the old one goes on working. To end the old one"
+        " now, add --end-old."
+    )
+
+
+def _none_old(merchant: Merchant) -> BadMerchant:
+    return BadMerchant(f"No old client secret of {merchant.name} works any more; nothing was changed.")
+
+
+async def _live(context: Context, merchant: Merchant) -> list[Credential]:
+    held = await credentials.read_of_merchant(context.pool, merchant.merchant_id)
+    live = [each for each in held if each.revoked_at is None]
+    if not live:
         raise BadMerchant(
             f"{merchant.name} has no live credential: it was revoked. Give it a new one: cuota merchant reinstate."
         )
-    return rotated
+    return live
 
 
 async def revoke_merchant(context: Context, name_or_id: str) -> int:
