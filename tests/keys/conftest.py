@@ -5,4 +5,4 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path += [str(Path(__file__).parents[1] / "api"), str(Path(__file__).parents[1] / "db")]
+sys.path += [str(Path(__file__).parents[1] / name) for name in ("api", "db", "pages")]

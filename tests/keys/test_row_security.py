@@ -10,12 +10,14 @@ from uuid import UUID
 
 import asyncpg
 import pytest
+from visitor import Visitor
 
 from cuota import config
 from cuota.db import row_security
 from cuota.db.pool import Pool
 from cuota.db.row_security import EVERYONE, everyone, narrow
-from makers import Merchant, checkout
+from cuota.flows.remember_browser import who_is_remembered
+from makers import Merchant, checkout, phone_number
 from own_service import Own, opened_own
 from sending import deliver
 from signed import started
@@ -140,6 +142,28 @@ async def test_everything_works_with_it_and_nobody_sees_anothers(secured: Own) -
     made = await started(ours)
     await checkout(secured.service, ours.merchant_id, made)
     await deliver(ours)
+
+
+async def test_a_browser_is_known_at_every_merchant_and_its_earlier_token_opens_nothing(secured: Own) -> None:
+    """Bought at one shop, then at another, then at the first one again."""
+    shops = (secured.merchant, secured.auto_merchant)
+    tokens: list[str] = []
+    async with secured.service.client() as http:
+        phone, visitor = phone_number(), Visitor(http)
+        assert (await visitor.buy(await shops[0].create(), phone=phone)).outcome == "approved"
+        for shop in (shops[1], shops[0], shops[1]):
+            tokens.append(http.cookies["remembered"])
+            order = await shop.create()
+            assert "today with Visa •••• 4242" in (await visitor.open(order["redirectUrl"])).text
+            assert (await visitor.send("again")).outcome == "approved"
+        tokens.append(http.cookies["remembered"])
+        with asking(shops[0].merchant_id):
+            known = [await who_is_remembered(secured.context, token) is not None for token in tokens]
+        assert known == [False, False, False, True]
+        await visitor.open((await shops[0].create())["redirectUrl"])
+        assert (await visitor.send("forget")).form("phone")
+    with asking(None):
+        assert await who_is_remembered(secured.context, tokens[-1]) is None
 
 
 async def test_many_requests_at_once_are_saved_together_with_it(secured: Own) -> None:

@@ -11,7 +11,8 @@ from cuota.core.consumer import Consumer, Profile
 from cuota.core.order import Order
 from cuota.core.outcome import PlanCard
 from cuota.core.start import Display
-from cuota.db import checkouts, consumers, history, plans
+from cuota.db import checkouts, consumers, history, orders, plans
+from cuota.db.row_security import everyone
 from cuota.flows.checkout import Checkout, Problem, propose
 from cuota.flows.context import Context, utc_now
 from cuota.flows.remember_browser import who_is_remembered
@@ -41,7 +42,9 @@ async def find_offer(context: Context, checkout: Checkout, token: str | None) ->
     if known is None:
         return None
     consumer = await consumers.read(context.pool, known.consumer_id)
-    agreed = await plans.read(context.pool, known.merchant_id, known.order_id)
+    # Agreed to at whatever merchant it was.
+    with everyone():
+        agreed = await plans.read(context.pool, known.merchant_id, known.order_id)
     if consumer is None or consumer.profile is None or agreed is None or needs_card(agreed.found.plan):
         return None
     if checkout.document.consumer.get("phoneNumber") not in {None, consumer.phone}:
@@ -59,7 +62,7 @@ async def pay_again(
     require_open(checkout.order, context.now())
     offer = await find_offer(context, checkout, token)
     if offer is None:
-        raise Problem(notice=NOT_KNOWN)
+        raise await _not_offered(context, checkout)
     now, who = utc_now(), offer.consumer
     session = replace(
         checkout.session, verified_at=now, consumer_id=who.consumer_id, phone=who.phone, profile=offer.profile
@@ -69,8 +72,17 @@ async def pay_again(
     if terms.agreement.hash != agreement_hash:
         raise Problem(notice=AGREEMENT_CHANGED)
     if not await _recognize(context, theirs, who.consumer_id, token):
-        raise Problem(notice=NOT_KNOWN)
+        raise await _not_offered(context, checkout)
     return theirs, await pay_with(context, theirs, offer.card, agreement_hash)
+
+
+async def _not_offered(context: Context, checkout: Checkout) -> Problem:
+    """Why the card is not offered any more. Raises Final or Charging where an earlier press of the button used the token up."""
+    order = checkout.order
+    found = await orders.read_with_plan(context.pool, order.merchant_id, order.order_id)
+    if found is not None:
+        require_open(found.order, context.now())
+    return Problem(notice=NOT_KNOWN)
 
 
 async def _recognize(context: Context, theirs: Checkout, consumer_id: UUID, token: str | None) -> bool:

@@ -9,6 +9,7 @@ from uuid import UUID
 from cuota.db import remembered
 from cuota.db.orders import Session
 from cuota.db.remembered import Remembered
+from cuota.db.row_security import everyone
 from cuota.flows.context import Context, utc_now
 
 REMEMBERED_FOR = timedelta(days=90)
@@ -36,14 +37,18 @@ async def who_is_remembered(
     """Whose browser it is that holds this token; None for a forged, revoked or ended one."""
     if token is None:
         return None
-    return await remembered.read(session or context.pool, _hash(context, token), utc_now())
+    # The browser is known at every merchant.
+    with everyone():
+        return await remembered.read(session or context.pool, _hash(context, token), utc_now())
 
 
 async def forget_all(context: Context, consumer_id: UUID) -> int:
     """No browser knows this consumer any more; answers how many did."""
-    return await remembered.revoke_all(context.pool, consumer_id)
+    with everyone():
+        return await remembered.revoke_all(context.pool, consumer_id)
 
 
 async def forget_browser(context: Context, token: str) -> None:
     """The token opens nothing from here on."""
-    await remembered.revoke(context.pool, _hash(context, token))
+    with everyone():
+        await remembered.revoke(context.pool, _hash(context, token))
