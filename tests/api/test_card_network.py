@@ -20,7 +20,7 @@ from virtual_card import Virtual, ask, virtual_order
 async def _agree(virtual: Virtual) -> None:
     report = Report()
     pool, merchant_id = virtual.shop.service.context.pool, virtual.shop.merchant_id
-    await _verify_merchant(pool, merchant_id, report)
+    await _verify_merchant(pool, merchant_id, report, lambda: None)
     assert report.disagreements == []
 
 

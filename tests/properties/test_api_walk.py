@@ -131,7 +131,7 @@ class Walker:
         assert {item.number: (item.amount, item.fee) for item in found.plan} == expected
         assert await self._accounts() == self.model.accounts()
         report = Report()
-        await _verify_merchant(pool, self.shop.merchant_id, report)
+        await _verify_merchant(pool, self.shop.merchant_id, report, lambda: None)
         assert (report.orders, report.disagreements) == (1, [])
 
     async def _accounts(self) -> dict[str, int]:

@@ -93,7 +93,7 @@ class Walk:
         await tell_limits(service.context)
         assert (await self.virtual.book())["spend_limit"] == self.amount - self.order["void"]
         report = Report()
-        await _verify_merchant(service.context.pool, self.virtual.shop.merchant_id, report)
+        await _verify_merchant(service.context.pool, self.virtual.shop.merchant_id, report, lambda: None)
         assert (report.orders, report.disagreements) == (1, [])
 
 
