@@ -15,11 +15,11 @@ import httpx
 from bench.work import ORDER_JSON, POOL_PREFIX, order_id_sql
 from cuota.walk import walk
 
-# What is told to merchants and consumers is told once: the copies have told nobody anything, and have nothing to say.
+# What merchants and consumers are told is told once: the copies have nothing to say. A browser knows one order only.
 _COLUMNS = """
 SELECT table_name, array_agg(column_name::text) AS columns, array_agg(data_type::text) AS types
 FROM information_schema.columns c WHERE table_schema = 'public'
-    AND table_name NOT IN ('feed', 'outbox', 'deliveries', 'delivery_attempts', 'messages')
+    AND table_name NOT IN ('feed', 'outbox', 'deliveries', 'delivery_attempts', 'messages', 'remembered_browsers')
 GROUP BY table_name HAVING array_agg(column_name::text) @> '{merchant_id,order_id}'
 """
 
