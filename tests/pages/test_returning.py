@@ -14,14 +14,13 @@ from uuid import UUID
 import httpx
 import pytest
 from beside import beside
-from visitor import CARD_DECLINED, STEPS, Page, Visitor, charges
+from returning import again, bought
+from visitor import CARD_DECLINED, STEPS, Visitor, charges
 
-from cuota.core.order import Final
 from cuota.core.outcome import PlanCard
 from cuota.db.remembered import Remembered, remember
-from cuota.flows.recognize_consumer import pay_again
 from cuota.rails.card import Answer, SandboxCardRail
-from makers import Merchant, Running, phone_number, read_checkout
+from makers import Merchant, Running, phone_number
 from signed import started
 
 QUARTER = "Pay $25.00 today with Visa •••• 4242"
@@ -34,20 +33,6 @@ def token_given(answers: list[httpx.Response]) -> Any:
         text for answer in answers for text in answer.headers.get_list("set-cookie") if "remembered=" in text
     ]
     return SimpleCookie(texts[-1])
-
-
-async def bought(shop: Merchant, visitor: Visitor, **fields: str) -> str:
-    """A first purchase, with a number of its own; answers the number."""
-    phone = phone_number()
-    page = await visitor.buy(await shop.create(), **{"phone": phone, **fields})
-    assert page.outcome == "approved"
-    return phone
-
-
-async def again(shop: Merchant, visitor: Visitor, **more: object) -> tuple[dict[str, Any], Page]:
-    """The first page of the next checkout."""
-    order = await shop.create(**more)
-    return order, await visitor.open(order["redirectUrl"])
 
 
 async def test_the_next_checkout_at_any_shop_is_paid_by_one_press(
@@ -214,32 +199,6 @@ async def test_five_presses_at_once_charge_once(
     action, held = page.form("again")
     await asyncio.gather(*(visitor.http.post(action, data=held) for _ in range(5)))
     assert await charges(service, order) == [(2500, True, None)]
-
-
-async def test_eight_presses_at_once_all_lead_to_the_order_that_was_paid(
-    service: Running, merchant: Merchant, visitor: Visitor
-) -> None:
-    await bought(merchant, visitor)
-    order, page = await again(merchant, visitor)
-    action, held = page.form("again")
-    answers = await asyncio.gather(*(visitor.http.post(action, data=held) for _ in range(8)))
-    assert {answer.status_code for answer in answers} == {303}
-    assert await charges(service, order) == [(2500, True, None)]
-
-
-async def test_a_press_whose_token_the_first_press_used_up_leads_to_the_order(
-    service: Running, merchant: Merchant, visitor: Visitor
-) -> None:
-    """The second request was read before the first one paid, and looks for its card afterwards."""
-    await bought(merchant, visitor)
-    order, page = await again(merchant, visitor)
-    token, order_id = visitor.http.cookies["remembered"], UUID(order["orderId"])
-    secret = visitor.http.cookies[f"checkout-{order_id}"]
-    seen = await read_checkout(service.context, merchant.merchant_id, order_id, secret)
-    agreed = page.form("again")[1]["agreement_hash"]
-    assert (await visitor.send("again")).outcome == "approved"
-    with pytest.raises(Final):
-        await pay_again(service.context, seen, token, agreed)
 
 
 class PaysOnce(SandboxCardRail):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -66,6 +67,6 @@ async def everything(own: Own) -> str:
 
 
 async def words_left(own: Own) -> list[str]:
-    """Which words of the person's are still there."""
+    """Which words of the person's are still there; the same five digits inside a longer number or a hash are another word."""
     text = await everything(own)
-    return [word for word in WORDS if word in text]
+    return [word for word in WORDS if re.search(rf"(?<![0-9a-z]){re.escape(word)}(?![0-9a-z])", text)]

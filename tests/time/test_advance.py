@@ -85,11 +85,13 @@ async def test_a_plan_is_reminded_of_and_charged_at_its_own_instants(sandbox: Sa
         "SELECT kind, created_at, settled_at, state FROM messages WHERE order_id = $1 ORDER BY created_at",
         order["orderId"],
     )
-    assert [row["kind"] for row in told[1:]] == ["reminder", "reminder", "payment_received"] * 3
+    assert [row["kind"] for row in told[1:]] == [
+        *(["reminder", "reminder", "payment_received"] * 2), "reminder", "reminder", "plan_paid_off",
+    ]  # fmt: skip
     assert {row["state"] for row in told} == {"sent"}
     # A payment is charged at midnight and told at nine.
     waits = {(row["kind"], (row["settled_at"] - row["created_at"]) / HOUR) for row in told[1:]}
-    assert waits == {("reminder", 0), ("payment_received", 9)}
+    assert waits == {("reminder", 0), ("payment_received", 9), ("plan_paid_off", 9)}
     report = await verify(sandbox.context.pool)
     assert report.orders == 1
     assert report.disagreements == []
