@@ -11,9 +11,11 @@ from typing import Any
 
 SHORTEST, LONGEST, SHOWN = 13, 19, 4
 _GUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+# MD5, SHA-1 and SHA-256 as they are printed: a shop's cart hash. Digits alone are none.
+_DIGEST = r"(?<![0-9a-zA-Z])(?=[0-9]*[a-f])(?:[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32})(?![0-9a-zA-Z])"
 # A plus is a space where a form is shown as it was signed.
 _BETWEEN = "[ \t+\u00a0\u2000-\u2015\u202f-]{0,3}"
-_FOUND = re.compile(f"(?P<guid>{_GUID})|[0-9](?:{_BETWEEN}[0-9]){{{SHORTEST - 1},}}")
+_FOUND = re.compile(f"(?P<name>{_GUID}|{_DIGEST})|[0-9](?:{_BETWEEN}[0-9]){{{SHORTEST - 1},}}")
 # Every digit becomes 0, what may stand between digits goes (byte by byte, so that more may look like a card than is one).
 _DIGITS = bytes(48 if 48 <= byte <= 57 else 120 for byte in range(256))
 _GOES = b" \t+-\xc2\xa0\xe2\x80\xaf" + bytes(range(0x80, 0x96))
@@ -59,7 +61,7 @@ def masked_tree(value: Any, kept: frozenset[str] = frozenset()) -> Any:
 
 def _masked(found: re.Match[str]) -> str:
     run = found[0]
-    if found["guid"]:
+    if found["name"]:
         return run
     if len(run) > _MOST_DIGITS:
         return run[:-SHOWN].translate(_STARS) + run[-SHOWN:]

@@ -39,7 +39,8 @@ def narrow(merchant_id: UUID) -> None:
 
 def widen() -> None:
     """A request begins: it is nobody's yet. One that was sent ahead on the same connection would go on as the last."""
-    _scope.set(None)
+    if _scope.get() is not None:
+        _scope.set(None)
 
 
 @contextlib.contextmanager

@@ -105,8 +105,7 @@ class Edge:
             await send(message)
 
         try:
-            _require_one_host(scope, headers)
-            _refuse_two_tokens(scope)
+            _refuse_doubled(scope, headers)
             await self._routes(scope, self.admission.patient(place, receive), send_on)
         except ClientDisconnect:
             # Whoever asked hung up in the middle, or broke off a body: nobody is told, and it is no accident of ours.
@@ -145,7 +144,7 @@ class Edge:
     async def _turn_away(self, scope: Scope, send: Send, headers: Headers) -> None:
         """Refuse what found no place, in the form that its path has; what is most asked, by as little as can be."""
         path = scope["path"]
-        if not _one_host(scope):
+        if not _one_host(scope, _names(scope)):
             headers = [*headers, _CLOSE]
         if path in {"/oauth/token", _GATEWAY} or _is_page(path):
             response = self._busy(scope, path)
@@ -172,7 +171,7 @@ class Edge:
         """Answer a request that is not even begun, in the form that its path has."""
         headers = self._begin(scope)
         answer = _not_begun(Request(scope), refused)
-        answer.raw_headers = _joined(answer.raw_headers, headers if _one_host(scope) else [*headers, _CLOSE])
+        answer.raw_headers = _joined(answer.raw_headers, headers if _one_host(scope, _names(scope)) else [*headers, _CLOSE])
         await answer(scope, receive, send)
 
 
@@ -182,21 +181,22 @@ def _joined(own: Headers, headers: Headers) -> Headers:
     return own + [header for header in headers if header[0] not in given]
 
 
-def _one_host(scope: Scope) -> bool:
+def _names(scope: Scope) -> list[bytes]:
+    return [name for name, _ in scope["headers"]]
+
+
+def _one_host(scope: Scope, names: list[bytes]) -> bool:
     """Two servers must not read a request as meant for two hosts (RFC 9112, section 3.2)."""
-    hosts = [name for name, _ in scope["headers"]].count(b"host")
+    hosts = names.count(b"host")
     return bool(hosts == 1 or (hosts == 0 and scope["http_version"] == "1.0"))
 
 
-def _require_one_host(scope: Scope, headers: Headers) -> None:
-    if not _one_host(scope):
+def _refuse_doubled(scope: Scope, headers: Headers) -> None:
+    """Of two hosts or two tokens nobody knows which was meant. The token issuer refuses two tokens in its own words."""
+    names = _names(scope)
+    if not _one_host(scope, names):
         headers.append(_CLOSE)
         raise Refused(Code.MALFORMED_REQUEST, "An HTTP/1.1 request must have exactly one Host header.")
-
-
-def _refuse_two_tokens(scope: Scope) -> None:
-    """Of two Authorization headers nobody knows which was meant. The token issuer says so in its own words."""
-    names = [name for name, _ in scope["headers"]]
     if names.count(b"authorization") > 1 and scope["path"] != "/oauth/token":
         raise unauthorized()
 

@@ -33,6 +33,8 @@ class KnownHost:
         self._app = app
         self._edge = edge
         self._hosts = hosts
+        # Most requests have the same Host as the one before.
+        self._last: bytes | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -46,8 +48,13 @@ class KnownHost:
         # None or several: the edge refuses that itself.
         if len(hosts) != 1:
             return True
+        if hosts[0] == self._last:
+            return True
         host = _without_port(hosts[0].decode("latin-1"))
-        return host in self._hosts or _LOOPBACK.fullmatch(host) is not None
+        known = host in self._hosts or _LOOPBACK.fullmatch(host) is not None
+        if known:
+            self._last = hosts[0]
+        return known
 
 
 def _without_port(host: str) -> str:

@@ -36,7 +36,7 @@ def shape(*names: str, **inner: Shape) -> Shape:
 
 def unknown_fields(body: Mapping[str, Any], known: Shape) -> list[dict[str, str]]:
     """A warning for each field of the body, at every level, that nothing reads."""
-    return named(_walk(body, known, ""))
+    return [] if _all_read(body, known) else named(_walk(body, known, ""))
 
 
 def named(found: Iterable[tuple[str, str, frozenset[str]]]) -> list[dict[str, str]]:
@@ -78,6 +78,18 @@ def _warning(prefix: str, name: str, known: frozenset[str]) -> dict[str, str]:
     if label != HIDDEN and (meant := near(name, known)) is not None:
         message += f". Did you mean {meant}?"
     return {"field": f"{prefix}{label}", "code": CODE, "message": message}
+
+
+def _all_read(body: Mapping[str, Any], known: Shape) -> bool:
+    """Whether there is nothing to look for, as in most requests."""
+    if not known.names.issuperset(body):
+        return False
+    for name, inner in known.inner.items():
+        value = body.get(name)
+        for entry in value if isinstance(value, list) else (value,):
+            if isinstance(entry, dict) and not _all_read(entry, inner):
+                return False
+    return True
 
 
 def _walk(body: Mapping[str, Any], known: Shape, prefix: str) -> Iterator[tuple[str, str, frozenset[str]]]:
