@@ -171,7 +171,9 @@ class Edge:
         """Answer a request that is not even begun, in the form that its path has."""
         headers = self._begin(scope)
         answer = _not_begun(Request(scope), refused)
-        answer.raw_headers = _joined(answer.raw_headers, headers if _one_host(scope, _names(scope)) else [*headers, _CLOSE])
+        answer.raw_headers = _joined(
+            answer.raw_headers, headers if _one_host(scope, _names(scope)) else [*headers, _CLOSE]
+        )
         await answer(scope, receive, send)
 
 
