@@ -33,8 +33,8 @@ class KnownHost:
         self._app = app
         self._edge = edge
         self._hosts = hosts
-        # Most requests have the same Host as the one before.
-        self._last: bytes | None = None
+        # Most requests have the same Host header as the one before.
+        self._last: tuple[bytes, bytes] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -44,13 +44,13 @@ class KnownHost:
             await self._app(scope, receive, send)
 
     def _is_known(self, scope: Scope) -> bool:
-        hosts = [value for name, value in scope["headers"] if name == b"host"]
-        # None or several: the edge refuses that itself.
+        if self._last in scope["headers"]:
+            return True
+        hosts = [header for header in scope["headers"] if header[0] == b"host"]
+        # None or several, here and above: the edge refuses that itself.
         if len(hosts) != 1:
             return True
-        if hosts[0] == self._last:
-            return True
-        host = _without_port(hosts[0].decode("latin-1"))
+        host = _without_port(hosts[0][1].decode("latin-1"))
         known = host in self._hosts or _LOOPBACK.fullmatch(host) is not None
         if known:
             self._last = hosts[0]
