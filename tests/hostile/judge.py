@@ -21,7 +21,7 @@ AT_ONCE = 24
 HANG_SECONDS = 30.0
 PATIENCE = 1.0
 _MOVES = re.compile(rb"^POST /order/([0-9a-f-]{36})/(capture|void|refund)/? HTTP")
-_TEXT = {400, 408, 413, 431, 503}
+_TEXT = {400, 408, 413, 414, 431, 503}
 _PAGES = ("the form of",)
 
 

@@ -67,7 +67,6 @@ class BoundedProtocol(HttpToolsProtocol):
     """One connection. Its message is in the head or behind it; `_since` is when that began, by the server's watch."""
 
     url = b""
-    _lingering: Lingering | None = None
     _in_head = True
     _head_bytes = 0
     _message_bytes = 0
@@ -134,9 +133,7 @@ class BoundedProtocol(HttpToolsProtocol):
         before = self.cycle
         super().on_headers_complete()
         if self.scope["method"] != "GET":
-            if self._lingering is None:
-                self._lingering = Lingering(self)
-            self.cycle.transport = self._lingering  # type: ignore[assignment]
+            self.cycle.transport = Lingering(self)  # type: ignore[assignment]
         if len(self.pipeline) == 1:
             self._answering = before
         self._in_head, self._message_bytes, self._since = False, 0, self._watch.ticks
