@@ -135,7 +135,11 @@ def made(seed: Seed, number: int, dice: random.Random, *, change: bool) -> Reque
         length = len(body) if honest else dice.choice((0, 1, len(body) + 7, max(0, len(body) - 3)))
         headers.append(("Content-Length", str(length)))
         honest = length == len(body)
-    lines = [f"{seed.method} {path} HTTP/1.1", "Host: x", *(f"{name}: {value}" for name, value in headers)]
+    lines = [
+        f"{seed.method} {path} HTTP/1.1",
+        "Host: 127.0.0.1",
+        *(f"{name}: {value}" for name, value in headers),
+    ]
     head = "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
     in_head = change and (not in_body or dice.random() < 0.1)
     if in_head:

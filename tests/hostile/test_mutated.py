@@ -79,7 +79,7 @@ async def test_whoever_hangs_up_between_requests_sent_ahead_is_no_accident(
 ) -> None:
     service, shop, _ = fired
     body = json.dumps({"amount": "10.00", "merchantReference": "A", "merchant": BACK}).encode()
-    lines = ["POST /order HTTP/1.1", "Host: x", *(f"{name}: {value}" for name, value in shop.bearer)]
+    lines = ["POST /order HTTP/1.1", "Host: 127.0.0.1", *(f"{name}: {value}" for name, value in shop.bearer)]
     head = "\r\n".join([*lines, "Content-Type: application/json", f"Content-Length: {len(body)}"])
     for wait in range(60):
         _, writer = await asyncio.open_connection("127.0.0.1", service.port)
