@@ -28,7 +28,7 @@ from bench.client import Job, Measured, drive
 from bench.report import Cost, Row
 from bench.service import Place
 from cuota import config
-from cuota.db.embedded import open_embedded
+from cuota.db.embedded.server import open_embedded
 
 SESSIONS = 16
 # Workers and clients. The limits are measured beside those of BESIDE; the others are held against these.

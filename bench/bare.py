@@ -31,12 +31,12 @@ from starlette.routing import Route
 
 from cuota import config
 from cuota.core.merchant import Merchant, Profile
-from cuota.core.movement import Kind
+from cuota.core.order.movement import Kind
 from cuota.web.api.movement import read_asked
 from cuota.web.api.order import guid
 from cuota.web.api.order_body import read_order_body
 from cuota.web.body import parse_object, read_bytes, require_json
-from cuota.web.edge import Edge
+from cuota.web.server.edge import Edge
 from cuota.web.service import Service
 
 MERCHANT = Merchant(UUID(int=7), "Bench", 100, 200_000, True, Profile.STRICT, "USD", ())
@@ -86,7 +86,7 @@ def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
 
 
 def serve(listener: socket.socket, app: Edge) -> None:
-    """Serve until SIGTERM, with the settings of `cuota.process`."""
+    """Serve until SIGTERM, with the settings of `cuota.run.process`."""
     settings = uvicorn.Config(
         app,
         http="httptools",

@@ -21,15 +21,16 @@ from uuid import uuid4
 import asyncpg
 
 from bench.past import consumer, fill
-from cuota import config, runtime
-from cuota.core.decision import decide
-from cuota.core.facts import Facts
-from cuota.core.outcome import SignalKind
-from cuota.db import history
-from cuota.db.embedded import open_embedded
-from cuota.db.history import Asked
+from cuota import config
+from cuota.core.order.outcome import SignalKind
+from cuota.core.risk.decision import decide
+from cuota.core.risk.facts import Facts
+from cuota.db.embedded.server import open_embedded
+from cuota.db.risk import history
+from cuota.db.risk.history import Asked
 from cuota.flows.context import Context
-from cuota.flows.manage_merchants import Terms, create_merchant
+from cuota.flows.merchant.manage_merchants import Terms, create_merchant
+from cuota.run import runtime
 
 CONSUMERS, ORDERS = 300, 100
 ROUNDS = 2_000

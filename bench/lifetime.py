@@ -25,8 +25,8 @@ import httpx
 
 from bench import report, service
 from bench.webhooks import receiving
-from cuota.db.embedded import open_embedded
-from cuota.walk import walk
+from cuota.commands.checkout_walker import walk
+from cuota.db.embedded.server import open_embedded
 
 OUT = Path(__file__).parent / "lifetime.json"
 WIDE = Path(__file__).parents[1] / "tests" / "wide.toml"

@@ -24,7 +24,7 @@ from uuid import UUID
 from bench import flood, proof, report, seed, service
 from bench.flood import Flood, Sender
 from bench.service import Place
-from cuota.db.embedded import open_embedded
+from cuota.db.embedded.server import open_embedded
 
 MERCHANTS = 10
 POOL = 4_000  # approved orders of each merchant

@@ -21,13 +21,13 @@ from datetime import date, timedelta
 from importlib.resources import files
 from pathlib import Path
 
-from cuota import risk_fit
-from cuota.calibration_page import calibration_html
-from cuota.core.approvals import read_fields
-from cuota.core.decision import decide, refusals
-from cuota.core.facts import Facts, History, Mismatches, Velocity
-from cuota.core.policy import Policy, load_policy
-from cuota.core.trial import Decided
+from cuota.core.risk.approvals import read_fields
+from cuota.core.risk.decision import decide, refusals
+from cuota.core.risk.facts import Facts, History, Mismatches, Velocity
+from cuota.core.risk.policy import Policy, load_policy
+from cuota.trial import fit as risk_fit
+from cuota.trial.page import calibration_html
+from cuota.trial.trial import Decided
 
 FIRST_DAY = date(2026, 1, 1)
 DAYS = 180

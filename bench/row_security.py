@@ -25,21 +25,23 @@ import asyncpg
 
 from bench.seed import fill
 from bench.work import ORDER_JSON, order_id
-from cuota import config, runtime
-from cuota.core.card import read_card
-from cuota.core.consumer import Address, Profile
+from cuota import config
+from cuota.core.checkout.card import read_card
+from cuota.core.checkout.consumer import Address, Profile
 from cuota.core.merchant import Merchant
-from cuota.core.movement import Asked, Kind
-from cuota.db import orders, row_security
-from cuota.db.embedded import open_embedded
+from cuota.core.order.movement import Asked, Kind
+from cuota.db import row_security
+from cuota.db.embedded.server import open_embedded
+from cuota.db.order import orders
 from cuota.db.row_security import narrow
-from cuota.flows.capture_order import capture_order
-from cuota.flows.checkout import Checkout, load, open_checkout, propose
+from cuota.flows.checkout.identify_consumer import check_code, give_details, send_code
+from cuota.flows.checkout.submit_checkout import submit_checkout
+from cuota.flows.checkout.take_step import Checkout, load, open_checkout, propose
 from cuota.flows.context import Context
-from cuota.flows.create_order import create_order
-from cuota.flows.identify_consumer import check_code, give_details, send_code
-from cuota.flows.manage_merchants import Terms, create_merchant
-from cuota.flows.submit_checkout import submit_checkout
+from cuota.flows.merchant.manage_merchants import Terms, create_merchant
+from cuota.flows.order.capture_order import capture_order
+from cuota.flows.order.create_order import create_order
+from cuota.run import runtime
 from cuota.web.api.order_body import read_order_body
 from cuota.web.body import parse_object
 

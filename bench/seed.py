@@ -13,7 +13,7 @@ import asyncpg
 import httpx
 
 from bench.work import ORDER_JSON, POOL_PREFIX, order_id_sql
-from cuota.walk import walk
+from cuota.commands.checkout_walker import walk
 
 # What merchants and consumers are told is told once: the copies have nothing to say. A browser knows one order only.
 _COLUMNS = """

@@ -74,7 +74,7 @@ def serving(place: Place, workers: int, path: Path | None = None) -> Iterator[li
         if '"ready": true' not in process.stdout.readline():
             raise RuntimeError("cuota serve did not become ready; its reason stands above.")
         children = psutil.Process(process.pid).children()
-        yield [child for child in children if "cuota.process" in child.cmdline()]
+        yield [child for child in children if "cuota.run.process" in child.cmdline()]
     finally:
         process.terminate()
         process.wait(30)

@@ -19,14 +19,15 @@ from uuid import UUID
 
 from bench.bare import MERCHANT
 from bench.work import CAPTURED_PREFIX, CREATED_PREFIX, ORDER_JSON, order_id, order_id_sql
-from cuota import config, runtime
-from cuota.core.movement import Asked, Kind
-from cuota.db import orders
-from cuota.db.embedded import binaries
+from cuota import config
+from cuota.core.order.movement import Asked, Kind
+from cuota.db.embedded.server import binaries
+from cuota.db.order import orders
 from cuota.db.pool import SESSION
-from cuota.flows.capture_order import capture_order
-from cuota.flows.create_order import create_order
-from cuota.flows.refund_order import refund_order
+from cuota.flows.order.capture_order import capture_order
+from cuota.flows.order.create_order import create_order
+from cuota.flows.order.refund_order import refund_order
+from cuota.run import runtime
 from cuota.web.api.order_body import read_order_body
 from cuota.web.body import parse_object
 

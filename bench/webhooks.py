@@ -26,7 +26,7 @@ import uvloop
 from bench import service, work
 from bench.client import Job, drive
 from bench.service import Place
-from cuota.db.embedded import open_embedded
+from cuota.db.embedded.server import open_embedded
 
 RATE = 200
 CALLERS = 8

@@ -35,8 +35,8 @@ kept() { [[ -s $FOLDER/$1 ]] || (umask 077; openssl rand "${@:2}" >"$FOLDER/$1")
 # PostgreSQL will not run as root: as root it runs as `postgres` or else `nobody`.
 database() {
   local who=() password programs
-  programs=$("$PYTHON" -c 'from pathlib import Path; from cuota.db.embedded_places import prepare
-from cuota.db.embedded_programs import binaries_for; import sys
+  programs=$("$PYTHON" -c 'from pathlib import Path; from cuota.db.embedded.folders import prepare
+from cuota.db.embedded.programs import binaries_for; import sys
 print(binaries_for(prepare(Path(sys.argv[1])).account))' "$FOLDER/none")
   password=$(kept password -hex 16)
   mkdir -p "$FOLDER/database"

@@ -17,11 +17,12 @@ import asyncpg
 import pytest
 import uvicorn
 
-from cuota import config, runtime
-from cuota.db.embedded import Embedded, open_embedded
+from cuota import config
+from cuota.db.embedded.server import Embedded, open_embedded
+from cuota.run import runtime
 from cuota.web.app import make_app
-from cuota.web.early import early
-from cuota.web.metrics import count
+from cuota.web.server.early import early
+from cuota.web.server.metrics import count
 from makers import Clock, Merchant, Running, make_merchant
 from needed import told
 

@@ -10,7 +10,7 @@ from urllib.parse import quote_plus, urlencode
 
 import httpx
 
-from cuota.core.signature import pay_signature
+from cuota.core.webhook.signature import pay_signature
 from makers import Merchant
 
 SHOP = "http://127.0.0.1:9"

@@ -14,16 +14,16 @@ import httpx
 
 from contract import Contract
 from cuota.config import Settings
-from cuota.core.card import read_card
-from cuota.core.consumer import Address, Profile
+from cuota.core.checkout.card import read_card
+from cuota.core.checkout.consumer import Address, Profile
 from cuota.core.merchant import Profile as BodyProfile
-from cuota.core.order import Order
-from cuota.flows import manage_merchants
-from cuota.flows.checkout import Checkout, load, open_checkout, propose
+from cuota.core.order.order import Order
+from cuota.flows.checkout.identify_consumer import check_code, give_details, send_code
+from cuota.flows.checkout.submit_checkout import submit_checkout
+from cuota.flows.checkout.take_step import Checkout, load, open_checkout, propose
 from cuota.flows.context import Context
-from cuota.flows.identify_consumer import check_code, give_details, send_code
-from cuota.flows.submit_checkout import submit_checkout
-from cuota.web.edge import Edge
+from cuota.flows.merchant import manage_merchants
+from cuota.web.server.edge import Edge
 
 ADDRESS = Address("1480 Mission Street", "", "San Francisco", "CA", "94103")
 PROFILE = Profile("Jordan", "Rivera", "jordan@mail.example", ADDRESS)

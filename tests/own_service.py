@@ -10,8 +10,9 @@ from typing import Any
 import asyncpg
 import httpx
 
-from cuota import config, runtime
+from cuota import config
 from cuota.flows.context import Context
+from cuota.run import runtime
 from cuota.web.app import make_app
 from makers import Clock, Merchant, Running, make_merchant
 

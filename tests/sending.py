@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cuota.db import endpoints
-from cuota.db.events import OWN_ADDRESS
-from cuota.flows.deliver_webhooks import Courier, live_secrets, publish_events
+from cuota.db.webhook import endpoints
+from cuota.db.webhook.events import OWN_ADDRESS
+from cuota.flows.webhook.deliver_webhooks import Courier, live_secrets, publish_events
 from cuota.rails.http import GuardedClient
 from makers import Merchant
 

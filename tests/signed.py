@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from cuota.core.signature import pay_signature
+from cuota.core.webhook.signature import pay_signature
 from makers import Merchant
 
 SHOP = "http://127.0.0.1:9"

@@ -11,10 +11,10 @@ from uuid import UUID
 import asyncpg
 import httpx
 
-from cuota.core.card import read_card
-from cuota.flows.checkout import Checkout, propose
-from cuota.flows.issue_card import reveal_card
-from cuota.flows.submit_checkout import submit_checkout
+from cuota.core.checkout.card import read_card
+from cuota.flows.checkout.issue_card import reveal_card
+from cuota.flows.checkout.submit_checkout import submit_checkout
+from cuota.flows.checkout.take_step import Checkout, propose
 from makers import Merchant, checkout, read_checkout
 from signed import started
 

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cuota.backup import CannotBackUp
 from cuota.commands import (
     approvals,
     backup,
@@ -21,28 +20,29 @@ from cuota.commands import (
     sandbox,
     time,
 )
+from cuota.commands.checkout_walker import CannotWalk
 from cuota.commands.common import EXIT_CODES, Add, adder
+from cuota.commands.demo import demo
 from cuota.commands.place import NoService
 from cuota.config import BadSettings
-from cuota.config_table import SETTINGS
+from cuota.config.table import SETTINGS
 from cuota.core.instant import BadInstant
 from cuota.core.refusal import Refused
-from cuota.db.archive import BadArchive
-from cuota.db.embedded import EmbeddedFailed
-from cuota.db.pg_programs import ProgramFailed
+from cuota.db.backup.archive import BadArchive
+from cuota.db.backup.programs import ProgramFailed
+from cuota.db.embedded.server import EmbeddedFailed
 from cuota.db.pool import LOST, UnsafeDatabase
 from cuota.db.vault import WrongKey
-from cuota.demo import demo
-from cuota.flows.find_order import NothingToExplain
-from cuota.flows.keep_policy import WrongPolicy
-from cuota.flows.manage_merchants import BadMerchant
-from cuota.flows.move_time import CannotMoveTime
-from cuota.flows.try_approvals import NotProved
+from cuota.flows.merchant.manage_merchants import BadMerchant
+from cuota.flows.order.find_order import NothingToExplain
+from cuota.flows.risk.keep_policy import WrongPolicy
+from cuota.flows.risk.try_approvals import NotProved
+from cuota.flows.sandbox.move_time import CannotMoveTime
 from cuota.rails.load import NoSuchRail
-from cuota.restore import CannotRestore
-from cuota.serve import CannotServe, serve
-from cuota.walk import CannotWalk
-from cuota.worker import work_alone
+from cuota.run.backup import CannotBackUp
+from cuota.run.restore import CannotRestore
+from cuota.run.serve import CannotServe, serve
+from cuota.run.worker import work_alone
 
 KNOWN = (
     BadInstant, BadSettings, BadMerchant, CannotMoveTime, CannotServe, CannotWalk, EmbeddedFailed, NoService, NoSuchRail,

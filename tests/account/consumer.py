@@ -10,8 +10,8 @@ from uuid import UUID
 import httpx
 from visitor import Page, Visitor
 
-from cuota.core.card import passes_luhn
-from cuota.flows.collect_installments import collect
+from cuota.core.checkout.card import passes_luhn
+from cuota.flows.plan.collect_installments import collect
 from makers import Merchant, Running, complete
 
 PAYS, FAILS_LATER, LOST_LATER, DECLINED = (

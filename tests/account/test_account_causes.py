@@ -6,7 +6,7 @@ from uuid import UUID
 
 from consumer import Consumer
 
-from cuota.flows.expire_authorizations import expire_authorization
+from cuota.flows.order.expire_authorizations import expire_authorization
 from makers import Merchant, Running
 
 

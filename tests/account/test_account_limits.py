@@ -15,12 +15,12 @@ from beside import beside
 from consumer import DECLINED, FAILS_LATER, NEW_CARD, Consumer, Plan, new_number
 from visitor import Page, charges
 
-from cuota.core.asking import again_at
-from cuota.core.outcome import SignalKind
-from cuota.db import history
-from cuota.db.history import Asked
-from cuota.flows.limit_asks import card_hash
-from cuota.flows.manage_plan import CHANGED
+from cuota.core.order.outcome import SignalKind
+from cuota.core.plan.asking import again_at
+from cuota.db.risk import history
+from cuota.db.risk.history import Asked
+from cuota.flows.plan.limit_asks import card_hash
+from cuota.flows.plan.manage_plan import CHANGED
 from cuota.rails.card import Card, RailUnavailable, SandboxCardRail
 from makers import Merchant, Running
 

@@ -12,7 +12,7 @@ from beside import beside
 from consumer import DECLINED, FAILS_LATER, LOST_LATER, NEW_CARD, PAYS, Consumer, Plan
 from visitor import charges
 
-from cuota.core.card import CardEntry
+from cuota.core.checkout.card import CardEntry
 from cuota.rails.card import Answer, Card, RailUnavailable, SandboxCardRail
 from makers import Merchant, Running
 

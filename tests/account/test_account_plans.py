@@ -11,7 +11,7 @@ import pytest
 from consumer import FAILS_LATER, LOST_LATER, Consumer
 
 from cuota.core.dates import day
-from cuota.db.accounts import ShownPlan, plans_of
+from cuota.db.plan.accounts import ShownPlan, plans_of
 from cuota.work.card_refunds import return_due_money
 from makers import Merchant, Running, make_merchant
 

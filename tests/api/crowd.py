@@ -10,8 +10,8 @@ from uuid import UUID
 
 from prometheus_client import REGISTRY
 
-from cuota.web.admission import Admission, Place
-from cuota.web.places import START, Places
+from cuota.web.server.admission import Admission, Place
+from cuota.web.server.places import START, Places
 from makers import Running
 
 NO_ORDER = "/order/01990000-0000-7000-8000-000000000001"

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from crowd import admission_of, busy, port_of, raw, refused, settled
 
-from cuota.web.parties import STRANGERS, name_of
+from cuota.web.server.parties import STRANGERS, name_of
 from makers import Merchant, Running, make_merchant, order_body
 from signed import sdk_body, send
 

@@ -8,10 +8,10 @@ import pytest
 
 from cuota import config
 from cuota.core.refusal import Refused
-from cuota.flows.authenticate import Callers
 from cuota.flows.context import Context
-from cuota.flows.issue_token import TokenRefused, TokenRequest, issue_token
-from cuota.flows.keys import Keys
+from cuota.flows.merchant.authenticate import Callers
+from cuota.flows.merchant.issue_token import TokenRefused, TokenRequest, issue_token
+from cuota.flows.merchant.keys import Keys
 from makers import Merchant
 
 FIRST, SECOND = "https://auth.shop.example", "https://api.old.example/merchant"

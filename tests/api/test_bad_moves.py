@@ -11,7 +11,7 @@ import httpx
 import pytest
 from bodies import JSON, assert_refused
 
-from cuota.flows.leave_checkout import leave_checkout
+from cuota.flows.checkout.leave_checkout import leave_checkout
 from makers import PROFILE, Merchant, complete
 
 OPERATIONS = ["capture", "void", "refund"]

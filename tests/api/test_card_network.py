@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from cuota.db.verify import Report, _verify_merchant
-from cuota.flows.issue_card import tell_limits
+from cuota.flows.checkout.issue_card import tell_limits
 from cuota.rails.card_network import LEASE
 from cuota.web.app import make_app
 from makers import Merchant, Running

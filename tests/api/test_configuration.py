@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cuota.core.merchant import Profile
-from cuota.flows import manage_merchants
+from cuota.flows.merchant import manage_merchants
 from makers import Merchant
 
 

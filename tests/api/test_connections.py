@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from cuota.web import deadlines
-from cuota.web.protocol import BoundedProtocol
+from cuota.web.server import deadlines
+from cuota.web.server.protocol import BoundedProtocol
 from makers import Merchant, Running
 
 ALIVE = b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -76,7 +76,7 @@ async def test_a_string_that_is_no_plain_decimal_is_no_amount(merchant: Merchant
 @pytest.mark.parametrize("amount", ["999999999.99", "0.01", "31.89", "1234.10", "70368744.17"])
 async def test_an_amount_is_kept_to_the_cent(merchant: Merchant, amount: str) -> None:
     async with make_merchant(merchant.service, maximum=100_000_000_000) as rich:
-        from cuota.flows import manage_merchants
+        from cuota.flows.merchant import manage_merchants
 
         terms = manage_merchants.Terms(minimum=1)
         await manage_merchants.update_merchant(rich.service.context, str(rich.merchant_id), terms)

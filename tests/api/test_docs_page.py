@@ -17,7 +17,7 @@ from cuota.core.refusal import Code
 from cuota.web.docs import guides, pages
 from cuota.web.docs.contract import load_contract, openapi_json
 from cuota.web.docs.guides import Listed, listed
-from cuota.web.edge import Edge
+from cuota.web.server.edge import Edge
 from cuota.web.service import Service
 from makers import Running
 

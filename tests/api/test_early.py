@@ -10,10 +10,10 @@ import httptools
 import pytest
 from crowd import busy, port_of
 
-from cuota.web import early
-from cuota.web.admission import Admission
-from cuota.web.early import Gate
-from cuota.web.parties import name_of
+from cuota.web.server import early
+from cuota.web.server.admission import Admission
+from cuota.web.server.early import Gate
+from cuota.web.server.parties import name_of
 from makers import Merchant, Running
 
 PLAIN = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from contract import read_json
-from cuota.flows.deliver_webhooks import publish_events
+from cuota.flows.webhook.deliver_webhooks import publish_events
 from cuota.web.api.events import MOST_PAGE_BYTES
 from makers import Merchant
 

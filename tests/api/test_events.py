@@ -12,11 +12,11 @@ import pytest
 from bodies import assert_refused, failures
 
 from contract import read_json
-from cuota.db.documents import encode
+from cuota.db.order.documents import encode
+from cuota.flows.checkout.leave_checkout import lapse_order
 from cuota.flows.context import Context
-from cuota.flows.deliver_webhooks import publish_events
-from cuota.flows.expire_authorizations import expire_authorization
-from cuota.flows.leave_checkout import lapse_order
+from cuota.flows.order.expire_authorizations import expire_authorization
+from cuota.flows.webhook.deliver_webhooks import publish_events
 from makers import PROFILE, Merchant, complete, make_merchant
 
 

@@ -11,17 +11,17 @@ from uuid import UUID
 import pytest
 from bodies import assert_refused
 
-from cuota.core.card import read_card
-from cuota.core.checkout import Charging, Lapsed
-from cuota.core.movement import Asked, Kind
-from cuota.core.order import Final
+from cuota.core.checkout.card import read_card
+from cuota.core.checkout.ending import Charging, Lapsed
+from cuota.core.order.movement import Asked, Kind
+from cuota.core.order.order import Final
 from cuota.core.refusal import Code, Refused
-from cuota.flows.capture_order import capture_order
-from cuota.flows.checkout import propose
+from cuota.flows.checkout.leave_checkout import lapse_order, leave_checkout
+from cuota.flows.checkout.submit_checkout import submit_checkout
+from cuota.flows.checkout.take_step import propose
 from cuota.flows.context import Context
-from cuota.flows.leave_checkout import lapse_order, leave_checkout
-from cuota.flows.submit_checkout import submit_checkout
-from cuota.flows.void_order import void_order
+from cuota.flows.order.capture_order import capture_order
+from cuota.flows.order.void_order import void_order
 from cuota.work.due_orders import settle_due_orders
 from makers import Merchant, Running, checkout, complete
 

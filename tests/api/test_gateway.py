@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from bodies import assert_refused, failures
 
-from cuota.core.signature import pay_signature
+from cuota.core.webhook.signature import pay_signature
 from gateway import SHOP, at_once, gateway_body, orders_of, post_json, record_of
 from makers import Merchant, Running, complete, make_merchant
 from signed import send

@@ -9,7 +9,7 @@ import pytest
 from bodies import assert_refused, failures
 
 from cuota.core.merchant import Profile
-from cuota.core.signature import pay_signature
+from cuota.core.webhook.signature import pay_signature
 from gateway import (
     SHOP,
     Fields,

@@ -14,11 +14,11 @@ import pytest
 from smi_bodies import FULL
 
 from cuota import config
-from cuota.core.model import Model, Weight
-from cuota.core.order import Status
-from cuota.core.spared_json import read_sparing
-from cuota.core.strict_json import BadJson
-from cuota.flows.review_decisions import BEGINNING, END, replay
+from cuota.core.order.order import Status
+from cuota.core.risk.model import Model, Weight
+from cuota.core.wire.spared_json import read_sparing
+from cuota.core.wire.strict_json import BadJson
+from cuota.flows.risk.review_decisions import BEGINNING, END, replay
 from gateway import form_fields, gateway_body, get_link, post_form, post_json, signed
 from makers import Merchant, complete, phone_number
 from own_service import Own, opened_own

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from bodies import JSON, assert_refused
 
-from cuota.db import idempotency
+from cuota.db.order import idempotency
 from cuota.flows.context import utc_now
 from makers import Merchant, order_body
 

@@ -7,9 +7,9 @@ import base64
 
 from crowd import admission_of, busy, fill, gone_round
 
-from cuota.web.admission import Admission, Place
-from cuota.web.parties import MOST_KNOWN, Parties
-from cuota.web.token_client import client_of_token, read_client
+from cuota.web.server.admission import Admission, Place
+from cuota.web.server.parties import MOST_KNOWN, Parties
+from cuota.web.server.token_client import client_of_token, read_client
 from makers import Merchant
 
 TOKEN = {"method": "POST", "path": "/oauth/token", "headers": []}

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from cuota import config
-from cuota.web.known_host import KnownHost
+from cuota.web.server.known_host import KnownHost
 from makers import Running
 
 OWN = [

@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 from crowd import busy, port_of
 
-from cuota.web import last_word
-from cuota.web.last_word import Refusal, answer_of
+from cuota.web.server import last_word
+from cuota.web.server.last_word import Refusal, answer_of
 from makers import Merchant, Running, order_body
 
 REFUSALS = [value for value in vars(last_word).values() if isinstance(value, Refusal)]

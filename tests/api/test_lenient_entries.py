@@ -12,9 +12,9 @@ from smi_bodies import smi_body
 from cuota.core.merchant import Merchant as Terms
 from cuota.core.merchant import Profile
 from cuota.core.refusal import Code, Refused
-from cuota.core.strict_json import read_json
+from cuota.core.wire.strict_json import read_json
 from cuota.flows.context import new_token
-from cuota.flows.create_order import OrderRequest
+from cuota.flows.order.create_order import OrderRequest
 from cuota.web.api.sdk_body import read_sdk_body
 from cuota.web.api.smi_body import read_smi_body
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from bodies import assert_refused, failures
 
-from cuota.db import order_list
+from cuota.db.order import listing as order_list
 from cuota.web.api.order_list import _id_at
 from makers import Merchant, order_body
 

@@ -12,9 +12,9 @@ from crowd import fill, gone_round, known, scope_of
 from cuota.core.refusal import Code, Refused
 from cuota.db import gathered
 from cuota.db.gathered import Gathered, Gatherer
-from cuota.web.admission import Admission, Place
-from cuota.web.parties import MOST_KNOWN, STRANGERS
-from cuota.web.places import ENOUGH, LEAST, MOST, PATIENCE, START, Places
+from cuota.web.server.admission import Admission, Place
+from cuota.web.server.parties import MOST_KNOWN, STRANGERS
+from cuota.web.server.places import ENOUGH, LEAST, MOST, PATIENCE, START, Places
 
 
 async def test_one_merchant_s_flood_leaves_places_for_every_other() -> None:

@@ -10,7 +10,7 @@ import struct
 import pytest
 from crowd import admission_of, busy, port_of, settled
 
-from cuota.web import deadlines
+from cuota.web.server import deadlines
 from makers import Merchant, Running, order_body
 
 AT_ONCE = struct.pack("ii", 1, 0)

@@ -6,7 +6,7 @@ import asyncio
 
 from crowd import port_of
 
-from cuota.web.metrics import Sparing
+from cuota.web.server.metrics import Sparing
 from makers import Running
 
 READY = b"GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n"

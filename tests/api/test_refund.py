@@ -10,7 +10,7 @@ import pytest
 from bodies import assert_refused
 
 from cuota.db.pool import Row
-from cuota.flows.return_money import return_money
+from cuota.flows.order.return_money import return_money
 from makers import Merchant
 
 

@@ -10,7 +10,7 @@ import pytest
 from cuota.core.merchant import Merchant as Terms
 from cuota.core.merchant import Profile
 from cuota.core.refusal import Refused
-from cuota.core.strict_json import read_json
+from cuota.core.wire.strict_json import read_json
 from cuota.flows.context import new_token
 from cuota.web.api.sdk_body import SdkRequest, read_sdk_body
 

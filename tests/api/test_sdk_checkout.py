@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from cuota.core.signature import pay_signature
-from cuota.flows import manage_merchants
+from cuota.core.webhook.signature import pay_signature
+from cuota.flows.merchant import manage_merchants
 from makers import Merchant, Running, complete, make_merchant
 from signed import SHOP, sdk_body, send, started
 

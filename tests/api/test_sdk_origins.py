@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cuota.flows import manage_merchants
+from cuota.flows.merchant import manage_merchants
 from cuota.web.app import make_app
 from makers import Merchant, Running
 from own_service import InProcess

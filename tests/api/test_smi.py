@@ -11,8 +11,8 @@ import httpx
 from bodies import assert_refused, failures
 from smi_bodies import BACK, FULL, changed, smi_body
 
-from cuota.flows.expire_authorizations import expire_authorization
-from cuota.flows.leave_checkout import lapse_order, leave_checkout
+from cuota.flows.checkout.leave_checkout import lapse_order, leave_checkout
+from cuota.flows.order.expire_authorizations import expire_authorization
 from gateway import gateway_body, post_json
 from makers import PROFILE, Merchant, Running, complete, make_merchant
 from makers import Profile as Person

@@ -17,12 +17,12 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 
+from cuota.core.checkout.text_answer import Answer, read_answer
 from cuota.core.message import Message
-from cuota.core.signature import webhook_signature
-from cuota.core.text_answer import Answer, read_answer
-from cuota.db import text_choices
-from cuota.flows.answer_text import REPLIES_AN_HOUR, number_hash
-from cuota.flows.send_messages import send_messages
+from cuota.core.webhook.signature import webhook_signature
+from cuota.db.checkout import text_choices
+from cuota.flows.checkout.answer_text import REPLIES_AN_HOUR, number_hash
+from cuota.flows.plan.send_messages import send_messages
 from cuota.rails.inbox import look
 from cuota.rails.senders import Senders
 from cuota.web.app import make_app

@@ -11,8 +11,8 @@ import pytest
 
 from cuota.db.pool import Pool, Row
 from cuota.db.vault import Vault
-from cuota.flows.issue_token import TokenRefused, TokenRequest, issue_token
-from cuota.flows.keys import Keys
+from cuota.flows.merchant.issue_token import TokenRefused, TokenRequest, issue_token
+from cuota.flows.merchant.keys import Keys
 from makers import Merchant, Running
 
 

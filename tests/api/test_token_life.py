@@ -11,15 +11,16 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import KeySet
 
-from cuota import config, runtime
+from cuota import config
 from cuota.core.refusal import Refused
-from cuota.db import credentials
-from cuota.flows import manage_merchants
-from cuota.flows.authenticate import Callers
+from cuota.db.merchant import credentials
 from cuota.flows.context import Context, utc_now
-from cuota.flows.issue_token import TokenRequest, issue_token
-from cuota.flows.keys import NOTICE, Keys, rotate_keys
-from cuota.flows.manage_merchants import BadMerchant
+from cuota.flows.merchant import manage_merchants
+from cuota.flows.merchant.authenticate import Callers
+from cuota.flows.merchant.issue_token import TokenRequest, issue_token
+from cuota.flows.merchant.keys import NOTICE, Keys, rotate_keys
+from cuota.flows.merchant.manage_merchants import BadMerchant
+from cuota.run import runtime
 from makers import Merchant, Running
 
 

@@ -9,11 +9,12 @@ from uuid import UUID
 import pytest
 from starlette.requests import Request
 
-from cuota import config, runtime
+from cuota import config
 from cuota.core.refusal import Code, Refused
 from cuota.db.pool import Pool, unavailable
-from cuota.flows.manage_merchants import Terms, create_merchant
+from cuota.flows.merchant.manage_merchants import Terms, create_merchant
 from cuota.flows.settle import UNKNOWN
+from cuota.run import runtime
 from cuota.web.app import make_app
 from cuota.web.idempotent import Keep, answer, answer_plain
 

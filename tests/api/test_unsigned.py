@@ -8,8 +8,8 @@ import time
 import pytest
 from bodies import JSON, assert_refused
 
-from cuota.core.signature import pay_signature
-from cuota.flows.deliver_webhooks import publish_events
+from cuota.core.webhook.signature import pay_signature
+from cuota.flows.webhook.deliver_webhooks import publish_events
 from gateway import form_fields, gateway_body, post_form, post_json
 from gateway import signed as signed_form
 from makers import Merchant

@@ -12,8 +12,8 @@ import pytest
 from bodies import JSON, assert_refused, failures
 from receiver import Receiver, receiving
 
-from cuota.core.signature import pay_signature, webhook_signature
-from cuota.flows.manage_endpoints import OLD_SECRET_LIVES
+from cuota.core.webhook.signature import pay_signature, webhook_signature
+from cuota.flows.webhook.manage_endpoints import OLD_SECRET_LIVES
 from makers import Merchant, make_merchant
 from sending import deliver
 

@@ -13,7 +13,7 @@ import pytest
 from bodies import assert_refused, failures
 from receiver import Receiver, receiving
 
-from cuota.db import idempotency
+from cuota.db.order import idempotency
 from cuota.flows.context import utc_now
 from makers import Merchant, make_merchant
 from sending import deliver

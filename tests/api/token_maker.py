@@ -9,7 +9,7 @@ from joserfc import jwt
 from joserfc.jwk import RSAKey
 
 from cuota.flows.context import utc_now
-from cuota.flows.keys import Keys
+from cuota.flows.merchant.keys import Keys
 from makers import Merchant, Running
 
 ABSENT = object()

@@ -9,10 +9,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from cuota.calibration_page import calibration_html
-from cuota.core.model import Model, Weight
-from cuota.core.rates import Rate
-from cuota.core.trial import Bin, Decided, Report, report, verdict
+from cuota.core.risk.model import Model, Weight
+from cuota.trial.page import calibration_html
+from cuota.trial.rates import Rate
+from cuota.trial.trial import Bin, Decided, Report, report, verdict
 
 EMPTY_ELEMENTS = {"meta", "line", "circle"}
 

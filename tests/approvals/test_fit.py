@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from cuota.core.model import FEATURES, Model, model_of, points
-from cuota.core.trial import Decided, report, verdict
-from cuota.logistic import coefficients
-from cuota.risk_fit import Trial, cross_fitted, fit, trial
+from cuota.core.risk.model import FEATURES, Model, model_of, points
+from cuota.trial.fit import Trial, cross_fitted, fit, trial
+from cuota.trial.logistic import coefficients
+from cuota.trial.trial import Decided, report, verdict
 
 # The bench makes the population.
 sys.path.append(str(Path(__file__).parents[2]))
@@ -206,7 +206,9 @@ def test_without_losses_there_is_no_model_and_the_verdict_says_what_is_missing(
 
 
 def test_serving_a_model_and_judging_a_trial_load_no_numpy() -> None:
-    modules = "cuota.core.model, cuota.core.trial, cuota.calibration_page, cuota.risk_fit, cuota.process, sys"
+    modules = (
+        "cuota.core.risk.model, cuota.trial.trial, cuota.trial.page, cuota.trial.fit, cuota.run.process, sys"
+    )
     code = f"import {modules}; print('numpy' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.stdout == "False\n", ran.stderr

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from cuota.core.approvals import FIELDS, read_fields
-from cuota.core.decision import decide
-from cuota.core.facts import Facts
+from cuota.core.risk.approvals import FIELDS, read_fields
+from cuota.core.risk.decision import decide
+from cuota.core.risk.facts import Facts
 
 sys.path.append(str(Path(__file__).parents[2]))
 

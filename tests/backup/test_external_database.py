@@ -15,8 +15,8 @@ from urllib.parse import quote
 import asyncpg
 import pytest
 
-from cuota.db.embedded import Embedded
-from cuota.db.pg_programs import programs_for
+from cuota.db.backup.programs import programs_for
+from cuota.db.embedded.server import Embedded
 from makers import complete
 from own_service import Own
 

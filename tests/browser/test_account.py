@@ -12,7 +12,7 @@ from playwright.async_api import Page, expect
 from shopper import CARD_THAT_PAYS, fill, paid, press
 
 from conftest import PHONE, OpenTab
-from cuota.flows.collect_installments import collect
+from cuota.flows.plan.collect_installments import collect
 from makers import Merchant, Running, complete
 
 pytestmark = pytest.mark.browser

@@ -7,7 +7,7 @@ from playwright.async_api import Page, expect
 from shopper import CARD_THAT_PAYS, press, press_pay, to_card, to_checkout
 
 from conftest import OpenTab, Shop
-from cuota.core.card import BadCard, read_card
+from cuota.core.checkout.card import BadCard, read_card
 from makers import Running
 
 pytestmark = pytest.mark.browser

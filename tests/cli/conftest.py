@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from commands import Cuota, on_a_folder
 
-from cuota.db.embedded import open_embedded
+from cuota.db.embedded.server import open_embedded
 
 
 @pytest.fixture(scope="module")

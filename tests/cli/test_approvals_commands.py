@@ -17,12 +17,13 @@ import asyncpg
 import pytest
 from commands import Cuota, on_a_folder
 
-from cuota import config, runtime
-from cuota.core.approvals import read_fields
-from cuota.core.decision import decide
-from cuota.core.facts import Approvals
-from cuota.db.embedded import open_embedded
-from cuota.flows.manage_merchants import Terms, create_merchant
+from cuota import config
+from cuota.core.risk.approvals import read_fields
+from cuota.core.risk.decision import decide
+from cuota.core.risk.facts import Approvals
+from cuota.db.embedded.server import open_embedded
+from cuota.flows.merchant.manage_merchants import Terms, create_merchant
+from cuota.run import runtime
 
 sys.path.append(str(Path(__file__).parents[2]))
 

@@ -14,7 +14,7 @@ import pytest
 from commands import Cuota
 from test_operate import serving
 
-from cuota.core.erasure import STAYS
+from cuota.core.privacy.erasure import STAYS
 
 PHONE = "2125550166"
 

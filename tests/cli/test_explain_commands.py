@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from commands import Cuota, on_a_folder
 
-from cuota import config, runtime
-from cuota.db.embedded import open_embedded
+from cuota import config
+from cuota.db.embedded.server import open_embedded
+from cuota.run import runtime
 from gateway import gateway_body, post_json
 from makers import complete, phone_number
 from own_service import opened_own

@@ -20,7 +20,7 @@ def test_every_command_explains_itself(bare: Cuota, command: str) -> None:
 
 
 def test_the_help_names_every_setting_and_what_the_exit_codes_mean(bare: Cuota) -> None:
-    from cuota.config_table import SETTINGS
+    from cuota.config.table import SETTINGS
 
     text = bare("--help").stdout
     assert all(setting.name in text and setting.meaning in text for setting in SETTINGS)

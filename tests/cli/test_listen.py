@@ -17,7 +17,7 @@ from commands import Cuota
 from standardwebhooks import Webhook
 from test_operate import ORDER, serving
 
-from cuota.core.signature import pay_signature
+from cuota.core.webhook.signature import pay_signature
 
 Got = Queue[tuple[dict[str, str], bytes]]
 

@@ -7,7 +7,7 @@ import pytest
 from commands import Cuota
 from test_operate import serving
 
-from cuota.config_reading import listen
+from cuota.config.reading import listen
 
 
 def test_metrics_have_a_port_of_their_own_and_the_public_port_has_none(cuota: Cuota) -> None:

@@ -15,7 +15,7 @@ import asyncpg
 import httpx
 from commands import Cuota
 
-from cuota.db.embedded import open_embedded
+from cuota.db.embedded.server import open_embedded
 from cuota.db.migrate import files
 
 ORDER = {

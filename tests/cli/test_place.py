@@ -14,7 +14,7 @@ from test_operate import ORDER, serving
 
 from cuota.commands.place import data_of
 from cuota.config import load
-from cuota.db.embedded import open_embedded
+from cuota.db.embedded.server import open_embedded
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from commands import Cuota, on_a_folder
 
-from cuota import config, runtime
-from cuota.db import policies
-from cuota.db.embedded import open_embedded
-from cuota.flows.keep_policy import WrongPolicy, read_policy, seal_policy
+from cuota import config
+from cuota.db.embedded.server import open_embedded
+from cuota.db.risk import policies
+from cuota.flows.risk.keep_policy import WrongPolicy, read_policy, seal_policy
+from cuota.run import runtime
 from makers import PROFILE, complete, phone_number
 from own_service import opened_own
 

@@ -13,9 +13,10 @@ import asyncpg
 import pytest
 from commands import Cuota, on_a_folder
 
-from cuota import config, runtime
-from cuota.db.embedded import open_embedded
-from cuota.flows.keep_policy import read_policy
+from cuota import config
+from cuota.db.embedded.server import open_embedded
+from cuota.flows.risk.keep_policy import read_policy
+from cuota.run import runtime
 from makers import complete, phone_number
 from own_service import opened_own
 

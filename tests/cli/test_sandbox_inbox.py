@@ -11,9 +11,10 @@ import pytest
 from commands import Cuota, on_a_folder
 from test_settings import PRODUCTION
 
-from cuota import config, runtime
+from cuota import config
 from cuota.core.message import Message
-from cuota.db.embedded import open_embedded
+from cuota.db.embedded.server import open_embedded
+from cuota.run import runtime
 
 BAD = "Due \x1b[2Jnow."
 

@@ -15,7 +15,7 @@ import pytest
 from client_tools import Both, reason
 
 from cuota.client import BadWebhook, Event, NotFound, RequestRefused, verify_webhook
-from cuota.flows.deliver_webhooks import publish_events
+from cuota.flows.webhook.deliver_webhooks import publish_events
 from makers import Merchant, order_body
 from sending import deliver, webhook_secret
 

@@ -13,7 +13,7 @@ from client_tools import Both, Cutter, header, reason
 
 from cuota.client import DuplicateReference, RequestRefused, Unauthorized, Unavailable
 from cuota.client.talk import retry_after
-from cuota.flows import manage_merchants
+from cuota.flows.merchant import manage_merchants
 from makers import Merchant, order_body
 
 MOVED = {"capture": "captured", "void": "voided", "refund": "refunded"}

@@ -10,7 +10,7 @@ from client_tools import Both, Cutter, header, reason
 
 from cuota.client import Unauthorized, Unavailable
 from cuota.client.talk import Terms
-from cuota.flows import manage_merchants
+from cuota.flows.merchant import manage_merchants
 from makers import Merchant
 
 TOKEN = "POST /oauth/token"

@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 from importlib import resources
 
-from cuota.core.facts import Approvals, Facts, History, Mismatches, Steer, Velocity
-from cuota.core.policy import Policy, load_policy
+from cuota.core.risk.facts import Approvals, Facts, History, Mismatches, Steer, Velocity
+from cuota.core.risk.policy import Policy, load_policy
 
 STANDARD_TEXT = (resources.files("cuota.policies") / "standard.toml").read_text()
 STANDARD = load_policy(STANDARD_TEXT)

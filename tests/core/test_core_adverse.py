@@ -1,4 +1,4 @@
-"""core/adverse: every reason to decline has words for the consumer, and the letter says what the law wants said."""
+"""core/risk/adverse: every reason to decline has words for the consumer, and the letter says what the law wants said."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from datetime import date
 
 import pytest
 
-from cuota.core.adverse import AGENCY, SENTENCES, letter, sentence, sentences
-from cuota.core.decision import APPROVAL_CODES, DECLINE_CODES
+from cuota.core.risk.adverse import AGENCY, SENTENCES, letter, sentence, sentences
+from cuota.core.risk.decision import APPROVAL_CODES, DECLINE_CODES
 
 CREDITOR = "Acme Lending LLC, 1 Main Street, Springfield, IL 62701"
 

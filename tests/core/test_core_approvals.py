@@ -1,4 +1,4 @@
-"""core/approvals: ten fields under two names, read by type; whatever is sent, nothing is raised."""
+"""core/risk/approvals: ten fields under two names, read by type; whatever is sent, nothing is raised."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuota.core.approvals import FIELDS, NAMES, Read, read_fields, risk_level
+from cuota.core.risk.approvals import FIELDS, NAMES, Read, read_fields, risk_level
 
 TODAY = date(2026, 11, 21)
 AS_SENT = {

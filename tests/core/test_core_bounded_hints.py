@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cuota.core.refusal import Refused
-from cuota.core.signature_hint import explain
+from cuota.core.wire.signature_hint import explain
 from cuota.web.api.gateway_form import MOST_FIELDS, fields_of, one_of, signed_text
 from cuota.web.body import MOST_FORM_BYTES
 

@@ -1,4 +1,4 @@
-"""core/canonical_json: the same text as JavaScript itself prints, for whatever can be sent."""
+"""core/wire/canonical_json: the same text as JavaScript itself prints, for whatever can be sent."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuota.core.canonical_json import MOST_BYTES, MOST_VALUES, canonical, js_number, usual_texts
-from cuota.core.strict_json import DEEPEST
+from cuota.core.wire.canonical_json import MOST_BYTES, MOST_VALUES, canonical, js_number, usual_texts
+from cuota.core.wire.strict_json import DEEPEST
 from needed import needed
 from properties.steady import STEADY
 

@@ -1,4 +1,4 @@
-"""core/capture: what may be captured, and what a capture changes."""
+"""core/order/capture: what may be captured, and what a capture changes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from core.values import MOVEMENT, NOW, approved, asked, created, held
-from cuota.core.capture import capture
-from cuota.core.ledger import Account
-from cuota.core.movement import Kind
-from cuota.core.order import Status
+from cuota.core.order.capture import capture
+from cuota.core.order.ledger import Account
+from cuota.core.order.movement import Kind
+from cuota.core.order.order import Status
 from cuota.core.refusal import Code, Refused
 
 END = NOW + timedelta(days=13)

@@ -1,4 +1,4 @@
-"""core/card: a card as typed, and everything that is wrong with it at once."""
+"""core/checkout/card: a card as typed, and everything that is wrong with it at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from cuota.core.card import BadCard, passes_luhn, read_card
+from cuota.core.checkout.card import BadCard, passes_luhn, read_card
 
 TODAY = date(2026, 11, 21)
 VISA = "4242424242424242"

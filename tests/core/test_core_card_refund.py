@@ -1,13 +1,13 @@
-"""core/card_refund: the rail's answer to money on its way back to a card."""
+"""core/order/card_refund: the rail's answer to money on its way back to a card."""
 
 from __future__ import annotations
 
 from uuid import UUID
 
 from core.values import NOW, approved, charge_id, held
-from cuota.core.card_refund import settle_card_refund
-from cuota.core.ledger import Account
-from cuota.core.outcome import CardRefund, JobState, Settled
+from cuota.core.order.card_refund import settle_card_refund
+from cuota.core.order.ledger import Account
+from cuota.core.order.outcome import CardRefund, JobState, Settled
 
 ASKED = CardRefund(UUID(int=60), charge_id(1), 2600)
 

@@ -1,4 +1,4 @@
-"""core/card_text: card numbers in free text are masked, and nothing else that is shorter, longer or no card."""
+"""core/wire/card_text: card numbers in free text are masked, and nothing else that is shorter, longer or no card."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuota.core.card_text import masked, masked_tree, may_hold_card
+from cuota.core.wire.card_text import masked, masked_tree, may_hold_card
 from properties.steady import STEADY
 
 CARDS = {

@@ -1,4 +1,4 @@
-"""core/checkout: charged and approved, three card tries, declined, left, lapsed; while charging, nothing else."""
+"""core/checkout/ending: charged and approved, three card tries, declined, left, lapsed; while charging, nothing else."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from uuid import UUID
 import pytest
 
 from core.values import MOVEMENT, NOW, ORDER, TODAY, created, held, plan
-from cuota.core import checkout
-from cuota.core.checkout import Charging, Lapsed
-from cuota.core.decision import Decision
-from cuota.core.installment import schedule
-from cuota.core.ledger import Account
-from cuota.core.movement import Kind
-from cuota.core.order import Final, Order, PaymentState, Status
-from cuota.core.outcome import Charge, Decided, JobState, Notice, NoticeKind, Outcome, Plan, Settled
+from cuota.core.checkout import ending as checkout
+from cuota.core.checkout.ending import Charging, Lapsed
+from cuota.core.order.ledger import Account
+from cuota.core.order.movement import Kind
+from cuota.core.order.order import Final, Order, PaymentState, Status
+from cuota.core.order.outcome import Charge, Decided, JobState, Notice, NoticeKind, Outcome, Plan, Settled
+from cuota.core.plan.installment import schedule
+from cuota.core.risk.decision import Decision
 from makers import PROFILE
 
 CHARGE = UUID(int=101)

@@ -1,4 +1,4 @@
-"""core/collection: reminders, the charge on its day, and what follows from a card's answer."""
+"""core/plan/collection: reminders, the charge on its day, and what follows from a card's answer."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.values import MOVEMENT, NOW, TODAY, after, approved, asked, charge_id, held, ids, plan, to_cards
-from cuota.core import collection
-from cuota.core.collection import RETRIES, CardBusy, NothingOwed
-from cuota.core.installment import Installment, plan_state
-from cuota.core.ledger import Account
-from cuota.core.movement import Kind
-from cuota.core.order import Order
-from cuota.core.outcome import Charge, JobState, NoticeKind, Origin, Outcome, PlanCard
-from cuota.core.posting import authorization, installment_paid
-from cuota.core.refund import refund
-from cuota.core.void import void
+from cuota.core.order.ledger import Account
+from cuota.core.order.movement import Kind
+from cuota.core.order.order import Order
+from cuota.core.order.outcome import Charge, JobState, NoticeKind, Origin, Outcome, PlanCard
+from cuota.core.order.posting import authorization, installment_paid
+from cuota.core.order.refund import refund
+from cuota.core.order.void import void
+from cuota.core.plan import collection
+from cuota.core.plan.collection import RETRIES, CardBusy, NothingOwed
+from cuota.core.plan.installment import Installment, plan_state
 
 ZONE = ZoneInfo("America/New_York")
 CARD = PlanCard("card_token", "visa", "4242")

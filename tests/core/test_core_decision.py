@@ -1,4 +1,4 @@
-"""core/decision: what the standard policy decides, why, and that nothing is told that does not matter."""
+"""core/risk/decision: what the standard policy decides, why, and that nothing is told that does not matter."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from itertools import combinations
 import pytest
 
 from core.risk_values import ALL_MISMATCHES, GOOD, STANDARD, facts, on, standard_but
-from cuota.core.decision import Part, decide, principal_reasons, refusals, score_parts
-from cuota.core.facts import Facts, History, Mismatches, Velocity
-from cuota.core.policy import Counted
+from cuota.core.risk.decision import Part, decide, principal_reasons, refusals, score_parts
+from cuota.core.risk.facts import Facts, History, Mismatches, Velocity
+from cuota.core.risk.policy import Counted
 
 NEW_LIMIT = 200_000
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuota.core.delivery import (
+from cuota.core.webhook.delivery import (
     TIMED_OUT,
     TIMETABLE,
     Attempt,

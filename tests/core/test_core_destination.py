@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cuota.core.destination import is_allowed
+from cuota.core.webhook.destination import is_allowed
 
 OUTSIDE = (
     "1.1.1.1", "8.8.8.8", "93.184.215.14", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0",

@@ -1,15 +1,15 @@
-"""core/explanation and core/script_json: a decision for an operator, in words and for scripts."""
+"""core/risk/explanation and core/wire/script_json: a decision for an operator, in words and for scripts."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from importlib.resources import files
 
-from cuota.core.decision import decide
-from cuota.core.explanation import counted, explain
-from cuota.core.facts import Approvals, Facts, FieldValue, History, Velocity
-from cuota.core.policy import load_policy
-from cuota.core.script_json import for_scripts
+from cuota.core.risk.decision import decide
+from cuota.core.risk.explanation import counted, explain
+from cuota.core.risk.facts import Approvals, Facts, FieldValue, History, Velocity
+from cuota.core.risk.policy import load_policy
+from cuota.core.wire.script_json import for_scripts
 
 POLICY = load_policy(files("cuota.policies").joinpath("standard.toml").read_text())
 FACTS = Facts(

@@ -1,4 +1,4 @@
-"""core/facts: what a decision stores is enough to make it again, and says nothing of who it was."""
+"""core/risk/facts: what a decision stores is enough to make it again, and says nothing of who it was."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 
 from core.risk_values import ALL_MISMATCHES, facts
-from cuota.core.facts import Approvals, BadInputs, Facts, History, Velocity
+from cuota.core.risk.facts import Approvals, BadInputs, Facts, History, Velocity
 
 FULL = facts(
     history=History(3, 9, 1, 0, 12_345, 2, 99, 1),

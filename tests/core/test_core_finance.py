@@ -1,4 +1,4 @@
-"""core/finance: the Truth in Lending box, against a rate found another way."""
+"""core/plan/finance: the Truth in Lending box, against a rate found another way."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from core.values import TODAY
-from cuota.core.finance import terms
-from cuota.core.installment import schedule
+from cuota.core.plan.finance import terms
+from cuota.core.plan.installment import schedule
 
 CASES = [
     (10_000, 400),

@@ -1,4 +1,4 @@
-"""core/form_text: what the standard library reads and writes, in bounded work."""
+"""core/wire/form_text: what the standard library reads and writes, in bounded work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuota.core import form_text
+from cuota.core.wire import form_text
 from properties.steady import STEADY
 
 FIELDS = st.lists(st.tuples(st.text(max_size=8), st.text(max_size=8)), max_size=6)

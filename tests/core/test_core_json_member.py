@@ -1,4 +1,4 @@
-"""core/json_member: one text of an object that nobody has vouched for, in bounded work."""
+"""core/wire/json_member: one text of an object that nobody has vouched for, in bounded work."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from cuota.core.json_member import MOST_STEPS, find_text
-from cuota.core.strict_json import MOST_VALUES, BadJson, read_json
+from cuota.core.wire.json_member import MOST_STEPS, find_text
+from cuota.core.wire.strict_json import MOST_VALUES, BadJson, read_json
 
 ID = "0198a000-0000-7000-8000-000000000001"
 NAMED = f'"merchantId":"{ID}"'

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuota.core.loose_amount import plain_amount
 from cuota.core.money import BadAmount, cents_of
-from cuota.core.strict_json import read_json
+from cuota.core.wire.loose_amount import plain_amount
+from cuota.core.wire.strict_json import read_json
 
 
 def read(value: object) -> int:

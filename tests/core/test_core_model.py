@@ -1,4 +1,4 @@
-"""core/model: points in whole numbers, each field in one direction only, never more than the bound."""
+"""core/risk/model: points in whole numbers, each field in one direction only, never more than the bound."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuota.core.model import FEATURES, BadModel, Model, Weight, measured, model_of, points
+from cuota.core.risk.model import FEATURES, BadModel, Model, Weight, measured, model_of, points
 
 ALL = tuple(Weight(field, 20_000, 500) for field in FEATURES)
 BEST: dict[str, bool | int | str] = {

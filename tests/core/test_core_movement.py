@@ -1,4 +1,4 @@
-"""core/movement: a repeated key, and the rules that the three operations share."""
+"""core/order/movement: a repeated key, and the rules that the three operations share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from core.values import MOVEMENT, NOW, approved, asked
-from cuota.core.movement import Kind, Movement, refuse_duplicate, shown_balances
+from cuota.core.order.movement import Kind, Movement, refuse_duplicate, shown_balances
 from cuota.core.refusal import Code, Refused
 
 EARLIER = Movement(Kind.CAPTURE, MOVEMENT, "ship-1", 3050, NOW)

@@ -1,4 +1,4 @@
-"""core/notice: what each message says, and what stands in it of the plan."""
+"""core/plan/notice: what each message says, and what stands in it of the plan."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.values import MOVEMENT, NOW, TODAY, approved, asked, charge_id, ids, plan
-from cuota.core import collection
 from cuota.core.dates import day
-from cuota.core.movement import Kind
-from cuota.core.notice import About, words
-from cuota.core.outcome import Notice, NoticeKind, Origin, PlanCard, Standing
-from cuota.core.payday import Days
-from cuota.core.refund import refund
+from cuota.core.order.movement import Kind
+from cuota.core.order.outcome import Notice, NoticeKind, Origin, PlanCard, Standing
+from cuota.core.order.refund import refund
+from cuota.core.plan import collection
+from cuota.core.plan.notice import About, words
+from cuota.core.plan.payday import Days
 
 ZONE = ZoneInfo("America/New_York")
 ABOUT = About(

@@ -1,4 +1,4 @@
-"""core/order: the table of edges, the derived totals, the payment state."""
+"""core/order/order: the table of edges, the derived totals, the payment state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from core.values import NOW, approved, created
-from cuota.core.order import EDGES, LOOK_UP_AFTER, Final, PaymentState, Status, balances, edge
+from cuota.core.order.order import EDGES, LOOK_UP_AFTER, Final, PaymentState, Status, balances, edge
 
 MOVES = ("approve", "decline", "reject", "leave", "lapse")
 

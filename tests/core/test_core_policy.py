@@ -1,13 +1,13 @@
-"""core/policy: a policy is read exactly; whatever is wrong is told with its line and what should stand there."""
+"""core/risk/policy: a policy is read exactly; whatever is wrong is told with its line and what should stand there."""
 
 from __future__ import annotations
 
 import pytest
 
 from core.risk_values import STANDARD, STANDARD_TEXT, changed
-from cuota.core.facts import History
-from cuota.core.policy import BadPolicy, load_policy
-from cuota.core.policy_text import MOST_CHARACTERS
+from cuota.core.risk.facts import History
+from cuota.core.risk.policy import BadPolicy, load_policy
+from cuota.core.risk.policy_text import MOST_CHARACTERS
 
 
 def _refused(text: str) -> BadPolicy:

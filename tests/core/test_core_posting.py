@@ -1,4 +1,4 @@
-"""core/posting and core/ledger: each recipe as docs/ledger.md has it; double entry."""
+"""core/order/posting and core/order/ledger: each recipe as docs/ledger.md has it; double entry."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from core.values import held
-from cuota.core import posting
-from cuota.core.ledger import Account, Transfer, balance
+from cuota.core.order import posting
+from cuota.core.order.ledger import Account, Transfer, balance
 
 CAUSE = UUID(int=9)
 RECEIVABLE, UNCAPTURED, PAYABLE = "consumer_receivable", "authorized_uncaptured", "merchant_payable"

@@ -1,4 +1,4 @@
-"""core/rates and core/risk_curve: the arithmetic that a trial stands on, against numbers worked out elsewhere."""
+"""trial/rates and trial/risk_curve: the arithmetic that a trial stands on, against numbers worked out elsewhere."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuota.core.rates import interval, wilson
-from cuota.core.risk_curve import fitted, risk
+from cuota.trial.rates import interval, wilson
+from cuota.trial.risk_curve import fitted, risk
 
 
 @pytest.mark.parametrize(

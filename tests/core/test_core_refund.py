@@ -1,4 +1,4 @@
-"""core/refund: off what is owed first, then back to the cards; the three golden cases of the decisions."""
+"""core/order/refund: off what is owed first, then back to the cards; the three golden cases of the decisions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import timedelta
 import pytest
 
 from core.values import MOVEMENT, NOW, after, approved, asked, charge_id, created, held, ids, plan, to_cards
-from cuota.core.installment import Installment
-from cuota.core.ledger import Account
-from cuota.core.movement import Kind
-from cuota.core.order import Order, Status
-from cuota.core.outcome import Outcome
-from cuota.core.refund import refund
+from cuota.core.order.ledger import Account
+from cuota.core.order.movement import Kind
+from cuota.core.order.order import Order, Status
+from cuota.core.order.outcome import Outcome
+from cuota.core.order.refund import refund
+from cuota.core.order.void import void
+from cuota.core.plan.installment import Installment
 from cuota.core.refusal import Code, Refused
-from cuota.core.void import void
 
 
 def _captured(amount: int, fee: int = 0) -> Order:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cuota.core.signature import pay_signature, webhook_signature
+from cuota.core.webhook.signature import pay_signature, webhook_signature
 
 # The example of the Standard Webhooks specification and of its libraries' own tests.
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -1,4 +1,4 @@
-"""core/signature_hint: every usual mistake is named, made here as a server would make it; nothing secret ever shows."""
+"""core/wire/signature_hint: every usual mistake is named, made here as a server would make it; nothing secret ever shows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuota.core.canonical_json import LARGEST
-from cuota.core.signature import pay_signature
-from cuota.core.signature_hint import AROUND, explain
+from cuota.core.webhook.signature import pay_signature
+from cuota.core.wire.canonical_json import LARGEST
+from cuota.core.wire.signature_hint import AROUND, explain
 from properties.steady import STEADY
 
 SECRET = "signing_y4w0vbDyzbhIFdrO_B5jrFBrrtwOofRefbr-1NU9oRs"

@@ -1,4 +1,4 @@
-"""core/strict_json: what is read, exactly; what is refused, and quickly (rows B01 to B27 of the bad inputs)."""
+"""core/wire/strict_json: what is read, exactly; what is refused, and quickly (rows B01 to B27 of the bad inputs)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from cuota.core import money
-from cuota.core.strict_json import DEEPEST, BadJson, read_json
+from cuota.core.wire.strict_json import DEEPEST, BadJson, read_json
 
 HALF_MEBIBYTE = 512 * 1024
 

@@ -1,4 +1,4 @@
-"""core/trial: who would have been approved with the data, at what loss, and whether that is enough to turn it on."""
+"""trial/trial: who would have been approved with the data, at what loss, and whether that is enough to turn it on."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from cuota.core.rates import Rate
-from cuota.core.trial import Decided, Report, report, verdict
+from cuota.trial.rates import Rate
+from cuota.trial.trial import Decided, Report, report, verdict
 
 BOUND = 60
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import asyncpg
 
-from cuota.db.embedded import Embedded
+from cuota.db.embedded.server import Embedded
 
 User = subprocess.Popen[str]
 PROGRAM = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import UUID
 
-from cuota.flows.leave_checkout import leave_checkout
+from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
 from makers import PROFILE, checkout, complete

@@ -26,9 +26,9 @@ from embedded_processes import (
     users,
 )
 
-from cuota.db import embedded_cluster
-from cuota.db.embedded import Embedded, open_embedded
-from cuota.db.embedded_places import prepare
+from cuota.db.embedded import cluster as embedded_cluster
+from cuota.db.embedded.folders import prepare
+from cuota.db.embedded.server import Embedded, open_embedded
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from embedded_processes import ask, data_folder, ended, postmaster, supervisor, until
 
-from cuota.db import embedded_programs
-from cuota.db.embedded import EmbeddedFailed, binaries, open_embedded
-from cuota.db.embedded_places import Account, Places, blocked_at, prepare
+from cuota.db.embedded import programs as embedded_programs
+from cuota.db.embedded.folders import Account, Places, blocked_at, prepare
+from cuota.db.embedded.server import EmbeddedFailed, binaries, open_embedded
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="about running as root")
 

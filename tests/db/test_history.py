@@ -1,4 +1,4 @@
-"""db/history: one statement reads a consumer's past at all merchants, and how often the same things were seen lately."""
+"""db/risk/history: one statement reads a consumer's past at all merchants, and how often the same things were seen lately."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from cuota.core.facts import History
-from cuota.core.outcome import SignalKind
-from cuota.db import history
-from cuota.db.history import Asked, Seen
+from cuota.core.order.outcome import SignalKind
+from cuota.core.risk.facts import History
+from cuota.db.risk import history
+from cuota.db.risk.history import Asked, Seen
 from cuota.work.tidy import tidy
 from makers import PROFILE, complete, phone_number
 from own_service import Own

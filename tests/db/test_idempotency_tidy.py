@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuota.db import idempotency
+from cuota.db.order import idempotency
 from cuota.work.tidy import tidy
 from own_service import Own
 

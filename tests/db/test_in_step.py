@@ -15,10 +15,10 @@ import asyncpg
 import pytest
 from embedded_processes import until
 
-from cuota.db import embedded_cluster
-from cuota.db.embedded_answer import accepts
-from cuota.db.embedded_places import DATABASE, OWNER, PORT, prepare
-from cuota.db.embedded_programs import binaries_for
+from cuota.db.embedded import cluster as embedded_cluster
+from cuota.db.embedded.answer import accepts
+from cuota.db.embedded.folders import DATABASE, OWNER, PORT, prepare
+from cuota.db.embedded.programs import binaries_for
 from cuota.db.pool import GONE, open_pool
 
 LOCAL = {"server_settings": {"synchronous_commit": "local"}}

@@ -14,7 +14,7 @@ from shop_browser import Browser, provider
 from shop_network import RECORD, Network, refusal
 from told import ENVIRONMENT_TOLD, SIGNING_SECRET, event, headers, raw
 
-from cuota.core.signature import pay_signature
+from cuota.core.webhook.signature import pay_signature
 from cuota_demo.settings import Settings
 
 MERCHANT = "8a483947-2cb0-4241-9123-f816303a788d"

@@ -8,7 +8,7 @@ from typing import Any
 
 from shop_network import ENVIRONMENT, RECORD
 
-from cuota.core.signature import pay_signature, webhook_signature
+from cuota.core.webhook.signature import pay_signature, webhook_signature
 
 WEBHOOK_SECRET = "whsec_c2hvcCdzIHdlYmhvb2sgc2VjcmV0LCAzMiBieXRlcy4="
 SIGNING_SECRET = "signing_of_the_shop"

@@ -19,8 +19,8 @@ from prometheus_client import REGISTRY
 
 from cuota.cli import main
 from cuota.config import BadSettings, load
-from cuota.config_table import SETTINGS
-from cuota.web import deadlines, metrics
+from cuota.config.table import SETTINGS
+from cuota.web.server import deadlines, metrics
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

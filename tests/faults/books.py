@@ -11,7 +11,7 @@ from typing import Any
 
 import asyncpg
 
-from cuota.db.embedded import open_embedded
+from cuota.db.embedded.server import open_embedded
 
 COMES_BACK_SECONDS = 70.0
 AWAY = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError, OSError)

@@ -26,7 +26,7 @@ from served import ORDER, token
 from struck import Receiver, StruckService
 from struck_shop import struck_shop
 
-from cuota.walk import walk
+from cuota.commands.checkout_walker import walk
 
 SAMPLE_SECONDS = 1.0
 DELIVERED_SECONDS = 60.0

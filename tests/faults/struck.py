@@ -17,7 +17,7 @@ import asyncpg
 import httpx
 from served import ORDER, Service, token, until
 
-from cuota.db.embedded import open_embedded
+from cuota.db.embedded.server import open_embedded
 
 STRIKE = Path(__file__).with_name("strike")
 

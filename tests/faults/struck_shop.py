@@ -16,7 +16,7 @@ from books import Books, books
 from served import ORDER, Service, free_port, service, token, until
 from struck import Receiver, StruckService, receiver
 
-from cuota.walk import CannotWalk, walk
+from cuota.commands.checkout_walker import CannotWalk, walk
 
 HANG_SECONDS = 0.6
 IMPATIENT_SECONDS = 0.25

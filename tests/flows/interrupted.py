@@ -11,7 +11,7 @@ from uuid import UUID
 
 import asyncpg
 
-from cuota.core.card import CardEntry
+from cuota.core.checkout.card import CardEntry
 from cuota.db.pool import Pool
 from cuota.flows.context import Context
 from cuota.rails.card import Answer, Card, CardRail, RailUnavailable

@@ -10,12 +10,12 @@ import pytest
 from interrupted import FlakyRail, with_rail
 from test_collect_installments import ZONE, charged, set_clock
 
-from cuota.core.checkout import Charging
-from cuota.db import plans
+from cuota.core.checkout.ending import Charging
+from cuota.db.plan import plans
 from cuota.db.verify import verify
-from cuota.flows.checkout import Problem
-from cuota.flows.limit_asks import Asker
-from cuota.flows.manage_plan import find_plan, pay_early
+from cuota.flows.checkout.take_step import Problem
+from cuota.flows.plan.limit_asks import Asker
+from cuota.flows.plan.manage_plan import find_plan, pay_early
 from cuota.rails.card import Answer
 from cuota.work import due_orders
 from cuota.work.due_orders import settle_due_orders

@@ -9,13 +9,13 @@ from uuid import UUID
 
 import pytest
 
-from cuota.core.card import read_card
-from cuota.core.consumer import Profile
+from cuota.core.checkout.card import read_card
+from cuota.core.checkout.consumer import Profile
 from cuota.core.refusal import Refused
-from cuota.flows import issue_card
-from cuota.flows.checkout import propose
-from cuota.flows.issue_card import reveal_card
-from cuota.flows.submit_checkout import submit_checkout
+from cuota.flows.checkout import issue_card
+from cuota.flows.checkout.issue_card import reveal_card
+from cuota.flows.checkout.submit_checkout import submit_checkout
+from cuota.flows.checkout.take_step import propose
 from cuota.rails.issuing import IssuingRail, VirtualCard
 from cuota.rails.unavailable import RailUnavailable
 from makers import ADDRESS, Merchant, checkout, read_checkout

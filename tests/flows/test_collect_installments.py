@@ -12,15 +12,15 @@ from zoneinfo import ZoneInfo
 import pytest
 from interrupted import FlakyRail, with_rail
 
-from cuota.core.card import read_card
-from cuota.core.installment import plan_state
-from cuota.db import plans
-from cuota.db.plans import Agreed
+from cuota.core.checkout.card import read_card
+from cuota.core.plan.installment import plan_state
+from cuota.db.plan import plans
+from cuota.db.plan.plans import Agreed
 from cuota.db.verify import verify
-from cuota.flows.collect_installments import collect
-from cuota.flows.limit_asks import Asker
-from cuota.flows.manage_plan import change_card, find_plan, overdue, pay_early
-from cuota.flows.send_messages import send_messages
+from cuota.flows.plan.collect_installments import collect
+from cuota.flows.plan.limit_asks import Asker
+from cuota.flows.plan.manage_plan import change_card, find_plan, overdue, pay_early
+from cuota.flows.plan.send_messages import send_messages
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
 from makers import complete

@@ -11,13 +11,13 @@ from uuid import UUID
 import pytest
 
 from cuota import config
-from cuota.core.adverse import sentences
-from cuota.core.consumer import Address, Profile, address_key
-from cuota.core.decision import decide
-from cuota.core.facts import Facts
-from cuota.core.model import Model, Weight
-from cuota.core.order import Order, Status
-from cuota.flows.send_messages import send_messages
+from cuota.core.checkout.consumer import Address, Profile, address_key
+from cuota.core.order.order import Order, Status
+from cuota.core.risk.adverse import sentences
+from cuota.core.risk.decision import decide
+from cuota.core.risk.facts import Facts
+from cuota.core.risk.model import Model, Weight
+from cuota.flows.plan.send_messages import send_messages
 from makers import ADDRESS, PROFILE, complete, phone_number
 from own_service import Own, opened_own
 from signed import started

@@ -13,15 +13,15 @@ import pytest
 from interrupted import CutPool
 
 from cuota import config
-from cuota.core.card import read_card
-from cuota.core.consumer import Profile
-from cuota.core.order import Final, Status
-from cuota.db import approvals
+from cuota.core.checkout.card import read_card
+from cuota.core.checkout.consumer import Profile
+from cuota.core.order.order import Final, Status
+from cuota.db.risk import approvals
 from cuota.db.verify import verify
-from cuota.flows.checkout import propose
+from cuota.flows.checkout.submit_checkout import submit_checkout
+from cuota.flows.checkout.take_step import propose
 from cuota.flows.context import Context
-from cuota.flows.send_messages import send_messages
-from cuota.flows.submit_checkout import submit_checkout
+from cuota.flows.plan.send_messages import send_messages
 from makers import ADDRESS, PROFILE, checkout, complete, phone_number, read_checkout
 from own_service import Own, opened_own
 

@@ -12,8 +12,8 @@ from uuid import UUID
 import pytest
 
 from cuota import config
-from cuota.core.consumer import Address, Profile
-from cuota.flows.explain_order import explain_order, explain_plan
+from cuota.core.checkout.consumer import Address, Profile
+from cuota.flows.risk.explain_order import explain_order, explain_plan
 from makers import complete, phone_number
 from own_service import Own, opened_own
 from signed import started

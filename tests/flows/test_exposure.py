@@ -12,15 +12,16 @@ from uuid import UUID
 
 import pytest
 
-from cuota import config, runtime
-from cuota.core.card import CardEntry, read_card
-from cuota.core.order import Order, Status
-from cuota.db import history
+from cuota import config
+from cuota.core.checkout.card import CardEntry, read_card
+from cuota.core.order.order import Order, Status
+from cuota.db.risk import history
 from cuota.db.verify import verify
-from cuota.flows.checkout import Checkout, propose
+from cuota.flows.checkout.submit_checkout import submit_checkout
+from cuota.flows.checkout.take_step import Checkout, propose
 from cuota.flows.context import Context
-from cuota.flows.submit_checkout import submit_checkout
 from cuota.rails.card import Answer, Card, CardRail
+from cuota.run import runtime
 from makers import checkout, phone_number
 from own_service import Own, opened_own
 

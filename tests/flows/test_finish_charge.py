@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from interrupted import FlakyRail, with_rail
 
-from cuota.core.checkout import Charging
-from cuota.db.orders import due
+from cuota.core.checkout.ending import Charging
+from cuota.db.order.orders import due
 from cuota.db.verify import verify
 from cuota.work.due_orders import settle_due_orders
 from makers import Running, complete

@@ -16,17 +16,17 @@ from uuid import UUID
 
 import pytest
 
-from cuota.core.movement import Asked, Kind
+from cuota.core.order.movement import Asked, Kind
 from cuota.core.refusal import Code, Refused
 from cuota.db.verify import verify
-from cuota.flows import issue_card
-from cuota.flows.capture_order import capture_order
-from cuota.flows.clear_card import clear_card, finish_clearings
-from cuota.flows.expire_authorizations import expire_authorization
-from cuota.flows.issue_card import hide_cards, reveal_card, tell_limits
+from cuota.flows.checkout import issue_card
+from cuota.flows.checkout.clear_card import clear_card, finish_clearings
+from cuota.flows.checkout.issue_card import hide_cards, reveal_card, tell_limits
+from cuota.flows.order.capture_order import capture_order
+from cuota.flows.order.expire_authorizations import expire_authorization
 from cuota.rails.card import RailUnavailable
 from cuota.rails.issuing import IssuingRail, VirtualCard
-from cuota.web.edge import JsonLines
+from cuota.web.server.edge import JsonLines
 from makers import Merchant, checkout, read_checkout
 from own_service import Own
 from virtual_card import everything, opened, paid, virtual_order

@@ -8,12 +8,12 @@ from collections import Counter
 from datetime import UTC, datetime
 from uuid import UUID
 
-from cuota.core.card import read_card
-from cuota.core.checkout import Charging
-from cuota.core.order import Final
+from cuota.core.checkout.card import read_card
+from cuota.core.checkout.ending import Charging
+from cuota.core.order.order import Final
 from cuota.db.verify import verify
-from cuota.flows.checkout import propose
-from cuota.flows.submit_checkout import submit_checkout
+from cuota.flows.checkout.submit_checkout import submit_checkout
+from cuota.flows.checkout.take_step import propose
 from makers import checkout
 from own_service import Own
 from signed import sdk_body, send

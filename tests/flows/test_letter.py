@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from cuota.core.order import Status
-from cuota.flows.explain_order import letter_of
-from cuota.flows.send_messages import send_messages
+from cuota.core.order.order import Status
+from cuota.flows.plan.send_messages import send_messages
+from cuota.flows.risk.explain_order import letter_of
 from makers import PROFILE, complete, phone_number
 from own_service import Own
 

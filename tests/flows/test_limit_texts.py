@@ -9,18 +9,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cuota import config, config_derived
-from cuota.core.texting import Limit, TextLimits
-from cuota.flows.context import Context
-from cuota.flows.limit_texts import (
+from cuota import config
+from cuota.config import derived
+from cuota.core.checkout.texting import Limit, TextLimits
+from cuota.flows.checkout.limit_texts import (
     NUMBER_AN_HOUR,
     NUMBER_FROM_ADDRESS_AN_HOUR,
     OWN_BROWSER_AN_HOUR,
     Browser,
     count_code,
 )
-from cuota.flows.remember_browser import remember_browser
-from cuota.web.metrics import CODES_REFUSED
+from cuota.flows.checkout.remember_browser import remember_browser
+from cuota.flows.context import Context
+from cuota.web.server.metrics import CODES_REFUSED
 from own_service import Own
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -118,7 +119,7 @@ async def test_a_used_up_prefix_does_not_lock_out_the_owner_in_a_browser_that_kn
 
 
 async def test_one_address_alone_cannot_use_up_a_prefix(own: Own) -> None:
-    usual = config_derived.text_limits({}, "production")
+    usual = derived.text_limits({}, "production")
     context, _ = limited(own, "production", prefix=usual.prefix or 0, address=usual.address or 0)
     phones = [f"2125551{n:03d}" for n in range(70)]
     said = Counter([await count_code(context, "phone", phone, Browser("stranger"), NOW) for phone in phones])
@@ -142,7 +143,7 @@ def test_the_settings_have_the_defaults_that_the_docs_state() -> None:
         "CUOTA_TEXTS_AN_HOUR_ADDRESS": "7",
     }
     assert config.load(chosen).text_limits == TextLimits(9, 8, 7)
-    assert config_derived.text_limits({}, "production") == TextLimits(2000, 60, 12)
+    assert derived.text_limits({}, "production") == TextLimits(2000, 60, 12)
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "1e3"])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from cuota.core.delivery import MOST_AT_ONCE, TIMED_OUT, TIMETABLE, Attempt
-from cuota.db.deliveries import Lane
-from cuota.flows.pace_webhooks import HurriedPace, Pace
+from cuota.core.webhook.delivery import MOST_AT_ONCE, TIMED_OUT, TIMETABLE, Attempt
+from cuota.db.webhook.deliveries import Lane
+from cuota.flows.webhook.pace_webhooks import HurriedPace, Pace
 from cuota.rails.http import ACKNOWLEDGE_SECONDS
 
 DEAD, FINE = (Lane(UUID(int=1), UUID(int=2), host) for host in ("dead.example", "fine.example"))

@@ -8,13 +8,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from cuota.core.card import read_card
-from cuota.core.order import Status
-from cuota.db import orders
-from cuota.flows.checkout import Problem, propose
+from cuota.core.checkout.card import read_card
+from cuota.core.order.order import Status
+from cuota.db.order import orders
+from cuota.flows.checkout.leave_checkout import lapse_order
+from cuota.flows.checkout.submit_checkout import submit_checkout
+from cuota.flows.checkout.take_step import Problem, propose
 from cuota.flows.context import utc_now
-from cuota.flows.leave_checkout import lapse_order
-from cuota.flows.submit_checkout import submit_checkout
 from cuota.rails.bounded import BoundedCardRail
 from cuota.rails.card import Answer, Card, RailUnavailable, SandboxCardRail
 from cuota.rails.load import NoSuchRail, load

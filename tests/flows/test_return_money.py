@@ -9,7 +9,7 @@ from typing import Any
 from interrupted import CutPool, FlakyRail, with_rail
 
 from cuota.db.verify import verify
-from cuota.flows.return_money import return_money
+from cuota.flows.order.return_money import return_money
 from own_service import Own, opened_own
 
 

@@ -9,13 +9,13 @@ from uuid import UUID
 import pytest
 from interrupted import CutPool
 
-from cuota.core.movement import Asked, Kind, Movement
+from cuota.core.order.movement import Asked, Kind, Movement
 from cuota.core.refusal import Code, Refused
 from cuota.db.verify import verify
-from cuota.flows.capture_order import capture_order
 from cuota.flows.context import Context
-from cuota.flows.refund_order import refund_order
-from cuota.flows.void_order import void_order
+from cuota.flows.order.capture_order import capture_order
+from cuota.flows.order.refund_order import refund_order
+from cuota.flows.order.void_order import void_order
 from own_service import Own, opened_own
 
 FLOWS = {Kind.CAPTURE: capture_order, Kind.VOID: void_order, Kind.REFUND: refund_order}

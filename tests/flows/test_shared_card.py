@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cuota import config
-from cuota.core.order import Status
-from cuota.core.policy import Window
+from cuota.core.order.order import Status
+from cuota.core.risk.policy import Window
 from cuota.db.verify import verify
 from makers import complete, phone_number
 from own_service import Own, opened_own

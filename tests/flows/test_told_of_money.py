@@ -13,9 +13,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cuota.core.dates import day
-from cuota.core.installment import Installment
-from cuota.db import plans
-from cuota.flows.send_messages import send_messages
+from cuota.core.plan.installment import Installment
+from cuota.db.plan import plans
+from cuota.flows.plan.send_messages import send_messages
 from cuota.rails.inbox import Received, look
 from cuota.rails.message import SandboxMessageRail
 from cuota.work.due_orders import settle_due_orders

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from cuota.process import _watch_work
+from cuota.run.process import _watch_work
 
 
 async def _breaks() -> None:
@@ -27,7 +27,7 @@ async def test_broken_work_ends_the_process_and_says_why(
     server = uvicorn.Server(uvicorn.Config("nowhere:app", log_config=None))
     task = asyncio.create_task(work())
     await asyncio.wait([task])
-    with caplog.at_level(logging.CRITICAL, logger="cuota.process"):
+    with caplog.at_level(logging.CRITICAL, logger="cuota.run.process"):
         _watch_work(task, server)
     assert server.should_exit is stops
     assert ("background work broke down" in caplog.text) is stops

@@ -17,8 +17,9 @@ sys.path.append(str(Path(__file__).parents[2]))
 
 from world import World
 
-from cuota import config, runtime
-from cuota.db.embedded import Embedded
+from cuota import config
+from cuota.db.embedded.server import Embedded
+from cuota.run import runtime
 from cuota.web.app import make_app
 from makers import Clock, Merchant, Running, make_merchant
 from own_service import InProcess

@@ -21,7 +21,7 @@ from served import Service, free_port, token, until
 from smi_bodies import FULL as SMI
 from visitor import ANSWERS, Page
 
-from cuota.walk import walk
+from cuota.commands.checkout_walker import walk
 
 WIDE = Path(__file__).parents[1] / "wide.toml"
 AGENT = {"amount": "0.01", "merchantReference": REFERENCE.decode()}

@@ -19,7 +19,7 @@ from served import token
 from traces import Canary
 from visitor import Visitor
 
-from cuota.core.signature import pay_signature
+from cuota.core.webhook.signature import pay_signature
 
 sys.path.append(str(Path(__file__).parents[1] / "webhooks"))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote_plus
 
-from cuota.core.signature import pay_signature
+from cuota.core.webhook.signature import pay_signature
 
 Head = tuple[tuple[str, str], ...]
 REFERENCE = b"%REFERENCE%"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from world import Row, World, asks
 
-from cuota.core.delivery import Attempt
+from cuota.core.webhook.delivery import Attempt
 from cuota.rails.http import GuardedClient
 
 # Listeners that misbehave stand with the tests of webhooks.

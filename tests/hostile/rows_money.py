@@ -14,7 +14,7 @@ from test_bad_moves import AMOUNTS, OPERATIONS
 from wire import exchange
 from world import Row, World, asks, assert_answers
 
-from cuota.flows.leave_checkout import leave_checkout
+from cuota.flows.checkout.leave_checkout import leave_checkout
 from makers import PROFILE, complete
 
 MOVE = {"amount": "1.00", "merchantReference": "x"}

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 from world import Row, World, asks, assert_answers
 
-from cuota.core.signature import pay_signature
+from cuota.core.webhook.signature import pay_signature
 from makers import Merchant
 from signed import sdk_body, send, signature_of
 

@@ -74,7 +74,7 @@ async def stranger(auto_merchant: Merchant) -> Stranger:
     (charge,) = await pool.fetch("SELECT charge_id FROM charges WHERE order_id::text = $1", bought["orderId"])
     begun = await shop.http.post("/checkouts", json=smi_body())
     endpoint = await shop.http.post("/webhook-endpoints", json={"url": "http://127.0.0.1:9/hook"})
-    from cuota.flows.deliver_webhooks import publish_events
+    from cuota.flows.webhook.deliver_webhooks import publish_events
 
     await publish_events(shop.service.context)
     event = (await shop.http.get("/events")).json()["events"][-1]

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuota.db.embedded import open_embedded
-from cuota.db.embedded_programs import binaries
+from cuota.db.embedded.programs import binaries
+from cuota.db.embedded.server import open_embedded
 
 _COPY = re.compile(r"^COPY ([^ ]+) \((.*)\) FROM stdin;$")
 

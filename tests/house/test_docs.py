@@ -7,9 +7,9 @@ from pathlib import Path
 
 import yaml
 
-from cuota.config_table import SETTINGS
-from cuota.core.ledger import Account
-from cuota.core.order import EDGES, PaymentState
+from cuota.config.table import SETTINGS
+from cuota.core.order.ledger import Account
+from cuota.core.order.order import EDGES, PaymentState
 from cuota.core.refusal import Code
 from cuota.core.sandbox import TEST_CARDS
 from cuota.web.app import ROUTES

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from cuota.core.strict_json import MOST_VALUES
-from cuota.web import body, deadlines, last_word, protocol
+from cuota.core.wire.strict_json import MOST_VALUES
+from cuota.web import body
 from cuota.web.api.gateway_form import MOST_FIELDS
+from cuota.web.server import deadlines, last_word, protocol
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNING = (ROOT / "docs" / "running.md").read_text()
@@ -41,4 +42,4 @@ def test_the_limits_of_a_connection_are_the_ones_of_the_code() -> None:
         f"| {deadlines.STOPPING_SECONDS} s after the drain |",
     ):
         assert row in RUNNING, f"docs/running.md lacks: {row}"
-    assert "timeout_keep_alive=30," in (ROOT / "src" / "cuota" / "process.py").read_text()
+    assert "timeout_keep_alive=30," in (ROOT / "src" / "cuota" / "run" / "process.py").read_text()

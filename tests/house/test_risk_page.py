@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from cuota import risk_fit
-from cuota.core import trial, trial_sample
-from cuota.core.approvals import FIELDS
-from cuota.core.decision import APPROVAL_CODES, DECLINE_CODES, MOST_REASONS
-from cuota.core.explanation import because
-from cuota.core.model import FEATURES
-from cuota.core.policy import BadPolicy, load_policy
-from cuota.flows.try_approvals import MATURES_AFTER
+from cuota.core.risk.approvals import FIELDS
+from cuota.core.risk.decision import APPROVAL_CODES, DECLINE_CODES, MOST_REASONS
+from cuota.core.risk.explanation import because
+from cuota.core.risk.model import FEATURES
+from cuota.core.risk.policy import BadPolicy, load_policy
+from cuota.flows.risk.try_approvals import MATURES_AFTER
+from cuota.trial import fit as risk_fit
+from cuota.trial import sample as trial_sample
+from cuota.trial import trial
 from cuota.work.tidy import SIGNALS_KEPT
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "risk.md").read_text()

@@ -90,7 +90,7 @@ def test_a_trial_is_reported_on_and_judged_with_what_a_release_installs(released
 @pytest.mark.usefixtures("released")
 def test_a_model_is_fitted_with_what_a_release_installs() -> None:
     code = (
-        "from cuota.logistic import coefficients\n"
+        "from cuota.trial.logistic import coefficients\n"
         "print(coefficients([[float(n % 7)] for n in range(100)], [n % 7 > 3 or n % 5 == 0 for n in range(100)]))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

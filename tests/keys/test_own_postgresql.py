@@ -20,9 +20,9 @@ import asyncpg
 import httpx
 import pytest
 
-from cuota.db import embedded_cluster
-from cuota.db.embedded_places import prepare
-from cuota.db.embedded_programs import binaries_for
+from cuota.db.embedded import cluster as embedded_cluster
+from cuota.db.embedded.folders import prepare
+from cuota.db.embedded.programs import binaries_for
 
 sys.path.append(str(Path(__file__).parents[1] / "cli"))
 

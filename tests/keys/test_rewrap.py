@@ -13,22 +13,23 @@ import asyncpg
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from cuota import config, runtime
+from cuota import config
 from cuota.commands.keys import _rewrap
-from cuota.core.signature import pay_signature
-from cuota.db import merchant_secrets
-from cuota.db.merchant_secrets import Kind
+from cuota.core.webhook.signature import pay_signature
+from cuota.db.merchant import secrets as merchant_secrets
+from cuota.db.merchant.secrets import Kind
 from cuota.db.sealed import HASHED, SEALED
 from cuota.db.vault import Vault, WrongKey
-from cuota.flows import fork_sandbox
+from cuota.flows.checkout.verify_signature import verify_signature
 from cuota.flows.context import Context, new_id, utc_now
-from cuota.flows.issue_token import TokenRequest, issue_token
-from cuota.flows.keys import Keys, _made, rotate_keys
-from cuota.flows.manage_endpoints import register
-from cuota.flows.manage_merchants import NewCredentials, Terms, create_merchant
-from cuota.flows.rewrap_secrets import Rewrapped, rewrap
-from cuota.flows.rotate_secrets import OLD_SECRET_LIVES, rotate_merchant_secret
-from cuota.flows.verify_signature import verify_signature
+from cuota.flows.merchant.issue_token import TokenRequest, issue_token
+from cuota.flows.merchant.keys import Keys, _made, rotate_keys
+from cuota.flows.merchant.manage_merchants import NewCredentials, Terms, create_merchant
+from cuota.flows.merchant.rotate_secrets import OLD_SECRET_LIVES, rotate_merchant_secret
+from cuota.flows.sandbox import fork_sandbox
+from cuota.flows.secret.rewrap_secrets import Rewrapped, rewrap
+from cuota.flows.webhook.manage_endpoints import register
+from cuota.run import runtime
 
 PHONE = "2125550142"
 

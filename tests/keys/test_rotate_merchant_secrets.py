@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from receiver import receiving
 
-from cuota.core.signature import pay_signature, webhook_signature
-from cuota.db.merchant_secrets import Kind
-from cuota.flows import manage_merchants, rotate_secrets
-from cuota.flows.manage_merchants import BadMerchant
-from cuota.flows.reinstate_merchant import reinstate_merchant
-from cuota.flows.rotate_secrets import OLD_SECRET_LIVES, Rotated
+from cuota.core.webhook.signature import pay_signature, webhook_signature
+from cuota.db.merchant.secrets import Kind
+from cuota.flows.merchant import manage_merchants, rotate_secrets
+from cuota.flows.merchant.manage_merchants import BadMerchant
+from cuota.flows.merchant.reinstate_merchant import reinstate_merchant
+from cuota.flows.merchant.rotate_secrets import OLD_SECRET_LIVES, Rotated
 from makers import Merchant, order_body
 from sending import deliver, webhook_secret
 from signed import sdk_body, send

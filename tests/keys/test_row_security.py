@@ -16,7 +16,7 @@ from cuota import config
 from cuota.db import row_security
 from cuota.db.pool import Pool
 from cuota.db.row_security import EVERYONE, everyone, narrow
-from cuota.flows.remember_browser import who_is_remembered
+from cuota.flows.checkout.remember_browser import who_is_remembered
 from makers import Merchant, checkout, phone_number
 from own_service import Own, opened_own
 from sending import deliver

@@ -11,10 +11,12 @@ from typing import Any
 import asyncpg
 import pytest
 
-from cuota import config, runtime
-from cuota.db import clock, service_role
-from cuota.db.embedded import open_embedded
+from cuota import config
+from cuota.db import service_role
+from cuota.db.embedded.server import open_embedded
 from cuota.db.pool import UnsafeDatabase, open_pool
+from cuota.db.sandbox import clock
+from cuota.run import runtime
 from makers import Merchant
 
 

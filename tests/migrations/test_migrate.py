@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from cuota.db.embedded import Embedded
+from cuota.db.embedded.server import Embedded
 from cuota.db.migrate import files, migrate
 from cuota.db.pool import UnsafeDatabase
 

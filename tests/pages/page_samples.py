@@ -1,6 +1,6 @@
 """What the hosted checkout's templates are given, in every state: template and context by name."""
 
-from cuota.core.adverse import sentences
+from cuota.core.risk.adverse import sentences
 
 Context = dict[str, object]
 DAYS = [

@@ -18,7 +18,7 @@ from pathlib import Path
 import asyncpg
 import httpx
 
-from cuota.db.embedded import open_embedded
+from cuota.db.embedded.server import open_embedded
 
 ITEMS = [
     {"name": "Stoneware Cup", "quantity": 2, "price": "22.00"},

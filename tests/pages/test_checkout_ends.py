@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from visitor import CARD_DECLINED, CARD_NO_FUNDS, Visitor, address_of, charges
 
-from cuota.core.consumer import ZONES
-from cuota.flows.leave_checkout import lapse_order
+from cuota.core.checkout.consumer import ZONES
+from cuota.flows.checkout.leave_checkout import lapse_order
 from makers import Merchant, Running
 
 

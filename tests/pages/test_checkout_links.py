@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from visitor import Visitor, address_of, rows
 
-from cuota.flows.leave_checkout import lapse_order
+from cuota.flows.checkout.leave_checkout import lapse_order
 from makers import Merchant, Running, make_merchant
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from visitor import CARD_DECLINED, Visitor
 
-from cuota.core.adverse import sentences
-from cuota.flows.send_messages import send_messages
+from cuota.core.risk.adverse import sentences
+from cuota.flows.plan.send_messages import send_messages
 from makers import Merchant, Running, phone_number
 
 [REASON] = sentences(["sandbox_decline_requested"])

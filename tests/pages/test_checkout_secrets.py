@@ -16,11 +16,11 @@ import pytest
 from beside import Beside, beside
 from visitor import Visitor
 
-from cuota import runtime
-from cuota.core.card import CardEntry
+from cuota.core.checkout.card import CardEntry
 from cuota.rails.card import Card, SandboxCardRail
 from cuota.rails.message import SandboxMessageRail
-from cuota.web.edge import JsonLines
+from cuota.run import runtime
+from cuota.web.server.edge import JsonLines
 from makers import Clock, Running, make_merchant
 
 CARD = "4012 8888 8888 1881"

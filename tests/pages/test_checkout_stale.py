@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 from visitor import ANSWERS, Visitor, address_of, charges
 
-from cuota.db.embedded import Embedded
+from cuota.db.embedded.server import Embedded
 from makers import Merchant, Running, phone_number
 
 _OF_ORDER = "SELECT count(*) AS n FROM {table} WHERE order_id = $1{more}"

@@ -14,10 +14,10 @@ import pytest
 from beside import Beside, beside
 from visitor import Page, Visitor
 
-from cuota import runtime
 from cuota.core.message import Message
 from cuota.rails.message import SandboxMessageRail
 from cuota.rails.unavailable import RailUnavailable
+from cuota.run import runtime
 from cuota.web.pages.inbox import parts
 from makers import Clock, Merchant, Running
 

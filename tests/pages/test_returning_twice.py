@@ -9,8 +9,8 @@ import pytest
 from returning import again, bought
 from visitor import Visitor, charges
 
-from cuota.core.order import Final
-from cuota.flows.recognize_consumer import pay_again
+from cuota.core.order.order import Final
+from cuota.flows.checkout.recognize_consumer import pay_again
 from makers import Merchant, Running, read_checkout
 
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from visitor import CARD_DECLINED, Visitor
 
-from cuota.walk import CannotWalk, walk
+from cuota.commands.checkout_walker import CannotWalk, walk
 from makers import Merchant, Running
 
 

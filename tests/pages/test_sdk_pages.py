@@ -13,7 +13,7 @@ import httpx
 import pytest
 from visitor import ANSWERS, CARD_DECLINED, STEPS, Visitor
 
-from cuota.flows.deliver_webhooks import publish_events
+from cuota.flows.webhook.deliver_webhooks import publish_events
 from makers import Merchant
 from signed import SHOP, sdk_body, send, started
 

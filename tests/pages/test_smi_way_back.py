@@ -10,7 +10,7 @@ import httpx
 import pytest
 from visitor import CARD_DECLINED, Page, Visitor, address_of
 
-from cuota.flows.leave_checkout import lapse_order
+from cuota.flows.checkout.leave_checkout import lapse_order
 from gateway import SHOP, form, form_fields, post_form, signed
 from makers import Merchant
 

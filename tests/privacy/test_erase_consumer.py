@@ -10,13 +10,13 @@ from uuid import UUID
 import pytest
 from people import PERSON, PHONE, PREFILL, WORDS, bought, everything, paid_off, words_left
 
-from cuota.core.consumer import Address
-from cuota.db.person import TREATED
+from cuota.core.checkout.consumer import Address
+from cuota.db.privacy.person import TREATED
 from cuota.db.verify import verify
-from cuota.flows.erase_consumer import Erasure, erase_consumer
-from cuota.flows.explain_order import explain_order
-from cuota.flows.export_consumer import export_consumer
-from cuota.flows.leave_checkout import leave_checkout
+from cuota.flows.checkout.leave_checkout import leave_checkout
+from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
+from cuota.flows.privacy.export_consumer import export_consumer
+from cuota.flows.risk.explain_order import explain_order
 from cuota.work.due_orders import settle_due_orders
 from cuota.work.webhooks import Webhooks
 from makers import PROFILE, checkout, complete, phone_number
@@ -50,7 +50,7 @@ async def test_every_table_says_what_becomes_of_personal_data_in_it(own: Own) ->
         )
     names = {f"{schema}.{table}".removeprefix("public.") for schema, table in rows}
     assert names == set(TREATED), (
-        "a new table needs its line in db/person.py, and maybe a place in the erasure"
+        "a new table needs its line in db/privacy/person.py, and maybe a place in the erasure"
     )
 
 

@@ -14,16 +14,16 @@ import httpx
 import pytest
 from people import PERSON, PHONE, PREFILL, bought, paid_off, words_left
 
-from cuota.core.card import CardEntry, read_card
+from cuota.core.checkout.card import CardEntry, read_card
 from cuota.db.verify import verify
-from cuota.flows.checkout import Checkout, Forgotten, Problem, open_checkout, propose
-from cuota.flows.erase_consumer import Erasure, erase_consumer
-from cuota.flows.recognize_consumer import pay_again
-from cuota.flows.remember_browser import remember_browser
-from cuota.flows.submit_checkout import submit_checkout
+from cuota.flows.checkout.recognize_consumer import pay_again
+from cuota.flows.checkout.remember_browser import remember_browser
+from cuota.flows.checkout.submit_checkout import submit_checkout
+from cuota.flows.checkout.take_step import Checkout, Forgotten, Problem, open_checkout, propose
+from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
 from cuota.rails.card import Answer, Card, SandboxCardRail
 from cuota.web.app import make_app
-from cuota.web.pages import session as pages
+from cuota.web.pages.checkout import session as pages
 from makers import checkout, read_checkout
 from own_service import InProcess, Own
 

@@ -9,10 +9,10 @@ from uuid import UUID
 import pytest
 from people import PERSON, PHONE, PREFILL, WORDS, bought, words_left
 
-from cuota.db import retention
+from cuota.db.privacy import retention
 from cuota.db.verify import verify
-from cuota.flows.leave_checkout import leave_checkout
-from cuota.flows.send_messages import send_messages
+from cuota.flows.checkout.leave_checkout import leave_checkout
+from cuota.flows.plan.send_messages import send_messages
 from cuota.work.due_orders import settle_due_orders
 from cuota.work.retention import keep_terms
 from makers import checkout, complete

@@ -1,4 +1,4 @@
-"""One order in memory: it takes what the decisions of core say, as `db/outcomes.save` would, and nothing else."""
+"""One order in memory: it takes what the decisions of core say, as `db/order/outcomes.save` would, and nothing else."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from core.values import MERCHANT, NOW, ORDER, TODAY, charge_id, created, ids
-from cuota.core import checkout, collection
-from cuota.core.capture import capture
-from cuota.core.card_refund import settle_card_refund
-from cuota.core.decision import Decision
-from cuota.core.installment import Installment, schedule
-from cuota.core.ledger import Transfer
-from cuota.core.movement import Asked, Kind, Movement, refuse_duplicate
-from cuota.core.order import Order
-from cuota.core.outcome import CardRefund, Charge, Decided, JobState, Outcome, Plan, PlanCard, Settled
-from cuota.core.refund import refund
-from cuota.core.void import lapse, void
+from cuota.core.checkout import ending as checkout
+from cuota.core.order.capture import capture
+from cuota.core.order.card_refund import settle_card_refund
+from cuota.core.order.ledger import Transfer
+from cuota.core.order.movement import Asked, Kind, Movement, refuse_duplicate
+from cuota.core.order.order import Order
+from cuota.core.order.outcome import CardRefund, Charge, Decided, JobState, Outcome, Plan, PlanCard, Settled
+from cuota.core.order.refund import refund
+from cuota.core.order.void import lapse, void
+from cuota.core.plan import collection
+from cuota.core.plan.installment import Installment, schedule
+from cuota.core.risk.decision import Decision
 from makers import PROFILE
 
 AUTHORIZATION_DAYS = 13

@@ -8,8 +8,8 @@ from contextlib import suppress
 from hypothesis import strategies as st
 
 from core.risk_values import STANDARD, STANDARD_TEXT
-from cuota.core.facts import Approvals, Facts, History, Mismatches, Velocity
-from cuota.core.policy import BadPolicy, Policy, load_policy
+from cuota.core.risk.facts import Approvals, Facts, History, Mismatches, Velocity
+from cuota.core.risk.policy import BadPolicy, Policy, load_policy
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 NUMBERS = [

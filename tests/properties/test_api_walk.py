@@ -14,11 +14,11 @@ from uuid import UUID
 import pytest
 
 from contract import read_json
-from cuota.db import orders
+from cuota.db.order import orders
 from cuota.db.verify import Report, _verify_merchant
-from cuota.flows.expire_authorizations import expire_authorization
-from cuota.flows.leave_checkout import leave_checkout
-from cuota.flows.return_money import return_money
+from cuota.flows.checkout.leave_checkout import leave_checkout
+from cuota.flows.order.expire_authorizations import expire_authorization
+from cuota.flows.order.return_money import return_money
 from makers import Merchant, Running, complete, make_merchant
 from properties.model import Model
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from core.values import NOW, charge_id, held, to_cards
-from cuota.core import checkout
-from cuota.core.movement import Kind, shown_balances
-from cuota.core.order import Final, Status, balances
+from cuota.core.checkout import ending as checkout
+from cuota.core.order.movement import Kind, shown_balances
+from cuota.core.order.order import Final, Status, balances
 from cuota.core.refusal import Refused
 from properties.book import AUTHORIZATION_DAYS, Book
 from properties.model import Model

@@ -12,8 +12,8 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuota.core.adverse import SENTENCES
-from cuota.core.decision import (
+from cuota.core.risk.adverse import SENTENCES
+from cuota.core.risk.decision import (
     APPROVAL_CODES,
     DECLINE_CODES,
     GOOD_HISTORY,
@@ -25,8 +25,8 @@ from cuota.core.decision import (
     refusals,
     score_parts,
 )
-from cuota.core.facts import Approvals, Facts, History, Velocity
-from cuota.core.policy import BadPolicy, Policy, load_policy
+from cuota.core.risk.facts import Approvals, Facts, History, Velocity
+from cuota.core.risk.policy import BadPolicy, Policy, load_policy
 from properties.risk_cases import ANY_FACTS, APPROVALS, FACTS, POINTS, mutations, policies
 from properties.steady import STEADY
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuota.core import money
-from cuota.core.strict_json import read_json
-from cuota.db.documents import encode
+from cuota.core.wire.strict_json import read_json
+from cuota.db.order.documents import encode
 from properties.steady import STEADY
 
 CENTS = st.integers(0, 10**18 - 1)
@@ -92,7 +92,7 @@ def test_any_text_is_an_amount_or_refused_and_never_an_accident(text: str) -> No
     | st.text(alphabet='{}[]",:0123456789.eE+-ntruefals\\u ', max_size=200).map(str.encode)
 )
 def test_any_bytes_are_json_or_refused_and_never_an_accident(body: bytes) -> None:
-    from cuota.core.strict_json import BadJson
+    from cuota.core.wire.strict_json import BadJson
 
     try:
         read_json(body)

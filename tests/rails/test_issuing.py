@@ -9,7 +9,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from cuota.core.card import passes_luhn
+from cuota.core.checkout.card import passes_luhn
 from cuota.core.sandbox import TEST_CARDS
 from cuota.flows.context import utc_now
 from cuota.rails.bounded import BoundedIssuingRail

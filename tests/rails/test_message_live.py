@@ -13,7 +13,7 @@ import pytest
 from listeners import Hook, MailListener, certified, listening
 
 from cuota.core.message import Message
-from cuota.core.signature import webhook_signature
+from cuota.core.webhook.signature import webhook_signature
 from cuota.rails import message_live
 from cuota.rails.message_live import LiveMessageRail
 from cuota.rails.senders import MailServer, Senders

@@ -12,8 +12,9 @@ from beside import Beside, beside
 from listeners import Hook, listening
 from visitor import Visitor
 
-from cuota import config, runtime
+from cuota import config
 from cuota.rails.senders import Senders
+from cuota.run import runtime
 from makers import Clock, make_merchant
 
 

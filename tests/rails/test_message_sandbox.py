@@ -14,7 +14,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from cuota import config, runtime
+from cuota import config
 from cuota.core.message import Message
 from cuota.db.pool import Pool
 from cuota.flows.context import utc_now
@@ -25,6 +25,7 @@ from cuota.rails.message import SandboxMessageRail
 from cuota.rails.message_live import LiveMessageRail
 from cuota.rails.senders import Senders
 from cuota.rails.unavailable import RailUnavailable
+from cuota.run import runtime
 
 THEN = datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
 SENDERS = Senders(

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from cuota.core.delivery import Attempt
-from cuota.core.signature import pay_signature, webhook_signature
-from cuota.db import endpoints, events
-from cuota.db.events import OWN_ADDRESS
-from cuota.flows.deliver_webhooks import live_secrets, signed
-from cuota.flows.show_event import event_body, event_id
+from cuota.core.webhook.delivery import Attempt
+from cuota.core.webhook.signature import pay_signature, webhook_signature
+from cuota.db.webhook import endpoints, events
+from cuota.db.webhook.events import OWN_ADDRESS
+from cuota.flows.webhook.deliver_webhooks import live_secrets, signed
+from cuota.flows.webhook.show_event import event_body, event_id
 from cuota.rails.http import GuardedClient
 from makers import Merchant, order_body
 from needed import needed

@@ -19,7 +19,7 @@ from receiver_programs import (
     started,
 )
 
-from cuota.core.signature import pay_signature, webhook_signature
+from cuota.core.webhook.signature import pay_signature, webhook_signature
 from makers import Merchant
 from sending import deliver, webhook_secret
 

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from receiver_programs import DOCS
 
-from cuota.core.delivery import TIMETABLE
-from cuota.core.signature import pay_signature, webhook_signature
+from cuota.core.webhook.delivery import TIMETABLE
+from cuota.core.webhook.signature import pay_signature, webhook_signature
 from makers import Merchant
 from sending import deliver
 

@@ -183,7 +183,7 @@ async def test_an_answer_that_got_lost_is_asked_for_again_and_makes_no_second_or
 async def test_a_browser_that_vanishes_after_the_click_on_pay_pays_at_most_once(
     tabs: Tabs, site: Site, merchant: Merchant, service: Running, *, committed: bool
 ) -> None:
-    from cuota.flows.deliver_webhooks import publish_events
+    from cuota.flows.webhook.deliver_webhooks import publish_events
 
     page = await tabs.open()
     await page.goto(site.page(merchant))

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from cuota.core.signature import pay_signature
+from cuota.core.webhook.signature import pay_signature
 from cuota.web.api.gateway_form import signed_text
 from gateway import form_fields, get_link, post_form, record_of
 from makers import Merchant

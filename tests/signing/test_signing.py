@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from cuota.client import cents, sign
-from cuota.core.signature import pay_signature
-from cuota.core.strict_json import read_json
+from cuota.core.webhook.signature import pay_signature
+from cuota.core.wire.strict_json import read_json
 from needed import needed
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -13,10 +13,10 @@ import pytest
 from time_receiver import callback, receiving
 from time_sandbox import Sandbox, until
 
-from cuota.core.delivery import TIMETABLE
 from cuota.core.instant import BadInstant, shown
+from cuota.core.webhook.delivery import TIMETABLE
 from cuota.db.verify import verify
-from cuota.flows.move_time import CannotMoveTime
+from cuota.flows.sandbox.move_time import CannotMoveTime
 
 HOUR = timedelta(hours=1)
 

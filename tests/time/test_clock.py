@@ -14,11 +14,11 @@ from time_receiver import receiving
 from time_sandbox import Sandbox, until
 
 from cuota.core.instant import BadInstant, read_instant, shown
-from cuota.flows.checkout import load, open_checkout
-from cuota.flows.clock import SandboxClock
+from cuota.flows.checkout.identify_consumer import check_code, send_code
+from cuota.flows.checkout.take_step import load, open_checkout
 from cuota.flows.context import utc_now
-from cuota.flows.identify_consumer import check_code, send_code
-from cuota.flows.standstill import Standstill
+from cuota.flows.sandbox.clock import SandboxClock
+from cuota.flows.sandbox.standstill import Standstill
 from makers import order_body, read_checkout
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
@@ -175,7 +175,7 @@ async def test_a_lost_database_leaves_the_clock_as_it_is(sandbox: Sandbox) -> No
 async def test_while_all_is_copied_a_request_waits_and_at_last_is_refused(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cuota.web.standing.WAIT_SECONDS", 1.0)
+    monkeypatch.setattr("cuota.web.server.standing.WAIT_SECONDS", 1.0)
     await sandbox.fetch(
         "UPDATE sandbox_clock SET closed = true, moving_until = clock_timestamp() + interval '4 seconds'"
     )

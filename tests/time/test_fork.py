@@ -6,10 +6,10 @@ import asyncpg
 import pytest
 from time_sandbox import Sandbox
 
-from cuota.db import forks
+from cuota.db.sandbox import forks
 from cuota.db.verify import verify
-from cuota.flows.fork_sandbox import forget, fork, rewind
-from cuota.flows.move_time import CannotMoveTime
+from cuota.flows.sandbox.fork_sandbox import forget, fork, rewind
+from cuota.flows.sandbox.move_time import CannotMoveTime
 
 
 async def everything(sandbox: Sandbox) -> dict[str, list[str]]:

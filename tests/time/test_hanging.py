@@ -18,9 +18,9 @@ from time_receiver import callback, fine, receiving
 from time_sandbox import Sandbox, until
 
 from cuota.commands.time import travel
-from cuota.core.delivery import TIMETABLE
 from cuota.core.instant import read_instant
-from cuota.flows.pace_webhooks import HASTY_SECONDS, HUNG_IN_A_ROW, HUNG_SECONDS
+from cuota.core.webhook.delivery import TIMETABLE
+from cuota.flows.webhook.pace_webhooks import HASTY_SECONDS, HUNG_IN_A_ROW, HUNG_SECONDS
 from cuota.rails.http import ACKNOWLEDGE_SECONDS, GuardedClient
 from cuota.work.advance import Seen
 

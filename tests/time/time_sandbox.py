@@ -13,17 +13,18 @@ from typing import Any
 import asyncpg
 import uvicorn
 
-from cuota import config, runtime
+from cuota import config
 from cuota.commands.time import travel
 from cuota.core.instant import read_instant
-from cuota.db import clock as db_clock
-from cuota.flows.clock import SandboxClock, following
+from cuota.db.sandbox import clock as db_clock
 from cuota.flows.context import Context
-from cuota.flows.standstill import Standstill
+from cuota.flows.sandbox.clock import SandboxClock, following
+from cuota.flows.sandbox.standstill import Standstill
+from cuota.run import runtime
 from cuota.web.app import make_app
-from cuota.web.early import early
-from cuota.web.edge import Edge
-from cuota.web.standing import Standing
+from cuota.web.server.early import early
+from cuota.web.server.edge import Edge
+from cuota.web.server.standing import Standing
 from cuota.work.advance import Advanced, Done
 from cuota.work.loop import Signals, work
 from makers import Merchant, Running, make_merchant

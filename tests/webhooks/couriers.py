@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from cuota.flows.deliver_webhooks import Courier, publish_events
+from cuota.flows.webhook.deliver_webhooks import Courier, publish_events
 from cuota.rails.http import GuardedClient
 from makers import Merchant, order_body
 from own_service import Own

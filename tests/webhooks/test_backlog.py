@@ -10,9 +10,9 @@ import pytest
 from couriers import Post
 from hook_listeners import dead_port, hooked
 
-from cuota.db import deliveries, events
-from cuota.db.deliveries import LEASE, LOOK_AGAIN, LOOK_PAST, Lane
 from cuota.db.pool import SESSION
+from cuota.db.webhook import deliveries, events
+from cuota.db.webhook.deliveries import LEASE, LOOK_AGAIN, LOOK_PAST, Lane
 
 # Orders 1 to $3, two events each, to one receiver; a copy of rows as publishing writes them.
 FILL = """INSERT INTO deliveries (merchant_id, order_id, sequence, receiver, position, url, host, state, try_at, created_at)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from couriers import Post, until
 from hook_listeners import Hook, hooked
 
-from cuota.db import deliveries
+from cuota.db.webhook import deliveries
 from cuota.db.workers import Worker, unheld
-from cuota.flows.deliver_webhooks import Courier
-from cuota.flows.free_claims import DEAD_SECONDS, Heir
+from cuota.flows.webhook.deliver_webhooks import Courier
+from cuota.flows.webhook.free_claims import DEAD_SECONDS, Heir
 from cuota.rails.http import GuardedClient
 
 TRIES = "SELECT array_agg(tries ORDER BY sequence) FROM deliveries"

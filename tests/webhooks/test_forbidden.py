@@ -14,7 +14,7 @@ import pytest
 from hook_listeners import Hook, Listener, hooked, listening
 from listeners import certified
 
-from cuota.core.delivery import Attempt
+from cuota.core.webhook.delivery import Attempt
 from cuota.rails.http import GuardedClient
 
 HEADERS = [("Content-Type", "application/json")]

@@ -14,7 +14,7 @@ import pytest
 from couriers import Post
 from hook_listeners import Hook, Listener, Serve, dead_port, hooked, listening, read_request
 
-from cuota.core.delivery import Attempt
+from cuota.core.webhook.delivery import Attempt
 from cuota.rails import http
 from cuota.rails.http import GuardedClient
 from makers import Merchant, make_merchant

@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 from couriers import Post, until
 from hook_listeners import Hook, dead_port, hooked, listening
 
-from cuota.db.deliveries import LOOK_AGAIN, LOOK_PAST
-from cuota.flows.deliver_webhooks import Courier, publish_events
+from cuota.db.webhook.deliveries import LOOK_AGAIN, LOOK_PAST
+from cuota.flows.webhook.deliver_webhooks import Courier, publish_events
 from cuota.rails.http import GuardedClient
 
 STEPS = 6

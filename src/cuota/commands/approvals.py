@@ -9,21 +9,21 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from cuota.calibration_page import calibration_html
 from cuota.commands.common import Add, require_database, run, show
 from cuota.commands.place import called
 from cuota.core import money
 from cuota.core.instant import shown
-from cuota.core.rates import Rate
-from cuota.core.script_json import for_scripts
-from cuota.core.trial import Report
-from cuota.core.trial_swing import Swing
-from cuota.db import approvals
-from cuota.db.approvals import Standing
+from cuota.core.wire.script_json import for_scripts
+from cuota.db.risk import approvals
+from cuota.db.risk.approvals import Standing
 from cuota.flows.context import Context
-from cuota.flows.keep_policy import under_its_policy
-from cuota.flows.manage_merchants import find_merchant
-from cuota.flows.try_approvals import MATURES_AFTER, NotProved, Tried, move_approvals, report_trial
+from cuota.flows.merchant.manage_merchants import find_merchant
+from cuota.flows.risk.keep_policy import under_its_policy
+from cuota.flows.risk.try_approvals import MATURES_AFTER, NotProved, Tried, move_approvals, report_trial
+from cuota.trial.page import calibration_html
+from cuota.trial.rates import Rate
+from cuota.trial.swing import Swing
+from cuota.trial.trial import Report
 
 
 def merchant_approvals(options: argparse.Namespace) -> int:

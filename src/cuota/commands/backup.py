@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 from cuota import config
-from cuota.backup import take
 from cuota.commands.common import Add, require_database, show
 from cuota.commands.place import announce, data_of
 from cuota.commands.progress import progress
-from cuota.db.archive import Manifest
-from cuota.restore import restore
+from cuota.db.backup.archive import Manifest
+from cuota.run.backup import take
+from cuota.run.restore import restore
 
 KEY_INSIDE = (
     "The secret key is inside: whoever has this file can read every secret. Keep it as you keep the key."

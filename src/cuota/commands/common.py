@@ -8,12 +8,13 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from cuota import config, runtime
+from cuota import config
 from cuota.commands.place import announce, called
 from cuota.core import money
 from cuota.db.pool import UnsafeDatabase
-from cuota.flows.clock import SandboxClock, following
 from cuota.flows.context import Context, utc_now
+from cuota.flows.sandbox.clock import SandboxClock, following
+from cuota.run import runtime
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 not done, or something disagrees (the reason is on standard error); 2 wrong use."

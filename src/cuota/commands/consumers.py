@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 from cuota.commands.common import Add, require_database, run, show
-from cuota.core.consumer import is_us_number, typed_number
-from cuota.core.erasure import STAYS
-from cuota.flows.erase_consumer import Erasure, erase_consumer
-from cuota.flows.export_consumer import export_consumer
+from cuota.core.checkout.consumer import is_us_number, typed_number
+from cuota.core.privacy.erasure import STAYS
+from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
+from cuota.flows.privacy.export_consumer import export_consumer
 
 NOT_CONFIRMED = "Nothing was erased. Look with --dry-run first; then run it again with --yes."
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from cuota.commands.common import Add, require_database, run, show
+from cuota.commands.listen import listen
 from cuota.commands.place import called, require_service
 from cuota.db import workers
 from cuota.flows.context import Context
-from cuota.flows.manage_merchants import BadMerchant, find_merchant
-from cuota.flows.replay_webhooks import replay
-from cuota.listen import listen
+from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
+from cuota.flows.webhook.replay_webhooks import replay
 from cuota.web.addresses import BadAddress, read_address
 
 

@@ -9,12 +9,13 @@ import sys
 import time
 from typing import Any
 
-from cuota import config, runtime
+from cuota import config
 from cuota.commands.common import Add, require_database, show
-from cuota.db import clock, forks
+from cuota.db.sandbox import clock, forks
 from cuota.db.sealed import SEALED, forked
 from cuota.flows.context import Context
-from cuota.flows.rewrap_secrets import Rewrapped, rewrap, who
+from cuota.flows.secret.rewrap_secrets import Rewrapped, rewrap, who
+from cuota.run import runtime
 
 MOST_SHOWN = 20
 

@@ -8,12 +8,12 @@ from datetime import timedelta
 from cuota.commands.common import Add, run, show, table
 from cuota.commands.merchants import hours
 from cuota.core.merchant import Merchant
-from cuota.db.merchant_secrets import Kind
-from cuota.flows import rotate_secrets as rotating
+from cuota.db.merchant.secrets import Kind
 from cuota.flows.context import Context
-from cuota.flows.manage_merchants import BadMerchant
-from cuota.flows.reinstate_merchant import reinstate_merchant
-from cuota.flows.rotate_secrets import Rotated
+from cuota.flows.merchant import rotate_secrets as rotating
+from cuota.flows.merchant.manage_merchants import BadMerchant
+from cuota.flows.merchant.reinstate_merchant import reinstate_merchant
+from cuota.flows.merchant.rotate_secrets import Rotated
 
 _BOTH = {
     "signingSecret": "The service accepts requests signed with either until then. X-Pay-Signature on webhooks is made"

@@ -9,9 +9,10 @@ from cuota.commands.common import Add, cents, run, show, table
 from cuota.commands.place import called
 from cuota.core import money
 from cuota.core.merchant import Merchant, Profile
-from cuota.db import approvals, credentials, merchants
-from cuota.flows import manage_merchants as manage
+from cuota.db.merchant import credentials, merchants
+from cuota.db.risk import approvals
 from cuota.flows.context import Context
+from cuota.flows.merchant import manage_merchants as manage
 from cuota.web.addresses import BadAddress, origin_of, read_address
 
 # A year: a secret that is to live longer was not rotated.

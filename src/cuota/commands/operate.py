@@ -10,17 +10,19 @@ from typing import Any
 
 import asyncpg
 
-from cuota import config, config_reading, runtime
+from cuota import config
 from cuota.commands.common import Add, require_database, run, show
 from cuota.commands.place import announce
 from cuota.commands.progress import Told, progress
+from cuota.config import reading
 from cuota.core import money
 from cuota.db import hosts, row_security
-from cuota.db.charges import failed_refunds
 from cuota.db.citus import distribute, require_citus
+from cuota.db.plan.charges import failed_refunds
 from cuota.db.pool import UnsafeDatabase
 from cuota.db.verify import verify
-from cuota.flows.keys import rotate_keys
+from cuota.flows.merchant.keys import rotate_keys
+from cuota.run import runtime
 
 MOST_SHOWN = 1000
 
@@ -117,7 +119,7 @@ async def _secured(where: dict[str, Any], *, on: bool) -> list[str]:
 
 def _database(text: str) -> str:
     try:
-        return config_reading.database(text)
+        return reading.database(text)
     except ValueError as problem:
         raise argparse.ArgumentTypeError(str(problem)) from None
 

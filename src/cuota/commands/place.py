@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 from cuota.config import Place, Settings, default_data_dir
-from cuota.db import last_served, workers
-from cuota.db.orders import Session
+from cuota.db import workers
+from cuota.db.merchant import last_served
+from cuota.db.order.orders import Session
 
 # A service that has just started tells that it lives within this time.
 LOOK_SECONDS = 3.0

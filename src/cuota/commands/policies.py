@@ -6,12 +6,12 @@ import argparse
 
 from cuota.commands.common import require_database, run, show
 from cuota.core import money
-from cuota.core.decision import Decision, decide
-from cuota.core.facts import Facts
-from cuota.core.policy import Policy
-from cuota.db import policies
+from cuota.core.risk.decision import Decision, decide
+from cuota.core.risk.facts import Facts
+from cuota.core.risk.policy import Policy
+from cuota.db.risk import policies
 from cuota.flows.context import Context
-from cuota.flows.keep_policy import WrongPolicy, load_kept, policy_in_force, read_policy
+from cuota.flows.risk.keep_policy import WrongPolicy, load_kept, policy_in_force, read_policy
 
 # Cents: what a new consumer is likely to begin with, and what costs hardly a point.
 TYPICAL, SMALLEST = 15_000, 1

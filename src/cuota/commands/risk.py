@@ -12,15 +12,15 @@ from uuid import UUID
 from cuota.commands.common import Add, require_database, run, show
 from cuota.commands.policies import policy_check, policy_show
 from cuota.core import money
-from cuota.core.explanation import because, counted
 from cuota.core.instant import BadInstant, read_instant, shown
-from cuota.flows import explain_order as words
-from cuota.flows import review_decisions as review
+from cuota.core.risk.explanation import because, counted
 from cuota.flows.context import Context
-from cuota.flows.explain_order import Told
-from cuota.flows.keep_policy import read_policy
-from cuota.flows.manage_merchants import find_merchant
-from cuota.flows.review_decisions import Difference, Replayed, Simulated, Tally
+from cuota.flows.merchant.manage_merchants import find_merchant
+from cuota.flows.risk import explain_order as words
+from cuota.flows.risk import review_decisions as review
+from cuota.flows.risk.explain_order import Told
+from cuota.flows.risk.keep_policy import read_policy
+from cuota.flows.risk.review_decisions import Difference, Replayed, Simulated, Tally
 
 Explain = Callable[[Context, Any], Awaitable[Told]]
 

@@ -7,10 +7,10 @@ import argparse
 import httpx
 
 from cuota import config
+from cuota.commands.checkout_walker import CannotWalk, walk
 from cuota.commands.common import Add, run, show
 from cuota.flows.context import Context
 from cuota.rails.inbox import KEPT, Received, look
-from cuota.walk import CannotWalk, walk
 
 
 def sandbox_complete(options: argparse.Namespace) -> int:

@@ -12,16 +12,17 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from cuota import config, runtime
+from cuota import config
 from cuota.commands.common import Add, Command, adder, require_database, show
 from cuota.commands.place import announce, called
 from cuota.commands.progress import progress
 from cuota.config import Settings
 from cuota.core.instant import Asked, BadInstant, read_instant, shown
-from cuota.db import clock, forks
-from cuota.flows import fork_sandbox
-from cuota.flows.clock import FrozenClock
-from cuota.flows.move_time import CannotMoveTime, moving
+from cuota.db.sandbox import clock, forks
+from cuota.flows.sandbox import fork_sandbox
+from cuota.flows.sandbox.clock import FrozenClock
+from cuota.flows.sandbox.move_time import CannotMoveTime, moving
+from cuota.run import runtime
 from cuota.work.advance import Advanced, Done, Seen, Tell, Watch, advance
 
 INTERRUPTED = 130

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cuota.db.orders import Session
+from cuota.db.order.orders import Session
 from cuota.db.pool import Connection, Row
 
 PAGE = 500
@@ -113,7 +113,7 @@ async def other_sessions(session: Session, key_id: str) -> dict[str, int]:
 
 
 async def forked(connection: Connection) -> list[Sealed]:
-    """The same columns in the copies of the sandbox (`db/forks.py`), for the database's owner."""
+    """The same columns in the copies of the sandbox (`db/sandbox/forks.py`), for the database's owner."""
     names = [row["name"] for row in await connection.fetch("SELECT name FROM forks ORDER BY name")]
     return [
         Sealed(

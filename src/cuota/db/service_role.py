@@ -15,7 +15,7 @@ from typing import Any
 import asyncpg
 
 from cuota.db import hosts
-from cuota.db.embedded_places import OWNER, SERVICE
+from cuota.db.embedded.folders import OWNER, SERVICE
 
 GROUP = "cuota_app"
 _RELOAD_SECONDS = 5.0

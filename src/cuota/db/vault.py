@@ -37,7 +37,7 @@ class _Key:
 class Vault:
     """Encrypts with the secret key, reads with the old ones too, and hashes with the installation's hash key.
 
-    The hash key never changes (`flows/open_vault.py`), so that ids and hashes outlive every secret key. Without one,
+    The hash key never changes (`flows/secret/open_vault.py`), so that ids and hashes outlive every secret key. Without one,
     the secret key stands for it, as it did in earlier releases.
     """
 

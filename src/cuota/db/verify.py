@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from cuota.db.decisions import INTACT
 from cuota.db.migrate import Told, untold
-from cuota.db.orders import Session
+from cuota.db.order.orders import Session
 from cuota.db.pool import Pool
+from cuota.db.risk.decisions import INTACT
 from cuota.db.verify_rules import disagreements_of
 
 BATCH = 500

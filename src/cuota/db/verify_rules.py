@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from cuota.core import money
-from cuota.core.collection import next_at
-from cuota.core.erasure import still_has
-from cuota.core.installment import Installment, schedule
-from cuota.core.ledger import Account, Transfer, balance
+from cuota.core.order.ledger import Account, Transfer, balance
+from cuota.core.plan.collection import next_at
+from cuota.core.plan.installment import Installment, schedule
+from cuota.core.privacy.erasure import still_has
 
 Found = Iterator[tuple[str, str]]
 POSTING_OF = {"capture": ("capture",), "void": ("void", "expiry"), "refund": ("refund",)}

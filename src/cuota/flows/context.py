@@ -13,9 +13,9 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 
 from cuota.config import Settings
-from cuota.core.decision import Decision
-from cuota.core.event import Event
-from cuota.core.policy import Policy
+from cuota.core.order.event import Event
+from cuota.core.risk.decision import Decision
+from cuota.core.risk.policy import Policy
 from cuota.db.pool import Pool
 from cuota.db.vault import Vault
 from cuota.rails.load import Rails

@@ -9,12 +9,13 @@ from uuid import UUID
 
 import asyncpg
 
-from cuota.core.outcome import Outcome
+from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Code, Refused
-from cuota.db import history, orders, outcomes
-from cuota.db.orders import Found, Session
-from cuota.db.outcomes import Answer
+from cuota.db.order import orders, outcomes
+from cuota.db.order.orders import Found, Session
+from cuota.db.order.outcomes import Answer
 from cuota.db.pool import BUSY, GONE, unavailable
+from cuota.db.risk import history
 from cuota.flows.context import Context
 
 Read = Callable[[Session], Awaitable[Found | None]]

@@ -9,14 +9,14 @@ from collections.abc import Awaitable
 from typing import TypeVar
 from uuid import UUID
 
-from cuota.core.card import CardEntry
+from cuota.core.checkout.card import CardEntry
 from cuota.core.message import Message
 from cuota.rails.card import Answer, Card, CardRail
 from cuota.rails.issuing import IssuingRail, VirtualCard
 from cuota.rails.message import MessageRail
 from cuota.rails.unavailable import RailUnavailable
 
-# Less than core/order.LOOK_UP_AFTER: nobody looks a charge up while its own call may still answer.
+# Less than core/order/order.LOOK_UP_AFTER: nobody looks a charge up while its own call may still answer.
 SECONDS = 10.0
 MESSAGE_SECONDS = 15.0
 T = TypeVar("T")

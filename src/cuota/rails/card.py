@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
-from cuota.core.card import CardEntry
+from cuota.core.checkout.card import CardEntry
 from cuota.core.sandbox import TEST_CARDS
 from cuota.rails.unavailable import RailUnavailable
 
@@ -34,7 +34,7 @@ class Card:
 class Answer:
     """The rail's word. `reason` is a code when it said no: card_declined, insufficient_funds, card_lost, ...
 
-    Those of `core/collection.HARD_DECLINES` mean that this card will never pay.
+    Those of `core/plan/collection.HARD_DECLINES` mean that this card will never pay.
     """
 
     approved: bool

@@ -18,8 +18,8 @@ from typing import Any
 import httpcore
 from httpcore._backends.auto import AutoBackend
 
-from cuota.core.delivery import TIMED_OUT, Attempt
-from cuota.core.destination import is_allowed, is_loopback
+from cuota.core.webhook.delivery import TIMED_OUT, Attempt
+from cuota.core.webhook.destination import is_allowed, is_loopback
 
 ACKNOWLEDGE_SECONDS = 10.0
 BODY_SECONDS = 2.0

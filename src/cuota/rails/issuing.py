@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from cuota.core.card import passes_luhn
+from cuota.core.checkout.card import passes_luhn
 from cuota.rails.card import Books
 from cuota.rails.unavailable import RailUnavailable
 
@@ -55,7 +55,7 @@ class IssuingRail(Protocol):
 
     A class is made with Books, Safe and a clock (of which it need not make use). `key` is an idempotency key: each
     call may be repeated, and acts once. The number can be seen until `hide`, then never again by anybody: the service
-    decides who may see it (`flows/issue_card.py`) and keeps no copy.
+    decides who may see it (`flows/checkout/issue_card.py`) and keeps no copy.
     """
 
     async def issue(self, key: UUID, merchant_id: UUID, order_id: UUID, amount: int, currency: str) -> None:

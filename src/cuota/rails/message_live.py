@@ -21,9 +21,9 @@ from uuid import UUID, uuid4
 import aiosmtplib
 import httpcore
 
-from cuota.core.consumer import is_email, is_us_number
+from cuota.core.checkout.consumer import is_email, is_us_number
 from cuota.core.message import Message
-from cuota.core.signature import webhook_signature
+from cuota.core.webhook.signature import webhook_signature
 from cuota.rails.message import code_text
 from cuota.rails.senders import MailServer, Senders
 from cuota.rails.unavailable import RailUnavailable

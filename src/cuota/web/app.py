@@ -9,10 +9,9 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
-from cuota.flows.authenticate import Callers
 from cuota.flows.context import Context
-from cuota.flows.keys import Keys
-from cuota.web import edge
+from cuota.flows.merchant.authenticate import Callers
+from cuota.flows.merchant.keys import Keys
 from cuota.web.api import card_network, endpoints, events, gateway, health, sdk_checkout, smi, texts, token
 from cuota.web.api.capture import capture
 from cuota.web.api.configuration import configuration
@@ -22,9 +21,11 @@ from cuota.web.api.refund import refund
 from cuota.web.api.void import void
 from cuota.web.docs import pages as docs
 from cuota.web.docs.contract import openapi_json
-from cuota.web.metrics import metrics
-from cuota.web.pages import account, assets, entry, inbox, sdk_script, steps, window
-from cuota.web.probe import Probe
+from cuota.web.pages import account, assets, inbox, sdk_script
+from cuota.web.pages.checkout import entry, steps, window
+from cuota.web.server import edge
+from cuota.web.server.metrics import metrics
+from cuota.web.server.probe import Probe
 from cuota.web.service import Service
 
 Endpoint = Callable[[Request], Awaitable[Response]]

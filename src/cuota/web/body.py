@@ -11,8 +11,8 @@ from typing import Any
 from starlette.requests import Request
 
 from cuota.core.refusal import Code, Refused
-from cuota.core.spared_json import read_sparing
-from cuota.core.strict_json import BadJson, read_json
+from cuota.core.wire.spared_json import read_sparing
+from cuota.core.wire.strict_json import BadJson, read_json
 
 MOST_BYTES = 256 * 1024
 # A signed request, read up to here before its signature is verified.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from cuota.core.card_text import masked, masked_tree, may_hold_card
+from cuota.core.wire.card_text import masked, masked_tree, may_hold_card
 
 # Keys, amounts and addresses that the merchant must find again as it sent them.
 KEPT = frozenset(

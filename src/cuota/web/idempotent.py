@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.refusal import Code, Refused
-from cuota.db import idempotency
-from cuota.db.outcomes import Answer
+from cuota.db.order import idempotency
+from cuota.db.order.outcomes import Answer
 from cuota.db.pool import BUSY, GONE, Pool, unavailable
 from cuota.db.vault import Vault
 from cuota.flows.context import utc_now

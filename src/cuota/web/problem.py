@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from cuota.core.card_text import masked_tree, may_hold_card
 from cuota.core.refusal import Code, Refused
-from cuota.db.documents import encode
+from cuota.core.wire.card_text import masked_tree, may_hold_card
+from cuota.db.order.documents import encode
 
 STATUS: Mapping[Code, tuple[int, str]] = {
     Code.MALFORMED_REQUEST: (400, "The request cannot be read"),

@@ -8,10 +8,10 @@ from starlette.requests import Request
 
 from cuota.config import Settings
 from cuota.core.merchant import Merchant
-from cuota.flows.authenticate import Callers
 from cuota.flows.context import Context
-from cuota.flows.keys import Keys
-from cuota.web.probe import Probe
+from cuota.flows.merchant.authenticate import Callers
+from cuota.flows.merchant.keys import Keys
+from cuota.web.server.probe import Probe
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from cuota.core.event import Event
 from cuota.core.instant import Asked
-from cuota.db import clock
-from cuota.db.hanging_receivers import hanging
-from cuota.flows.clock import FrozenClock
+from cuota.core.order.event import Event
+from cuota.db.sandbox import clock
+from cuota.db.webhook.hanging_receivers import hanging
 from cuota.flows.context import Context
-from cuota.flows.deliver_webhooks import PUBLISHED_AT_ONCE
-from cuota.flows.move_time import Move
-from cuota.flows.pace_webhooks import HurriedPace
+from cuota.flows.sandbox.clock import FrozenClock
+from cuota.flows.sandbox.move_time import Move
+from cuota.flows.webhook.deliver_webhooks import PUBLISHED_AT_ONCE
+from cuota.flows.webhook.pace_webhooks import HurriedPace
 from cuota.work.loop import Job, jobs_of
 from cuota.work.webhooks import Webhooks
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cuota.flows.context import Context
-from cuota.flows.return_money import return_money
+from cuota.flows.order.return_money import return_money
 
 
 async def return_due_money(context: Context) -> int:

@@ -8,15 +8,16 @@ import logging
 from datetime import timedelta
 from uuid import UUID
 
-from cuota.core.order import Order, Status
+from cuota.core.order.order import Order, Status
 from cuota.core.refusal import Refused
-from cuota.db import charges, orders
+from cuota.db.order import orders
+from cuota.db.plan import charges
 from cuota.db.pool import GONE
-from cuota.flows.collect_installments import collect, finish_collection, wait_longer
+from cuota.flows.checkout.leave_checkout import lapse_order
+from cuota.flows.checkout.submit_checkout import finish_charge
 from cuota.flows.context import Context
-from cuota.flows.expire_authorizations import expire_authorization
-from cuota.flows.leave_checkout import lapse_order
-from cuota.flows.submit_checkout import finish_charge
+from cuota.flows.order.expire_authorizations import expire_authorization
+from cuota.flows.plan.collect_installments import collect, finish_collection, wait_longer
 
 BATCH = 100
 # So a rail that is slow to answer about some orders does not keep the others waiting.

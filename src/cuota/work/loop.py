@@ -12,7 +12,7 @@ from cuota.core.refusal import Refused
 from cuota.db.pool import GONE
 from cuota.db.workers import Worker
 from cuota.flows.context import Context
-from cuota.flows.standstill import Gate, Standstill
+from cuota.flows.sandbox.standstill import Gate, Standstill
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
 from cuota.work.messages import send_due_messages

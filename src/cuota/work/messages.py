@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cuota.flows.context import Context
-from cuota.flows.send_messages import send_messages
+from cuota.flows.plan.send_messages import send_messages
 
 
 async def send_due_messages(context: Context) -> int:

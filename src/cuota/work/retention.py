@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from cuota.core.order import Status
-from cuota.db import retention
+from cuota.core.order.order import Status
+from cuota.db.privacy import retention
 from cuota.flows.context import Context
 
 

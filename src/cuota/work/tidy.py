@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from cuota.core.policy import MOST_HOURS
-from cuota.db import accounts, asks, checkouts, codes, credentials, history, idempotency, remembered
+from cuota.core.risk.policy import MOST_HOURS
+from cuota.db.checkout import checkouts, codes, remembered
+from cuota.db.merchant import credentials
+from cuota.db.order import idempotency
+from cuota.db.plan import accounts, asks
+from cuota.db.risk import history
 from cuota.flows.context import Context, utc_now
 
 SIGNALS_KEPT = timedelta(hours=2 * MOST_HOURS)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cuota.flows.clear_card import finish_clearings
+from cuota.flows.checkout.clear_card import finish_clearings
+from cuota.flows.checkout.issue_card import hide_cards, tell_limits
 from cuota.flows.context import Context
-from cuota.flows.issue_card import hide_cards, tell_limits
 
 
 async def settle_cards(context: Context) -> int:

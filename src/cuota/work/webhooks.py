@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from cuota.db.workers import Worker
 from cuota.flows.context import Context
-from cuota.flows.deliver_webhooks import Courier, publish_events
-from cuota.flows.free_claims import Heir
-from cuota.flows.pace_webhooks import Pace
+from cuota.flows.webhook.deliver_webhooks import Courier, publish_events
+from cuota.flows.webhook.free_claims import Heir
+from cuota.flows.webhook.pace_webhooks import Pace
 from cuota.rails.http import GuardedClient
 
 FINISH_SECONDS = 3.0

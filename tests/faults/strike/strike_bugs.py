@@ -58,7 +58,7 @@ def plant() -> None:
 
 def plant_in_supervisor() -> None:
     """The embedded server's next start is without fsync."""
-    from cuota.db import embedded_cluster
+    from cuota.db.embedded import cluster as embedded_cluster
 
     settings = embedded_cluster._settings
 
@@ -91,7 +91,7 @@ def _statements() -> None:
 
 def _saving() -> None:
     """Around the commit: answered before it, cut off at it, and its event after it."""
-    from cuota.db import outcome_tables, outcomes
+    from cuota.db.order import outcome_tables, outcomes
     from cuota.db.pool import unavailable
 
     save, written = outcomes.save, outcomes._written
@@ -137,9 +137,10 @@ def _saving() -> None:
 
 def _deciding() -> None:
     """A plan cut from the front, amounts through binary floats, a reference that a refusal has used up."""
-    from cuota.core import money, refund, void
+    from cuota.core import money
+    from cuota.core.order import refund, void
     from cuota.core.refusal import Code, Refused
-    from cuota.flows import capture_order
+    from cuota.flows.order import capture_order
 
     cut, cents_of, move = void.cut, money.cents_of, capture_order.move
     burnt: set[tuple[Any, str]] = set()
@@ -172,10 +173,10 @@ def _deciding() -> None:
 
 def _outside() -> None:
     """Calls to others: marked before it was sent, and a charge that is repeated under another key."""
-    from cuota.core.delivery import Attempt
-    from cuota.db.deliveries import Result
-    from cuota.flows import charge_card
-    from cuota.flows.deliver_webhooks import Courier
+    from cuota.core.webhook.delivery import Attempt
+    from cuota.db.webhook.deliveries import Result
+    from cuota.flows.plan import charge_card
+    from cuota.flows.webhook.deliver_webhooks import Courier
 
     send, look_up = Courier._send, charge_card.look_up
 
@@ -193,6 +194,7 @@ def _outside() -> None:
 
     Courier._send, charge_card.look_up = marked, anew
     # Who has it by name already.
-    from cuota.flows import collect_installments, submit_checkout
+    from cuota.flows.checkout import submit_checkout
+    from cuota.flows.plan import collect_installments
 
     collect_installments.charge_card.look_up = submit_checkout.look_up = anew

@@ -97,7 +97,7 @@ def _cut_rail(arguments: Any, when: str) -> None:
 
 
 def _cut_receiver(arguments: Any, when: str) -> Any:
-    from cuota.core.delivery import Attempt
+    from cuota.core.webhook.delivery import Attempt
 
     del arguments, when
     return Attempt(None, 1, "the connection was lost")

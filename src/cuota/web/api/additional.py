@@ -9,8 +9,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from cuota.core.approvals import read_fields
-from cuota.db.documents import encode
+from cuota.core.risk.approvals import read_fields
+from cuota.db.order.documents import encode
 
 MOST_FIELDS = 50
 LONGEST_FIELD = 500

@@ -5,8 +5,8 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.movement import Kind
-from cuota.flows.capture_order import capture_order, preview_capture
+from cuota.core.order.movement import Kind
+from cuota.flows.order.capture_order import capture_order, preview_capture
 from cuota.web.api import movement
 
 

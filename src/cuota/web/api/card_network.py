@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from cuota.core.money import decimal_from
 from cuota.core.refusal import Code, Refused
-from cuota.db.documents import encode
-from cuota.flows.clear_card import LONGEST_REFERENCE, authorize_card, clear_card, network_of
+from cuota.db.order.documents import encode
+from cuota.flows.checkout.clear_card import LONGEST_REFERENCE, authorize_card, clear_card, network_of
 from cuota.rails.card_network import Presented
 from cuota.web.body import MOST_SMALL_BYTES, parse_object, read_bytes, require_json
 from cuota.web.fields import Check, Reader, WrongField, cents, text, wrong_type

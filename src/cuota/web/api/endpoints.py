@@ -10,14 +10,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.config import Settings
-from cuota.core.destination import is_inside
 from cuota.core.refusal import Refused
-from cuota.db import endpoints
-from cuota.db.documents import encode
-from cuota.db.endpoints import Endpoint
-from cuota.flows import manage_endpoints as manage
-from cuota.flows.move_money import timestamp
-from cuota.flows.replay_webhooks import replay
+from cuota.core.webhook.destination import is_inside
+from cuota.db.order.documents import encode
+from cuota.db.webhook import endpoints
+from cuota.db.webhook.endpoints import Endpoint
+from cuota.flows.order.move_money import timestamp
+from cuota.flows.webhook import manage_endpoints as manage
+from cuota.flows.webhook.replay_webhooks import replay
 from cuota.rails.http import GuardedClient
 from cuota.web import idempotent
 from cuota.web.addresses import BadAddress, read_address

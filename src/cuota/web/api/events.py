@@ -11,14 +11,14 @@ from starlette.responses import Response
 
 from cuota.core.merchant import Merchant
 from cuota.core.refusal import Code, FieldError, Refused
-from cuota.db import deliveries, events
-from cuota.db.deliveries import Delivery, Tried
-from cuota.db.documents import encode
-from cuota.db.events import OWN_ADDRESS, Place
+from cuota.db.order.documents import encode
+from cuota.db.webhook import deliveries, events
+from cuota.db.webhook.deliveries import Delivery, Tried
+from cuota.db.webhook.events import OWN_ADDRESS, Place
 from cuota.flows.context import Context
-from cuota.flows.move_money import timestamp
-from cuota.flows.replay_webhooks import place_of, position_of, replay
-from cuota.flows.show_event import event_body
+from cuota.flows.order.move_money import timestamp
+from cuota.flows.webhook.replay_webhooks import place_of, position_of, replay
+from cuota.flows.webhook.show_event import event_body
 from cuota.web import idempotent
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.fields import Reader, text

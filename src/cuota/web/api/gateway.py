@@ -16,15 +16,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.checkout.start import Display, Integration
 from cuota.core.merchant import Merchant, Profile
 from cuota.core.refusal import Code, FieldError, Refused
-from cuota.core.start import Display, Integration
-from cuota.db.documents import encode
+from cuota.db.order.documents import encode
 from cuota.db.pool import BUSY, LOST
-from cuota.flows.create_order import checkout_url
-from cuota.flows.move_money import timestamp
-from cuota.flows.start_checkout import Begun, start_checkout
-from cuota.flows.verify_signature import verify_signature
+from cuota.flows.checkout.start_checkout import Begun, start_checkout
+from cuota.flows.checkout.verify_signature import verify_signature
+from cuota.flows.order.create_order import checkout_url
+from cuota.flows.order.move_money import timestamp
 from cuota.web.addresses import BadAddress, read_address
 from cuota.web.api.additional import read_additional
 from cuota.web.api.gateway_form import SIGNATURE, as_sent, fields_of, one_of, read_form, signed_text

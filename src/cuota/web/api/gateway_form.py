@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from cuota.core import form_text
 from cuota.core.refusal import Code, FieldError, Refused
+from cuota.core.wire import form_text
 from cuota.web.api.order_body import MOST_ITEMS
 from cuota.web.api.unknown import named
 from cuota.web.fields import Reader, WrongField, number

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.refusal import Code, Refused
-from cuota.db.documents import encode
+from cuota.db.order.documents import encode
 from cuota.db.pool import GONE
 from cuota.web.service import service_of
 

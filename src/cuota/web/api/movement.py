@@ -9,14 +9,14 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.loose_amount import plain_amount
 from cuota.core.merchant import Merchant, Profile
-from cuota.core.movement import Asked, Kind, Movement, shown_balances
+from cuota.core.order.movement import Asked, Kind, Movement, shown_balances
 from cuota.core.refusal import Code, FieldError, Refused
-from cuota.db import orders
-from cuota.db.outcomes import Answer
+from cuota.core.wire.loose_amount import plain_amount
+from cuota.db.order import orders
+from cuota.db.order.outcomes import Answer
 from cuota.flows.context import Context
-from cuota.flows.move_money import Preview, Remember
+from cuota.flows.order.move_money import Preview, Remember
 from cuota.flows.settle import order_not_found
 from cuota.web import idempotent
 from cuota.web.api import answers

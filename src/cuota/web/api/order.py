@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from cuota.core.merchant import Merchant
 from cuota.core.refusal import Code, FieldError, Refused
-from cuota.db import orders
-from cuota.flows import show_order
-from cuota.flows.create_order import create_order
+from cuota.db.order import orders
+from cuota.flows.order import show_order
+from cuota.flows.order.create_order import create_order
 from cuota.flows.settle import order_not_found
 from cuota.web import idempotent
 from cuota.web.api import answers

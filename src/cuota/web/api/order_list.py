@@ -13,11 +13,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.instant import BadInstant, read_instant
-from cuota.core.order import Status
-from cuota.db import order_list
-from cuota.db.documents import encode
-from cuota.db.order_list import Filters
-from cuota.flows import show_order
+from cuota.core.order.order import Status
+from cuota.db.order import listing as order_list
+from cuota.db.order.documents import encode
+from cuota.db.order.listing import Filters
+from cuota.flows.order import show_order
 from cuota.web.fields import Reader, WrongField, reference
 from cuota.web.query import parameters
 from cuota.web.service import merchant_of, service_of

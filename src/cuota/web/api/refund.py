@@ -5,8 +5,8 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.movement import Kind
-from cuota.flows.refund_order import preview_refund, refund_order
+from cuota.core.order.movement import Kind
+from cuota.flows.order.refund_order import preview_refund, refund_order
 from cuota.web.api import movement
 
 

@@ -11,11 +11,11 @@ from datetime import date
 from typing import Any
 from uuid import UUID
 
-from cuota.core.consumer import typed_number
+from cuota.core.checkout.consumer import typed_number
+from cuota.core.checkout.start import Display, Flow, Integration, Start
 from cuota.core.merchant import Merchant, Profile
 from cuota.core.refusal import Code, FieldError, Refused
-from cuota.core.start import Display, Flow, Integration, Start
-from cuota.flows.create_order import OrderRequest
+from cuota.flows.order.create_order import OrderRequest
 from cuota.web.api import lenient
 from cuota.web.api.order import guid
 from cuota.web.api.order_body import (

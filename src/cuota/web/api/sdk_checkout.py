@@ -12,20 +12,20 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.checkout import Charging
+from cuota.core.checkout.ending import Charging
+from cuota.core.checkout.start import Display, Integration
 from cuota.core.merchant import Merchant
-from cuota.core.order import Final
+from cuota.core.order.order import Final
 from cuota.core.refusal import Code, FieldError, Refused
-from cuota.core.start import Display, Integration
-from cuota.core.strict_json import BadJson, read_json
-from cuota.db.documents import encode
-from cuota.flows.checkout_result import result_of
-from cuota.flows.create_order import checkout_url
-from cuota.flows.issue_card import issues_cards
-from cuota.flows.leave_checkout import leave_checkout
-from cuota.flows.move_money import timestamp
+from cuota.core.wire.strict_json import BadJson, read_json
+from cuota.db.order.documents import encode
+from cuota.flows.checkout.checkout_result import result_of
+from cuota.flows.checkout.issue_card import issues_cards
+from cuota.flows.checkout.leave_checkout import leave_checkout
+from cuota.flows.checkout.start_checkout import Begun, find_started, start_checkout
+from cuota.flows.order.create_order import checkout_url
+from cuota.flows.order.move_money import timestamp
 from cuota.flows.settle import order_not_found
-from cuota.flows.start_checkout import Begun, find_started, start_checkout
 from cuota.web.addresses import BadAddress, origin_of, read_address
 from cuota.web.api.additional import read_additional
 from cuota.web.api.sdk_body import read_sdk_body

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuota.core.event import is_event_body
-from cuota.core.json_member import find_text
 from cuota.core.merchant import Merchant
+from cuota.core.order.event import is_event_body
 from cuota.core.refusal import Code, Refused
-from cuota.core.strict_json import BadJson
+from cuota.core.wire.json_member import find_text
+from cuota.core.wire.strict_json import BadJson
+from cuota.flows.checkout.verify_signature import verify_signature
 from cuota.flows.context import Context
-from cuota.flows.verify_signature import verify_signature
 from cuota.web.api.sdk_body import merchant_id_of
 from cuota.web.body import parse_object
 from cuota.web.free_text import without_cards

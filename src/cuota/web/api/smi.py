@@ -10,12 +10,12 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.checkout_state import CheckoutState, state_of
+from cuota.core.checkout.smi_state import CheckoutState, state_of
 from cuota.core.refusal import Refused
-from cuota.db import sdk_checkouts
-from cuota.db.documents import encode
-from cuota.flows.create_order import Created, checkout_url, create_order
-from cuota.flows.move_money import timestamp
+from cuota.db.checkout import sdk_checkouts
+from cuota.db.order.documents import encode
+from cuota.flows.order.create_order import Created, checkout_url, create_order
+from cuota.flows.order.move_money import timestamp
 from cuota.flows.settle import order_not_found
 from cuota.web import idempotent
 from cuota.web.api.order import guid

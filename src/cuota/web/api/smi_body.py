@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from cuota.core.checkout.start import Integration, Start
 from cuota.core.merchant import Merchant, Profile
-from cuota.core.start import Integration, Start
-from cuota.flows.create_order import OrderRequest
+from cuota.flows.order.create_order import OrderRequest
 from cuota.web.api import lenient
 from cuota.web.api.additional import read_additional
 from cuota.web.api.order_body import (

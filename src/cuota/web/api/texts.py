@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from cuota.core.consumer import is_us_number, typed_number
+from cuota.core.checkout.consumer import is_us_number, typed_number
 from cuota.core.refusal import Code, Refused
-from cuota.core.signature import webhook_signature
-from cuota.flows.answer_text import answer_text
+from cuota.core.webhook.signature import webhook_signature
+from cuota.flows.checkout.answer_text import answer_text
 from cuota.rails.unavailable import RailUnavailable
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.service import service_of

@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.refusal import Code, Refused
-from cuota.core.strict_json import BadJson, read_json
-from cuota.db.documents import encode
-from cuota.flows.issue_token import SCOPE, TokenRefused, TokenRequest, issue_token
-from cuota.flows.keys import ALGORITHM
+from cuota.core.wire.strict_json import BadJson, read_json
+from cuota.db.order.documents import encode
+from cuota.flows.merchant.issue_token import SCOPE, TokenRefused, TokenRequest, issue_token
+from cuota.flows.merchant.keys import ALGORITHM
 from cuota.web.body import MOST_SMALL_BYTES, media_type, read_bytes
 from cuota.web.problem import status_of
 from cuota.web.service import service_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.movement import Kind
-from cuota.flows.void_order import preview_void, void_order
+from cuota.core.order.movement import Kind
+from cuota.flows.order.void_order import preview_void, void_order
 from cuota.web.api import movement
 
 

@@ -10,16 +10,16 @@ from uuid import uuid4
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.consumer import is_us_number
+from cuota.core.checkout.consumer import is_us_number
 from cuota.core.dates import moment
 from cuota.core.refusal import Code, Refused
-from cuota.flows.answer_text import answer_text
+from cuota.flows.checkout.answer_text import answer_text
 from cuota.flows.context import utc_now
 from cuota.rails.inbox import KEPT, Received, look, recipient_of
 from cuota.web.addresses import LONGEST, origin_of
 from cuota.web.body import MOST_SMALL_BYTES, read_bytes
+from cuota.web.pages.checkout.session import is_foreign, see_other
 from cuota.web.pages.render import Page, page, problem
-from cuota.web.pages.session import is_foreign, see_other
 from cuota.web.service import service_of
 
 PAGE = 50

@@ -5,8 +5,8 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.card_text import masked
 from cuota.core.refusal import Code, Refused
+from cuota.core.wire.card_text import masked
 from cuota.web.pages.render import Page, page
 from cuota.web.problem import headers_of, status_of
 from cuota.web.service import service_of

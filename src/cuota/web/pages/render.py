@@ -11,7 +11,7 @@ import jinja2
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from cuota.core import card
+from cuota.core.checkout import card
 from cuota.web.pages.assets import BRAND_CSS, LOGO
 from cuota.web.service import service_of
 

@@ -7,20 +7,20 @@ import re
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.card import BadCard, read_card
-from cuota.core.installment import owed
-from cuota.db.accounts import PlanDetail
-from cuota.flows import manage_plan
-from cuota.flows.checkout import Problem
+from cuota.core.checkout.card import BadCard, read_card
+from cuota.core.plan.installment import owed
+from cuota.db.plan.accounts import PlanDetail
+from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import utc_now
-from cuota.flows.limit_asks import Limited
-from cuota.flows.manage_plan import change_card, find_plan, overdue
+from cuota.flows.plan import manage_plan
+from cuota.flows.plan.limit_asks import Limited
+from cuota.flows.plan.manage_plan import change_card, find_plan, overdue
 from cuota.web.pages.account.limited import asker_of, limited_words, refused
 from cuota.web.pages.account.view import amount, common, key_of, plan_card
 from cuota.web.pages.account.visit import Known, of_plan, plan_path
+from cuota.web.pages.checkout.screens import test_cards
+from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.render import page
-from cuota.web.pages.screens import test_cards
-from cuota.web.pages.session import see_other
 from cuota.web.service import service_of
 
 _CENTS = re.compile(r"[0-9]{1,15}", re.ASCII)

@@ -8,8 +8,8 @@ from functools import wraps
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.flows.checkout import Problem
-from cuota.flows.enter_account import (
+from cuota.flows.checkout.take_step import Problem
+from cuota.flows.plan.enter_account import (
     Visit,
     check_account_code,
     leave_account,
@@ -30,10 +30,10 @@ from cuota.web.pages.account.visit import (
     signed_out,
     visit_of,
 )
-from cuota.web.pages.known_browser import browser_of
+from cuota.web.pages.checkout.known_browser import browser_of
+from cuota.web.pages.checkout.session import Stop, form_of, see_other
+from cuota.web.pages.checkout.view import masked
 from cuota.web.pages.render import page
-from cuota.web.pages.session import Stop, form_of, see_other
-from cuota.web.pages.view import masked
 from cuota.web.service import service_of
 
 _SAID = {

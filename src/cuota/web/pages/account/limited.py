@@ -8,11 +8,11 @@ from math import ceil
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.db.accounts import PlanDetail
-from cuota.flows.limit_asks import Asker, Limited
-from cuota.web.client_address import client_address
+from cuota.db.plan.accounts import PlanDetail
+from cuota.flows.plan.limit_asks import Asker, Limited
 from cuota.web.pages.account.view import when
 from cuota.web.pages.account.visit import Known
+from cuota.web.server.client_address import client_address
 from cuota.web.service import service_of
 
 

@@ -8,16 +8,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.dates import day
-from cuota.core.installment import Installment, owed
-from cuota.db.accounts import PlanDetail
-from cuota.flows.checkout import Problem
-from cuota.flows.limit_asks import Limited
-from cuota.flows.manage_plan import pay_early
+from cuota.core.plan.installment import Installment, owed
+from cuota.db.plan.accounts import PlanDetail
+from cuota.flows.checkout.take_step import Problem
+from cuota.flows.plan.limit_asks import Limited
+from cuota.flows.plan.manage_plan import pay_early
 from cuota.web.pages.account.limited import asker_of, limited_words, refused
 from cuota.web.pages.account.view import amount, common, key_of, plan_card
 from cuota.web.pages.account.visit import Known, of_plan, plan_path
+from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.render import page
-from cuota.web.pages.session import see_other
 from cuota.web.service import service_of
 
 _NUMBERS = re.compile(r"[1-4](,[1-4]){0,3}", re.ASCII)

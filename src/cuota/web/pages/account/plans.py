@@ -7,14 +7,15 @@ from zoneinfo import ZoneInfo
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.card import card_name
-from cuota.core.collection import needs_card
-from cuota.core.installment import COUNT, Installment, owed, plan_state
+from cuota.core.checkout.card import card_name
+from cuota.core.plan.collection import needs_card
+from cuota.core.plan.installment import COUNT, Installment, owed, plan_state
 from cuota.core.refusal import Refused
-from cuota.db import accounts, remembered
-from cuota.db.accounts import PlanDetail, ShownPlan
+from cuota.db.checkout import remembered
+from cuota.db.plan import accounts
+from cuota.db.plan.accounts import PlanDetail, ShownPlan
+from cuota.flows.checkout.remember_browser import forget_all
 from cuota.flows.context import utc_now
-from cuota.flows.remember_browser import forget_all
 from cuota.web.api.order import guid
 from cuota.web.pages.account.view import (
     STATES,
@@ -31,10 +32,10 @@ from cuota.web.pages.account.view import (
     return_words,
 )
 from cuota.web.pages.account.visit import PATH, Known, missing, of_plan, plan_path, proved
-from cuota.web.pages.known_browser import drop_token
+from cuota.web.pages.checkout.known_browser import drop_token
+from cuota.web.pages.checkout.session import see_other
+from cuota.web.pages.checkout.view import plan_of
 from cuota.web.pages.render import Page, page
-from cuota.web.pages.session import see_other
-from cuota.web.pages.view import plan_of
 from cuota.web.service import service_of
 
 A_PAGE = 20

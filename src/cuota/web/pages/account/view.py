@@ -8,16 +8,16 @@ from zoneinfo import ZoneInfo
 from starlette.requests import Request
 
 from cuota.core import money
-from cuota.core.card import card_name
-from cuota.core.collection import needs_card
+from cuota.core.checkout.card import card_name
 from cuota.core.dates import day, moment
-from cuota.core.installment import Installment, owed, plan_state
-from cuota.db.accounts import Less, PlanDetail, Return, ShownPlan
-from cuota.flows import manage_plan
+from cuota.core.plan.collection import needs_card
+from cuota.core.plan.installment import Installment, owed, plan_state
+from cuota.db.plan.accounts import Less, PlanDetail, Return, ShownPlan
+from cuota.flows.plan import manage_plan
 from cuota.web.pages.account.visit import PATH, Known, plan_path
+from cuota.web.pages.checkout.session import csrf_of
+from cuota.web.pages.checkout.view import gone_back, plan_of
 from cuota.web.pages.render import Page
-from cuota.web.pages.session import csrf_of
-from cuota.web.pages.view import gone_back, plan_of
 from cuota.web.service import service_of
 
 STATES = {"active": "Active", "overdue": "Overdue", "completed": "Completed", "cancelled": "Canceled"}

@@ -1,0 +1,71 @@
+"""`cuota listen`: prints a merchant's events as they come, and can forward them, signed, to a local address."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from decimal import Decimal
+
+from cuota.core.merchant import Merchant
+from cuota.core.webhook.delivery import Attempt
+from cuota.db.webhook import endpoints, events
+from cuota.db.webhook.events import OWN_ADDRESS, Place
+from cuota.flows.context import Context
+from cuota.flows.merchant.manage_merchants import find_merchant
+from cuota.flows.webhook.deliver_webhooks import signed
+from cuota.flows.webhook.show_event import event_body, event_id
+from cuota.rails.http import GuardedClient
+
+POLL_SECONDS = 0.3
+AT_ONCE = 50
+
+
+async def listen(
+    context: Context, name: str, forward: str | None, *, as_json: bool, from_start: bool
+) -> None:
+    """Until it is interrupted. Forwarding goes to loopback addresses too: it is a developer's own."""
+    merchant = await find_merchant(context, name)
+    position = 0 if from_start else await events.last_position(context.pool, merchant.merchant_id)
+    client = GuardedClient(loopback=True, connections=4)
+    try:
+        while True:
+            places = await events.page(context.pool, merchant.merchant_id, position, AT_ONCE)
+            for place in places:
+                await _one(context, merchant, place, client, forward, as_json=as_json)
+                position = place.position
+            if not places:
+                await asyncio.sleep(POLL_SECONDS)
+    finally:
+        await client.close()
+
+
+async def _one(
+    context: Context,
+    merchant: Merchant,
+    place: Place,
+    client: GuardedClient,
+    forward: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    facts = await events.facts(context.pool, merchant.merchant_id, [place.order_id])
+    body = event_body(facts[place.order_id], place.sequence, sandbox=context.settings.sandbox)
+    attempt = await _forward(context, merchant, place, client, forward, body) if forward else None
+    if as_json:
+        print(body.decode(), flush=True)
+        return
+    event = json.loads(body, parse_float=Decimal)
+    told = "" if attempt is None else f"  -> {attempt.status or attempt.error} in {attempt.ms} ms"
+    print(
+        f"{event['timestamp']}  {event['type']:22} {Decimal(event['amount']):>10.2f}  {event['orderId']}{told}",
+        flush=True,
+    )
+
+
+async def _forward(
+    context: Context, merchant: Merchant, place: Place, client: GuardedClient, url: str, body: bytes
+) -> Attempt:
+    secrets = await endpoints.secrets_of(context.pool, merchant.merchant_id)
+    identity = event_id(place.order_id, place.sequence)
+    headers = signed(context, merchant.merchant_id, OWN_ADDRESS, secrets, identity, body)
+    return await client.post(url, headers, body)

@@ -1,0 +1,248 @@
+"""Configuration: `CUOTA_*` from the environment and nowhere else. This is its only reader."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cuota.config import derived
+from cuota.config.reading import SECRET_BYTES, Network, secret
+from cuota.config.table import SETTINGS
+from cuota.core.checkout.texting import TextLimits
+from cuota.core.risk.adverse import AGENCY
+from cuota.rails.senders import Senders
+
+
+class BadSettings(Exception):  # noqa: N818 - stops the start with every problem at once
+    """One or more settings are unknown or wrong; the text names each and says what it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything an operator may choose. The table in docs/running.md is made from `config.table.SETTINGS`."""
+
+    environment: str
+    public_url: str
+    auth_url: str
+    audience: str
+    database_url: str | None = field(repr=False)
+    database_owner_url: str | None = field(repr=False)
+    data_dir: Path
+    secret_key: bytes = field(repr=False)
+    old_secret_keys: tuple[bytes, ...] = field(repr=False)
+    order_minutes: int
+    authorization_days: int
+    card_rail: str
+    message_rail: str
+    issuing_rail: str
+    senders: Senders | None
+    # Both of the sandbox only.
+    loopback_webhooks: bool
+    hosts: frozenset[str]
+    pool_size: int
+    brand_name: str
+    brand_accent: str
+    brand_logo: str | None
+    help_url: str | None
+    privacy_url: str | None
+    terms_url: str | None
+    creditor: str
+    creditor_agency: str
+    policy: Path | None
+    keep_abandoned_days: int
+    keep_declined_days: int
+    keep_messages_days: int
+    keep_attempts_days: int
+    metrics_listen: tuple[str, int] | None
+    log_level: str
+    more_audiences: tuple[str, ...] = ()
+    trusted_proxies: tuple[Network, ...] = ()
+    text_limits: TextLimits = field(default_factory=TextLimits)
+
+    @property
+    def audiences(self) -> tuple[str, ...]:
+        """Every audience that tokens may name; the first is that of a request which names none."""
+        return (self.audience, *self.more_audiences)
+
+    @property
+    def sandbox(self) -> bool:
+        """Whether this is the sandbox environment."""
+        return self.environment == "sandbox"
+
+    @property
+    def secure(self) -> bool:
+        """Whether the public address is https, so that cookies may be."""
+        return self.public_url.startswith("https://")
+
+
+def default_data_dir(environment: str) -> Path:
+    """Where the embedded database and the sandbox's secret key live; root's must be open to `postgres`."""
+    if os.name == "posix" and os.geteuid() == 0:
+        return Path("/var/lib/cuota") / environment
+    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(base) / "cuota" / environment
+
+
+_ISSUERS = {"sandbox": "sandbox", "production": "none"}
+
+
+def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.0.0.1:8000") -> Settings:
+    """Read every `CUOTA_*` setting; raise BadSettings naming all that are unknown or wrong.
+
+    `listen` is the address that `serve` was told to listen on, the default of CUOTA_PUBLIC_URL.
+    """
+    environ = os.environ if environ is None else environ
+    given, problems = _read(environ)
+    environment = str(given.get("CUOTA_ENVIRONMENT", "sandbox"))
+    public_url = str(given.get("CUOTA_PUBLIC_URL", listen))
+    data_dir = Path(str(given.get("CUOTA_DATA_DIR", default_data_dir(environment))))
+    if environment == "production":
+        problems += derived.production_problems(given, public_url)
+    if "CUOTA_DATABASE_OWNER_URL" in given and "CUOTA_DATABASE_URL" not in given:
+        problems.append(
+            "CUOTA_DATABASE_OWNER_URL: needs CUOTA_DATABASE_URL, the same database as the service's role."
+        )
+    senders = derived.senders(environ, given, problems)
+    if problems:
+        raise BadSettings("\n".join(problems))
+    key = given.get("CUOTA_SECRET_KEY") or _kept_secret(data_dir)
+    assert isinstance(key, bytes)
+    audience, *more_audiences = derived.audiences(given, public_url)
+    brand_name = str(given.get("CUOTA_BRAND_NAME", "Pay in four"))
+    return Settings(
+        environment=environment,
+        public_url=public_url,
+        auth_url=str(given.get("CUOTA_AUTH_URL", public_url)),
+        audience=audience,
+        more_audiences=tuple(more_audiences),
+        data_dir=data_dir,
+        secret_key=key,
+        issuing_rail=str(given.get("CUOTA_ISSUING_RAIL", _ISSUERS[environment])),
+        senders=senders,
+        loopback_webhooks=derived.loopback_webhooks(given, listen),
+        hosts=derived.hosts(given, listen, public_url),
+        brand_name=brand_name,
+        creditor=str(given.get("CUOTA_CREDITOR", f"{brand_name}, {public_url}")),
+        text_limits=derived.text_limits(given, environment),
+        **_plain(given),
+    )
+
+
+# The settings that stand for themselves, each with its default.
+_PLAIN: dict[str, tuple[str, object]] = {
+    "database_url": ("CUOTA_DATABASE_URL", None),
+    "database_owner_url": ("CUOTA_DATABASE_OWNER_URL", None),
+    "old_secret_keys": ("CUOTA_SECRET_KEY_OLD", ()),
+    "order_minutes": ("CUOTA_ORDER_MINUTES", 60),
+    "authorization_days": ("CUOTA_AUTHORIZATION_DAYS", 13),
+    "card_rail": ("CUOTA_CARD_RAIL", "sandbox"),
+    "message_rail": ("CUOTA_MESSAGE_RAIL", "sandbox"),
+    "pool_size": ("CUOTA_POOL_SIZE", 16),
+    "brand_accent": ("CUOTA_BRAND_ACCENT", "#0B6E63"),
+    "brand_logo": ("CUOTA_BRAND_LOGO", None),
+    "help_url": ("CUOTA_HELP_URL", None),
+    "privacy_url": ("CUOTA_PRIVACY_URL", None),
+    "terms_url": ("CUOTA_TERMS_URL", None),
+    "creditor_agency": ("CUOTA_CREDITOR_AGENCY", AGENCY),
+    "policy": ("CUOTA_POLICY", None),
+    "keep_abandoned_days": ("CUOTA_KEEP_ABANDONED_DAYS", 90),
+    "keep_declined_days": ("CUOTA_KEEP_DECLINED_DAYS", 760),
+    "keep_messages_days": ("CUOTA_KEEP_MESSAGES_DAYS", 760),
+    "keep_attempts_days": ("CUOTA_KEEP_ATTEMPTS_DAYS", 90),
+    "metrics_listen": ("CUOTA_METRICS_LISTEN", None),
+    "log_level": ("CUOTA_LOG_LEVEL", "info"),
+    "trusted_proxies": ("CUOTA_TRUSTED_PROXIES", ()),
+}
+
+
+def _plain(given: Mapping[str, object]) -> dict[str, Any]:
+    return {field: given.get(name, default) for field, (name, default) in _PLAIN.items()}
+
+
+def environment(environ: Mapping[str, str] | None = None) -> str:
+    """The environment that the settings name, sandbox or production; `load` checks all of them."""
+    given, _ = _read(os.environ if environ is None else environ)
+    return str(given.get("CUOTA_ENVIRONMENT", "sandbox"))
+
+
+def missing_database(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The data folder, where no database of its own has been made in it yet; None where there is one, or another is named.
+
+    None too for settings that are wrong: `load` names them.
+    """
+    given, problems = _read(os.environ if environ is None else environ)
+    if problems or given.get("CUOTA_DATABASE_URL") or given.get("CUOTA_DATABASE_OWNER_URL"):
+        return None
+    environment = str(given.get("CUOTA_ENVIRONMENT", "sandbox"))
+    folder = Path(str(given.get("CUOTA_DATA_DIR", default_data_dir(environment))))
+    return None if (folder / "pg").exists() else folder
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an environment's data is, before anything of it is opened or made."""
+
+    environment: str
+    data_dir: Path
+    database_url: str | None
+    names_its_key: bool
+
+
+def place(environ: Mapping[str, str] | None = None) -> Place:
+    """Read it, and make nothing. Raises BadSettings."""
+    given, problems = _read(os.environ if environ is None else environ)
+    if problems:
+        raise BadSettings("\n".join(problems))
+    environment = str(given.get("CUOTA_ENVIRONMENT", "sandbox"))
+    folder = Path(str(given.get("CUOTA_DATA_DIR", default_data_dir(environment))))
+    url = given.get("CUOTA_DATABASE_URL")
+    return Place(environment, folder, str(url) if url else None, "CUOTA_SECRET_KEY" in given)
+
+
+def names_its_address(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether the environment says where the service is reached; otherwise it is where `serve` last listened."""
+    environ = os.environ if environ is None else environ
+    return any(environ.get(name, "").strip() for name in ("CUOTA_PUBLIC_URL", "CUOTA_AUDIENCE"))
+
+
+def _read(environ: Mapping[str, str]) -> tuple[dict[str, object], list[str]]:
+    known = {setting.name: setting for setting in SETTINGS}
+    given: dict[str, object] = {}
+    problems = []
+    for name, text in environ.items():
+        if not name.startswith("CUOTA_") or not text.strip():
+            continue
+        if name not in known:
+            problems.append(f"{name}: no such setting. Settings are: {', '.join(known)}.")
+            continue
+        try:
+            given[name] = known[name].read(text.strip())
+        except ValueError as problem:
+            problems.append(f"{name}: {problem}.")
+    return given, problems
+
+
+def _kept_secret(data_dir: Path) -> bytes:
+    """The sandbox's own key: made once, kept beside the embedded database, readable by its owner only."""
+    path = data_dir / "secret.key"
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            # Written aside and linked: of two first starts at once one wins, and nobody reads half a key.
+            with tempfile.NamedTemporaryFile("w", dir=data_dir, prefix=".secret-") as file:
+                file.write(base64.b64encode(os.urandom(SECRET_BYTES)).decode() + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+                with contextlib.suppress(FileExistsError):
+                    os.link(file.name, path)
+        return secret(path.read_text().strip())
+    except (OSError, ValueError) as problem:
+        raise BadSettings(
+            f"CUOTA_DATA_DIR: the secret key in {path} cannot be kept or read: {problem}."
+        ) from None

@@ -1,0 +1,245 @@
+"""How the text of each setting is read. A reader raises ValueError with what the setting must be, never the text itself."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from cuota.core.checkout.consumer import is_email
+from cuota.core.webhook.signature import WEBHOOK_PREFIX
+from cuota.rails.senders import MailServer
+
+Network = IPv4Network | IPv6Network
+SECRET_BYTES = 32
+
+
+def one_of(*values: str) -> Callable[[str], str]:
+    """One of these words."""
+
+    def read(text: str) -> str:
+        if text not in values:
+            raise ValueError(f"must be {' or '.join(values)}")
+        return text
+
+    return read
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """A whole number within bounds."""
+
+    def read(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or not low <= int(text) <= high:
+            raise ValueError(f"must be a whole number from {low} to {high}")
+        return int(text)
+
+    return read
+
+
+def _split(text: str) -> SplitResult | None:
+    """The parts of an address; None where it is none, down to its port."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts
+
+
+def address(text: str) -> str:
+    """An http(s) address, without a slash at its end."""
+    parts = _split(text)
+    if (
+        parts is None
+        or parts.scheme not in {"http", "https"}
+        or not parts.hostname
+        or parts.query
+        or parts.fragment
+    ):
+        raise ValueError("must be an http or https address such as https://pay.example.com")
+    if parts.username or parts.password:
+        raise ValueError("must not carry a user name or password")
+    return text.rstrip("/")
+
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine itself, by name or by address."""
+    if host.lower() in LOOPBACK_NAMES:
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def hosts(text: str) -> frozenset[str]:
+    """Host names separated by commas, without ports."""
+    names = frozenset(name.strip().lower() for name in text.split(","))
+    if not all(
+        re.fullmatch(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\]", name) for name in names
+    ):
+        raise ValueError(
+            "must be host names without ports, separated by commas, such as shop.test,192.168.1.5"
+        )
+    return names
+
+
+def addresses(text: str) -> tuple[str, ...]:
+    """One address or several, separated by commas or spaces; each once, in the order given."""
+    named = re.split(r"[,\s]+", text.strip(", \t\n"))
+    return tuple(dict.fromkeys(address(each) for each in named))
+
+
+def database(text: str) -> str:
+    """A PostgreSQL address, as asyncpg takes it; several hosts are parted by commas."""
+    scheme, _, rest = text.partition("://")
+    hosts = re.split("[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
+    if scheme not in {"postgres", "postgresql"} or not all(
+        _split(f"{scheme}://{host}") for host in hosts.split(",")
+    ):
+        raise ValueError(
+            "must be a PostgreSQL address such as postgresql://user:password@host:5432/cuota; "
+            "of several hosts (host1:5432,host2:5432) the one that takes writes is used"
+        )
+    return text
+
+
+def secret(text: str) -> bytes:
+    """The key of `CUOTA_SECRET_KEY`."""
+    try:
+        key = base64.b64decode(text, validate=True)
+    except ValueError:
+        key = b""
+    if len(key) != SECRET_BYTES or len(set(key)) < 8:
+        raise ValueError("must be 32 random bytes in base64; make one with: openssl rand -base64 32")
+    return key
+
+
+def secrets(text: str) -> tuple[bytes, ...]:
+    """The keys of `CUOTA_SECRET_KEY_OLD`."""
+    try:
+        return tuple(secret(each.strip()) for each in text.split(","))
+    except ValueError:
+        raise ValueError("must be one or more keys of 32 bytes in base64, separated by commas") from None
+
+
+def picture(text: str) -> Path:
+    """A picture that is there."""
+    path = Path(text)
+    if path.suffix.lower() not in {".svg", ".png"} or not path.is_file():
+        raise ValueError("must be the path of an SVG or PNG file that is there")
+    return path
+
+
+def accent(text: str) -> str:
+    """A color."""
+    if not re.fullmatch(r"#[0-9A-Fa-f]{6}", text):
+        raise ValueError("must be a color such as #0B6E63")
+    return text
+
+
+def rail(*names: str, example: str) -> Callable[[str], str]:
+    """One of our own rails, or the dotted path of a class."""
+
+    def read(text: str) -> str:
+        if text not in names and not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", text):
+            raise ValueError(f"must be {', '.join(names)}, or the dotted path of a class such as {example}")
+        return text
+
+    return read
+
+
+def words(text: str) -> str:
+    """A short text on one line."""
+    if not 1 <= len(text) <= 60 or not text.isprintable():
+        raise ValueError("must be 1 to 60 printable characters")
+    return text
+
+
+def line(text: str) -> str:
+    """A text on one line, long enough for a name and an address."""
+    if not 1 <= len(text) <= 200 or not text.isprintable():
+        raise ValueError("must be 1 to 200 printable characters")
+    return text
+
+
+def mail_server(text: str) -> MailServer:
+    """`smtp://` or `smtps://`, user and password percent-encoded; ports 587 and 465 where none is given."""
+    parts = _split(text)
+    plain = text.isascii() and text.isprintable() and " " not in text
+    if parts is None or parts.scheme not in {"smtp", "smtps"} or not parts.hostname or not plain:
+        raise ValueError("must be a mail server such as smtp://user:password@mail.example.com:587")
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise ValueError(
+            "must be a mail server and nothing after it, such as smtps://user:password@mail.example.com:465"
+        )
+    if bool(parts.username) != bool(parts.password):
+        raise ValueError("must carry both a user name and a password, or neither")
+    tls = parts.scheme == "smtps"
+    user, password = (unquote(part) if part else None for part in (parts.username, parts.password))
+    return MailServer(parts.hostname, parts.port or (465 if tls else 587), tls, user, password)
+
+
+def networks(text: str) -> tuple[Network, ...]:
+    """Addresses and networks, parted by commas."""
+    try:
+        return tuple(ip_network(part.strip()) for part in text.split(","))
+    except ValueError:
+        raise ValueError("must be addresses or networks such as 10.0.0.7, 10.1.0.0/16") from None
+
+
+def mailbox(text: str) -> str:
+    """A mail address."""
+    if not is_email(text):
+        raise ValueError("must be a mail address such as pay@example.com")
+    return text
+
+
+def hook(text: str) -> str:
+    """An address that texts are posted to; its query may carry what it likes."""
+    parts = _split(text)
+    if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname or parts.fragment:
+        raise ValueError("must be an http or https address such as https://texts.example.com/send")
+    if parts.username or parts.password:
+        raise ValueError("must not carry a user name or password")
+    if not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError("must be percent-encoded ASCII")
+    return text
+
+
+def web_page(text: str) -> str:
+    """A page of the operator's own, to link to."""
+    parts = _split(text)
+    if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("must be an http or https address such as https://pay.example.com/help")
+    if parts.username or parts.password or not text.isprintable() or " " in text:
+        raise ValueError("must carry no user name, password or space")
+    return text
+
+
+def hook_secret(text: str) -> str:
+    """A Standard Webhooks secret."""
+    try:
+        key = base64.b64decode(text.removeprefix(WEBHOOK_PREFIX), validate=True)
+    except ValueError:
+        key = b""
+    if not text.startswith(WEBHOOK_PREFIX) or not 24 <= len(key) <= 64 or len(set(key)) < 8:
+        raise ValueError(
+            "must be whsec_ and 24 to 64 random bytes in base64; make one with: echo whsec_$(openssl rand -base64 32)"
+        )
+    return text
+
+
+def listen(text: str) -> tuple[str, int]:
+    """`HOST:PORT` to listen on; an IPv6 address stands in brackets."""
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
+    if not host or not port.isascii() or not port.isdigit() or not int(port) <= 65535 or "/" in host:
+        raise ValueError("must be an address and port such as 127.0.0.1:9090 or [::1]:9090")
+    return host, int(port)

@@ -1,0 +1,1 @@
+"""What happens between the start of a checkout and its end."""

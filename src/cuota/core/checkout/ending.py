@@ -1,0 +1,127 @@
+"""How an order ends: charged and approved, declined, left, or lapsed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cuota.core.order import posting
+from cuota.core.order.event import Event
+from cuota.core.order.movement import Kind, Movement
+from cuota.core.order.order import WARNINGS, Final, Order, Status, edge
+from cuota.core.order.outcome import Charge, Decided, JobState, Notice, Outcome, Plan, Settled
+from cuota.core.plan.collection import next_at
+from cuota.core.plan.installment import DAYS_BETWEEN, Installment
+
+CARD_TRIES = 3
+
+
+class Charging(Exception):  # noqa: N818 - a fact, turned into a page by the checkout
+    """A card is being charged for this order right now; its answer decides."""
+
+
+class Lapsed(Exception):  # noqa: N818 - the same
+    """The order's time is over."""
+
+
+def require_open(order: Order, now: datetime) -> None:
+    """The consumer may go on. Raises Final, Charging or Lapsed."""
+    if order.status is not Status.CREATED:
+        raise Final(order.status)
+    if order.charging is not None:
+        raise Charging
+    if now >= order.expires_at:
+        raise Lapsed
+
+
+def begin(order: Order, plan: Plan, charge: Charge, decision: Decided, now: datetime) -> Outcome:
+    """The consumer agreed and risk said yes: write down the charge before the card rail is called."""
+    require_open(order, now)
+    charging = replace(order, charging=charge.charge_id, charging_since=now)
+    return Outcome(order=charging, plan=plan, charge=charge, decision=decision, at=now)
+
+
+def approve(
+    order: Order,
+    installments: Sequence[Installment],
+    charge: Settled,
+    movement_id: UUID,
+    notice: Notice,
+    now: datetime,
+    authorization_days: int,
+) -> Outcome:
+    """The card paid the first installment: the plan starts, and an auto capture happens in the same breath.
+
+    `installments` is the agreed schedule with the first one paid by this charge, the others with their times;
+    `notice` tells the consumer.
+    """
+    move = edge(order.status, "approve")
+    first = installments[0]
+    assert order.charging == charge.job_id == first.charge_id
+    transfers = posting.authorization(order.order_id, order.amount, order.fee)
+    transfers += posting.installment_paid(charge.job_id, first.total)
+    events = [Event(move.event, order.amount, "AuthorizeOrder")]
+    movement = None
+    collect_at = next_at(installments)
+    done = replace(order, status=move.after, charging=None, charging_since=None, collect_at=collect_at)
+    if order.auto_capture:
+        movement = Movement(Kind.CAPTURE, movement_id, f"auto-capture-{movement_id}", order.amount, now)
+        transfers += posting.capture(movement_id, order.amount)
+        events.append(Event("capture.completed", order.amount, "CaptureOrder", movement.reference))
+        done = replace(done, captured=order.amount)
+    else:
+        holds = timedelta(days=authorization_days)
+        # A warning whose time is over before it begins is not given.
+        warned = sum(ahead >= holds for ahead in WARNINGS)
+        ends, second = now + holds, installments[1].charge_at
+        # A lost hour, or an answer after midnight, must not leave it standing when installment 2 falls due.
+        if authorization_days < DAYS_BETWEEN and second is not None and now < second < ends:
+            ends = second
+        done = replace(done, authorization_expires_at=ends, warned=warned)
+    return Outcome(
+        order=done,
+        movement=movement,
+        installments=tuple(installments),
+        transfers=tuple(transfers),
+        events=tuple(events),
+        charge_settled=charge,
+        notices=(notice,),
+        at=now,
+    )
+
+
+def card_failed(order: Order, charge: Settled, now: datetime) -> Outcome:
+    """The card said no: the consumer may try another, three tries in all, then the order is Declined."""
+    assert charge.state is JobState.FAILED
+    failures = order.card_failures + 1
+    again = replace(order, card_failures=failures, charging=None, charging_since=None)
+    if failures < CARD_TRIES:
+        return Outcome(order=again, charge_settled=charge, at=now)
+    move = edge(order.status, "decline")
+    event = Event(
+        move.event, order.amount, "AuthorizeOrder", success=False, message="The consumer's cards failed."
+    )
+    return Outcome(order=replace(again, status=move.after), events=(event,), charge_settled=charge, at=now)
+
+
+def decline(order: Order, decision: Decided, letter: Notice, now: datetime) -> Outcome:
+    """Risk said no; `letter` tells the consumer why."""
+    require_open(order, now)
+    move = edge(order.status, "decline")
+    event = Event(
+        move.event, order.amount, "AuthorizeOrder", success=False, message="The order was not approved."
+    )
+    done = replace(order, status=move.after)
+    return Outcome(order=done, events=(event,), decision=decision, notices=(letter,), at=now)
+
+
+def abandon(order: Order, now: datetime, *, left: bool) -> Outcome:
+    """The consumer left, or time ran out. Raises Final, or Charging while a card is being charged."""
+    move = edge(order.status, "leave" if left else "lapse")
+    if order.charging is not None:
+        raise Charging
+    message = "The consumer left the checkout." if left else "The order was not completed in time."
+    event = Event(move.event, order.amount, success=False, message=message)
+    return Outcome(order=replace(order, status=move.after), events=(event,), at=now)

@@ -1,0 +1,1 @@
+"""What an order is, and every decision about its money."""

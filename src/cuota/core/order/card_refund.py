@@ -1,0 +1,21 @@
+"""The end of a card refund: the card network took the money back, or said no."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from cuota.core.order import posting
+from cuota.core.order.order import Order
+from cuota.core.order.outcome import CardRefund, JobState, Outcome, Settled
+
+
+def settle_card_refund(order: Order, asked: CardRefund, reason: str | None, now: datetime) -> Outcome:
+    """Record the rail's answer; `reason` is None where it succeeded. A failed one stays owed to the consumer."""
+    state = JobState.SUCCEEDED if reason is None else JobState.FAILED
+    transfers = posting.card_refund(asked.card_refund_id, asked.amount) if reason is None else []
+    return Outcome(
+        order=order,
+        transfers=tuple(transfers),
+        card_refund_settled=Settled(asked.card_refund_id, state, reason),
+        at=now,
+    )

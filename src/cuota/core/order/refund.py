@@ -1,0 +1,54 @@
+"""Refund: the merchant gives back some of what it captured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from cuota.core import money
+from cuota.core.order import posting
+from cuota.core.order.event import Event
+from cuota.core.order.give_back import card_refunds, changed, fee_due, notice
+from cuota.core.order.movement import Asked, Kind, Movement, refuse, require_completed
+from cuota.core.order.order import Order
+from cuota.core.order.outcome import NoticeKind, Outcome
+from cuota.core.plan.collection import next_at
+from cuota.core.plan.installment import Installment, cut
+from cuota.core.refusal import Code
+
+
+def refund(
+    order: Order,
+    plan: Sequence[Installment],
+    asked: Asked,
+    movement_id: UUID,
+    now: datetime,
+    new_id: Callable[[], UUID],
+) -> Outcome:
+    """Decide a refund: off the unpaid installments first, then back to the cards. Raises Refused."""
+    require_completed(order, Kind.REFUND)
+    if asked.amount > order.refundable:
+        message = f"Only {money.text_of(order.refundable)} of what was captured can still be refunded."
+        raise refuse(Code.REFUND_EXCEEDS_CAPTURED, message, order)
+    fee = fee_due(order, asked.amount)
+    done = cut(plan, asked.amount, fee)
+    return Outcome(
+        order=replace(
+            order,
+            refunded=order.refunded + asked.amount,
+            fee_returned=order.fee_returned + fee,
+            collect_at=next_at(done.plan),
+        ),
+        movement=Movement(Kind.REFUND, movement_id, asked.reference, asked.amount, now),
+        installments=changed(plan, done.plan),
+        transfers=(
+            *posting.refund(movement_id, done.unpaid, done.to_card),
+            *posting.fee_returned(movement_id, done.fee_unpaid, done.fee_to_card),
+        ),
+        card_refunds=card_refunds(done, new_id),
+        notices=(notice(NoticeKind.REFUNDED, asked.amount, plan, done, now, new_id()),),
+        events=(Event("refund.completed", asked.amount, "RefundOrder", asked.reference),),
+        at=now,
+    )

@@ -1,0 +1,89 @@
+"""Void: what was authorized and not captured is given up, by the merchant or by the end of the authorization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from cuota.core import money
+from cuota.core.order import posting
+from cuota.core.order.event import Event
+from cuota.core.order.give_back import card_refunds, changed, fee_due, notice
+from cuota.core.order.movement import Asked, Kind, Movement, refuse, require_authorization, require_completed
+from cuota.core.order.order import WARNINGS, Order
+from cuota.core.order.outcome import NoticeKind, Outcome
+from cuota.core.plan.collection import next_at
+from cuota.core.plan.installment import Installment, cut
+from cuota.core.refusal import Code
+
+
+def void(
+    order: Order,
+    plan: Sequence[Installment],
+    asked: Asked,
+    movement_id: UUID,
+    now: datetime,
+    new_id: Callable[[], UUID],
+) -> Outcome:
+    """Decide a merchant's void: lowers the order amount and the plan. Raises Refused."""
+    require_completed(order, Kind.VOID)
+    require_authorization(order, now)
+    if asked.amount > order.capturable:
+        message = f"Only {money.text_of(order.capturable)} of this order is uncaptured and can be voided."
+        raise refuse(Code.VOID_EXCEEDS_UNCAPTURED, message, order)
+    movement = Movement(Kind.VOID, movement_id, asked.reference, asked.amount, now)
+    event = Event("void.completed", asked.amount, "VoidOrder", asked.reference)
+    return _give_up(order, plan, movement, new_id, event)
+
+
+def warn(order: Order, now: datetime) -> Outcome | None:
+    """Decide whether the merchant is to be told that the authorization ends soon. None where it is not time."""
+    if order.authorization_expires_at is None or not order.capturable or order.warned >= len(WARNINGS):
+        return None
+    if not order.authorization_expires_at - WARNINGS[order.warned] <= now < order.authorization_expires_at:
+        return None
+    hours = int(WARNINGS[order.warned].total_seconds() // 3600)
+    message = f"The authorization ends in {hours} hours; what is not captured by then is released."
+    event = Event("authorization.expiring", order.capturable, message=message)
+    return Outcome(order=replace(order, warned=order.warned + 1), events=(event,), at=now)
+
+
+def lapse(
+    order: Order, plan: Sequence[Installment], movement_id: UUID, now: datetime, new_id: Callable[[], UUID]
+) -> Outcome | None:
+    """Decide the end of an authorization: void the uncaptured rest. None where nothing is left or it still holds."""
+    if not order.capturable or order.authorization_expires_at is None or now < order.authorization_expires_at:
+        return None
+    # The key cannot collide with a merchant's: theirs are at most 100 characters, and this one never repeats.
+    movement = Movement(Kind.VOID, movement_id, f"authorization-expiry-{movement_id}", order.capturable, now)
+    event = Event("authorization.expired", order.capturable, "VoidOrder", movement.reference)
+    return _give_up(replace(order, lapsed=True), plan, movement, new_id, event)
+
+
+def _give_up(
+    order: Order, plan: Sequence[Installment], movement: Movement, new_id: Callable[[], UUID], event: Event
+) -> Outcome:
+    fee = fee_due(order, movement.amount)
+    done = cut(plan, movement.amount, fee)
+    cause = movement.movement_id
+    kind = NoticeKind.EXPIRED if order.lapsed else NoticeKind.VOIDED
+    return Outcome(
+        order=replace(
+            order,
+            voided=order.voided + movement.amount,
+            fee_returned=order.fee_returned + fee,
+            collect_at=next_at(done.plan),
+        ),
+        movement=movement,
+        installments=changed(plan, done.plan),
+        transfers=(
+            *posting.void(cause, done.unpaid, done.to_card, expiry=order.lapsed),
+            *posting.fee_returned(cause, done.fee_unpaid, done.fee_to_card),
+        ),
+        card_refunds=card_refunds(done, new_id),
+        notices=(notice(kind, movement.amount, plan, done, movement.at, new_id()),),
+        events=(event,),
+        at=movement.at,
+    )

@@ -1,0 +1,1 @@
+"""The installment plan: amounts, days, collection, what it costs."""

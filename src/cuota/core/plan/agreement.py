@@ -1,0 +1,97 @@
+"""The payment agreement: the words and numbers that the consumer accepts, and their hash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cuota.core import money
+from cuota.core.checkout.consumer import Profile
+from cuota.core.dates import day
+from cuota.core.plan.finance import terms
+from cuota.core.plan.installment import Installment
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Paragraphs of plain text; the hash is SHA-256 over them, and comes back with the consent."""
+
+    paragraphs: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All of it, as stored."""
+        return "\n\n".join(self.paragraphs)
+
+    @property
+    def hash(self) -> str:
+        """Hexadecimal SHA-256 of the text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+_CHARGING = (
+    "You allow us to charge the card you give for each payment on its date. If a charge fails we tell you, "
+    "and you may give another card. You may pay early at any time without cost."
+)
+
+
+def _revoking(page: str) -> str:
+    """How automatic payments are ended, and how what is left is paid then."""
+    own_page = f" at {page}" if page else " on your own page"
+    return (
+        "You may revoke automatic payments at any time, one of them or all. Write to us at least three business days "
+        "before a payment, or ask your bank to stop it. You still owe what is left then, and pay it yourself"
+        f"{own_page}, where you also see your plan, pay early or change the card."
+    )
+
+
+def agreement(
+    provider: str,
+    merchant: str,
+    who: Profile,
+    plan: Sequence[Installment],
+    currency: str,
+    authorization_days: int,
+    creditor: str = "",
+    page: str = "",
+) -> Agreement:
+    """Write the agreement for one plan.
+
+    `creditor` is the lender's name and where to write to, `page` the address of the consumer's own page.
+    """
+    lender = creditor or provider
+    named = lender if provider in lender else f"{lender}, which does business as {provider}"
+    total = sum(item.total for item in plan)
+    dates = "; ".join(
+        f"{money.shown(item.total, currency)} on {day(item.due_on, year=True)}" for item in plan
+    )
+    payments = (
+        f"You pay {money.shown(total, currency)} in {len(plan)} payments: {dates}. "
+        "The first is charged when you accept."
+    )
+    box = terms(plan)
+    cost = (
+        f"The finance charge is {money.shown(box.finance_charge, currency)}, the annual percentage rate {box.apr}%, "
+        f"the amount financed after today's payment {money.shown(box.amount_financed, currency)}, and the total of payments "
+        f"{money.shown(box.total_of_payments, currency)}. There is no other cost and no late fee."
+        if box.finance_charge
+        else "There is no interest, no fee and no late fee."
+    )
+    changes = (
+        f"If {merchant} cancels part of your order or refunds you, your last payments become smaller first; what is "
+        f"left over goes back to the card that paid. What {merchant} has not claimed within {authorization_days} "
+        "days is canceled the same way."
+    )
+    return Agreement(
+        (
+            f"This agreement is between {who.name} (you) and {named} (we). It pays for your order at {merchant}.",
+            payments,
+            cost,
+            _CHARGING,
+            _revoking(page),
+            changes,
+            f"We are the lender. To reach us about this agreement, write to {lender}.",
+            "Keep a copy of this agreement. What you accept here does not change afterwards.",
+        )
+    )

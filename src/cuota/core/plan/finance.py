@@ -1,0 +1,53 @@
+"""Truth in Lending numbers of a plan that costs something (Regulation Z, appendix J, actuarial method)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+
+from cuota.core.plan.installment import Installment
+
+# The unit period is the 14 days between payments; appendix J counts 26 of them a year.
+UNIT_PERIODS_A_YEAR = 26
+_PRECISION = Decimal("0.0000000001")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The box: cents, and the annual percentage rate in percent with two places.
+
+    Today's payment is a down payment, its part of the fee a prepaid finance charge: neither is financed, so
+    `amount_financed + finance_charge = total_of_payments`, the payments after today.
+    """
+
+    finance_charge: int
+    amount_financed: int
+    total_of_payments: int
+    apr: Decimal
+
+
+def terms(plan: Sequence[Installment]) -> Terms:
+    """Compute the box of a plan as it was agreed."""
+    fee = sum(item.fee for item in plan)
+    principal = sum(item.amount for item in plan)
+    later = [Decimal(item.total) for item in plan[1:]]
+    financed = principal - plan[0].total
+    rate = _rate(Decimal(financed), later) if fee and financed > 0 else Decimal(0)
+    percent = (rate * UNIT_PERIODS_A_YEAR * 100).quantize(Decimal("0.01"), ROUND_HALF_UP)
+    return Terms(fee, financed, financed + fee, percent)
+
+
+def _rate(financed: Decimal, payments: Sequence[Decimal]) -> Decimal:
+    """The rate a unit period at which the payments are worth what was financed, by halving the interval."""
+    low, high = Decimal(0), Decimal(1)
+    while _worth(payments, high) > financed:
+        high *= 2
+    while high - low > _PRECISION:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _worth(payments, middle) > financed else (low, middle)
+    return high
+
+
+def _worth(payments: Sequence[Decimal], rate: Decimal) -> Decimal:
+    return sum((amount / (1 + rate) ** (index + 1) for index, amount in enumerate(payments)), Decimal(0))

@@ -1,0 +1,1 @@
+"""What erasing a consumer takes out of an order, and what stays."""

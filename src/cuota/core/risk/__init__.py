@@ -1,0 +1,1 @@
+"""Facts, policy, decision, and the words for it."""

@@ -1,0 +1,201 @@
+"""What one merchant's data about its customers adds to the score: plain whole numbers, so that each can be printed.
+
+Every field has one direction that no model can turn round, what is not sent counts for nothing, and the sum is bounded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple, TypeGuard
+
+from cuota.core.risk.approvals import risk_level
+from cuota.core.risk.facts import FieldValue
+
+# A feature is 0 to 1 in thousandths; a weight is points in thousandths.
+WHOLE = 1_000
+MOST_POINTS = 1_000
+LONGEST_VERSION = 60
+SHIFT, BOUND = "shift", "bound"
+
+
+class BadModel(ValueError):  # noqa: N818 - named as the fact it is
+    """Not a model as `Model.as_document` writes it; the text says what is wrong, and where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What a field is worth: `milli_points` between its worst and its best.
+
+    At `neutral` (thousandths) it gives nothing: better adds, worse takes.
+    """
+
+    field: str
+    milli_points: int
+    neutral: int
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Of one merchant. Never more than `bound` points either way.
+
+    `shift` is added wherever the data says anything that the model knows: it sets the loss rate at the threshold to
+    what it was without the data.
+    """
+
+    version: str
+    bound: int
+    weights: tuple[Weight, ...]
+    shift: int = 0
+
+    def as_document(self) -> dict[str, object]:
+        """As plain JSON values, which `model_of` reads back exactly."""
+        return {**asdict(self), "weights": [asdict(weight) for weight in self.weights]}
+
+    def named(self) -> Model:
+        """With a version that follows from its numbers: the same numbers have the same, on every machine."""
+        numbers = json.dumps(replace(self, version="").as_document(), sort_keys=True)
+        return replace(self, version=f"logistic-{hashlib.sha256(numbers.encode()).hexdigest()[:12]}")
+
+
+class Feature(NamedTuple):
+    """How a field is measured, in thousandths, None where it says nothing; and whether more of it is good."""
+
+    measure: Callable[[FieldValue, int], int | None]
+    good: bool
+
+
+def points(
+    model: Model, fields: Mapping[str, FieldValue], amount: int
+) -> tuple[int, tuple[tuple[str, int], ...]]:
+    """Points of the score for an order of `amount` cents, and what each field gave: they add up exactly.
+
+    Besides fields, `shift` and, where the bound cut the sum, `bound` are named.
+    """
+    given = [each for weight in model.weights if (each := _contribution(weight, fields, amount)) is not None]
+    if not given:
+        return 0, ()
+    if model.shift:
+        given.append((SHIFT, model.shift))
+    total = sum(number for _, number in given)
+    bounded = max(-model.bound, min(model.bound, total))
+    if bounded != total:
+        given.append((BOUND, bounded - total))
+    return bounded, tuple(given)
+
+
+def measured(field: str, fields: Mapping[str, FieldValue], amount: int) -> int | None:
+    """The feature of a field in thousandths; None where the field is missing or says nothing."""
+    value = fields.get(field)
+    return None if value is None else FEATURES[field].measure(value, amount)
+
+
+def model_of(document: object) -> Model:
+    """Read what `as_document` wrote. Raises BadModel."""
+    given = _object(document, ("version", "bound", "weights", "shift"), "the model")
+    version, listed = given["version"], given["weights"]
+    if not isinstance(version, str) or not 1 <= len(version) <= LONGEST_VERSION or not version.isprintable():
+        raise BadModel(f"version must be a text of 1 to {LONGEST_VERSION} characters")
+    if not isinstance(listed, list):
+        raise BadModel("weights must be a list")
+    bound = _integer(given["bound"], 0, MOST_POINTS, "bound")
+    weights = tuple(_weight(each, f"weights[{index}]") for index, each in enumerate(listed))
+    if len({weight.field for weight in weights}) < len(weights):
+        raise BadModel("weights must name each field once")
+    return Model(version, bound, weights, _integer(given["shift"], -bound, bound, "shift"))
+
+
+def _contribution(weight: Weight, fields: Mapping[str, FieldValue], amount: int) -> tuple[str, int] | None:
+    value = measured(weight.field, fields, amount)
+    if value is None:
+        return None
+    above = value - weight.neutral if FEATURES[weight.field].good else weight.neutral - value
+    # Millionths of points, rounded to the nearest whole one.
+    return weight.field, (weight.milli_points * above + 500_000) // 1_000_000
+
+
+def _weight(value: object, where: str) -> Weight:
+    given = _object(value, ("field", "milli_points", "neutral"), where)
+    field = given["field"]
+    if not isinstance(field, str) or field not in FEATURES:
+        raise BadModel(f"{where}.field must be one of {', '.join(FEATURES)}")
+    # Never below 0: that is what keeps every field's direction.
+    most = MOST_POINTS * WHOLE
+    return Weight(
+        field,
+        _integer(given["milli_points"], 0, most, f"{where}.milli_points"),
+        _integer(given["neutral"], 0, WHOLE, f"{where}.neutral"),
+    )
+
+
+def _object(value: object, names: tuple[str, ...], where: str) -> dict[str, object]:
+    if not isinstance(value, Mapping) or set(value) != set(names):
+        raise BadModel(f"{where} must be an object with exactly {', '.join(names)}")
+    return dict(value)
+
+
+def _integer(value: object, low: int, high: int, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise BadModel(f"{where} must be a whole number from {low} to {high}")
+    return value
+
+
+def _is(value: FieldValue, _amount: int) -> int | None:
+    return WHOLE * value if isinstance(value, bool) else None
+
+
+def _more(half: int) -> Callable[[FieldValue, int], int | None]:
+    """More counts for more, and ever less so: `half` of it is worth half."""
+
+    def measure(value: FieldValue, _amount: int) -> int | None:
+        return WHOLE * value // (value + half) if _counted(value) else None
+
+    return measure
+
+
+def _recent(half: int) -> Callable[[FieldValue, int], int | None]:
+    """Today is worth all, `half` days ago half."""
+
+    def measure(value: FieldValue, _amount: int) -> int | None:
+        return WHOLE * half // (value + half) if _counted(value) else None
+
+    return measure
+
+
+def _above_average(value: FieldValue, amount: int) -> int | None:
+    """Nothing up to the customer's average, half at twice as much, all far beyond."""
+    if not _counted(value) or value == 0:
+        return None
+    return WHOLE * (amount - value) // amount if amount > value else 0
+
+
+def _level(value: FieldValue, _amount: int) -> int | None:
+    level = risk_level(value) if isinstance(value, str) else None
+    return None if level is None else WHOLE // 100 * level
+
+
+def _picked_up(value: FieldValue, _amount: int) -> int | None:
+    return {"pickup": WHOLE, "online": 0}.get(value) if isinstance(value, str) else None
+
+
+def _counted(value: FieldValue) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+FEATURES: dict[str, Feature] = {
+    "customer_logged_in": Feature(_is, good=True),
+    "customer_is_member": Feature(_is, good=True),
+    # 100 is the most risk. A merchant whose own score runs the other way must turn it round; until then it has no weight.
+    "merchant_risk_assessment": Feature(_level, good=False),
+    "same_device": Feature(_is, good=True),
+    # Picked up goods are gone within the hour, and no delivery address ties them to anybody.
+    "fulfillment_method": Feature(_picked_up, good=False),
+    "account_creation_date": Feature(_more(180), good=True),
+    # An account that slept for a year and wakes up to buy is how a stolen one looks.
+    "last_transaction_date": Feature(_recent(90), good=True),
+    "customer_transaction_count": Feature(_more(5), good=True),
+    "customer_average_order_value": Feature(_above_average, good=False),
+    "customer_fraud_incidents": Feature(_is, good=False),
+}

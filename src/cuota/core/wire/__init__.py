@@ -1,0 +1,1 @@
+"""JSON and signatures, as they travel."""

@@ -1,0 +1,1 @@
+"""The file of a backup and the PostgreSQL programs that write it."""

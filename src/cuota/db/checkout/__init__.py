@@ -1,0 +1,1 @@
+"""Checkout sessions, consumers and virtual cards."""

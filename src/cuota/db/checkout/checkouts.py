@@ -1,0 +1,202 @@
+"""Checkout sessions: one browser in one checkout, and what it has told us so far."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from uuid import UUID
+
+from cuota.core.checkout.consumer import Address, Profile, ShippingAddress
+from cuota.core.checkout.start import Display, Start
+from cuota.core.merchant import Merchant
+from cuota.core.merchant import Profile as BodyProfile
+from cuota.core.order.order import Order
+from cuota.core.plan.installment import Installment
+from cuota.db.checkout.sdk_checkouts import LEFT, STARTED, start_of
+from cuota.db.order.orders import MONEY, PLAN, Session, order_of, plan_of
+
+_KEY = "merchant_id = $1 AND order_id = $2 AND session_hash = $3"
+_OPEN = """INSERT INTO checkout_sessions (merchant_id, order_id, session_hash, created_at, display,
+    device_hash) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING"""
+_SHOWN = f"UPDATE checkout_sessions SET display = $4 WHERE {_KEY} AND display IS DISTINCT FROM $4"
+_READ = f"""
+SELECT {MONEY}, o.token, d.document, {PLAN}, {STARTED}, {LEFT},
+    b.session_hash, b.phone, b.code_hash, b.code_ends_at, b.code_tries, b.codes_sent, b.verified_at, b.consumer_id,
+    b.profile AS details, b.created_at AS opened_at, b.display, b.shipping, b.device_hash,
+    ROW(m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins)
+        AS merchant
+FROM checkout_sessions b JOIN orders o USING (merchant_id, order_id)
+    JOIN order_details d USING (merchant_id, order_id) JOIN merchants m USING (merchant_id)
+    LEFT JOIN sdk_checkouts s USING (merchant_id, order_id)
+WHERE b.merchant_id = $1 AND b.order_id = $2 AND b.session_hash = $3
+"""
+_END = f"""SELECT d.document, {LEFT} FROM orders o JOIN order_details d USING (merchant_id, order_id)
+    WHERE o.merchant_id = $1 AND o.order_id = $2"""
+_CODE_SENT = f"""UPDATE checkout_sessions SET phone = $4, code_hash = $5, code_ends_at = $6, code_tries = 0,
+    codes_sent = codes_sent + 1, verified_at = NULL, consumer_id = NULL, profile = NULL, shipping = NULL
+    WHERE {_KEY} AND codes_sent < $7 RETURNING 1"""
+_TRY = f"""UPDATE checkout_sessions SET code_tries = least(code_tries + 1, 1000)
+    WHERE {_KEY} AND code_hash IS NOT NULL RETURNING code_tries, code_hash, code_ends_at"""
+_VERIFIED = f"""UPDATE checkout_sessions SET verified_at = $4, consumer_id = $5, code_hash = NULL, session_hash = $7
+    WHERE {_KEY} AND code_hash = $6 RETURNING 1"""
+_RECOGNIZED = f"""UPDATE checkout_sessions SET verified_at = $4, consumer_id = $5, phone = $6, profile = $7::json
+    WHERE {_KEY} AND verified_at IS NULL"""
+_SHIPPING = f"UPDATE checkout_sessions SET shipping = $4::json WHERE {_KEY}"
+_PROFILE = f"UPDATE checkout_sessions SET profile = $4::json WHERE {_KEY}"
+_FORGET = "DELETE FROM checkout_sessions WHERE created_at < $1::timestamptz - interval '30 days'"
+
+Key = tuple[UUID, UUID, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckoutSession:
+    """What one browser has done. `verified_at` is set once its one-time code was right.
+
+    `display` is None for an order of `POST /order`: the browser came by a link, in a window of its own.
+    `device_hash` is None in a frame, where no browser keeps a cookie of ours.
+    """
+
+    session_hash: bytes
+    phone: str | None
+    code_hash: bytes | None
+    code_ends_at: datetime | None
+    code_tries: int
+    codes_sent: int
+    verified_at: datetime | None
+    consumer_id: UUID | None
+    profile: Profile | None
+    created_at: datetime
+    display: Display | None = None
+    shipping: ShippingAddress | None = None
+    device_hash: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A session with its order, the order's unchanging document (JSON text), plan and merchant."""
+
+    session: CheckoutSession
+    merchant: Merchant
+    order: Order
+    token: UUID
+    document: str
+    plan: tuple[Installment, ...]
+    start: Start | None
+    left: bool
+
+
+def profile_of(text: str | None) -> Profile | None:
+    """A profile from its stored JSON."""
+    if text is None:
+        return None
+    value = json.loads(text)
+    return Profile(value["given_names"], value["surname"], value["email"], Address(**value["address"]))
+
+
+def shipping_of(text: str | None) -> ShippingAddress | None:
+    """Where an express order is sent, from its stored JSON."""
+    if text is None:
+        return None
+    value = json.loads(text)
+    return ShippingAddress(value["name"], Address(**value["address"]))
+
+
+def profile_text(profile: Profile) -> str:
+    """A profile as stored JSON."""
+    return json.dumps(asdict(profile))
+
+
+async def open_session(
+    session: Session, key: Key, now: datetime, display: Display | None, device_hash: bytes | None
+) -> None:
+    """A new browser in this checkout."""
+    await session.fetchrow(_OPEN, *key, now, display, device_hash)
+
+
+async def shown_as(session: Session, key: Key, display: Display) -> None:
+    """The same browser is led here in another way."""
+    await session.fetchrow(_SHOWN, *key, display)
+
+
+async def read(session: Session, key: Key) -> Opened | None:
+    """Everything about this browser's checkout, in one round trip; None for a forged or forgotten session."""
+    row = await session.fetchrow(_READ, *key)
+    if row is None:
+        return None
+    merchant_id, name, minimum, maximum, deferred, body_profile, currency, origins = row["merchant"]
+    return Opened(
+        session=CheckoutSession(
+            session_hash=row["session_hash"],
+            phone=row["phone"],
+            code_hash=row["code_hash"],
+            code_ends_at=row["code_ends_at"],
+            code_tries=row["code_tries"],
+            codes_sent=row["codes_sent"],
+            verified_at=row["verified_at"],
+            consumer_id=row["consumer_id"],
+            profile=profile_of(row["details"]),
+            created_at=row["opened_at"],
+            display=Display(row["display"]) if row["display"] else None,
+            shipping=shipping_of(row["shipping"]),
+            device_hash=row["device_hash"],
+        ),
+        merchant=Merchant(
+            merchant_id, name, minimum, maximum, deferred, BodyProfile(body_profile), currency, tuple(origins)
+        ),
+        order=order_of(row),
+        token=row["token"],
+        document=row["document"],
+        plan=plan_of(row["plan"]),
+        start=start_of(row),
+        left=row["was_left"],
+    )
+
+
+async def read_end(session: Session, merchant_id: UUID, order_id: UUID) -> tuple[str, bool]:
+    """The order's document (JSON text), and whether its customer ended it by leaving."""
+    row = await session.fetchrow(_END, merchant_id, order_id)
+    assert row is not None
+    return row["document"], row["was_left"]
+
+
+async def code_sent(
+    session: Session, key: Key, phone: str, code_hash: bytes, ends_at: datetime, most: int
+) -> bool:
+    """A code goes to this number; whatever was verified before no longer is. False: `most` went out already."""
+    return await session.fetchrow(_CODE_SENT, *key, phone, code_hash, ends_at, most) is not None
+
+
+async def try_code(session: Session, key: Key) -> tuple[int, bytes, datetime] | None:
+    """Count a try before it is judged: (tries so far, the code's hash, its end). None where no code waits."""
+    row = await session.fetchrow(_TRY, *key)
+    return None if row is None else (row["code_tries"], row["code_hash"], row["code_ends_at"])
+
+
+async def verified(
+    session: Session, key: Key, now: datetime, consumer_id: UUID, code_hash: bytes, new_hash: bytes
+) -> bool:
+    """The code was right; it is used up, and the session goes on under a new secret. False: used up before."""
+    return await session.fetchrow(_VERIFIED, *key, now, consumer_id, code_hash, new_hash) is not None
+
+
+async def recognized(session: Session, key: Key, known: CheckoutSession) -> None:
+    """The browser is its consumer's without a code: it was theirs before."""
+    assert known.profile is not None
+    profile = profile_text(known.profile)
+    await session.fetchrow(_RECOGNIZED, *key, known.verified_at, known.consumer_id, known.phone, profile)
+
+
+async def save_profile(session: Session, key: Key, profile: Profile) -> None:
+    """What the consumer typed as their details."""
+    await session.fetchrow(_PROFILE, *key, profile_text(profile))
+
+
+async def save_shipping(session: Session, key: Key, shipping: ShippingAddress) -> None:
+    """Where an express order is to be sent."""
+    await session.fetchrow(_SHIPPING, *key, json.dumps(asdict(shipping)))
+
+
+async def forget(session: Session, now: datetime) -> None:
+    """Drop what nobody comes back to."""
+    await session.fetchrow(_FORGET, now)

@@ -1,0 +1,62 @@
+"""Browsers that are known again: each holds a random token, kept here as a keyed hash, bound to one consumer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from cuota.db.order.orders import Session
+
+_REMEMBER = """INSERT INTO remembered_browsers (token_hash, consumer_id, merchant_id, order_id, created_at, ends_at)
+    VALUES ($1, $2, $3, $4, $5, $6)"""
+_READ = """SELECT consumer_id, merchant_id, order_id FROM remembered_browsers
+    WHERE token_hash = $1 AND ends_at > $2"""
+_REVOKE = "DELETE FROM remembered_browsers WHERE token_hash = $1"
+_REVOKE_ALL = "DELETE FROM remembered_browsers WHERE consumer_id = $1 RETURNING token_hash"
+_COUNT = "SELECT count(*) AS browsers FROM remembered_browsers WHERE consumer_id = $1 AND ends_at > $2"
+_FORGET = "DELETE FROM remembered_browsers WHERE ends_at < $1"
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Whose browser it is, and the plan that was agreed to in it last: the card that pays that one is offered."""
+
+    consumer_id: UUID
+    merchant_id: UUID
+    order_id: UUID
+
+
+async def remember(
+    session: Session, token_hash: bytes, browser: Remembered, now: datetime, ends_at: datetime
+) -> None:
+    """A browser in which an order was approved."""
+    ids = (browser.consumer_id, browser.merchant_id, browser.order_id)
+    await session.fetchrow(_REMEMBER, token_hash, *ids, now, ends_at)
+
+
+async def read(session: Session, token_hash: bytes, now: datetime) -> Remembered | None:
+    """None for a forged, revoked or ended one."""
+    row = await session.fetchrow(_READ, token_hash, now)
+    return None if row is None else Remembered(*row)
+
+
+async def revoke(session: Session, token_hash: bytes) -> None:
+    """A browser is known no more."""
+    await session.fetchrow(_REVOKE, token_hash)
+
+
+async def revoke_all(session: Session, consumer_id: UUID) -> int:
+    """No browser of this consumer is known any more; answers how many there were."""
+    return len(await session.fetch(_REVOKE_ALL, consumer_id))
+
+
+async def count(session: Session, consumer_id: UUID, now: datetime) -> int:
+    """How many browsers know this consumer."""
+    row = await session.fetchrow(_COUNT, consumer_id, now)
+    return int(row["browsers"]) if row else 0
+
+
+async def forget(session: Session, now: datetime) -> None:
+    """Drop those that have ended."""
+    await session.fetchrow(_FORGET, now)

@@ -1,0 +1,118 @@
+"""Checkouts that a signed request started: who signed, and what the same text made before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from cuota.core.checkout.start import Display, Flow, Integration, Start
+from cuota.core.merchant import Merchant
+from cuota.core.order.order import Order
+from cuota.db.merchant.merchants import COLUMNS, merchant_of
+from cuota.db.order.orders import MONEY, Session, order_of
+from cuota.db.pool import Row
+
+# Whose credentials were all revoked signs nothing any more.
+_SIGNER = f"""SELECT {COLUMNS}, m.signing_secret, m.old_signing_secret,
+    m.old_signing_secret_ends_at FROM merchants m WHERE m.merchant_id = $1
+    AND EXISTS (SELECT FROM credentials c WHERE c.merchant_id = m.merchant_id AND c.revoked_at IS NULL)"""
+# An Abandoned order lapses at its end, never before: one that ended earlier was left by its customer.
+LEFT = """CASE WHEN o.status = 'Abandoned' THEN (SELECT bool_or(e.created_at < o.expires_at) FROM events e
+    WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id AND e.type = 'order.abandoned') ELSE false END AS was_left"""
+STARTED = "s.origin AS started_from, s.display AS shown_in, s.flow, s.integration"
+# Whatever the merchant's range has become: it was refused then, and is no order that a customer was declined.
+_REJECTED = """coalesce((SELECT true FROM events e WHERE o.status = 'Declined' AND e.merchant_id = o.merchant_id
+    AND e.order_id = o.order_id AND e.type = 'order.rejected' LIMIT 1), false) AS rejected"""
+_EARLIER = f"""SELECT {MONEY}, o.token, p.payer, {STARTED}, {_REJECTED}
+    FROM sdk_checkouts s JOIN orders o USING (merchant_id, order_id) LEFT JOIN plans p USING (merchant_id, order_id)
+    WHERE s.merchant_id = $1 AND s.body_hash = $2"""
+
+_SHOP = f"""SELECT {MONEY}, o.token, {LEFT} FROM orders o JOIN sdk_checkouts s USING (merchant_id, order_id)
+    WHERE o.merchant_id = $1 AND o.order_id = $2 AND s.integration = 'smi'"""
+_START = f"SELECT {STARTED} FROM sdk_checkouts s WHERE s.merchant_id = $1 AND s.order_id = $2"
+_MOVE = "UPDATE sdk_checkouts SET origin = $3 WHERE merchant_id = $1 AND order_id = $2"
+_PAYER = "SELECT payer FROM plans WHERE merchant_id = $1 AND order_id = $2 AND consumer_id = $3"
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What a signed text made; `payer` is the stored JSON of who agreed to pay, if anybody has.
+
+    `rejected`: its amount was out of the merchant's range.
+    """
+
+    order: Order
+    token: UUID
+    payer: str | None
+    start: Start
+    rejected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShopCheckout:
+    """A checkout that a shop system started; `left`: it was Abandoned before its time was over."""
+
+    order: Order
+    token: UUID
+    left: bool
+
+
+def start_of(row: Row) -> Start | None:
+    """From a row that has the columns of STARTED; None for an order of `POST /order`."""
+    if row["integration"] is None:
+        return None
+    display, flow = Display(row["shown_in"]), Flow(row["flow"])
+    return Start(Integration(row["integration"]), display, flow, origin=row["started_from"])
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """A merchant and its signing secret, encrypted; `old_secret` is good too until `old_ends_at`."""
+
+    merchant: Merchant
+    secret: bytes
+    old_secret: bytes | None
+    old_ends_at: datetime | None
+
+
+async def read_signer(session: Session, merchant_id: UUID) -> Signer | None:
+    """Who signs; None for an unknown or revoked merchant."""
+    row = await session.fetchrow(_SIGNER, merchant_id)
+    if row is None:
+        return None
+    old, ends_at = row["old_signing_secret"], row["old_signing_secret_ends_at"]
+    return Signer(merchant_of(row), row["signing_secret"], old, ends_at)
+
+
+async def move(session: Session, merchant_id: UUID, order_id: UUID, origin: str) -> None:
+    """The merchant's page that is told from now on is on another origin."""
+    await session.fetchrow(_MOVE, merchant_id, order_id, origin)
+
+
+async def read_start(session: Session, merchant_id: UUID, order_id: UUID) -> Start | None:
+    """How an order's checkout was started; None for an order of `POST /order`."""
+    row = await session.fetchrow(_START, merchant_id, order_id)
+    return None if row is None else start_of(row)
+
+
+async def read_payer(session: Session, merchant_id: UUID, order_id: UUID, consumer_id: UUID) -> str | None:
+    """The stored JSON of who agreed to pay, for that very person only."""
+    row = await session.fetchrow(_PAYER, merchant_id, order_id, consumer_id)
+    return None if row is None else row["payer"]
+
+
+async def read_earlier(session: Session, merchant_id: UUID, body_hash: bytes) -> Earlier | None:
+    """The order that this signed text made."""
+    row = await session.fetchrow(_EARLIER, merchant_id, body_hash)
+    if row is None:
+        return None
+    start = start_of(row)
+    assert start is not None
+    return Earlier(order_of(row), row["token"], row["payer"], start, row["rejected"])
+
+
+async def read_shop_checkout(session: Session, merchant_id: UUID, order_id: UUID) -> ShopCheckout | None:
+    """A shop system's checkout; None for an unknown one, and for an order that was started in another way."""
+    row = await session.fetchrow(_SHOP, merchant_id, order_id)
+    return None if row is None else ShopCheckout(order_of(row), row["token"], row["was_left"])

@@ -1,0 +1,124 @@
+"""Virtual cards as we keep them: whose they are and to which browser they were shown. Never a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cuota.db.order.orders import Session
+
+# While one worker asks the issuer nobody else does; if it dies, another takes over after this.
+LEASE = timedelta(seconds=60)
+
+_INTEGRATION = "SELECT integration FROM sdk_checkouts WHERE merchant_id = $1 AND order_id = $2"
+_CLAIM = """INSERT INTO virtual_cards (merchant_id, order_id, key, session_hash, created_at)
+    SELECT merchant_id, order_id, $3, $4, $5 FROM plans
+    WHERE merchant_id = $1 AND order_id = $2 AND browser = $4 ON CONFLICT DO NOTHING"""
+_READ = """SELECT key, issued_at, revealed_at FROM virtual_cards
+    WHERE merchant_id = $1 AND order_id = $2 AND session_hash = $3"""
+_ISSUED = """UPDATE virtual_cards SET issued_at = coalesce(issued_at, $3)
+    WHERE merchant_id = $1 AND order_id = $2"""
+# The minutes run from the first time, whatever comes later.
+_REVEALED = """UPDATE virtual_cards SET revealed_at = coalesce(revealed_at, $3), hide_at = coalesce(hide_at, $4)
+    WHERE merchant_id = $1 AND order_id = $2 AND (revealed_at IS NULL OR revealed_at > $5) RETURNING 1"""
+_MERCHANTS_TOLD = (
+    "SELECT DISTINCT merchant_id FROM virtual_cards WHERE tell_at <= $1 AND issued_at IS NOT NULL"
+)
+_TELL = """
+UPDATE virtual_cards v SET tell_at = $3, tries = least(v.tries + 1, 1000) FROM (
+    SELECT order_id FROM virtual_cards WHERE merchant_id = $1 AND tell_at <= $2 AND issued_at IS NOT NULL
+    ORDER BY tell_at LIMIT $4 FOR UPDATE SKIP LOCKED
+) due WHERE v.merchant_id = $1 AND v.order_id = due.order_id AND v.tell_at <= $2
+RETURNING v.merchant_id, v.order_id, v.key, v.changes, v.tries
+"""
+_TOLD = """UPDATE virtual_cards SET tell_at = NULL, tries = 0
+    WHERE merchant_id = $1 AND order_id = $2 AND changes = $3"""
+_LATER = """UPDATE virtual_cards SET tell_at = $4
+    WHERE merchant_id = $1 AND order_id = $2 AND changes = $3"""
+_MERCHANTS_HIDDEN = "SELECT DISTINCT merchant_id FROM virtual_cards WHERE hide_at <= $1"
+_TO_HIDE = "SELECT order_id, key FROM virtual_cards WHERE merchant_id = $1 AND hide_at <= $2 LIMIT $3"
+_HIDDEN = "UPDATE virtual_cards SET hide_at = NULL WHERE merchant_id = $1 AND order_id = $2"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An order's card: the issuer's key, and when it was made and first shown."""
+
+    key: UUID
+    issued_at: datetime | None
+    revealed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToTell:
+    """A card whose limit has fallen. `changes` is what was seen: later ones are told later."""
+
+    merchant_id: UUID
+    order_id: UUID
+    key: UUID
+    changes: int
+    tries: int
+
+
+async def is_virtual(session: Session, merchant_id: UUID, order_id: UUID) -> bool:
+    """Whether the order is to be paid to the merchant by a virtual card."""
+    row = await session.fetchrow(_INTEGRATION, merchant_id, order_id)
+    return row is not None and row["integration"] == "virtual_card"
+
+
+async def claim(
+    session: Session, merchant_id: UUID, order_id: UUID, key: UUID, session_hash: bytes, now: datetime
+) -> Kept | None:
+    """How the card of this browser stands, from now on if it had none; None for any but the one that paid."""
+    await session.fetchrow(_CLAIM, merchant_id, order_id, key, session_hash, now)
+    row = await session.fetchrow(_READ, merchant_id, order_id, session_hash)
+    return None if row is None else Kept(**row)
+
+
+async def issued(session: Session, merchant_id: UUID, order_id: UUID, now: datetime) -> None:
+    """The issuer has made it: from now on it is told of every void."""
+    await session.fetchrow(_ISSUED, merchant_id, order_id, now)
+
+
+async def revealed(
+    session: Session, merchant_id: UUID, order_id: UUID, now: datetime, shown_for: timedelta
+) -> bool:
+    """About to be shown. False where its minutes are over."""
+    row = await session.fetchrow(_REVEALED, merchant_id, order_id, now, now + shown_for, now - shown_for)
+    return row is not None
+
+
+async def claim_to_tell(session: Session, now: datetime, limit: int) -> list[ToTell]:
+    """Claim cards whose issuer does not know the limit yet, at most `limit` a merchant."""
+    merchants = await session.fetch(_MERCHANTS_TOLD, now)
+    return [
+        ToTell(**row)
+        for merchant in merchants
+        for row in await session.fetch(_TELL, merchant["merchant_id"], now, now + LEASE, limit)
+    ]
+
+
+async def told(session: Session, card: ToTell) -> None:
+    """The issuer knows, unless there was another void meanwhile."""
+    await session.fetchrow(_TOLD, card.merchant_id, card.order_id, card.changes)
+
+
+async def tell_later(session: Session, card: ToTell, at: datetime) -> None:
+    """The issuer did not answer."""
+    await session.fetchrow(_LATER, card.merchant_id, card.order_id, card.changes, at)
+
+
+async def to_hide(session: Session, now: datetime, limit: int) -> list[tuple[UUID, UUID, UUID]]:
+    """(merchant id, order id, key) of cards whose minutes are over; hiding twice does no harm."""
+    merchants = await session.fetch(_MERCHANTS_HIDDEN, now)
+    return [
+        (merchant["merchant_id"], row["order_id"], row["key"])
+        for merchant in merchants
+        for row in await session.fetch(_TO_HIDE, merchant["merchant_id"], now, limit)
+    ]
+
+
+async def hidden(session: Session, merchant_id: UUID, order_id: UUID) -> None:
+    """The issuer shows it to nobody any more."""
+    await session.fetchrow(_HIDDEN, merchant_id, order_id)

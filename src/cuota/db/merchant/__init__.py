@@ -1,0 +1,1 @@
+"""Merchants and their credentials."""

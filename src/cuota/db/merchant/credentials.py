@@ -1,0 +1,131 @@
+"""Client credentials and the token issuer's signing keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from cuota.db.order.orders import Session
+
+_READ = """SELECT client_id, merchant_id, secret_hash, old_secret_hash, old_secret_ends_at, revoked_at
+    FROM credentials WHERE client_id = $1"""
+_OF_MERCHANT = """SELECT client_id, merchant_id, secret_hash, old_secret_hash, old_secret_ends_at, revoked_at
+    FROM credentials WHERE merchant_id = $1 ORDER BY created_at"""
+# $3 is when the old one ends, $4 is now. While an older one lives nothing is changed: it is the one in use.
+_ROTATE = """UPDATE credentials SET old_secret_hash = secret_hash, old_secret_ends_at = $3, secret_hash = $2
+    WHERE client_id = $1
+        AND (old_secret_ends_at IS NULL OR old_secret_ends_at <= $4 OR $3::timestamptz <= $4) RETURNING 1"""
+_AGAIN = """UPDATE credentials SET secret_hash = $2
+    WHERE client_id = $1 AND old_secret_ends_at > $3 RETURNING old_secret_ends_at AS ends_at"""
+_END = """UPDATE credentials SET old_secret_hash = NULL, old_secret_ends_at = NULL
+    WHERE client_id = $1 AND old_secret_ends_at > $2 RETURNING 1"""
+_ADD = "INSERT INTO credentials (client_id, merchant_id, secret_hash, created_at) VALUES ($1, $2, $3, $4)"
+_REVOKE = (
+    "UPDATE credentials SET revoked_at = $2 WHERE merchant_id = $1 AND revoked_at IS NULL RETURNING client_id"
+)
+_FAILED = """INSERT INTO token_failures (client_hash, minute, failures) VALUES ($1, date_trunc('minute', $2::timestamptz), 1)
+    ON CONFLICT (client_hash, minute) DO UPDATE SET failures = token_failures.failures + 1"""
+_FAILURES = """SELECT coalesce(sum(failures), 0) AS failures FROM token_failures
+    WHERE client_hash = $1 AND minute > $2::timestamptz - interval '2 minutes'"""
+_FORGET = "DELETE FROM token_failures WHERE minute < $1::timestamptz - interval '5 minutes'"
+_KEYS = """SELECT key_id, private_key, active_at, retired_at FROM signing_keys
+    WHERE retired_at IS NULL OR retired_at > $1 ORDER BY active_at"""
+_ADD_KEY = (
+    "INSERT INTO signing_keys (key_id, private_key, active_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+)
+_RETIRE = "UPDATE signing_keys SET retired_at = $2 WHERE key_id <> $1 AND retired_at IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A client id and the keyed hashes of its live secrets: two while one is rotated."""
+
+    client_id: str
+    merchant_id: UUID
+    secret_hash: bytes
+    old_secret_hash: bytes | None
+    old_secret_ends_at: datetime | None
+    revoked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    """A signing key at rest: it signs from `active_at`, and verifies until `retired_at`."""
+
+    key_id: str
+    private_key: bytes
+    active_at: datetime
+    retired_at: datetime | None
+
+
+async def read(session: Session, client_id: str) -> Credential | None:
+    """By client id."""
+    row = await session.fetchrow(_READ, client_id)
+    return None if row is None else Credential(*row)
+
+
+async def read_of_merchant(session: Session, merchant_id: UUID) -> list[Credential]:
+    """All of a merchant's, oldest first."""
+    return [Credential(*row) for row in await session.fetch(_OF_MERCHANT, merchant_id)]
+
+
+async def rotate(
+    session: Session, client_id: str, secret_hash: bytes, old_ends_at: datetime, now: datetime
+) -> bool:
+    """A new secret, and the one before it until `old_ends_at`; False, and nothing done, while an older one lives."""
+    return await session.fetchrow(_ROTATE, client_id, secret_hash, old_ends_at, now) is not None
+
+
+async def rotate_again(
+    session: Session, client_id: str, secret_hash: bytes, now: datetime
+) -> datetime | None:
+    """Another new secret in place of the last one; when the old one ends, or None where there is none."""
+    row = await session.fetchrow(_AGAIN, client_id, secret_hash, now)
+    return None if row is None else row["ends_at"]
+
+
+async def end_old(session: Session, client_id: str, now: datetime) -> bool:
+    """The old secret works no more; False where there is none."""
+    return await session.fetchrow(_END, client_id, now) is not None
+
+
+async def add(session: Session, client_id: str, merchant_id: UUID, secret_hash: bytes, now: datetime) -> None:
+    """One more credential."""
+    await session.fetchrow(_ADD, client_id, merchant_id, secret_hash, now)
+
+
+async def revoke(session: Session, merchant_id: UUID, now: datetime) -> int:
+    """Revoke all of a merchant's credentials; answers how many were live."""
+    return len(await session.fetch(_REVOKE, merchant_id, now))
+
+
+async def failed(session: Session, client_hash: bytes, now: datetime) -> None:
+    """Count a failed token request."""
+    await session.fetchrow(_FAILED, client_hash, now)
+
+
+async def failures(session: Session, client_hash: bytes, now: datetime) -> int:
+    """Failed token requests of the last minute or so, in every process."""
+    row = await session.fetchrow(_FAILURES, client_hash, now)
+    return 0 if row is None else int(row["failures"])
+
+
+async def forget_failures(session: Session, now: datetime) -> None:
+    """Drop what is too old to count."""
+    await session.fetchrow(_FORGET, now)
+
+
+async def read_keys(session: Session, now: datetime) -> list[StoredKey]:
+    """Signing keys that still verify, oldest first."""
+    return [StoredKey(*row) for row in await session.fetch(_KEYS, now)]
+
+
+async def add_key(session: Session, key_id: str, private_key: bytes, active_at: datetime) -> None:
+    """Add a signing key."""
+    await session.fetchrow(_ADD_KEY, key_id, private_key, active_at)
+
+
+async def retire_others(session: Session, key_id: str, retired_at: datetime) -> None:
+    """Let every other key verify until then, and no longer."""
+    await session.fetchrow(_RETIRE, key_id, retired_at)

@@ -1,0 +1,46 @@
+"""What the service that ran last was told: commands, whose shell may say otherwise, go by the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cuota.db.order.orders import Session
+
+_READ = "SELECT audience, policy_version, creditor, agency, brand_name, loopback_webhooks FROM last_served"
+_SERVED = """INSERT INTO last_served (audience, policy_version, creditor, agency, brand_name, loopback_webhooks)
+    VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (single) DO UPDATE SET audience = excluded.audience, policy_version = excluded.policy_version,
+    creditor = excluded.creditor, agency = excluded.agency, brand_name = excluded.brand_name,
+    loopback_webhooks = excluded.loopback_webhooks"""
+_WORKED = """INSERT INTO last_served (audience, creditor, agency, brand_name) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (single) DO UPDATE SET creditor = excluded.creditor, agency = excluded.agency,
+    brand_name = excluded.brand_name"""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What it calls itself, what letters say, and the policy it decides by (None: noted by an earlier release)."""
+
+    audience: str
+    policy_version: str | None
+    creditor: str | None
+    agency: str | None
+    brand_name: str | None
+    loopback_webhooks: bool | None
+
+
+async def note(session: Session, served: Served) -> None:
+    """Write it down; without a policy, only what letters say: such a process decides nothing and answers nobody."""
+    said = served.creditor, served.agency, served.brand_name
+    if served.policy_version is None:
+        await session.fetchrow(_WORKED, served.audience, *said)
+    else:
+        await session.fetchrow(
+            _SERVED, served.audience, served.policy_version, *said, served.loopback_webhooks
+        )
+
+
+async def read(session: Session) -> Served | None:
+    """None where none has run."""
+    row = await session.fetchrow(_READ)
+    return None if row is None else Served(**row)

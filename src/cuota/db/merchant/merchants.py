@@ -1,0 +1,111 @@
+"""Merchants, their terms and secrets."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from cuota.core.merchant import Merchant, Profile
+from cuota.db.order.orders import Session
+from cuota.db.pool import Row
+
+COLUMNS = (
+    """m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins"""
+)
+_BY_CLIENT = f"""SELECT {COLUMNS}, c.revoked_at FROM credentials c JOIN merchants m USING (merchant_id)
+    WHERE c.client_id = $1"""
+_BY_ID = f"SELECT {COLUMNS} FROM merchants m WHERE merchant_id = $1"
+_BY_NAME = f"SELECT {COLUMNS} FROM merchants m WHERE lower(name) = lower($1)"
+_ALL = f"SELECT {COLUMNS} FROM merchants m ORDER BY m.created_at, m.merchant_id"
+_INSERT = """
+WITH added AS (
+    INSERT INTO merchants (merchant_id, name, minimum, maximum, defer_funds_capture, profile, currency, origins,
+        signing_secret, webhook_secret, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING merchant_id
+)
+INSERT INTO credentials (client_id, merchant_id, secret_hash, created_at) SELECT $12, merchant_id, $13, $11 FROM added
+"""
+_UPDATE = """
+UPDATE merchants SET name = $2, minimum = $3, maximum = $4, defer_funds_capture = $5, profile = $6, origins = $7
+WHERE merchant_id = $1
+"""
+
+
+def merchant_of(row: Row) -> Merchant:
+    """A Merchant from a row."""
+    return Merchant(
+        merchant_id=row["merchant_id"],
+        name=row["name"],
+        minimum=row["minimum"],
+        maximum=row["maximum"],
+        defer_funds_capture=row["defer_funds_capture"],
+        profile=Profile(row["profile"]),
+        currency=row["currency"],
+        origins=tuple(row["origins"]),
+    )
+
+
+async def read_by_client(session: Session, client_id: str) -> tuple[Merchant, bool] | None:
+    """The merchant behind a credential, and whether the credential still stands."""
+    row = await session.fetchrow(_BY_CLIENT, client_id)
+    return None if row is None else (merchant_of(row), row["revoked_at"] is None)
+
+
+async def read(session: Session, merchant_id: UUID) -> Merchant | None:
+    """By id."""
+    row = await session.fetchrow(_BY_ID, merchant_id)
+    return None if row is None else merchant_of(row)
+
+
+async def read_by_name(session: Session, name: str) -> Merchant | None:
+    """By name, whatever its case."""
+    row = await session.fetchrow(_BY_NAME, name)
+    return None if row is None else merchant_of(row)
+
+
+async def read_all(session: Session) -> list[Merchant]:
+    """All, oldest first."""
+    return [merchant_of(row) for row in await session.fetch(_ALL)]
+
+
+async def insert(
+    session: Session,
+    merchant: Merchant,
+    *,
+    signing_secret: bytes,
+    webhook_secret: bytes,
+    client_id: str,
+    secret_hash: bytes,
+    now: datetime,
+) -> None:
+    """Add a merchant with its first credential. Secrets come encrypted or hashed. UniqueViolation: name taken."""
+    await session.fetchrow(
+        _INSERT,
+        merchant.merchant_id,
+        merchant.name,
+        merchant.minimum,
+        merchant.maximum,
+        merchant.defer_funds_capture,
+        merchant.profile,
+        merchant.currency,
+        list(merchant.origins),
+        signing_secret,
+        webhook_secret,
+        now,
+        client_id,
+        secret_hash,
+    )
+
+
+async def update(session: Session, merchant: Merchant) -> None:
+    """Write changed terms. They hold for orders created from now on."""
+    await session.fetchrow(
+        _UPDATE,
+        merchant.merchant_id,
+        merchant.name,
+        merchant.minimum,
+        merchant.maximum,
+        merchant.defer_funds_capture,
+        merchant.profile,
+        list(merchant.origins),
+    )

@@ -1,0 +1,1 @@
+"""Orders and the money that moves on them."""

@@ -1,0 +1,60 @@
+"""The parts of an outcome that a risk decision adds: its record, what the order was tried with, and the guard.
+
+The guard is the row of the consumer's exposure, at whatever merchant: an approval is saved only while its version is
+the one that was read. Of two orders of one consumer that were decided on the same reading the second is stale, is
+read again, and then sees the first one's amount.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from cuota.core.order.outcome import Outcome
+from cuota.db.order.outcome_parts import Part
+
+# The order first, as everywhere: whoever holds an order's row never waits here for one who waits for that row.
+_MINE = "SELECT 1 FROM orders WHERE merchant_id = :1 AND order_id = :2 AND version = :3 FOR UPDATE"
+_GUARDED = """INSERT INTO consumer_exposure AS e (consumer_id, version) SELECT :1::uuid, :2::bigint + 1 FROM mine
+    ON CONFLICT (consumer_id) DO UPDATE SET version = excluded.version WHERE e.version = :2 RETURNING 1"""
+_DECISION = """INSERT INTO decisions (merchant_id, order_id, decided_at, approved, reasons, policy_version, inputs,
+    decision_id, consumer_id, score, credit_limit, inputs_hash) SELECT merchant_id, order_id, :1::timestamptz,
+    :2::boolean, :3::text[], :4::text, :5::json, :6::uuid, :7::uuid, :8::integer, :9::bigint, :10::bytea FROM changed"""
+# A second try of the same order with the same things is not seen twice.
+_SIGNALS = """INSERT INTO signals (merchant_id, order_id, kind, value_hash, at) SELECT changed.merchant_id,
+    changed.order_id, s.kind, s.value_hash, :3::timestamptz FROM changed, unnest(:1::text[], :2::bytea[])
+    AS s (kind, value_hash) ON CONFLICT (merchant_id, order_id, kind, value_hash) DO NOTHING"""
+
+
+def is_guarded(outcome: Outcome) -> bool:
+    """Whether this outcome lets a consumer owe more."""
+    return outcome.decision is not None and outcome.charge is not None
+
+
+def guard(outcome: Outcome) -> list[Part]:
+    """The consumer's exposure, still as it was read."""
+    decided, order = outcome.decision, outcome.order
+    assert decided is not None
+    mine = Part("mine", _MINE, (order.merchant_id, order.order_id, order.version))
+    return [mine, Part("guarded", _GUARDED, (decided.consumer_id, decided.exposure))]
+
+
+def decision(outcome: Outcome) -> Part:
+    """The record of a risk decision."""
+    decided = outcome.decision
+    assert decided is not None
+    made = decided.decision
+    inputs = json.dumps(made.inputs)
+    values = (
+        outcome.at, made.approved, list(made.reasons), made.policy_version, inputs, decided.decision_id,
+        decided.consumer_id, made.score, made.limit, hashlib.sha256(inputs.encode()).digest(),
+    )  # fmt: skip
+    return Part("decision", _DECISION, values)
+
+
+def signals(outcome: Outcome) -> Part:
+    """What the order was tried with."""
+    assert outcome.decision is not None
+    seen = outcome.decision.signals
+    columns = ([signal.kind for signal in seen], [signal.value_hash for signal in seen])
+    return Part("signal", _SIGNALS, (*columns, outcome.at))

@@ -1,0 +1,72 @@
+"""Answers kept for the Idempotency-Key header."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cuota.db.order.orders import Session
+
+KEPT = timedelta(hours=24)
+# Longer than any request may run: a crashed one frees its key after this.
+LEASE = timedelta(seconds=30)
+FORGOTTEN_AT_ONCE = 1000
+
+_CLAIM = """
+INSERT INTO idempotency_keys AS k (merchant_id, key, request_hash, lease, lease_ends_at, created_at)
+VALUES ($1, $2, $3, $4, $6, $5)
+ON CONFLICT (merchant_id, key) DO UPDATE SET request_hash = excluded.request_hash, lease = excluded.lease,
+    lease_ends_at = excluded.lease_ends_at, created_at = excluded.created_at, status = NULL, body = NULL
+WHERE k.created_at <= $7 OR (k.status IS NULL AND k.lease_ends_at <= $5 AND k.request_hash = excluded.request_hash)
+RETURNING 1
+"""
+_READ = "SELECT request_hash, status, body FROM idempotency_keys WHERE merchant_id = $1 AND key = $2"
+_FINISH = """UPDATE idempotency_keys SET status = $4::smallint, body = $5
+    WHERE merchant_id = $1 AND key = $2 AND lease = $3 AND status IS NULL"""
+_RELEASE = (
+    "DELETE FROM idempotency_keys WHERE merchant_id = $1 AND key = $2 AND lease = $3 AND status IS NULL"
+)
+_FORGET = """DELETE FROM idempotency_keys k USING (
+    SELECT merchant_id, key FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT $2
+) old WHERE k.merchant_id = old.merchant_id AND k.key = old.key RETURNING 1"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What stands under a key: `status` and `body` once answered."""
+
+    same_request: bool
+    status: int | None
+    body: bytes | None
+
+
+async def claim(
+    session: Session, merchant_id: UUID, key: str, request: bytes, lease: UUID, now: datetime
+) -> bool:
+    """Take the key for one run; False where it is taken, or already answered."""
+    row = await session.fetchrow(_CLAIM, merchant_id, key, request, lease, now, now + LEASE, now - KEPT)
+    return row is not None
+
+
+async def read(session: Session, merchant_id: UUID, key: str, request: bytes) -> Kept | None:
+    """What stands under a key."""
+    row = await session.fetchrow(_READ, merchant_id, key)
+    return None if row is None else Kept(row["request_hash"] == request, row["status"], row["body"])
+
+
+async def finish(
+    session: Session, merchant_id: UUID, key: str, lease: UUID, status: int, body: bytes
+) -> None:
+    """Keep an answer that moved no money; one that did was kept with it (`db/order/outcomes`)."""
+    await session.fetchrow(_FINISH, merchant_id, key, lease, status, body)
+
+
+async def release(session: Session, merchant_id: UUID, key: str, lease: UUID) -> None:
+    """Free the key: nothing was answered that should be answered again."""
+    await session.fetchrow(_RELEASE, merchant_id, key, lease)
+
+
+async def forget(session: Session, now: datetime) -> int:
+    """Drop what is older than a day, at most FORGOTTEN_AT_ONCE; answers how many were dropped."""
+    return len(await session.fetch(_FORGET, now - KEPT, FORGOTTEN_AT_ONCE))

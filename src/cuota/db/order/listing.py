@@ -1,0 +1,121 @@
+"""A merchant's orders, page by page, newest first.
+
+Pages go along the order ids, which rise with time: an order that is created meanwhile moves no page. No page reads more
+than SCANNED orders, however few of them fit, so that its cost has a bound without an index on the busy `orders` table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from cuota.core.order.movement import Kind, Movement
+from cuota.core.order.order import Status
+from cuota.db.order.orders import MONEY, Record, Session, order_of
+
+SCANNED = 2000
+# Bytes of documents after which a page ends.
+MOST_BYTES = 1024 * 1024
+
+_FITTING = """ARRAY(
+        SELECT s.order_id FROM scanned s
+        WHERE s.status = ANY ($5::text[]) AND ($6::timestamptz IS NULL OR s.created_at >= $6)
+            AND ($7::timestamptz IS NULL OR s.created_at < $7)
+        ORDER BY s.order_id DESC LIMIT $8
+    ) AS fitting,
+    (SELECT count(*) FROM scanned) AS scanned,
+    (SELECT s.order_id FROM scanned s ORDER BY s.order_id LIMIT 1) AS last"""
+_BY_TIME = f"""
+WITH scanned AS (
+    SELECT order_id, status, created_at FROM orders
+    WHERE merchant_id = $1 AND order_id < $2 AND order_id >= $3 ORDER BY order_id DESC LIMIT $4
+)
+SELECT {_FITTING}
+"""
+_BY_REFERENCE = f"""
+WITH named AS (
+    SELECT order_id FROM order_details
+    WHERE merchant_id = $1 AND reference = $9 AND order_id < $2 AND order_id >= $3 ORDER BY order_id DESC LIMIT $4
+), scanned AS (
+    SELECT o.order_id, o.status, o.created_at FROM named n JOIN orders o ON o.merchant_id = $1 AND o.order_id = n.order_id
+)
+SELECT {_FITTING}
+"""
+_RECORDS = f"""
+WITH asked AS (
+    SELECT order_id, document, octet_length(document::text) AS bytes,
+        sum(octet_length(document::text)) OVER (ORDER BY order_id DESC) AS bytes_so_far
+    FROM order_details WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[])
+)
+SELECT {MONEY}, o.token, d.document, p.payer,
+    ARRAY(SELECT ROW(m.kind, m.reference, m.movement_id, m.amount, m.created_at) FROM movements m
+        WHERE m.merchant_id = $1 AND m.order_id = d.order_id ORDER BY m.created_at, m.movement_id) AS movements
+FROM asked d JOIN orders o ON o.merchant_id = $1 AND o.order_id = d.order_id
+    LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = d.order_id
+WHERE d.bytes_so_far - d.bytes < $3 ORDER BY o.order_id DESC
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which orders: None is any. `created_from` is included, `created_to` is not."""
+
+    reference: str | None = None
+    statuses: tuple[Status, ...] = ()
+    created_from: datetime | None = None
+    created_to: datetime | None = None
+
+    @property
+    def scans(self) -> bool:
+        """Whether orders are read that may turn out not to fit."""
+        return bool(self.statuses or self.created_from or self.created_to)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Orders, newest first. `last` is where the next page begins; None where this one is the last."""
+
+    records: tuple[Record, ...]
+    last: UUID | None
+
+
+async def page(
+    session: Session, merchant_id: UUID, filters: Filters, before: UUID, floor: UUID, limit: int
+) -> Page:
+    """At most `limit` orders whose id is below `before` and not below `floor`, in two round trips."""
+    scan = SCANNED if filters.scans else limit + 1
+    statuses = [status.value for status in filters.statuses or tuple(Status)]
+    asked: list[object] = [
+        merchant_id,
+        before,
+        floor,
+        scan,
+        statuses,
+        filters.created_from,
+        filters.created_to,
+    ]
+    if filters.reference is None:
+        row = await session.fetchrow(_BY_TIME, *asked, limit + 1)
+    else:
+        row = await session.fetchrow(_BY_REFERENCE, *asked, limit + 1, filters.reference)
+    assert row is not None
+    fitting: Sequence[UUID] = row["fitting"]
+    last = row["last"] if row["scanned"] == scan else None
+    if len(fitting) > limit:
+        fitting = fitting[:limit]
+        last = fitting[-1]
+    rows = await session.fetch(_RECORDS, merchant_id, fitting, MOST_BYTES) if fitting else []
+    if len(rows) < len(fitting):
+        last = rows[-1]["order_id"]
+    return Page(tuple(map(_record_of, rows)), last)
+
+
+def _record_of(row: Any) -> Record:
+    movements = tuple(
+        Movement(Kind(kind), movement_id, reference, amount, at)
+        for kind, reference, movement_id, amount, at in row["movements"]
+    )
+    return Record(order_of(row), row["token"], row["document"], movements, row["payer"])

@@ -1,0 +1,244 @@
+"""Reading orders. Every statement names the merchant: another merchant's order is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Protocol
+from uuid import UUID
+
+from cuota.core.order.movement import Kind, Movement
+from cuota.core.order.order import Order, Status
+from cuota.core.plan.installment import Installment
+from cuota.db.gathered import Gathered
+from cuota.db.pool import Pool, Row
+
+MONEY = """o.merchant_id, o.order_id, o.version, o.status, o.currency, o.amount, o.fee, o.auto_capture,
+    o.created_at, o.expires_at, o.captured, o.voided, o.refunded, o.fee_returned, o.authorization_expires_at,
+    o.lapsed, o.warned, o.card_failures, o.charging, o.charging_since, o.transfers, o.events,
+    o.collect_at"""
+PLAN = """ARRAY(SELECT ROW(i.number, i.due_on, i.amount, i.fee, i.charge_id, i.returned, i.charge_at, i.remind_at,
+    i.failures) FROM installments i WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id ORDER BY i.number) AS plan"""
+_EARLIER = """FROM orders o LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = $2
+    AND m.kind = $3 AND m.reference = $4 WHERE o.merchant_id = $1 AND o.order_id = $2"""
+_FOUND = "m.movement_id, m.amount AS moved, m.created_at AS moved_at"
+
+FOR_CAPTURE = f"SELECT {MONEY}, {_FOUND} {_EARLIER}"
+FOR_MOVEMENT = f"SELECT {MONEY}, {_FOUND}, {PLAN} {_EARLIER}"
+_EARLIER_MANY = """FROM unnest($2::uuid[], $3::text[], $4::text[]) WITH ORDINALITY AS q (order_id, kind, reference, n)
+    JOIN orders o ON o.merchant_id = $1 AND o.order_id = q.order_id
+    LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = q.order_id
+    AND m.kind = q.kind AND m.reference = q.reference"""
+_FOR_CAPTURES = f"SELECT {MONEY}, {_FOUND}, q.n {_EARLIER_MANY}"
+_FOR_MOVEMENTS = f"SELECT {MONEY}, {_FOUND}, {PLAN}, q.n {_EARLIER_MANY}"
+WITH_PLAN = f"SELECT {MONEY}, {PLAN} FROM orders o WHERE o.merchant_id = $1 AND o.order_id = $2"
+LOCK = "SELECT 1 FROM orders WHERE merchant_id = $1 AND order_id = $2 FOR UPDATE"
+_RECORD = f"""{MONEY}, o.token, d.document,
+    ARRAY(SELECT ROW(m.kind, m.reference, m.movement_id, m.amount, m.created_at) FROM movements m
+        WHERE m.merchant_id = o.merchant_id AND m.order_id = o.order_id
+        ORDER BY m.created_at, m.movement_id) AS movements
+FROM orders o JOIN order_details d USING (merchant_id, order_id)"""
+_PAYER = "SELECT payer FROM plans WHERE merchant_id = $1 AND order_id = $2"
+_EXPRESS = '"checkoutFlow":"express"'
+RECORD_BY_ID = f"SELECT {_RECORD} WHERE o.merchant_id = $1 AND o.order_id = $2"
+RECORD_BY_TOKEN = f"SELECT {_RECORD} WHERE o.merchant_id = $1 AND o.token = $2"
+_RECORDS_BY_ID = f"SELECT {_RECORD} WHERE o.merchant_id = $1 AND o.order_id = ANY ($2::uuid[])"
+FIND_BY_CHECKOUT_TOKEN = "SELECT order_id FROM orders WHERE merchant_id = $1 AND token = $2"
+DUE = """
+SELECT order_id FROM orders WHERE merchant_id = $1 AND due_at <= $2 ORDER BY due_at LIMIT $3
+"""
+# No decision: it only looks for what is due a little later. Whatever is saved meanwhile says anew when that is.
+_ASIDE = "UPDATE orders SET due_at = $4 WHERE merchant_id = $1 AND order_id = $2 AND due_at <= $3"
+# A plain read over all merchants finds who has something due; claiming then names each.
+MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM orders WHERE due_at <= $1"
+
+
+class Session(Protocol):
+    """A pool, or one connection of it inside a transaction."""
+
+    async def fetchrow(self, sql: str, *values: object) -> Row | None:
+        """One row or None."""
+        ...
+
+    async def fetch(self, sql: str, *values: object) -> list[Row]:
+        """All rows."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An order as one read saw it, with the earlier movement under the same key and, where asked for, its plan."""
+
+    order: Order
+    earlier: Movement | None = None
+    plan: tuple[Installment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Everything that `GET /order` shows; `document` is the JSON text that never changes.
+
+    `payer` is who agreed to pay, as the plan keeps it: read for express orders, which say where to send it.
+    """
+
+    order: Order
+    token: UUID
+    document: str
+    movements: tuple[Movement, ...]
+    payer: str | None = None
+
+
+def order_of(row: Row) -> Order:
+    """An Order from a row that has the columns of MONEY first."""
+    return Order(
+        merchant_id=row["merchant_id"],
+        order_id=row["order_id"],
+        version=row["version"],
+        status=Status(row["status"]),
+        currency=row["currency"],
+        amount=row["amount"],
+        fee=row["fee"],
+        auto_capture=row["auto_capture"],
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        captured=row["captured"],
+        voided=row["voided"],
+        refunded=row["refunded"],
+        fee_returned=row["fee_returned"],
+        authorization_expires_at=row["authorization_expires_at"],
+        lapsed=row["lapsed"],
+        warned=row["warned"],
+        card_failures=row["card_failures"],
+        charging=row["charging"],
+        charging_since=row["charging_since"],
+        transfers=row["transfers"],
+        events=row["events"],
+        collect_at=row["collect_at"],
+    )
+
+
+def plan_of(rows: Sequence[Sequence[object]]) -> tuple[Installment, ...]:
+    """Installments from the rows of PLAN."""
+    return tuple(Installment(*row) for row in rows)  # type: ignore[arg-type]
+
+
+async def read(
+    session: Session, merchant_id: UUID, order_id: UUID, kind: Kind, reference: str, *, with_plan: bool
+) -> Found | None:
+    """What a capture, void or refund decides on, in one round trip; on a pool, with whoever reads at this moment."""
+    asked = _Asked(merchant_id, order_id, kind, reference)
+    if isinstance(session, Pool):
+        return await session.together(_MOVEMENT_READS if with_plan else _CAPTURE_READS, merchant_id, asked)
+    return await (_read_for_movement if with_plan else _read_for_capture)(session, asked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    merchant_id: UUID
+    order_id: UUID
+    kind: Kind
+    reference: str
+
+
+def _found(asked: _Asked, row: Row, *, with_plan: bool) -> Found:
+    earlier = None
+    if row["movement_id"] is not None:
+        earlier = Movement(asked.kind, row["movement_id"], asked.reference, row["moved"], row["moved_at"])
+    return Found(order_of(row), earlier, plan_of(row["plan"]) if with_plan else ())
+
+
+async def _read_one(session: Session, asked: _Asked, sql: str, *, with_plan: bool) -> Found | None:
+    row = await session.fetchrow(sql, asked.merchant_id, asked.order_id, asked.kind, asked.reference)
+    return None if row is None else _found(asked, row, with_plan=with_plan)
+
+
+async def _read_many(
+    session: Session, asked: Sequence[_Asked], sql: str, *, with_plan: bool
+) -> list[Found | None]:
+    columns = [one.order_id for one in asked], [one.kind for one in asked], [one.reference for one in asked]
+    found: list[Found | None] = [None] * len(asked)
+    for row in await session.fetch(sql, asked[0].merchant_id, *columns):
+        place = row["n"] - 1
+        found[place] = _found(asked[place], row, with_plan=with_plan)
+    return found
+
+
+_read_for_capture = partial(_read_one, sql=FOR_CAPTURE, with_plan=False)
+_read_for_movement = partial(_read_one, sql=FOR_MOVEMENT, with_plan=True)
+_CAPTURE_READS = Gathered(
+    _read_for_capture, partial(_read_many, sql=_FOR_CAPTURES, with_plan=False), reads=True
+)
+_MOVEMENT_READS = Gathered(
+    _read_for_movement, partial(_read_many, sql=_FOR_MOVEMENTS, with_plan=True), reads=True
+)
+
+
+async def read_with_plan(session: Session, merchant_id: UUID, order_id: UUID) -> Found | None:
+    """The order and its plan, in one round trip."""
+    row = await session.fetchrow(WITH_PLAN, merchant_id, order_id)
+    return None if row is None else Found(order_of(row), None, plan_of(row["plan"]))
+
+
+async def read_record(session: Session, merchant_id: UUID, name: UUID) -> Record | None:
+    """The record, by order id (time-ordered, version 7) or checkout token (random, version 4): one round trip."""
+    if name.version != 7:
+        row = await session.fetchrow(RECORD_BY_TOKEN, merchant_id, name)
+    elif isinstance(session, Pool):
+        row = await session.together(_RECORD_READS, merchant_id, (merchant_id, name))
+    else:
+        row = await _record_row(session, (merchant_id, name))
+    if row is None:
+        return None
+    movements = tuple(
+        Movement(Kind(kind), movement_id, reference, amount, at)
+        for kind, reference, movement_id, amount, at in row["movements"]
+    )
+    order, payer = order_of(row), None
+    # Most orders have no such thing: they are not made to look for it.
+    if _EXPRESS in row["document"] and order.status is Status.APPROVED:
+        agreed = await session.fetchrow(_PAYER, merchant_id, order.order_id)
+        payer = agreed["payer"] if agreed else None
+    return Record(order, row["token"], row["document"], movements, payer)
+
+
+async def _record_row(session: Session, asked: tuple[UUID, UUID]) -> Row | None:
+    return await session.fetchrow(RECORD_BY_ID, *asked)
+
+
+async def _record_rows(session: Session, asked: Sequence[tuple[UUID, UUID]]) -> list[Row | None]:
+    merchant_id, names = asked[0][0], [name for _, name in asked]
+    found = {row["order_id"]: row for row in await session.fetch(_RECORDS_BY_ID, merchant_id, names)}
+    return [found.get(name) for name in names]
+
+
+_RECORD_READS = Gathered(_record_row, _record_rows, reads=True)
+
+
+async def find_id(session: Session, merchant_id: UUID, name: UUID) -> UUID | None:
+    """The order id itself, unasked for, or the order behind a checkout token (version 4): one round trip."""
+    return name if name.version == 7 else await find_by_token(session, merchant_id, name)
+
+
+async def find_by_token(session: Session, merchant_id: UUID, token: UUID) -> UUID | None:
+    """The order behind a checkout token."""
+    row = await session.fetchrow(FIND_BY_CHECKOUT_TOKEN, merchant_id, token)
+    return None if row is None else row["order_id"]
+
+
+async def due(session: Session, now: datetime, limit: int) -> list[tuple[UUID, UUID]]:
+    """Orders for which something is due by itself, as (merchant id, order id); at most `limit` a merchant."""
+    merchants = await session.fetch(MERCHANTS_DUE, now)
+    return [
+        (row["merchant_id"], item["order_id"])
+        for row in merchants
+        for item in await session.fetch(DUE, row["merchant_id"], now, limit)
+    ]
+
+
+async def step_aside(
+    session: Session, merchant_id: UUID, order_id: UUID, now: datetime, until: datetime
+) -> None:
+    """An order that could not be settled lets the others have their turn."""
+    await session.fetchrow(_ASIDE, merchant_id, order_id, now, until)

@@ -1,0 +1,164 @@
+"""The only writer of money: outcomes go down in one statement, one transaction, one round trip.
+
+The statement begins with the orders, where their versions are still the ones that were read; every other part takes
+its rows from those, so a stale outcome writes nothing at all. Behind it stand unique keys and CHECK constraints.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from uuid import UUID
+
+import asyncpg
+
+from cuota.core.checkout.start import Start
+from cuota.core.order.event import Event
+from cuota.core.order.order import Order
+from cuota.core.order.outcome import Outcome
+from cuota.db.gathered import Gathered
+from cuota.db.order import decided_parts
+from cuota.db.order import outcome_parts as parts
+from cuota.db.order import outcome_tables as tables
+from cuota.db.order.orders import Session
+from cuota.db.order.outcome_parts import Part
+from cuota.db.pool import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer to keep with the money for its Idempotency-Key. Saved only while the lease is still held."""
+
+    key: str
+    lease: UUID
+    status: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NewOrder:
+    """A new order with its first events and what never changes about it: token, merchantReference, JSON document."""
+
+    order: Order
+    token: UUID
+    reference: str
+    document: str
+    events: tuple[Event, ...]
+    start: Start | None = None
+
+
+async def save(session: Session, outcome: Outcome, answer: Answer | None = None) -> bool:
+    """Write an outcome. True: all of it is durable. False: the order changed meanwhile and nothing was written.
+
+    Never cancelled once sent: a caller that goes away changes nothing. On a pool, what waits at that moment is
+    saved together; inside somebody's transaction, with a lease, or with a risk decision, it is saved alone.
+    """
+    if isinstance(session, Pool) and answer is None and outcome.decision is None:
+        return await session.together(_SAVES, outcome.order.merchant_id, outcome)
+    guarded = decided_parts.is_guarded(outcome)
+    changed = parts.changed([outcome], leased=answer is not None, guarded=guarded)
+    shape = decided_parts.guard(outcome) if guarded else []
+    shape += _leased(outcome.order.merchant_id, answer, changed)
+    shape += _written([outcome])
+    if outcome.decision:
+        shape += [decided_parts.decision(outcome), decided_parts.signals(outcome)]
+    return await _alone(session, shape)
+
+
+async def create(session: Session, new: NewOrder, answer: Answer | None = None) -> bool:
+    """Write a new order. False where the Idempotency-Key's lease was lost, or the signed text made one before."""
+    if isinstance(session, Pool) and answer is None and new.start is None:
+        return await session.together(_CREATES, new.order.merchant_id, new)
+    created = parts.created([(new.order, new.token, len(new.events))], leased=answer is not None)
+    shape = _leased(new.order.merchant_id, answer, created)
+    return await _alone(session, shape + _begun([new]))
+
+
+def _leased(merchant_id: UUID, answer: Answer | None, changed: Part) -> list[Part]:
+    """The order between its lease and its answer: a stale outcome must not leave an answer behind."""
+    if answer is None:
+        return [changed]
+    held = parts.held(merchant_id, answer.key, answer.lease)
+    return [held, changed, parts.kept(merchant_id, answer.key, answer.lease, answer.status, answer.body)]
+
+
+def _written(outcomes: Sequence[Outcome]) -> list[Part]:
+    """What these outcomes write beside their orders."""
+    shape = []
+    for table, rows_of in tables.TABLES:
+        rows = [row for outcome in outcomes for row in rows_of(outcome)]
+        if rows:
+            shape.append(table.part(rows))
+            if table is tables.EVENTS:
+                shape.append(tables.OUTBOX)
+    return shape
+
+
+def _begun(new: Sequence[NewOrder]) -> list[Part]:
+    """What these new orders write beside themselves."""
+    details = [(one.order.order_id, one.reference, one.document) for one in new]
+    starts = [tables.started(one.order.order_id, one.start) for one in new if one.start]
+    events = [
+        row for one in new for row in tables.events(one.order.order_id, one.events, 0, one.order.created_at)
+    ]
+    shape = [tables.DETAILS.part(details)]
+    shape += [tables.STARTED.part(starts)] if starts else []
+    return [*shape, tables.EVENTS.part(events), tables.OUTBOX]
+
+
+async def _alone(session: Session, shape: list[Part]) -> bool:
+    try:
+        row = await asyncio.shield(session.fetchrow(*_asked(shape)))
+    except asyncpg.UniqueViolationError:
+        # Another outcome used the key, or began a charge, between our read and our write: decide again.
+        return False
+    return row is not None
+
+
+def _asked(shape: list[Part]) -> tuple[str, *tuple[object, ...]]:
+    sql = _statement(tuple((part.name, part.sql, len(part.values)) for part in shape))
+    return (sql, *(value for part in shape for value in part.values))
+
+
+@lru_cache(maxsize=256)
+def _statement(shape: tuple[tuple[str, str, int], ...]) -> str:
+    """Join parts into one statement; each numbers its parameters from :1, and gets its own range here."""
+    ctes, base = [], 0
+    for name, sql, count in shape:
+        text = sql
+        for index in range(count, 0, -1):
+            text = text.replace(f":{index}", f"${base + index}")
+        ctes.append(f"{name} AS ({text})")
+        base += count
+    return f"WITH {', '.join(ctes)} SELECT order_id FROM changed"
+
+
+async def _save_together(session: Session, outcomes: Sequence[Outcome]) -> list[bool]:
+    # In one order everywhere, so that two batches never wait for each other's rows.
+    batch = sorted(outcomes, key=lambda outcome: outcome.order.order_id)
+    saved = {
+        row["order_id"] for row in await session.fetch(*_asked([parts.changed(batch), *_written(batch)]))
+    }
+    return [outcome.order.order_id in saved for outcome in outcomes]
+
+
+async def _save_one(session: Session, outcome: Outcome) -> bool:
+    return await _alone(session, [parts.changed([outcome]), *_written([outcome])])
+
+
+async def _create_together(session: Session, new: Sequence[NewOrder]) -> list[bool]:
+    created = parts.created((one.order, one.token, len(one.events)) for one in new)
+    await session.fetch(*_asked([created, *_begun(new)]))
+    return [True] * len(new)
+
+
+async def _create_one(session: Session, new: NewOrder) -> bool:
+    created = parts.created([(new.order, new.token, len(new.events))])
+    return await _alone(session, [created, *_begun([new])])
+
+
+# At most one outcome of an order rides in a batch: the second is stale once the first is saved.
+_SAVES = Gathered(_save_one, _save_together, lambda outcome: outcome.order.order_id)
+_CREATES = Gathered(_create_one, _create_together)

@@ -1,0 +1,1 @@
+"""Plans, charges, accounts and messages."""

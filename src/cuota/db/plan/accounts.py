@@ -1,0 +1,192 @@
+"""The consumer's own page: its sessions, and the plans that a consumer has agreed to, at whatever merchant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from cuota.core.order.order import Order
+from cuota.core.order.outcome import PlanCard
+from cuota.core.plan.installment import Installment
+from cuota.db.order.orders import MONEY, PLAN, Session, order_of, plan_of
+from cuota.db.plan.plans import CARD
+
+_OPEN = """INSERT INTO account_sessions AS s (session_hash, created_at, ends_at) VALUES ($1, $2, $3)
+    ON CONFLICT (session_hash) DO UPDATE SET created_at = $2, ends_at = $3, phone = NULL, code_hash = NULL,
+        code_ends_at = NULL, code_tries = 0, codes_sent = 0, consumer_id = NULL WHERE s.ends_at < $2::timestamptz + interval '10 minutes'"""
+_READ = """SELECT session_hash, phone, codes_sent, code_hash IS NOT NULL AS waiting, consumer_id
+    FROM account_sessions WHERE session_hash = $1 AND ends_at > $2"""
+_CODE_SENT = """UPDATE account_sessions SET phone = $2, code_hash = $3, code_ends_at = $4, code_tries = 0,
+    codes_sent = codes_sent + 1, consumer_id = NULL WHERE session_hash = $1 AND codes_sent < $5 RETURNING 1"""
+_TRY = """UPDATE account_sessions SET code_tries = least(code_tries + 1, 1000)
+    WHERE session_hash = $1 AND code_hash IS NOT NULL RETURNING code_tries, code_hash, code_ends_at"""
+_VERIFIED = """UPDATE account_sessions SET consumer_id = $2, code_hash = NULL, session_hash = $4, ends_at = $5
+    WHERE session_hash = $1 AND code_hash = $3 RETURNING 1"""
+_END = "DELETE FROM account_sessions WHERE session_hash = $1"
+_FORGET = "DELETE FROM account_sessions WHERE ends_at < $1"
+
+_SHOWN = f"""{MONEY}, {PLAN}, {CARD}, p.agreed_at, p.time_zone, m.name AS merchant, d.reference
+FROM plans p JOIN orders o USING (merchant_id, order_id) JOIN merchants m USING (merchant_id)
+    JOIN order_details d USING (merchant_id, order_id)"""
+# The overdue first, then those with something left to pay: they are what a consumer comes for.
+_PLANS = f"""SELECT {_SHOWN} WHERE p.consumer_id = $1 AND o.status = 'Approved'
+    ORDER BY (SELECT CASE WHEN bool_or(i.failures > 0) THEN 1 WHEN count(*) > 0 THEN 2 ELSE 3 END
+        FROM installments i WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id
+        AND i.charge_id IS NULL AND i.amount + i.fee > 0), p.agreed_at DESC, o.order_id
+    LIMIT $2 OFFSET $3"""
+_PLAN = f"""
+SELECT p.agreement, p.agreement_hash,
+    ARRAY(SELECT ROW(c.charge_id, c.installment, c.amount, c.card_brand, c.card_last4, c.settled_at) FROM charges c
+        WHERE c.merchant_id = o.merchant_id AND c.order_id = o.order_id AND c.state = 'succeeded'
+        ORDER BY c.settled_at) AS receipts,
+    ARRAY(SELECT ROW(r.amount, r.state, r.created_at, c.card_brand, c.card_last4) FROM card_refunds r
+        JOIN charges c USING (merchant_id, order_id, charge_id)
+        WHERE r.merchant_id = o.merchant_id AND r.order_id = o.order_id ORDER BY r.created_at) AS returns,
+    ARRAY(SELECT ROW(m.kind, m.amount, m.created_at, m.reference = 'authorization-expiry-' || m.movement_id)
+        FROM movements m WHERE m.merchant_id = o.merchant_id AND m.order_id = o.order_id
+        AND m.kind IN ('void', 'refund') ORDER BY m.created_at, m.movement_id) AS lessened,
+    {_SHOWN} WHERE p.consumer_id = $1 AND p.merchant_id = $2 AND p.order_id = $3 AND o.status = 'Approved'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountSession:
+    """One browser. `consumer_id` is set once its number was proved."""
+
+    session_hash: bytes
+    phone: str | None
+    codes_sent: int
+    waiting: bool
+    consumer_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPlan:
+    """One plan as its consumer sees it."""
+
+    order: Order
+    plan: tuple[Installment, ...]
+    card: PlanCard
+    agreed_at: datetime
+    zone: str
+    merchant: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A payment that a card made. Cents."""
+
+    charge_id: UUID
+    installment: int
+    amount: int
+    card_brand: str
+    card_last4: str
+    paid_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Money on its way back to a card, or there. Cents."""
+
+    amount: int
+    state: str
+    asked_at: datetime
+    card_brand: str
+    card_last4: str
+
+
+@dataclass(frozen=True, slots=True)
+class Less:
+    """A void or refund, which made the order less. `expired`: by the end of its authorization. Cents."""
+
+    kind: str
+    amount: int
+    at: datetime
+    expired: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDetail:
+    """A plan with the agreement as it was accepted, what was paid, what went back, and why."""
+
+    shown: ShownPlan
+    agreement: str
+    agreement_hash: str
+    receipts: tuple[Receipt, ...]
+    returns: tuple[Return, ...]
+    lessened: tuple[Less, ...] = ()
+
+
+async def open_session(session: Session, session_hash: bytes, now: datetime, ends_at: datetime) -> None:
+    """A new browser. One that has an open session keeps it, unless a code sent now could outlive it."""
+    await session.fetchrow(_OPEN, session_hash, now, ends_at)
+
+
+async def read_session(session: Session, session_hash: bytes, now: datetime) -> AccountSession | None:
+    """None for a forged or ended one."""
+    row = await session.fetchrow(_READ, session_hash, now)
+    return None if row is None else AccountSession(*row)
+
+
+async def code_sent(
+    session: Session, session_hash: bytes, phone: str, code_hash: bytes, ends_at: datetime, most: int
+) -> bool:
+    """A code goes to this number; whatever was proved before no longer is. False: `most` went out already."""
+    return await session.fetchrow(_CODE_SENT, session_hash, phone, code_hash, ends_at, most) is not None
+
+
+async def try_code(session: Session, session_hash: bytes) -> tuple[int, bytes, datetime] | None:
+    """Count a try before it is judged: (tries so far, the code's hash, its end). None where no code waits."""
+    row = await session.fetchrow(_TRY, session_hash)
+    return None if row is None else (row["code_tries"], row["code_hash"], row["code_ends_at"])
+
+
+async def verified(
+    session: Session,
+    session_hash: bytes,
+    consumer_id: UUID,
+    code_hash: bytes,
+    new_hash: bytes,
+    ends_at: datetime,
+) -> bool:
+    """The code was right; it is used up, and the session goes on under a new secret. False: used up before."""
+    row = await session.fetchrow(_VERIFIED, session_hash, consumer_id, code_hash, new_hash, ends_at)
+    return row is not None
+
+
+async def end(session: Session, session_hash: bytes) -> None:
+    """The consumer is done."""
+    await session.fetchrow(_END, session_hash)
+
+
+async def forget(session: Session, now: datetime) -> None:
+    """Drop sessions that have ended."""
+    await session.fetchrow(_FORGET, now)
+
+
+async def plans_of(session: Session, consumer_id: UUID, limit: int, skip: int) -> list[ShownPlan]:
+    """A consumer's plans: the overdue first, then those with something left to pay; the newest of each first."""
+    return [_shown(row) for row in await session.fetch(_PLANS, consumer_id, limit, skip)]
+
+
+async def plan_of_consumer(
+    session: Session, consumer_id: UUID, merchant_id: UUID, order_id: UUID
+) -> PlanDetail | None:
+    """One plan, this consumer's only."""
+    row = await session.fetchrow(_PLAN, consumer_id, merchant_id, order_id)
+    if row is None:
+        return None
+    receipts = tuple(Receipt(*item) for item in row["receipts"])
+    returns = tuple(Return(*item) for item in row["returns"])
+    lessened = tuple(Less(*item) for item in row["lessened"])
+    return PlanDetail(_shown(row), row["agreement"], row["agreement_hash"], receipts, returns, lessened)
+
+
+def _shown(row: Any) -> ShownPlan:
+    return ShownPlan(
+        order_of(row), plan_of(row["plan"]), PlanCard(*row["card"]), row["agreed_at"], row["time_zone"],
+        row["merchant"], row["reference"],
+    )  # fmt: skip

@@ -1,0 +1,72 @@
+"""Charges and card changes that consumers ask for, counted for what they are asked with. Values are keyed hashes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from cuota.core.plan.asking import LIMITS, Subject, again_at
+from cuota.db.order.orders import Session
+from cuota.db.pool import Pool
+
+Subjects = Mapping[Subject, bytes]
+
+_THESE = "unnest($1::text[], $2::bytea[]) AS q (subject, value_hash)"
+# The row is locked while its window is counted: of many asks at once no more than the limit get through. In one order
+# everywhere, so that two asks never wait for each other's rows.
+_FULL = " OR ".join(
+    f"(SELECT count(*) FROM unnest(t.asked) a WHERE a > $3 - interval '{int(window.total_seconds())} seconds') >= {most}"
+    for window, most in LIMITS
+)
+_ASK = f"""INSERT INTO consumer_asks AS t (subject, value_hash, asked, last_at)
+    SELECT q.subject, q.value_hash, ARRAY[$3::timestamptz], $3::timestamptz FROM {_THESE} ORDER BY 1, 2
+    ON CONFLICT (subject, value_hash) DO UPDATE SET
+        asked = ARRAY(SELECT a FROM unnest(t.asked) a WHERE a > $4::timestamptz) || $3::timestamptz,
+        paid = ARRAY(SELECT a FROM unnest(t.paid) a WHERE a > $4::timestamptz), last_at = $3::timestamptz
+    WHERE NOT ({_FULL}) RETURNING subject"""
+_ASKED = f"SELECT t.asked FROM consumer_asks t JOIN {_THESE} USING (subject, value_hash)"
+_PAID = f"""UPDATE consumer_asks t SET paid = t.paid || $3::timestamptz FROM {_THESE}
+    WHERE t.subject = q.subject AND t.value_hash = q.value_hash"""
+_GIVEN_BACK = f"""UPDATE consumer_asks t SET asked = array_remove(t.asked, $3::timestamptz) FROM {_THESE}
+    WHERE t.subject = q.subject AND t.value_hash = q.value_hash"""
+_FORGET = "DELETE FROM consumer_asks WHERE last_at < $1"
+# As long as risk looks back (work/tidy).
+KEPT = timedelta(days=60)
+
+
+def _columns(subjects: Subjects) -> tuple[list[str], list[bytes]]:
+    return [subject.value for subject in subjects], list(subjects.values())
+
+
+async def ask(pool: Pool, subjects: Subjects, now: datetime) -> datetime | None:
+    """Count one ask for all of these, or for none. None: it is allowed; else when the next one is."""
+    these = _columns(subjects)
+    async with pool.session() as connection:
+        begun = connection.transaction()
+        await begun.start()
+        try:
+            allowed = len(await connection.fetch(_ASK, *these, now, now - KEPT)) == len(subjects)
+        except BaseException:
+            await begun.rollback()
+            raise
+        await (begun.commit() if allowed else begun.rollback())
+    if allowed:
+        return None
+    rows = await pool.fetch(_ASKED, *these)
+    free = [at for row in rows if (at := again_at(row["asked"], now))]
+    return max(free, default=now + timedelta(seconds=1))
+
+
+async def paid(session: Session, subjects: Subjects, at: datetime) -> None:
+    """A card paid what was asked for at that time: risk does not hold it against anybody."""
+    await session.fetch(_PAID, *_columns(subjects), at)
+
+
+async def give_back(session: Session, subjects: Subjects, at: datetime) -> None:
+    """The ask of that time does not count: no card was asked."""
+    await session.fetch(_GIVEN_BACK, *_columns(subjects), at)
+
+
+async def forget(session: Session, before: datetime) -> None:
+    """Drop what nothing looks back to."""
+    await session.fetch(_FORGET, before)

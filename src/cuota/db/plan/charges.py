@@ -1,0 +1,109 @@
+"""Charges that a rail has been asked for, and money on its way back to cards."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from uuid import UUID
+
+from cuota.core.order.outcome import Charge, Origin
+from cuota.db.order.orders import Session
+
+_PENDING = """SELECT c.charge_id, c.installment, c.amount, c.card_token, c.card_brand, c.card_last4, c.origin,
+    p.first_day, p.time_zone FROM charges c JOIN plans p USING (merchant_id, order_id)
+    WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.state = 'pending'"""
+_MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM card_refunds WHERE try_at <= $1"
+# Claimed by moving try_at on: the predicate stands in the UPDATE too, since SKIP LOCKED alone leases some rows twice.
+_CLAIM = """
+UPDATE card_refunds r SET try_at = $3 FROM (
+    SELECT order_id, card_refund_id FROM card_refunds WHERE merchant_id = $1 AND try_at <= $2
+    ORDER BY try_at LIMIT $4 FOR UPDATE SKIP LOCKED
+) due WHERE r.merchant_id = $1 AND r.order_id = due.order_id AND r.card_refund_id = due.card_refund_id
+    AND r.try_at <= $2
+RETURNING r.merchant_id, r.order_id, r.card_refund_id, r.charge_id, r.amount, r.tries
+"""
+_STILL_PENDING = """SELECT 1 FROM card_refunds
+    WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending'"""
+_AGAIN = """UPDATE card_refunds SET try_at = $4, tries = least(tries + 1, 1000), reason = $5
+    WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending'"""
+
+_FAILED = """SELECT r.merchant_id, r.order_id, r.card_refund_id, r.amount, r.reason, r.settled_at, c.card_brand, c.card_last4
+    FROM card_refunds r JOIN charges c USING (merchant_id, order_id, charge_id)
+    WHERE r.state = 'failed' ORDER BY r.created_at DESC LIMIT $1"""
+
+# While one worker asks the rail nobody else does; if it dies, another takes over after this.
+LEASE = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCharge:
+    """A charge without an answer yet, and what was agreed of its plan: the first day, and the consumer's time zone."""
+
+    charge: Charge
+    first_day: date
+    zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class DueRefund:
+    """A claimed card refund. Cents."""
+
+    merchant_id: UUID
+    order_id: UUID
+    card_refund_id: UUID
+    charge_id: UUID
+    amount: int
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRefund:
+    """Money that is owed to a consumer and that a card would not take. Cents."""
+
+    merchant_id: UUID
+    order_id: UUID
+    card_refund_id: UUID
+    amount: int
+    reason: str | None
+    failed_at: datetime
+    card_brand: str
+    card_last4: str
+
+
+async def pending(session: Session, merchant_id: UUID, order_id: UUID) -> PendingCharge | None:
+    """The charge that an order waits for."""
+    row = await session.fetchrow(_PENDING, merchant_id, order_id)
+    if row is None:
+        return None
+    charge_id, installment, amount, token, brand, last4, origin, first_day, zone = row
+    charge = Charge(charge_id, installment, amount, token, brand, last4, Origin(origin))
+    return PendingCharge(charge, first_day, zone)
+
+
+async def claim_refunds(session: Session, now: datetime, limit: int) -> list[DueRefund]:
+    """Claim card refunds that are due, at most `limit`; whose turn it is first is left to chance."""
+    merchants = [row["merchant_id"] for row in await session.fetch(_MERCHANTS_DUE, now)]
+    random.shuffle(merchants)
+    found: list[DueRefund] = []
+    for merchant_id in merchants:
+        if len(found) < limit:
+            rows = await session.fetch(_CLAIM, merchant_id, now, now + LEASE, limit - len(found))
+            found += [DueRefund(*row) for row in rows]
+    return found
+
+
+async def still_pending(session: Session, due: DueRefund) -> bool:
+    """Whether nobody has recorded the rail's answer yet."""
+    row = await session.fetchrow(_STILL_PENDING, due.merchant_id, due.order_id, due.card_refund_id)
+    return row is not None
+
+
+async def try_again(session: Session, due: DueRefund, at: datetime, reason: str) -> None:
+    """The rail could not be asked: once more at `at`."""
+    await session.fetchrow(_AGAIN, due.merchant_id, due.order_id, due.card_refund_id, at, reason)
+
+
+async def failed_refunds(session: Session, limit: int) -> list[FailedRefund]:
+    """Of all merchants, the newest first: for the operator."""
+    return [FailedRefund(*row) for row in await session.fetch(_FAILED, limit)]

@@ -1,0 +1,141 @@
+"""Messages to consumers: written with what they tell of, claimed by a worker, kept with what became of them."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from uuid import UUID
+
+from cuota.core.checkout.card import card_name
+from cuota.core.order.outcome import Notice, NoticeKind, Standing
+from cuota.db.order.orders import Session
+from cuota.db.plan.plans import CARD
+from cuota.db.pool import Row
+
+# Longer than a rail may take: if a worker dies, another takes over after this.
+LEASE = timedelta(seconds=60)
+
+_MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM messages WHERE try_at <= $1"
+# Whom a plan belongs to stands with it. A declined order has no plan: there it is the consumer who was decided about.
+# Claimed by moving try_at on; the UPDATE repeats the predicate, since SKIP LOCKED alone leases some rows twice.
+_CLAIM = f"""
+UPDATE messages m SET try_at = $3, tries = least(m.tries + 1, 1000) FROM (
+    SELECT order_id, message_id FROM messages WHERE merchant_id = $1 AND try_at <= $2
+    ORDER BY try_at, message_id LIMIT $4 FOR UPDATE SKIP LOCKED
+) due, merchants s, orders o WHERE m.merchant_id = $1 AND m.order_id = due.order_id
+    AND m.message_id = due.message_id AND m.try_at <= $2
+    AND s.merchant_id = $1 AND o.merchant_id = $1 AND o.order_id = m.order_id
+RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amount, m.day, m.created_at,
+    m.tries, m.standing, EXISTS (SELECT 1 FROM messages l WHERE l.merchant_id = $1 AND l.order_id = m.order_id
+        AND l.standing IS NOT NULL AND l.message_id > m.message_id) AS overtaken, s.name, o.currency,
+    (SELECT d.reference FROM order_details d WHERE d.merchant_id = $1 AND d.order_id = m.order_id) AS reference,
+    (SELECT ROW(p.payer, p.time_zone, CASE WHEN m.kind = 'plan_started' THEN p.agreement END)
+        FROM plans p WHERE p.merchant_id = $1 AND p.order_id = m.order_id) AS agreed,
+    (SELECT a.card FROM (SELECT {CARD} FROM plans p WHERE p.merchant_id = $1 AND p.order_id = m.order_id) a) AS card,
+    ARRAY(SELECT ROW(c.charge_id, c.card_brand, c.card_last4) FROM charges c
+        WHERE c.merchant_id = $1 AND c.order_id = m.order_id AND c.state = 'succeeded') AS charges,
+    CASE WHEN m.kind = 'declined' THEN (SELECT ROW(d.reasons, d.credit_limit, c.phone, c.profile)
+        FROM decisions d JOIN consumers c USING (consumer_id) WHERE d.merchant_id = $1 AND d.order_id = m.order_id
+        AND NOT d.approved ORDER BY d.decided_at DESC LIMIT 1) END AS declined
+"""
+_SETTLED = """UPDATE messages SET state = $4, reason = $5, settled_at = $6, try_at = NULL
+    WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
+_AGAIN = """UPDATE messages SET try_at = $4, reason = $5
+    WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
+_LATER = """UPDATE messages SET try_at = $4, tries = greatest(tries - 1, 0)
+    WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """Why an order was declined, and to whom it is told. Cents."""
+
+    reasons: tuple[str, ...]
+    limit: int | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DueMessage:
+    """A claimed message, whom it goes to, and what its words are made of. `tries` counts this one.
+
+    `reference` is the merchant's own number of the order. `card` is the one that pays the plan, `cards` those that
+    paid so far, by charge. `zone` is where the consumer lives, `agreement` what was accepted when the plan started.
+    `declined` is what the letter about a declined order tells. `overtaken`: a later message tells what is left to pay.
+    """
+
+    merchant_id: UUID
+    order_id: UUID
+    notice: Notice
+    tries: int
+    phone: str | None
+    email: str | None
+    merchant: str
+    reference: str
+    currency: str
+    card: str = ""
+    cards: Mapping[UUID, str] = field(default_factory=dict)
+    zone: str | None = None
+    agreement: str | None = None
+    declined: Declined | None = None
+    overtaken: bool = False
+
+
+async def claim(session: Session, now: datetime, limit: int) -> list[DueMessage]:
+    """Claim messages that are due, at most `limit`; whose turn it is first is left to chance."""
+    merchants = [row["merchant_id"] for row in await session.fetch(_MERCHANTS_DUE, now)]
+    random.shuffle(merchants)
+    found: list[DueMessage] = []
+    for merchant_id in merchants:
+        if len(found) < limit:
+            rows = await session.fetch(_CLAIM, merchant_id, now, now + LEASE, limit - len(found))
+            found += [_due_of(row) for row in rows]
+    return found
+
+
+def _due_of(row: Row) -> DueMessage:
+    payer, zone, agreement = row["agreed"] or (None, None, None)
+    who, declined = json.loads(payer) if payer else {}, None
+    if row["declined"]:
+        reasons, limit, phone, profile = row["declined"]
+        who = {**json.loads(profile or "{}"), "phone": phone}
+        name = f"{who.get('given_names', '')} {who.get('surname', '')}".strip()
+        declined = Declined(tuple(reasons), limit, name or "customer")
+    notice = Notice(
+        row["message_id"], NoticeKind(row["kind"]), row["installment"], row["amount"], row["day"], row["created_at"],
+        _standing_of(row["standing"]),
+    )  # fmt: skip
+    cards = {charge: card_name(brand, last4) for charge, brand, last4 in row["charges"]}
+    card = card_name(*row["card"][1:3]) if row["card"] else ""
+    return DueMessage(
+        row["merchant_id"], row["order_id"], notice, row["tries"], who.get("phone"), who.get("email"), row["name"],
+        row["reference"], row["currency"], card, cards, zone, agreement, declined, row["overtaken"],
+    )  # fmt: skip
+
+
+def _standing_of(text: str | None) -> Standing | None:
+    if text is None:
+        return None
+    value = json.loads(text)
+    left = tuple((date.fromisoformat(day), cents) for day, cents in value["left"])
+    return Standing(left, tuple((UUID(charge), cents) for charge, cents in value["back"]))
+
+
+async def settle(session: Session, due: DueMessage, reason: str | None, at: datetime) -> None:
+    """It was sent (`reason` None), or is given up."""
+    state = "sent" if reason is None else "failed"
+    ids = (due.merchant_id, due.order_id, due.notice.notice_id)
+    await session.fetchrow(_SETTLED, *ids, state, reason, at)
+
+
+async def wait_for_day(session: Session, due: DueMessage, at: datetime) -> None:
+    """It is night where the consumer lives: once more at `at`, as if it had not been claimed."""
+    await session.fetchrow(_LATER, due.merchant_id, due.order_id, due.notice.notice_id, at)
+
+
+async def try_again(session: Session, due: DueMessage, at: datetime, reason: str) -> None:
+    """The rail could not take it: once more at `at`."""
+    await session.fetchrow(_AGAIN, due.merchant_id, due.order_id, due.notice.notice_id, at, reason)

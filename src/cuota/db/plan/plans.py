@@ -1,0 +1,44 @@
+"""A plan beside its order: what collecting it decides on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from cuota.core.order.outcome import PlanCard
+from cuota.db.order.orders import MONEY, PLAN, Found, Session, order_of, plan_of
+
+# The card that the consumer gave last, or else the one that paid last.
+CARD = """coalesce(
+        CASE WHEN p.card_token IS NOT NULL THEN ROW(p.card_token, p.card_brand, p.card_last4, p.card_hash) END,
+        (SELECT ROW(c.card_token, c.card_brand, c.card_last4, p.card_hash) FROM charges c WHERE c.merchant_id = o.merchant_id
+            AND c.order_id = o.order_id AND c.state = 'succeeded' ORDER BY c.created_at DESC LIMIT 1)) AS card"""
+_AGREED = f"""
+SELECT {MONEY}, {PLAN}, p.time_zone, {CARD}, (SELECT max(m.created_at) FROM messages m
+    WHERE m.merchant_id = $1 AND m.order_id = $2 AND m.kind = 'card_changed') AS card_told FROM orders o JOIN plans p USING (merchant_id, order_id)
+WHERE o.merchant_id = $1 AND o.order_id = $2 AND o.status = 'Approved'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """An approved order with its plan, the consumer's time zone, and the card that pays.
+
+    `card_told` is when the consumer was last told of another card.
+    """
+
+    found: Found
+    zone: ZoneInfo
+    card: PlanCard
+    card_told: datetime | None = None
+
+
+async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Agreed | None:
+    """In one round trip; None where nothing was agreed."""
+    row = await session.fetchrow(_AGREED, merchant_id, order_id)
+    if row is None:
+        return None
+    found = Found(order_of(row), None, plan_of(row["plan"]))
+    return Agreed(found, ZoneInfo(row["time_zone"]), PlanCard(*row["card"]), row["card_told"])

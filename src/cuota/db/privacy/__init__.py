@@ -1,0 +1,1 @@
+"""What is stored about one person: found, exported, erased, and dropped after its term."""

@@ -1,0 +1,159 @@
+"""Finding and taking out what names a consumer. What money and `cuota verify` rest on is not touched."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from cuota.core.privacy.erasure import Standing
+from cuota.db.order.orders import Session
+from cuota.db.pool import Connection, Pool
+
+# A command of an operator's, which may read whole tables: nobody waits for it, and it is planned for what it finds.
+_PATIENT = (
+    "SET LOCAL statement_timeout = 0", "SET LOCAL enable_seqscan = on", "SET LOCAL enable_hashjoin = on",
+    "SET LOCAL enable_material = on", "SET LOCAL plan_cache_mode = auto",
+)  # fmt: skip
+# Where somebody else agreed to pay, the order is theirs.
+_ORDERS = """
+WITH found AS (
+    SELECT merchant_id, order_id, true AS proved FROM plans WHERE consumer_id = $1
+    UNION ALL SELECT merchant_id, order_id, true FROM decisions WHERE consumer_id = $1 AND NOT approved
+    UNION ALL SELECT merchant_id, order_id, true FROM checkout_sessions WHERE consumer_id = $1
+    UNION ALL SELECT merchant_id, order_id, false FROM order_details
+        WHERE erased_at IS NULL AND document #>> '{consumer,phoneNumber}' = $2
+)
+SELECT f.merchant_id, f.order_id, bool_or(f.proved) AS proved FROM found f
+WHERE NOT EXISTS (SELECT FROM plans p WHERE p.merchant_id = f.merchant_id AND p.order_id = f.order_id
+    AND p.consumer_id <> $1)
+GROUP BY f.merchant_id, f.order_id ORDER BY f.merchant_id, f.order_id
+"""
+_STANDING = """
+SELECT m.name AS merchant, d.reference, o.currency, o.charging IS NOT NULL AS charging,
+    coalesce(i.unpaid, 0)::bigint AS unpaid, i.last_due,
+    CASE WHEN o.status = 'Approved' THEN o.amount - o.captured - o.voided ELSE 0 END AS uncaptured,
+    o.authorization_expires_at AS authorization_ends,
+    coalesce(r.returning, 0)::bigint AS returning, coalesce(r.refused, 0)::bigint AS refused,
+    EXISTS (SELECT FROM messages t WHERE t.merchant_id = $1 AND t.order_id = o.order_id AND t.kind = 'declined'
+        AND t.state = 'pending') AS letter_waits
+FROM orders o JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id
+    JOIN merchants m ON m.merchant_id = $1
+    CROSS JOIN LATERAL (SELECT sum(amount + fee) AS unpaid, max(due_on) AS last_due FROM installments
+        WHERE merchant_id = $1 AND order_id = o.order_id AND charge_id IS NULL AND amount + fee > 0) i
+    CROSS JOIN LATERAL (SELECT sum(amount) FILTER (WHERE state = 'pending') AS returning,
+        sum(amount) FILTER (WHERE state = 'failed') AS refused FROM card_refunds
+        WHERE merchant_id = $1 AND order_id = o.order_id) r
+WHERE o.merchant_id = $1 AND o.order_id = ANY ($2::uuid[]) ORDER BY o.order_id
+"""
+_BLANK = "SELECT blank_orders($1, $2::uuid[], $3) AS blanked"
+_ADDITIONAL = """UPDATE sdk_checkouts SET additional = NULL
+    WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND additional IS NOT NULL"""
+_PLANS = """UPDATE plans SET payer = NULL, agreement = '', browser = NULL, card_hash = NULL, erased_at = $3,
+    consumer_id = coalesce($4, consumer_id)
+    WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND erased_at IS NULL RETURNING 1"""
+_ANSWERS = """UPDATE delivery_attempts SET answer = NULL
+    WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND answer IS NOT NULL"""
+_UNSENT = """UPDATE messages SET state = 'failed', reason = 'the consumer was erased', settled_at = $3, try_at = NULL
+    WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND state = 'pending'"""
+_BROWSERS = "DELETE FROM checkout_sessions WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) RETURNING 1"
+_OTHER_BROWSERS = "DELETE FROM checkout_sessions WHERE phone = $1 OR consumer_id = $2 RETURNING 1"
+_ACCOUNT = "DELETE FROM account_sessions WHERE phone = $1 OR consumer_id = $2 RETURNING 1"
+_REMEMBERED = "DELETE FROM remembered_browsers WHERE consumer_id = $1 RETURNING 1"
+_CONSUMER = "DELETE FROM consumers WHERE consumer_id = $1 RETURNING 1"
+_NOTE = "INSERT INTO erasures (consumer_id, erased_at, orders) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+_NOTED = "SELECT max(erased_at) AS at FROM erasures WHERE consumer_id = $1"
+_MAILS = """
+SELECT profile ->> 'email' AS email FROM consumers WHERE consumer_id = $1
+UNION SELECT payer ->> 'email' FROM plans WHERE consumer_id = $1
+UNION SELECT profile ->> 'email' FROM checkout_sessions WHERE consumer_id = $1
+"""
+
+
+@dataclass(slots=True)
+class Theirs:
+    """The orders of one consumer, by merchant. `proved` are those in which the number was confirmed by a code."""
+
+    orders: dict[UUID, list[UUID]] = field(default_factory=lambda: defaultdict(list))
+    proved: set[UUID] = field(default_factory=set)
+
+    @property
+    def count(self) -> int:
+        """How many orders."""
+        return sum(map(len, self.orders.values()))
+
+
+@contextlib.asynccontextmanager
+async def patient(pool: Pool) -> AsyncIterator[Connection]:
+    """A transaction that may take its time."""
+    async with pool.session() as connection, connection.transaction():
+        for setting in _PATIENT:
+            await connection.execute(setting)
+        yield connection
+
+
+async def find(session: Session, consumer_id: UUID, phone: str) -> Theirs:
+    """Every order of this consumer, and those that name the number and belong to nobody else."""
+    found = Theirs()
+    for row in await session.fetch(_ORDERS, consumer_id, phone):
+        found.orders[row["merchant_id"]].append(row["order_id"])
+        if row["proved"]:
+            found.proved.add(row["order_id"])
+    return found
+
+
+async def standing(session: Session, theirs: Theirs) -> list[Standing]:
+    """How each order stands."""
+    return [
+        Standing(**row)
+        for merchant_id, order_ids in theirs.orders.items()
+        for row in await session.fetch(_STANDING, merchant_id, order_ids)
+    ]
+
+
+async def mails(session: Session, consumer_id: UUID) -> list[str]:
+    """Every mail address that the consumer gave."""
+    return [row["email"] for row in await session.fetch(_MAILS, consumer_id) if row["email"]]
+
+
+async def blank_orders(
+    session: Session, merchant_id: UUID, order_ids: Iterable[UUID], now: datetime, new_id: UUID | None = None
+) -> tuple[int, int]:
+    """Take their consumer out of orders and plans; answers how many of each. `new_id` stands for nobody from now on."""
+    ids = list(order_ids)
+    row = await session.fetchrow(_BLANK, merchant_id, ids, now)
+    await session.fetch(_ADDITIONAL, merchant_id, ids)
+    plans = await session.fetch(_PLANS, merchant_id, ids, now, new_id)
+    return (row["blanked"] if row else 0), len(plans)
+
+
+async def erase(
+    session: Session, theirs: Theirs, consumer_id: UUID, phone: str, now: datetime
+) -> dict[str, int]:
+    """Take out everything, inside the caller's transaction; answers how many rows of what."""
+    done = dict.fromkeys(("orders", "plans", "browsers", "profiles"), 0)
+    # The plans no longer point at the person: who gets the number next does not find them at /account.
+    nobody = uuid4()
+    for merchant_id, ids in theirs.orders.items():
+        orders, plans = await blank_orders(session, merchant_id, ids, now, nobody)
+        done["orders"] += orders
+        done["plans"] += plans
+        await session.fetch(_ANSWERS, merchant_id, ids)
+        await session.fetch(_UNSENT, merchant_id, ids, now)
+        done["browsers"] += len(await session.fetch(_BROWSERS, merchant_id, ids))
+    for sql in (_OTHER_BROWSERS, _ACCOUNT):
+        done["browsers"] += len(await session.fetch(sql, phone, consumer_id))
+    done["browsers"] += len(await session.fetch(_REMEMBERED, consumer_id))
+    done["profiles"] = len(await session.fetch(_CONSUMER, consumer_id))
+    if any(done.values()):
+        await session.fetch(_NOTE, consumer_id, now, done["orders"])
+    return done
+
+
+async def erased_at(session: Session, consumer_id: UUID) -> datetime | None:
+    """When this consumer was erased last."""
+    row = await session.fetchrow(_NOTED, consumer_id)
+    return None if row is None else row["at"]

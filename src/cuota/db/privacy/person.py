@@ -1,0 +1,141 @@
+"""Everything that is stored about one consumer, row by row, as the database has it: for `cuota consumer export`.
+
+TREATED says of every table what becomes of personal data in it; a test holds it against the catalog, so that a new table
+is never forgotten.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+from cuota.db.order.orders import Session
+from cuota.db.privacy.erasure import Theirs
+
+ERASED = "erased on request"
+TERM = "erased on request, and gone after its term"
+NOBODY = "names nobody: stays with the books"
+GOES = "names nobody: gone after its term"
+HASHED = "a keyed hash that cannot be read"
+OTHER = "nothing about a consumer"
+SANDBOX = "sandbox only: test data"
+
+TREATED = {
+    "consumers": TERM,
+    "order_details": TERM,
+    "plans": TERM,
+    "sdk_checkouts": TERM,
+    "checkout_sessions": TERM,
+    "account_sessions": TERM,
+    "remembered_browsers": TERM,
+    "messages": GOES,
+    "delivery_attempts": TERM,
+    "idempotency_keys": GOES,
+    **dict.fromkeys(
+        ("orders", "movements", "installments", "charges", "card_refunds", "transfers", "events", "decisions",
+         "virtual_cards", "outbox", "feeds", "feed", "deliveries"),
+        NOBODY,
+    ),
+    **dict.fromkeys(("signals", "codes_sent", "consumer_exposure", "erasures", "consumer_asks", "text_choices"), HASHED),
+    **dict.fromkeys(
+        ("merchants", "credentials", "token_failures", "signing_keys", "webhook_endpoints", "models", "policies",
+         "migrations", "installation", "last_served", "hash_key", "service_role", "sandbox_clock", "forks", "retention"),
+        OTHER,
+    ),
+    "message_simulator.inbox": ERASED,
+    **dict.fromkeys(
+        ("card_simulator.cards", "card_simulator.charges", "card_simulator.refunds", "issuing_simulator.cards",
+         "issuing_simulator.authorizations", "issuing_simulator.clearings"),
+        SANDBOX,
+    ),
+}  # fmt: skip
+
+# What the service keeps to know a browser or a thing again. It tells a person nothing and could open a session.
+_SECRET = frozenset(
+    [
+        "session_hash",
+        "code_hash",
+        "device_hash",
+        "browser",
+        "body_hash",
+        "value_hash",
+        "inputs_hash",
+        "card_token",
+        "card_hash",
+        "token_hash",
+        "claimed_by",
+    ]
+)
+_ORDER = """SELECT to_json(o)::text AS order, m.name AS merchant, d.reference, d.document::text AS document, d.erased_at,
+    (SELECT to_json(p)::text FROM plans p WHERE p.merchant_id = $1 AND p.order_id = o.order_id) AS plan,
+    (SELECT to_json(s)::text FROM sdk_checkouts s WHERE s.merchant_id = $1 AND s.order_id = o.order_id) AS started
+FROM orders o JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id
+    JOIN merchants m ON m.merchant_id = $1
+WHERE o.merchant_id = $1 AND o.order_id = $2"""
+_LISTED = {
+    "installments": "number",
+    "charges": "created_at",
+    "card_refunds": "created_at",
+    "movements": "created_at",
+    "transfers": "number",
+    "events": "sequence",
+    "messages": "created_at",
+    "decisions": "decided_at",
+    "signals": "at",
+    "virtual_cards": "created_at",
+    "checkout_sessions": "created_at",
+    "deliveries": "sequence",
+    "delivery_attempts": "at",
+}
+_OF_PERSON = {
+    "consumers": "SELECT to_json(t)::text AS row FROM consumers t WHERE consumer_id = $1",
+    "account_sessions": "SELECT to_json(t)::text AS row FROM account_sessions t WHERE consumer_id = $1 OR phone = $2",
+    "checkout_sessions": """SELECT to_json(t)::text AS row FROM checkout_sessions t
+        WHERE phone = $2 AND consumer_id IS DISTINCT FROM $1 ORDER BY created_at""",
+    "remembered_browsers": "SELECT to_json(t)::text AS row FROM remembered_browsers t WHERE consumer_id = $1",
+    "erasures": "SELECT to_json(t)::text AS row FROM erasures t WHERE consumer_id = $1 ORDER BY erased_at",
+}
+
+
+async def read_order(session: Session, merchant_id: UUID, order_id: UUID) -> dict[str, Any]:
+    """All rows of one order."""
+    row = await session.fetchrow(_ORDER, merchant_id, order_id)
+    assert row is not None, "found by its rows"
+    found: dict[str, Any] = {
+        "merchant": row["merchant"],
+        **_plain(row["order"]),
+        "merchant_reference": row["reference"],
+        "document": json.loads(row["document"]),
+        "personal_parts_erased_at": row["erased_at"].isoformat() if row["erased_at"] else None,
+        "plan": _plain(row["plan"]) if row["plan"] else None,
+        "started": _plain(row["started"]) if row["started"] else None,
+    }
+    for table, column in _LISTED.items():
+        # The names are this module's own.
+        sql = f"SELECT to_json(t)::text AS row FROM {table} t WHERE merchant_id = $1 AND order_id = $2 ORDER BY {column}"
+        found[table] = [_plain(each["row"]) for each in await session.fetch(sql, merchant_id, order_id)]
+    return found
+
+
+async def read_person(session: Session, consumer_id: UUID, phone: str) -> dict[str, list[dict[str, Any]]]:
+    """What is stored about the person beside their orders."""
+    found = {}
+    for table, sql in _OF_PERSON.items():
+        values = (consumer_id, phone) if "$2" in sql else (consumer_id,)
+        found[table] = [_plain(row["row"]) for row in await session.fetch(sql, *values)]
+    return found
+
+
+async def read_orders(session: Session, theirs: Theirs) -> list[dict[str, Any]]:
+    """Every order in which the number was confirmed, with all its rows."""
+    return [
+        await read_order(session, merchant_id, order_id)
+        for merchant_id, order_ids in theirs.orders.items()
+        for order_id in order_ids
+        if order_id in theirs.proved
+    ]
+
+
+def _plain(text: str) -> dict[str, Any]:
+    return {name: value for name, value in json.loads(text).items() if name not in _SECRET}

@@ -1,0 +1,114 @@
+"""What is past its term, a small batch of one merchant at a time. Terms and reasons stand in docs/retention.md."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cuota.db.order.orders import Session
+from cuota.db.pool import Pool
+from cuota.db.privacy.erasure import blank_orders
+
+BATCH = 200
+# An order that is open so long after its term is stuck: it does not keep the ones behind it for ever.
+STUCK = timedelta(days=30)
+ZERO = UUID(int=0)
+CONSUMERS = "consumers"
+
+_MERCHANTS_WITH_ORDERS = """
+SELECT m.merchant_id FROM merchants m LEFT JOIN retention r ON r.merchant_id = m.merchant_id AND r.term = $1
+CROSS JOIN LATERAL (SELECT o.created_at FROM orders o WHERE o.merchant_id = m.merchant_id
+    AND o.order_id > coalesce(r.order_id, $3::uuid) ORDER BY o.order_id LIMIT 1) next WHERE next.created_at < $2
+"""
+_BEGIN = """INSERT INTO retention (merchant_id, term, order_id, at) VALUES ($1, $2, $3, '-infinity')
+    ON CONFLICT DO NOTHING"""
+# The row is the lock: of two workers one goes on from here.
+_PLACE = """SELECT order_id, at FROM retention WHERE merchant_id = $1 AND term = $2 FOR UPDATE SKIP LOCKED"""
+_NEXT = """SELECT order_id, status, created_at FROM orders WHERE merchant_id = $1 AND order_id > $2
+    ORDER BY order_id LIMIT $3"""
+_MOVE = "UPDATE retention SET order_id = $3, at = $4 WHERE merchant_id = $1 AND term = $2"
+
+_MERCHANTS_WITH_MESSAGES = """
+SELECT m.merchant_id FROM merchants m CROSS JOIN LATERAL (SELECT 1 FROM messages t
+    WHERE t.merchant_id = m.merchant_id AND t.settled_at < $1 LIMIT 1) old
+"""
+_MESSAGES = """DELETE FROM messages WHERE merchant_id = $1 AND (order_id, message_id) IN (
+    SELECT order_id, message_id FROM messages WHERE merchant_id = $1 AND settled_at < $2
+    ORDER BY settled_at LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING 1"""
+_MERCHANTS_WITH_ATTEMPTS = """
+SELECT m.merchant_id FROM merchants m CROSS JOIN LATERAL (SELECT 1 FROM delivery_attempts a
+    WHERE a.merchant_id = m.merchant_id AND a.at < $1 LIMIT 1) old
+"""
+_ATTEMPTS = """DELETE FROM delivery_attempts WHERE merchant_id = $1
+    AND (order_id, sequence, receiver, number) IN (
+    SELECT order_id, sequence, receiver, number FROM delivery_attempts WHERE merchant_id = $1 AND at < $2
+    ORDER BY at LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING 1"""
+_OLD_CONSUMERS = """SELECT consumer_id, updated_at FROM consumers WHERE updated_at < $1 AND updated_at > $2
+    ORDER BY updated_at LIMIT $3"""
+_WITH_PLANS = "SELECT DISTINCT consumer_id FROM plans WHERE consumer_id = ANY ($1::uuid[])"
+_FORGET_CONSUMERS = (
+    "DELETE FROM consumers WHERE consumer_id = ANY ($1::uuid[]) AND updated_at < $2 RETURNING 1"
+)
+
+
+async def blank_ended_orders(pool: Pool, status: str, before: datetime, now: datetime) -> int:
+    """Take the consumer out of orders that ended as `status` and are older; answers how many were looked at.
+
+    One batch for each merchant. Each order is looked at once for each status: a longer term does not bring one back.
+    """
+    merchants = await pool.fetch(_MERCHANTS_WITH_ORDERS, status, before, ZERO)
+    return sum([await _blank_some(pool, row["merchant_id"], status, before, now) for row in merchants])
+
+
+async def _blank_some(pool: Pool, merchant_id: UUID, status: str, before: datetime, now: datetime) -> int:
+    await pool.fetchrow(_BEGIN, merchant_id, status, ZERO)
+    async with pool.session() as session, session.transaction():
+        place = await session.fetchrow(_PLACE, merchant_id, status)
+        if place is None:
+            return 0
+        seen = []
+        for row in await session.fetch(_NEXT, merchant_id, place["order_id"], BATCH):
+            waits = row["status"] == "Created" and row["created_at"] >= before - STUCK
+            if row["created_at"] >= before or waits:
+                break
+            seen.append(row)
+        if seen:
+            ended = [row["order_id"] for row in seen if row["status"] == status]
+            await blank_orders(session, merchant_id, ended, now)
+            await session.fetchrow(_MOVE, merchant_id, status, seen[-1]["order_id"], seen[-1]["created_at"])
+    return len(seen)
+
+
+async def forget_messages(pool: Pool, before: datetime) -> int:
+    """Delete messages that were settled before; answers how many."""
+    return await _forget(pool, _MERCHANTS_WITH_MESSAGES, _MESSAGES, before)
+
+
+async def forget_attempts(pool: Pool, before: datetime) -> int:
+    """Delete delivery attempts that were made before; answers how many."""
+    return await _forget(pool, _MERCHANTS_WITH_ATTEMPTS, _ATTEMPTS, before)
+
+
+async def _forget(pool: Pool, merchants: str, some: str, before: datetime) -> int:
+    found = await pool.fetch(merchants, before)
+    return sum([len(await pool.fetch(some, row["merchant_id"], before, BATCH)) for row in found])
+
+
+async def forget_consumers(pool: Pool, before: datetime) -> int:
+    """Delete people who gave their details and never agreed to a plan; answers how many were looked at."""
+    await pool.fetchrow(_BEGIN, ZERO, CONSUMERS, ZERO)
+    async with pool.session() as session, session.transaction():
+        place = await session.fetchrow(_PLACE, ZERO, CONSUMERS)
+        if place is None:
+            return 0
+        rows = await session.fetch(_OLD_CONSUMERS, before, place["at"], BATCH)
+        if rows:
+            await _forget_some(session, [row["consumer_id"] for row in rows], before)
+            await session.fetchrow(_MOVE, ZERO, CONSUMERS, ZERO, rows[-1]["updated_at"])
+    return len(rows)
+
+
+async def _forget_some(session: Session, consumer_ids: list[UUID], before: datetime) -> None:
+    with_plans = {row["consumer_id"] for row in await session.fetch(_WITH_PLANS, consumer_ids)}
+    gone = [consumer_id for consumer_id in consumer_ids if consumer_id not in with_plans]
+    await session.fetch(_FORGET_CONSUMERS, gone, before)

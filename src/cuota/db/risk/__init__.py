@@ -1,0 +1,1 @@
+"""Decisions, history, policies and trials."""

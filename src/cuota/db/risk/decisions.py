@@ -1,0 +1,112 @@
+"""Decisions as they are kept: to be explained, made again, and held against another policy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from cuota.db.order.orders import Session
+from cuota.db.pool import Row
+
+BATCH = 500
+# Whether the inputs are those that were decided on. A release that kept no score kept no hash either.
+INTACT = "coalesce(d.inputs_hash = sha256(convert_to(d.inputs::text, 'UTF8')), d.score IS NULL)"
+_MADE = f"""d.merchant_id, d.order_id, d.decided_at, d.approved, d.reasons, d.policy_version, d.inputs, d.decision_id,
+    d.consumer_id, d.score, d.credit_limit, {INTACT} AS intact"""
+_OF_ORDER = (
+    f"SELECT {_MADE} FROM decisions d WHERE d.merchant_id = $1 AND d.order_id = $2 ORDER BY d.decided_at"
+)
+_BY_ID = f"SELECT {_MADE} FROM decisions d WHERE d.decision_id = $1"
+# What is unpaid of an order whose day is over, as of $6: what became of it later.
+_RANGE = f"""
+SELECT {_MADE}, o.status, o.amount, o.currency, (SELECT coalesce(sum(i.amount + i.fee), 0) FROM installments i
+    WHERE i.merchant_id = d.merchant_id AND i.order_id = d.order_id AND i.charge_id IS NULL
+    AND (i.failures > 0 OR i.due_on < $6::date))::bigint AS overdue
+FROM decisions d JOIN orders o USING (merchant_id, order_id)
+WHERE d.merchant_id = $1 AND d.decided_at >= $2 AND d.decided_at < $3 AND (d.decided_at, d.order_id) > ($4, $5)
+ORDER BY d.decided_at, d.order_id LIMIT {BATCH}
+"""
+_WHOSE = """SELECT m.merchant_id FROM merchants m JOIN orders o ON o.merchant_id = m.merchant_id AND o.order_id = $1"""
+_LETTER = f"""SELECT {_MADE} FROM decisions d WHERE d.merchant_id = $1 AND d.order_id = $2 AND d.consumer_id = $3
+    AND NOT d.approved ORDER BY d.decided_at DESC LIMIT 1"""
+_FIRST = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One decision. `consumer_id`, `score` and `limit` (cents) are None where it was made before they were kept.
+
+    `intact` is False where the inputs were altered since.
+    """
+
+    merchant_id: UUID
+    order_id: UUID
+    decided_at: datetime
+    approved: bool
+    reasons: tuple[str, ...]
+    policy_version: str
+    inputs: dict[str, Any]
+    decision_id: UUID
+    consumer_id: UUID | None
+    score: int | None
+    limit: int | None
+    intact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Became:
+    """A decision and what became of its order: `overdue` is what it should have paid by now and has not. Cents."""
+
+    made: Made
+    status: str
+    amount: int
+    currency: str
+    overdue: int
+
+
+def _made(row: Row) -> Made:
+    return Made(
+        row["merchant_id"], row["order_id"], row["decided_at"], row["approved"], tuple(row["reasons"]),
+        row["policy_version"], json.loads(row["inputs"]), row["decision_id"], row["consumer_id"], row["score"],
+        row["credit_limit"], row["intact"],
+    )  # fmt: skip
+
+
+async def read(session: Session, decision_id: UUID) -> Made | None:
+    """By its own id, whosever it is: for the operator."""
+    row = await session.fetchrow(_BY_ID, decision_id)
+    return None if row is None else _made(row)
+
+
+async def read_of_order(session: Session, merchant_id: UUID, order_id: UUID) -> list[Made]:
+    """Every decision about an order, the earliest first: each card that was tried had its own."""
+    return [_made(row) for row in await session.fetch(_OF_ORDER, merchant_id, order_id)]
+
+
+async def read_declined(
+    session: Session, merchant_id: UUID, order_id: UUID, consumer_id: UUID
+) -> Made | None:
+    """Why risk declined an order, for the very consumer whom it was decided about."""
+    row = await session.fetchrow(_LETTER, merchant_id, order_id, consumer_id)
+    return None if row is None else _made(row)
+
+
+async def whose(session: Session, order_id: UUID) -> UUID | None:
+    """The merchant of an order: an operator is given the order's id alone."""
+    row = await session.fetchrow(_WHOSE, order_id)
+    return None if row is None else row["merchant_id"]
+
+
+async def between(
+    session: Session, merchant_id: UUID, since: datetime, until: datetime, today: datetime
+) -> AsyncIterator[Became]:
+    """A merchant's decisions from `since` to before `until`, in the order in which they were made."""
+    after: tuple[datetime, UUID] = since, _FIRST
+    while rows := await session.fetch(_RANGE, merchant_id, since, until, *after, today.date()):
+        for row in rows:
+            yield Became(_made(row), row["status"], row["amount"], row["currency"], row["overdue"])
+        after = rows[-1]["decided_at"], rows[-1]["order_id"]

@@ -1,0 +1,177 @@
+"""What a risk decision is made from, in one round trip: this consumer's past at all merchants, and what was seen lately."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cuota.core.order.outcome import SignalKind
+from cuota.core.risk.decision import SANDBOX_DECLINE
+from cuota.core.risk.facts import History, Velocity
+from cuota.db.order.orders import Session
+
+# Refused later because the card's holder disowned the charge, in the words that card rails use.
+DISPUTED = ("card_stolen", "disputed", "fraudulent")
+DECLINED_DAYS = timedelta(days=30)
+# More than any policy asks: however often a thing was seen, reading it ends.
+MOST_SEEN = 1000
+
+# A LIMIT or an aggregate inside a LATERAL part keeps the planner on the primary key, one order at a time, whatever it
+# knows or does not know of the tables. What a test surname of the sandbox declined ($7) says nothing of anybody.
+# $3 the consumer, $4 the service's time, $5 since when declined orders count.
+_PAST = """
+WITH agreed AS MATERIALIZED (
+    SELECT p.merchant_id, p.order_id, p.agreed_at, p.time_zone, p.payer, o.status, o.whole, o.charging
+    FROM plans p CROSS JOIN LATERAL (
+        SELECT status, amount + fee AS whole, charging IS NOT NULL AS charging FROM orders
+        WHERE merchant_id = p.merchant_id AND order_id = p.order_id LIMIT 1
+    ) o WHERE p.consumer_id = $3 AND (p.merchant_id, p.order_id) <> ($1, $2)
+), approved AS (
+    SELECT a.agreed_at, i.*, c.disputes FROM agreed a CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE charge_id IS NOT NULL) AS paid,
+            count(*) FILTER (WHERE charge_id IS NOT NULL AND failures > 0) AS late,
+            count(*) FILTER (WHERE charge_id IS NULL AND amount + fee > 0
+                AND (failures > 0 OR due_on < ($4::timestamptz AT TIME ZONE a.time_zone)::date)) AS overdue,
+            coalesce(sum(amount + fee) FILTER (WHERE charge_id IS NULL), 0) AS unpaid
+        FROM installments WHERE merchant_id = a.merchant_id AND order_id = a.order_id
+    ) i CROSS JOIN LATERAL (
+        SELECT count(*) AS disputes FROM charges
+        WHERE merchant_id = a.merchant_id AND order_id = a.order_id AND reason = ANY ($6::text[])
+    ) c WHERE a.status = 'Approved'
+), past AS (
+    SELECT count(*) AS approved_orders, coalesce(sum(paid), 0) AS paid, coalesce(sum(late), 0) AS late,
+        coalesce(sum(overdue), 0) AS overdue, coalesce(sum(unpaid), 0) AS unpaid, coalesce(sum(disputes), 0) AS disputes,
+        min(agreed_at) AS known_since
+    FROM approved
+), charging AS (
+    SELECT coalesce(sum(whole), 0) AS whole FROM agreed WHERE status = 'Created' AND charging
+), declined AS (
+    SELECT count(*) AS orders FROM (
+        SELECT merchant_id, order_id FROM decisions
+            WHERE consumer_id = $3 AND NOT approved AND decided_at >= $5::timestamptz AND reasons <> ARRAY[$7::text]
+        UNION SELECT merchant_id, order_id FROM agreed WHERE status = 'Declined' AND agreed_at >= $5::timestamptz
+    ) d
+)
+"""
+_SEEN = """(SELECT count(*) FROM (SELECT 1 FROM signals WHERE kind = '{kind}' AND value_hash = ${hash} AND at >= ${since}
+        AND (merchant_id, order_id) <> ($1, $2) LIMIT {most}) s){asked} AS {kind}"""
+# What was asked of a card from the consumer's own page, and did not pay: that is how cards are tested.
+_ASKED = """ + (SELECT coalesce(sum((SELECT count(*) FROM unnest(a.asked) t WHERE t >= ${since})
+        - (SELECT count(*) FROM unnest(a.paid) t WHERE t >= ${since})), 0)::bigint
+        FROM consumer_asks a WHERE a.subject = '{kind}' AND a.value_hash = ${hash})"""
+_KINDS = tuple(SignalKind)
+_ASKED_WITH = (SignalKind.PHONE, SignalKind.CARD)
+_VELOCITY = ",\n    ".join(
+    _SEEN.format(
+        kind=kind,
+        hash=8 + 2 * index,
+        since=9 + 2 * index,
+        most=MOST_SEEN,
+        asked=_ASKED.format(kind=kind, hash=8 + 2 * index, since=9 + 2 * index)
+        if kind in _ASKED_WITH
+        else "",
+    )
+    for index, kind in enumerate(_KINDS)
+)
+_READ = f"""{_PAST}
+SELECT past.*, charging.whole AS charging, declined.orders AS declined, coalesce(e.version, 0) AS exposure,
+    {_VELOCITY},
+    (SELECT payer ->> 'surname' FROM agreed WHERE status = 'Approved' ORDER BY agreed_at DESC LIMIT 1) AS surname,
+    m.approvals, m.approvals_model, f.document AS model, s.additional,
+    EXISTS (SELECT FROM checkout_sessions b JOIN order_details d USING (merchant_id, order_id) WHERE b.merchant_id = $1
+        AND b.order_id = $2 AND b.session_hash = ${8 + 2 * len(_KINDS)} AND d.erased_at IS NULL) AS known
+FROM merchants m CROSS JOIN past CROSS JOIN charging CROSS JOIN declined
+    LEFT JOIN consumer_exposure e ON e.consumer_id = $3
+    LEFT JOIN models f ON f.merchant_id = $1 AND f.version = m.approvals_model
+    LEFT JOIN sdk_checkouts s ON s.merchant_id = $1 AND s.order_id = $2
+WHERE m.merchant_id = $1
+"""
+# A consumer's first order finds no row to lock: then it is made.
+LOCK = """INSERT INTO consumer_exposure AS e (consumer_id, version) VALUES ($1, 0)
+    ON CONFLICT (consumer_id) DO UPDATE SET version = e.version"""
+_CHANGED = "UPDATE consumer_exposure SET version = version + 1 WHERE consumer_id = $1"
+_FORGET = "DELETE FROM signals WHERE at < $1"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who tries to pay which order, when, and with what: each signal's keyed hash, and since when others count.
+
+    `session_hash` is the browser's checkout session.
+    """
+
+    merchant_id: UUID
+    order_id: UUID
+    consumer_id: UUID
+    at: datetime
+    since: Mapping[SignalKind, datetime]
+    signals: Mapping[SignalKind, bytes] = field(default_factory=dict)
+    session_hash: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one read saw. `exposure` is the version that an approval must still find.
+
+    `surname` is the one that the consumer's latest plan was agreed under. `approvals` is the merchant's mode of
+    Advanced Approvals, `model` (JSON text) the model in force, `additional` (JSON text) what came with this order.
+    `known`: the browser's checkout session exists, and the order was not erased.
+    """
+
+    history: History
+    velocity: Velocity
+    exposure: int
+    surname: str | None
+    approvals: str
+    model: str | None
+    additional: str | None
+    known: bool
+
+
+async def read(session: Session, asked: Asked) -> Seen:
+    """In one statement, so that all of it is of one moment."""
+    tried = [value for kind in _KINDS for value in (asked.signals.get(kind), asked.since[kind])]
+    since = asked.at - DECLINED_DAYS
+    ids = (asked.merchant_id, asked.order_id, asked.consumer_id)
+    row = await session.fetchrow(
+        _READ, *ids, asked.at, since, list(DISPUTED), SANDBOX_DECLINE, *tried, asked.session_hash
+    )
+    assert row is not None, "orders have a merchant"
+    known = row["known_since"]
+    history = History(
+        approved_orders=row["approved_orders"],
+        paid_installments=int(row["paid"]),
+        late_installments=int(row["late"]),
+        overdue_installments=int(row["overdue"]),
+        outstanding=int(row["unpaid"] + row["charging"]),
+        declined_orders=row["declined"],
+        days_known=None if known is None else max(0, (asked.at - known).days),
+        disputes=int(row["disputes"]),
+    )
+    return Seen(
+        history=history,
+        velocity=Velocity(**{kind.value: row[kind.value] for kind in _KINDS}),
+        exposure=row["exposure"],
+        surname=row["surname"],
+        approvals=row["approvals"],
+        model=row["model"],
+        additional=row["additional"],
+        known=row["known"],
+    )
+
+
+async def lock(session: Session, consumer_id: UUID) -> None:
+    """Hold the consumer's exposure until this transaction ends: nobody else begins a charge for them meanwhile."""
+    await session.fetchrow(LOCK, consumer_id)
+
+
+async def changed(session: Session, consumer_id: UUID) -> None:
+    """What was read of this consumer before holds no more: whoever decided on it must read again."""
+    await session.fetchrow(_CHANGED, consumer_id)
+
+
+async def forget(session: Session, before: datetime) -> None:
+    """Drop signals that no policy's window reaches back to."""
+    await session.fetchrow(_FORGET, before)

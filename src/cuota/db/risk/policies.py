@@ -1,0 +1,33 @@
+"""Policies, word for word: what a decision was made under is never guessed."""
+
+from __future__ import annotations
+
+from cuota.db.order.orders import Session
+
+# The table's trigger holds back what has decided; here it is left out so that nobody is refused for nothing.
+_KEEP = """INSERT INTO policies AS p (version, text) VALUES ($1, $2) ON CONFLICT (version) DO UPDATE
+    SET text = excluded.text, loaded_at = now() WHERE p.decided_at IS NULL AND p.text <> excluded.text"""
+_SEAL = """INSERT INTO policies AS p (version, text, decided_at) VALUES ($1, $2, now()) ON CONFLICT (version) DO UPDATE
+    SET decided_at = now() WHERE p.decided_at IS NULL AND p.text = excluded.text"""
+_SEALED = "SELECT 1 FROM policies WHERE version = $1 AND text = $2 AND decided_at IS NOT NULL"
+_READ = "SELECT text FROM policies WHERE version = $1"
+
+
+async def keep(session: Session, version: str, text: str) -> str:
+    """Store a policy, in place of one that has decided nothing yet; answers the text that is stored under its version."""
+    await session.fetchrow(_KEEP, version, text)
+    stored = await read(session, version)
+    assert stored is not None
+    return stored
+
+
+async def seal(session: Session, version: str, text: str) -> bool:
+    """From now on the version means this text for good. False where it means another one."""
+    await session.fetchrow(_SEAL, version, text)
+    return await session.fetchrow(_SEALED, version, text) is not None
+
+
+async def read(session: Session, version: str) -> str | None:
+    """The text of a version; None for one that was in force before policies were kept."""
+    row = await session.fetchrow(_READ, version)
+    return None if row is None else str(row["text"])

@@ -1,0 +1,1 @@
+"""The sandbox's clock and its copies."""

@@ -1,0 +1,190 @@
+"""The sandbox's clock as it is kept, who may move it, and what falls due next."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import asyncpg
+
+from cuota.db import hosts, service_role
+from cuota.db.order.orders import Session
+from cuota.db.pool import Connection
+from cuota.db.row_security import EVERYONE, SETTING
+
+# A worker shares this lock while its jobs run; whoever moves the clock has it alone.
+JOBS_LOCK = 0x43756F74614A
+# Of those who would move the clock, one does.
+MOVER_LOCK = 0x43756F74614D
+# Somebody who moves the clock says so every few seconds: killed, the service goes on by itself after this.
+LEASE = timedelta(seconds=10)
+
+# Everything that happens by itself waits in one of these, until its column's instant: (table, column, which rows).
+WAITING = (
+    ("orders", "due_at", "true"),
+    ("card_refunds", "try_at", "true"),
+    ("deliveries", "try_at", "state = 'pending'"),
+    ("messages", "try_at", "true"),
+    ("virtual_cards", "tell_at", "issued_at IS NOT NULL"),
+    ("issuing_simulator.clearings", "try_at", "true"),
+)
+
+_NOW = "CASE WHEN moving_until > clock_timestamp() AND held_at IS NOT NULL THEN held_at ELSE clock_timestamp() + ahead END"
+_READ = f"""SELECT ahead, held_at, coalesce(moving_until > clock_timestamp(), false) AS moving, closed,
+    {_NOW} AS now FROM sandbox_clock"""
+_BEGIN = (
+    "UPDATE sandbox_clock SET moving_until = clock_timestamp() + $1::interval, held_at = NULL, closed = $2"
+)
+_EXTEND = "UPDATE sandbox_clock SET moving_until = clock_timestamp() + $1::interval"
+_HOLD = f"""
+WITH instant AS (SELECT greatest($2::timestamptz, {_NOW}) AS at FROM sandbox_clock)
+UPDATE sandbox_clock SET held_at = at, ahead = at - clock_timestamp(), moving_until = clock_timestamp() + $1::interval
+FROM instant RETURNING held_at
+"""
+_SET = "UPDATE sandbox_clock SET held_at = $1, ahead = $1 - clock_timestamp()"
+_END = """UPDATE sandbox_clock SET moving_until = NULL, closed = false, held_at = NULL,
+    ahead = CASE WHEN held_at IS NULL THEN ahead ELSE held_at - clock_timestamp() END"""
+_NEXT = "SELECT min(at) AS at FROM ({}) soonest".format(
+    " UNION ALL ".join(
+        f"SELECT min({column}) AS at FROM {table} WHERE {which} AND {column} > $1"
+        for table, column, which in WAITING
+    )
+)
+_DUE = "SELECT sum(rows) AS rows FROM ({}) counts".format(
+    " UNION ALL ".join(
+        [
+            *(
+                f"SELECT count(*) AS rows FROM {table} WHERE {which} AND {column} <= $1"
+                for table, column, which in WAITING
+            ),
+            "SELECT count(*) AS rows FROM outbox",
+        ]
+    )
+)
+_PAID = """
+SELECT 'payment ' || CASE state WHEN 'succeeded' THEN 'received' ELSE 'failed' END AS what, count(*) AS rows
+    FROM charges WHERE settled_at = $1 AND origin <> 'checkout' GROUP BY state
+UNION ALL SELECT 'refund to a card ' || state, count(*) FROM card_refunds WHERE settled_at = $1 GROUP BY state
+UNION ALL SELECT 'message ' || replace(kind, '_', ' '), count(*) FROM messages WHERE settled_at = $1 GROUP BY kind
+"""
+_NEXT_IN = "SELECT {column} AS at, count(*) AS rows FROM {table} WHERE {which} AND {column} > $1 GROUP BY {column} ORDER BY {column} LIMIT 1"
+
+
+_SETTINGS = {"timezone": "UTC", "application_name": "cuota clock", SETTING: EVERYONE}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The clock as one read saw it. `now` is the service's time then; `closed` says that requests must wait."""
+
+    ahead: timedelta
+    held_at: datetime | None
+    moving: bool
+    closed: bool
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """What falls due next in one table: when, and how many rows at that very instant."""
+
+    table: str
+    at: datetime
+    rows: int
+
+
+async def connect(where: dict[str, Any]) -> Connection:
+    """A connection of one's own, as the service; its session's locks last as long as it."""
+    connection, _ = await service_role.connect(where, timeout=5, server_settings=_SETTINGS)
+    return connection
+
+
+async def read(session: Session) -> Reading:
+    """Read the clock."""
+    row = await session.fetchrow(_READ)
+    assert row is not None
+    return Reading(row["ahead"], row["held_at"], row["moving"], row["closed"], row["now"])
+
+
+async def begin(session: Session, *, closed: bool) -> None:
+    """Say that the clock is about to be moved. It goes on until `hold`."""
+    await session.fetchrow(_BEGIN, LEASE, closed)
+
+
+async def extend(session: Session) -> None:
+    """Still at it."""
+    await session.fetchrow(_EXTEND, LEASE)
+
+
+async def hold(session: Session, at: datetime) -> datetime:
+    """Let the clock stand still at an instant, never an earlier one than it shows; answers which."""
+    row = await session.fetchrow(_HOLD, LEASE, at)
+    assert row is not None
+    held_at: datetime = row["held_at"]
+    return held_at
+
+
+async def set_to(session: Session, at: datetime) -> None:
+    """Let the clock stand still at any instant: a rewind's."""
+    await session.fetchrow(_SET, at)
+
+
+async def end(session: Session) -> None:
+    """Let it go on from where it stands."""
+    await session.fetchrow(_END)
+
+
+async def next_due(session: Session, after: datetime) -> datetime | None:
+    """The earliest instant later than `after` at which something falls due."""
+    row = await session.fetchrow(_NEXT, after)
+    return None if row is None else row["at"]
+
+
+async def count_due(session: Session, at: datetime) -> int:
+    """How much is due by an instant: what cannot be done stays so."""
+    row = await session.fetchrow(_DUE, at)
+    return 0 if row is None else int(row["rows"])
+
+
+async def next_of_each(session: Session, after: datetime) -> list[Next]:
+    """The same by table, the earliest first; tables in which nothing waits are left out."""
+    found = []
+    for table, column, which in WAITING:
+        row = await session.fetchrow(_NEXT_IN.format(table=table, column=column, which=which), after)
+        if row is not None:
+            found.append(Next(table, row["at"], row["rows"]))
+    return sorted(found, key=lambda item: item.at)
+
+
+async def try_lock(connection: Connection, lock: int, *, shared: bool = False) -> bool:
+    """Take an advisory lock for this session, if it is free."""
+    function = "pg_try_advisory_lock_shared" if shared else "pg_try_advisory_lock"
+    taken: bool = await connection.fetchval(f"SELECT {function}($1)", lock)
+    return taken
+
+
+async def unlock(connection: Connection, lock: int) -> None:
+    """Give an advisory lock back; where this session has none, nothing happens."""
+    await connection.fetchval("SELECT pg_advisory_unlock($1)", lock)
+
+
+@contextlib.asynccontextmanager
+async def connected(where: dict[str, Any], *, owner: bool = False) -> AsyncIterator[Connection]:
+    """As `connect`, closed at the end, and its locks with it. `owner`: as whoever `where` names, who owns the tables."""
+    if owner:
+        connection = await hosts.connect(**where, timeout=5, server_settings=_SETTINGS)
+    else:
+        connection = await connect(where)
+    try:
+        yield connection
+    finally:
+        with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            await connection.close(timeout=5)
+
+
+async def done_at(session: Session, at: datetime) -> dict[str, int]:
+    """What of the consumers' side was done at an instant at which the clock stood still, in words, with how often."""
+    return {row["what"]: row["rows"] for row in await session.fetch(_PAID, at)}

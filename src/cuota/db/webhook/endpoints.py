@@ -1,0 +1,122 @@
+"""Webhook endpoints that merchants registered, with their secrets encrypted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from cuota.db.order.orders import Session
+
+_COLUMNS = (
+    "merchant_id, endpoint_id, url, description, state, secret, old_secret, old_secret_ends_at, created_at"
+)
+_INSERT = f"INSERT INTO webhook_endpoints ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+_LIST = f"""SELECT {_COLUMNS} FROM webhook_endpoints
+    WHERE merchant_id = $1 AND state <> 'deleted' ORDER BY created_at, endpoint_id"""
+# The merchant's row is the lock of its list. The count is a statement of its own, so that it sees what others added.
+_LOCK_LIST = "SELECT 1 FROM merchants WHERE merchant_id = $1 FOR NO KEY UPDATE"
+_COUNT = "SELECT count(*) AS held FROM webhook_endpoints WHERE merchant_id = $1 AND state <> 'deleted'"
+_READ = f"SELECT {_COLUMNS} FROM webhook_endpoints WHERE merchant_id = $1 AND endpoint_id = $2 AND state <> 'deleted'"
+_LOCK = f"{_READ} FOR NO KEY UPDATE"
+_UPDATE = """UPDATE webhook_endpoints SET url = $3, description = $4, state = $5, secret = $6, old_secret = $7,
+    old_secret_ends_at = $8 WHERE merchant_id = $1 AND endpoint_id = $2 AND state <> 'deleted' RETURNING 1"""
+_MOVE = """UPDATE deliveries SET url = $3, host = split_part($3, '/', 3)
+    WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending' AND url <> $3"""
+_END_OLD = """UPDATE webhook_endpoints SET old_secret = NULL, old_secret_ends_at = NULL
+    WHERE merchant_id = $1 AND endpoint_id = $2 AND old_secret_ends_at > $3 RETURNING 1"""
+_SECRETS = """SELECT w.endpoint_id, w.secret, w.old_secret, w.old_secret_ends_at, m.webhook_secret, m.signing_secret,
+    m.old_webhook_secret, m.old_webhook_secret_ends_at, m.old_signing_secret, m.old_signing_secret_ends_at
+    FROM merchants m LEFT JOIN webhook_endpoints w ON w.merchant_id = m.merchant_id
+    WHERE m.merchant_id = $1"""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A registered receiver. Secrets are encrypted; two live while one is rotated."""
+
+    merchant_id: UUID
+    endpoint_id: UUID
+    url: str
+    description: str
+    state: str
+    secret: bytes
+    old_secret: bytes | None
+    old_secret_ends_at: datetime | None
+    created_at: datetime
+
+
+# A secret, the one before it, and when that one ends.
+Pair = tuple[bytes, bytes | None, datetime | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What a merchant's deliveries are signed with, encrypted: its own two, and each endpoint's.
+
+    Each with the one before it and when that ends, while it is rotated.
+    """
+
+    webhook: Pair
+    signing: Pair
+    endpoints: dict[UUID, Pair]
+
+
+async def insert(session: Session, endpoint: Endpoint, most: int) -> bool:
+    """Add one, in a transaction of its own; False where the merchant has `most` already."""
+    e = endpoint
+    await session.fetchrow(_LOCK_LIST, e.merchant_id)
+    row = await session.fetchrow(_COUNT, e.merchant_id)
+    if row is None or row["held"] >= most:
+        return False
+    await session.fetchrow(
+        _INSERT, e.merchant_id, e.endpoint_id, e.url, e.description, e.state, e.secret, e.old_secret,
+        e.old_secret_ends_at, e.created_at,
+    )  # fmt: skip
+    return True
+
+
+async def read_all(session: Session, merchant_id: UUID) -> list[Endpoint]:
+    """A merchant's, oldest first."""
+    return [Endpoint(*row) for row in await session.fetch(_LIST, merchant_id)]
+
+
+async def read(session: Session, merchant_id: UUID, endpoint_id: UUID) -> Endpoint | None:
+    """By id; a deleted one is not there."""
+    row = await session.fetchrow(_READ, merchant_id, endpoint_id)
+    return None if row is None else Endpoint(*row)
+
+
+async def lock(session: Session, merchant_id: UUID, endpoint_id: UUID) -> Endpoint | None:
+    """The same, held until the transaction ends: a change writes the whole row, so two must not cross."""
+    row = await session.fetchrow(_LOCK, merchant_id, endpoint_id)
+    return None if row is None else Endpoint(*row)
+
+
+async def update(session: Session, endpoint: Endpoint) -> None:
+    """Write it; what waits for it goes to the new address."""
+    e = endpoint
+    await session.fetchrow(
+        _UPDATE, e.merchant_id, e.endpoint_id, e.url, e.description, e.state, e.secret, e.old_secret,
+        e.old_secret_ends_at,
+    )  # fmt: skip
+    await session.fetchrow(_MOVE, e.merchant_id, e.endpoint_id, e.url)
+
+
+async def end_old_secret(session: Session, merchant_id: UUID, endpoint_id: UUID, now: datetime) -> bool:
+    """The old secret signs no more; False where none lives."""
+    return await session.fetchrow(_END_OLD, merchant_id, endpoint_id, now) is not None
+
+
+async def secrets_of(session: Session, merchant_id: UUID) -> Secrets:
+    """Everything to sign with, in one round trip."""
+    rows = await session.fetch(_SECRETS, merchant_id)
+    held = {
+        row["endpoint_id"]: (row["secret"], row["old_secret"], row["old_secret_ends_at"])
+        for row in rows
+        if row["endpoint_id"] is not None
+    }
+    own = rows[0]
+    webhook = (own["webhook_secret"], own["old_webhook_secret"], own["old_webhook_secret_ends_at"])
+    signing = (own["signing_secret"], own["old_signing_secret"], own["old_signing_secret_ends_at"])
+    return Secrets(webhook, signing, held)

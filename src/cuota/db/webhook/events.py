@@ -1,0 +1,147 @@
+"""Events: publishing them into each merchant's feed, and reading what their bodies are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from cuota.core.order.movement import Kind, Movement
+from cuota.db.order.orders import MONEY, Session, order_of
+from cuota.db.order.orders import Record as OrderRecord
+
+OWN_ADDRESS = UUID(int=0)
+"""The receiver of an order's own callback address, beside the registered endpoints."""
+
+_WAITING = "SELECT DISTINCT merchant_id FROM outbox"
+_FEED = "INSERT INTO feeds (merchant_id, last_position) VALUES ($1, 0) ON CONFLICT DO NOTHING"
+# The feed's row is the lock: whoever has it numbers what is committed, so that no position fills up later.
+_PUBLISH = """
+WITH mine AS (
+    SELECT last_position FROM feeds WHERE merchant_id = $1 FOR UPDATE SKIP LOCKED
+), taken AS (
+    DELETE FROM outbox o USING mine WHERE o.merchant_id = $1 AND (o.order_id, o.sequence) IN (
+        SELECT order_id, sequence FROM outbox WHERE merchant_id = $1 ORDER BY order_id, sequence LIMIT $2
+    ) RETURNING o.order_id, o.sequence
+), numbered AS (
+    SELECT order_id, sequence, m.last_position + row_number() OVER (ORDER BY at, order_id, sequence) AS position
+    FROM mine m CROSS JOIN (
+        -- Two processes' clocks may differ; an order's events stand in their own order all the same.
+        SELECT t.order_id, t.sequence, max(e.created_at) OVER (PARTITION BY t.order_id ORDER BY t.sequence) AS at
+        FROM taken t JOIN events e ON e.merchant_id = $1 AND e.order_id = t.order_id AND e.sequence = t.sequence
+    ) happened
+), fed AS (
+    INSERT INTO feed (merchant_id, position, order_id, sequence)
+    SELECT $1, position, order_id, sequence FROM numbered
+), moved AS (
+    UPDATE feeds SET last_position = feeds.last_position + (SELECT count(*) FROM numbered)
+    FROM mine WHERE merchant_id = $1
+), sent AS (
+    INSERT INTO deliveries (merchant_id, order_id, sequence, receiver, position, url, host, state, try_at, created_at)
+    SELECT $1, n.order_id, n.sequence, r.receiver, n.position, r.url, split_part(r.url, '/', 3), 'pending', $3, $3
+    FROM numbered n CROSS JOIN LATERAL (
+        SELECT w.endpoint_id AS receiver, w.url FROM webhook_endpoints w
+            WHERE w.merchant_id = $1 AND w.state <> 'deleted'
+        UNION ALL
+        SELECT $4::uuid, d.document #>> '{merchant,statusCallbackUrl}' FROM order_details d
+            WHERE d.merchant_id = $1 AND d.order_id = n.order_id
+                AND d.document #>> '{merchant,statusCallbackUrl}' IS NOT NULL
+    ) r
+)
+SELECT (SELECT count(*) FROM mine) AS locked, (SELECT count(*) FROM numbered) AS published
+"""
+_FACTS = f"""
+SELECT {MONEY}, o.token, d.document, d.reference, p.payer,
+    ARRAY(SELECT ROW(m.kind, m.reference, m.movement_id, m.amount, m.created_at) FROM movements m
+        WHERE m.merchant_id = o.merchant_id AND m.order_id = o.order_id
+        ORDER BY m.created_at, m.movement_id) AS movements,
+    ARRAY(SELECT ROW(e.sequence, e.type, e.operation, e.amount, e.reference, e.success, e.message, e.created_at)
+        FROM events e WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id ORDER BY e.sequence) AS events
+FROM orders o JOIN order_details d USING (merchant_id, order_id) LEFT JOIN plans p USING (merchant_id, order_id)
+WHERE o.merchant_id = $1 AND o.order_id = ANY ($2::uuid[])
+"""
+_PAGE = """SELECT position, order_id, sequence FROM feed
+    WHERE merchant_id = $1 AND position > $2 ORDER BY position LIMIT $3"""
+_POSITION = "SELECT position FROM feed WHERE merchant_id = $1 AND order_id = $2 AND sequence = $3"
+
+_LAST = "SELECT last_position FROM feeds WHERE merchant_id = $1"
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """One event of an order, as written. Cents."""
+
+    sequence: int
+    type: str
+    operation: str | None
+    amount: int
+    reference: str | None
+    success: bool
+    message: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the bodies of an order's events are made of; nothing in it changes once it is written."""
+
+    record: OrderRecord
+    reference: str
+    payer: str | None
+    events: tuple[Happened, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an event stands in its merchant's feed."""
+
+    position: int
+    order_id: UUID
+    sequence: int
+
+
+async def waiting(session: Session) -> list[UUID]:
+    """Merchants that have something to publish."""
+    return [row["merchant_id"] for row in await session.fetch(_WAITING)]
+
+
+async def publish(session: Session, merchant_id: UUID, now: datetime, limit: int) -> int:
+    """Number what is committed and address it to every receiver; 0 where another worker is at it."""
+    row = await session.fetchrow(_PUBLISH, merchant_id, limit, now, OWN_ADDRESS)
+    if row is not None and not row["locked"]:
+        await session.fetchrow(_FEED, merchant_id)
+        row = await session.fetchrow(_PUBLISH, merchant_id, limit, now, OWN_ADDRESS)
+    return 0 if row is None else int(row["published"])
+
+
+async def facts(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> dict[UUID, Facts]:
+    """The facts behind several orders' events, in one round trip."""
+    rows = await session.fetch(_FACTS, merchant_id, order_ids)
+    return {row["order_id"]: _facts_of(row) for row in rows}
+
+
+def _facts_of(row: Any) -> Facts:
+    movements = tuple(
+        Movement(Kind(kind), movement_id, reference, amount, at)
+        for kind, reference, movement_id, amount, at in row["movements"]
+    )
+    record = OrderRecord(order_of(row), row["token"], row["document"], movements, row["payer"])
+    return Facts(record, row["reference"], row["payer"], tuple(Happened(*event) for event in row["events"]))
+
+
+async def page(session: Session, merchant_id: UUID, after: int, limit: int) -> list[Place]:
+    """The feed after a position."""
+    return [Place(*row) for row in await session.fetch(_PAGE, merchant_id, after, limit)]
+
+
+async def last_position(session: Session, merchant_id: UUID) -> int:
+    """Where the feed ends now."""
+    row = await session.fetchrow(_LAST, merchant_id)
+    return 0 if row is None else int(row["last_position"])
+
+
+async def position(session: Session, merchant_id: UUID, order_id: UUID, sequence: int) -> int | None:
+    """Where an event stands in the feed; None where it is not published, or not this merchant's."""
+    row = await session.fetchrow(_POSITION, merchant_id, order_id, sequence)
+    return None if row is None else int(row["position"])

@@ -1,0 +1,20 @@
+"""Receivers that have timed out lately: those whose pending delivery ended its last attempt without an answer in time."""
+
+from __future__ import annotations
+
+from cuota.core.webhook.delivery import TIMED_OUT
+from cuota.db.order.orders import Session
+from cuota.db.webhook.deliveries import Lane
+
+_HANGING = """
+SELECT DISTINCT d.merchant_id, d.receiver, d.host FROM deliveries d CROSS JOIN LATERAL (
+    SELECT a.error FROM delivery_attempts a WHERE a.merchant_id = d.merchant_id AND a.order_id = d.order_id
+        AND a.sequence = d.sequence AND a.receiver = d.receiver ORDER BY a.number DESC LIMIT 1
+) last
+WHERE d.state = 'pending' AND d.failed > 0 AND last.error = $1
+"""
+
+
+async def hanging(session: Session) -> list[Lane]:
+    """Looks at every pending delivery: for the start of an advance, not for each request."""
+    return [Lane(*row) for row in await session.fetch(_HANGING, TIMED_OUT)]

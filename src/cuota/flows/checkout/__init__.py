@@ -1,0 +1,1 @@
+"""What a consumer does in the checkout."""

@@ -1,0 +1,182 @@
+"""What a virtual card does moves its order: a capture captures it, a reversal voids it, a refund refunds it.
+
+Three commits, none inside another: the network puts the amount aside (pending), the order takes it under the clearing's
+own id, the network writes it down (done). A process that dies in between leaves it pending: the same reference again
+goes on with it, or the worker does, once its lease has ended. The order knows the id, so it is never taken twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import asyncpg
+
+from cuota.core import money
+from cuota.core.order.movement import Asked, Kind
+from cuota.core.order.order import Order, Status
+from cuota.core.refusal import Code, Refused
+from cuota.db.order import orders
+from cuota.flows.context import Context
+from cuota.flows.order.capture_order import capture_order
+from cuota.flows.order.refund_order import refund_order
+from cuota.flows.order.void_order import void_order
+from cuota.rails.card_network import Authorization, CardNetwork, Clearing, Issued, Presented
+
+# Room for `card-` within a movement's 100 characters.
+LONGEST_REFERENCE = 95
+BATCH = 50
+_KINDS = {"capture": Kind.CAPTURE, "reverse": Kind.VOID, "refund": Kind.REFUND}
+_APPLY = {Kind.CAPTURE: capture_order, Kind.VOID: void_order, Kind.REFUND: refund_order}
+_OVER = {
+    "capture": Code.CAPTURE_EXCEEDS_AUTHORIZED,
+    "reverse": Code.VOID_EXCEEDS_UNCAPTURED,
+    "refund": Code.REFUND_EXCEEDS_CAPTURED,
+}
+# Of these nothing is known of the order's word: it is asked again.
+_UNKNOWN = {Code.UNAVAILABLE, Code.IDEMPOTENCY_IN_PROGRESS, Code.INTERNAL_ERROR}
+log = logging.getLogger("cuota.work")
+
+
+def network_of(context: Context) -> CardNetwork:
+    """The sandbox's card network. Raises Refused(not_found) where there is none."""
+    if context.rails.card_network is None or not context.settings.sandbox:
+        raise Refused(Code.NOT_FOUND, "There is nothing at this path. The API is described at /docs.")
+    return context.rails.card_network
+
+
+async def authorize_card(
+    context: Context, card: Presented, amount: int, merchant_id: UUID | None, reference: str | None
+) -> Authorization | None:
+    """The network asks the issuer, the issuer asks us. None for a number that nobody issued.
+
+    Raises Refused where the reference was used for another amount.
+    """
+    network = network_of(context)
+    issued = await network.find(card)
+    if issued is None:
+        return None
+    if not issued.fits or merchant_id not in {None, issued.merchant_id}:
+        # The answer to a reference holds the authorization's id, a secret: not for whoever knows only the number.
+        reference = None
+    earlier = await network.earlier(issued.key, reference) if reference is not None else None
+    if earlier is None:
+        found = await orders.read_with_plan(context.pool, issued.merchant_id, issued.order_id)
+        reason = "order_expired" if found is None else _no(context, issued, found.order, amount, merchant_id)
+        async with context.lock(issued.order_id):
+            earlier = await network.authorize(issued.key, amount, reason, reference)
+    if earlier.amount != amount:
+        raise _reused()
+    return earlier
+
+
+def _no(context: Context, issued: Issued, order: Order, amount: int, merchant_id: UUID | None) -> str | None:
+    now = context.now()
+    ended = order.authorization_expires_at is not None and now >= order.authorization_expires_at
+    if not issued.fits:
+        return "incorrect_details"
+    if merchant_id is not None and merchant_id != issued.merchant_id:
+        return "wrong_merchant"
+    if (now.year, now.month) > (issued.year, issued.month):
+        return "expired_card"
+    if order.status is not Status.APPROVED or order.lapsed or (order.capturable and ended):
+        return "order_expired"
+    if order.voided == order.amount:
+        return "order_voided"
+    return "exceeds_limit" if amount > order.amount - order.voided else None
+
+
+def _reused() -> Refused:
+    return Refused(Code.IDEMPOTENCY_KEY_REUSED, "This reference was used for another amount before.")
+
+
+async def clear_card(
+    context: Context, authorization_id: UUID, kind: str, reference: str, amount: int | None
+) -> Clearing:
+    """Capture, reverse or refund; `amount` None takes all that is left. The same reference again answers the same.
+
+    Raises Refused; then nothing was applied and the reference is free.
+    """
+    network = network_of(context)
+    clearing = await network.clearing(authorization_id, kind, reference)
+    if clearing is None:
+        clearing = await _begin(context, network, authorization_id, kind, reference, amount)
+    else:
+        if amount is not None and amount != clearing.amount:
+            raise _reused()
+        if clearing.state == "done":
+            return clearing
+        clearing = replace(clearing, lease=uuid4())
+        if not await network.take_over(clearing, clearing.lease, context.now()):
+            raise _in_progress()
+    await _finish(context, network, clearing)
+    return replace(clearing, state="done")
+
+
+async def _begin(
+    context: Context,
+    network: CardNetwork,
+    authorization_id: UUID,
+    kind: str,
+    reference: str,
+    amount: int | None,
+) -> Clearing:
+    left = await network.left(authorization_id, kind)
+    if left is None:
+        raise Refused(Code.NOT_FOUND, "There is no such approved authorization.")
+    merchant_id, order_id, most = left
+    asked = most if amount is None else amount
+    clearing = Clearing(
+        context.new_id(), authorization_id, kind, reference, asked, "pending", uuid4(), merchant_id, order_id
+    )
+    try:
+        async with context.lock(order_id):
+            begun = 0 < asked <= most and await network.begin(clearing, context.now())
+    except asyncpg.UniqueViolationError:
+        # The same reference came twice at once.
+        raise _in_progress() from None
+    if not begun:
+        message = f"Only {money.text_of(most)} of this authorization can be taken by a {kind}."
+        raise Refused(_OVER[kind], message)
+    return clearing
+
+
+def _in_progress() -> Refused:
+    return Refused(Code.IDEMPOTENCY_IN_PROGRESS, "The same reference is being worked on.", retry_after=1)
+
+
+async def _finish(context: Context, network: CardNetwork, clearing: Clearing) -> None:
+    """The order takes it, or refuses it for good; raises Refused."""
+    kind = _KINDS[clearing.kind]
+    asked = Asked(kind, f"card-{clearing.reference}", clearing.amount)
+    ours = replace(context, new_id=_first(clearing.clearing_id, context.new_id))
+    try:
+        await _APPLY[kind](ours, clearing.merchant_id, clearing.order_id, asked, None)
+    except Refused as refused:
+        if refused.code not in _UNKNOWN:
+            await network.dropped(clearing)
+        raise
+    await network.done(clearing)
+
+
+def _first(movement_id: UUID, then: Callable[[], UUID]) -> Callable[[], UUID]:
+    """The movement is known by the clearing's id: a repeat finds its own and knows that it was applied."""
+    first = [movement_id]
+    return lambda: first.pop() if first else then()
+
+
+async def finish_clearings(context: Context) -> int:
+    """The worker's: what nobody came back for. Answers how many were claimed."""
+    network = context.rails.card_network
+    if network is None:
+        return 0
+    due = await network.due(context.now(), BATCH)
+    for clearing in due:
+        try:
+            await _finish(context, network, clearing)
+        except Refused as refused:
+            facts = {"orderId": str(clearing.order_id), "code": refused.code}
+            log.warning("card clearing refused", extra={"facts": facts})
+    return len(due)

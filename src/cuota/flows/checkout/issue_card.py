@@ -1,0 +1,139 @@
+"""An approved virtual-card order gets its card: made once, shown to one browser, for a few minutes only."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from cuota.core.money import decimal_from
+from cuota.core.order.order import Order, Status
+from cuota.core.refusal import Refused
+from cuota.db.checkout import virtual_cards
+from cuota.db.checkout.virtual_cards import ToTell
+from cuota.db.order import orders
+from cuota.db.pool import unavailable
+from cuota.flows.checkout.take_step import Checkout
+from cuota.flows.context import Context, utc_now
+from cuota.rails.issuing import IssuingRail, VirtualCard
+from cuota.rails.unavailable import RailUnavailable
+
+# On the real clock, as everything that guards access. A lost answer is fetched again; nobody comes back an hour later.
+SHOWN_FOR = timedelta(minutes=10)
+BATCH = 100
+LONGEST_WAIT = timedelta(hours=1)
+COUNTRY = "US"
+log = logging.getLogger("cuota.work")
+
+
+def issues_cards(context: Context) -> bool:
+    """Whether virtual-card checkouts can be taken at all: ask before one is opened."""
+    return context.rails.issuing is not None
+
+
+async def reveal_card(context: Context, checkout: Checkout) -> dict[str, object] | None:
+    """What `onComplete` of a virtual-card checkout is given, the card in plain. Never store, log or cache it.
+
+    None: there is nothing to show to this browser (again). It is no virtual-card order, or not approved; the order was
+    voided or captured otherwise; another browser paid; or ten minutes have passed since it was first shown.
+    The merchant must then be contacted, who voids the order. Raises Refused(unavailable) while the issuer does not
+    answer: the page may be loaded again.
+    """
+    order, session = checkout.order, checkout.session
+    rail = context.rails.issuing
+    if rail is None or order.status is not Status.APPROVED or not checkout.verified:
+        return None
+    if session.profile is None or session.phone is None:
+        return None
+    ids = (order.merchant_id, order.order_id)
+    if not await virtual_cards.is_virtual(context.pool, *ids):
+        return None
+    now = utc_now()
+    kept = await virtual_cards.claim(context.pool, *ids, context.new_id(), session.session_hash, now)
+    # Read after the claim: whatever is voided from here on finds the card and is told to the issuer.
+    found = await orders.read_with_plan(context.pool, *ids)
+    if kept is None or found is None or not found.order.capturable:
+        return None
+    try:
+        if kept.issued_at is None:
+            await _issue(context, rail, found.order, kept)
+        # The minutes run from an answer that is shown, not from an issuer that was down.
+        card = await rail.reveal(kept.key)
+        if card is None or not await virtual_cards.revealed(context.pool, *ids, now, SHOWN_FOR):
+            return None
+    except RailUnavailable:
+        raise unavailable("The card's issuer does not answer. Load the page again shortly.", 2) from None
+    return _result(checkout, card)
+
+
+async def _issue(context: Context, rail: IssuingRail, order: Order, kept: virtual_cards.Kept) -> None:
+    ids = (order.merchant_id, order.order_id)
+    await rail.issue(kept.key, *ids, order.amount - order.voided, order.currency)
+    await virtual_cards.issued(context.pool, *ids, context.now())
+
+
+def _result(checkout: Checkout, card: VirtualCard) -> dict[str, object]:
+    profile, phone = checkout.session.profile, checkout.session.phone
+    assert profile is not None
+    home = profile.address
+    where = {
+        "address1": home.line1,
+        "address2": home.line2,
+        "city": home.city,
+        "state": home.state,
+        "postalCode": home.postcode,
+        "country": COUNTRY,
+    }
+    names = {"firstName": profile.given_names, "lastName": profile.surname}
+    fee = checkout.order.fee
+    return {
+        "card": {
+            "number": card.number,
+            "cvc": card.cvc,
+            "expirationMonth": f"{card.month:02d}",
+            "expirationYear": str(card.year),
+            "brand": card.brand,
+        },
+        "cardholder": {"name": profile.name, **names, **where},
+        "customer": {**names, "email": profile.email, "phoneNumber": phone, **where},
+        "orderId": str(checkout.order.order_id),
+        **({"merchantFeeForPaymentPlan": decimal_from(fee)} if fee else {}),
+    }
+
+
+async def tell_limits(context: Context) -> int:
+    """The worker's: an order was voided, so its card pays for no more than is left. Answers how many were due."""
+    rail = context.rails.issuing
+    if rail is None:
+        return 0
+    due = await virtual_cards.claim_to_tell(context.pool, context.now(), BATCH)
+    for card in due:
+        await _tell(context, rail, card)
+    return len(due)
+
+
+async def _tell(context: Context, rail: IssuingRail, card: ToTell) -> None:
+    found = await orders.read_with_plan(context.pool, card.merchant_id, card.order_id)
+    assert found is not None
+    try:
+        await rail.limit(card.key, found.order.amount - found.order.voided)
+        await virtual_cards.told(context.pool, card)
+    except (RailUnavailable, Refused):
+        wait = min(timedelta(seconds=10) * 2 ** min(card.tries, 10), LONGEST_WAIT)
+        await virtual_cards.tell_later(context.pool, card, context.now() + wait)
+
+
+async def hide_cards(context: Context) -> int:
+    """The worker's: what was shown long enough is shown to nobody any more."""
+    rail = context.rails.issuing
+    due = await virtual_cards.to_hide(context.pool, utc_now(), BATCH) if rail is not None else []
+    hidden = 0
+    for merchant_id, order_id, key in due:
+        assert rail is not None
+        try:
+            await rail.hide(key)
+        except RailUnavailable:
+            log.warning("card not hidden yet", extra={"facts": {"orderId": str(order_id)}})
+            continue
+        await virtual_cards.hidden(context.pool, merchant_id, order_id)
+        hidden += 1
+    return hidden

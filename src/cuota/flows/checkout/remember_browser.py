@@ -1,0 +1,54 @@
+"""A browser in which an order was approved knows its consumer again for 90 days. On the real clock, as all access is."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+from uuid import UUID
+
+from cuota.db.checkout import remembered
+from cuota.db.checkout.remembered import Remembered
+from cuota.db.order.orders import Session
+from cuota.db.row_security import everyone
+from cuota.flows.context import Context, utc_now
+
+REMEMBERED_FOR = timedelta(days=90)
+
+
+def _hash(context: Context, token: str) -> bytes:
+    return context.vault.hash("remembered-browser", token)
+
+
+async def remember_browser(
+    context: Context, consumer_id: UUID, merchant_id: UUID, order_id: UUID, earlier: str | None
+) -> str:
+    """Answers the token that the browser keeps from here on; the `earlier` one opens nothing any more."""
+    token, now = secrets.token_urlsafe(32), utc_now()
+    browser = Remembered(consumer_id, merchant_id, order_id)
+    await remembered.remember(context.pool, _hash(context, token), browser, now, now + REMEMBERED_FOR)
+    if earlier is not None:
+        await forget_browser(context, earlier)
+    return token
+
+
+async def who_is_remembered(
+    context: Context, token: str | None, session: Session | None = None
+) -> Remembered | None:
+    """Whose browser it is that holds this token; None for a forged, revoked or ended one."""
+    if token is None:
+        return None
+    # The browser is known at every merchant.
+    with everyone():
+        return await remembered.read(session or context.pool, _hash(context, token), utc_now())
+
+
+async def forget_all(context: Context, consumer_id: UUID) -> int:
+    """No browser knows this consumer any more; answers how many did."""
+    with everyone():
+        return await remembered.revoke_all(context.pool, consumer_id)
+
+
+async def forget_browser(context: Context, token: str) -> None:
+    """The token opens nothing from here on."""
+    with everyone():
+        await remembered.revoke(context.pool, _hash(context, token))

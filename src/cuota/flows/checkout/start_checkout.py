@@ -1,0 +1,81 @@
+"""A signed request starts a checkout: the same text again is the same order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from cuota.core.checkout.start import Start
+from cuota.core.merchant import Merchant, require_in_range
+from cuota.core.order.order import Order, edge
+from cuota.core.refusal import Code, Refused
+from cuota.db.checkout import sdk_checkouts
+from cuota.flows.context import Context, new_token
+from cuota.flows.order.create_order import OrderRequest, new_order, write_order
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A checkout and how it stands. `payer` is the stored JSON of who agreed to pay, if anybody has."""
+
+    order: Order
+    token: UUID
+    start: Start
+    payer: str | None = None
+    warnings: tuple[dict[str, str], ...] = ()
+
+
+async def start_checkout(
+    context: Context, merchant: Merchant, request: OrderRequest, start: Start, *, auto_capture: bool
+) -> Begun:
+    """Create the order, or find the one that this signed text made before.
+
+    Raises Refused(amount_out_of_range); the merchant's webhook then hears `order.rejected`, once.
+    """
+    if (earlier := await find_started(context, merchant, start.body_hash)) is not None:
+        return await _told_here(context, earlier, start.origin)
+    order = new_order(context, merchant, request, auto_capture=auto_capture)
+    refused = _out_of_range(merchant, request.amount)
+    if refused is not None:
+        order = replace(order, status=edge(order.status, "reject").after)
+    token = new_token()
+    if not await write_order(context, order, token, request, start):
+        # Somebody else's identical call was first by a moment.
+        earlier = await find_started(context, merchant, start.body_hash)
+        assert earlier is not None
+        return await _told_here(context, earlier, start.origin)
+    if refused is not None:
+        raise refused
+    return Begun(order, token, start, warnings=tuple(request.warnings))
+
+
+async def _told_here(context: Context, begun: Begun, origin: str | None) -> Begun:
+    """The page that asked last is the one that hears: a shop may have it on www and without."""
+    if origin is None or origin == begun.start.origin:
+        return begun
+    order = begun.order
+    await sdk_checkouts.move(context.pool, order.merchant_id, order.order_id, origin)
+    return replace(begun, start=replace(begun.start, origin=origin))
+
+
+async def find_started(context: Context, merchant: Merchant, body_hash: bytes | None) -> Begun | None:
+    """What this signed text made before, if anything. Raises Refused where it was out of range."""
+    earlier = None
+    if body_hash is not None:
+        earlier = await sdk_checkouts.read_earlier(context.pool, merchant.merchant_id, body_hash)
+    if earlier is None:
+        return None
+    if earlier.rejected:
+        require_in_range(merchant, earlier.order.amount)
+        # The range has changed since; what was refused stays so.
+        message = "This text was refused: its amount was outside your range then. Sign the order anew."
+        raise Refused(Code.AMOUNT_OUT_OF_RANGE, message)
+    return Begun(earlier.order, earlier.token, earlier.start, earlier.payer)
+
+
+def _out_of_range(merchant: Merchant, amount: int) -> Refused | None:
+    try:
+        require_in_range(merchant, amount)
+    except Refused as refused:
+        return refused
+    return None

@@ -1,0 +1,151 @@
+"""The consumer presses the button: risk decides, the card pays the first installment, the order is approved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, datetime
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from cuota.core.checkout import ending as ends
+from cuota.core.checkout.card import CardEntry
+from cuota.core.checkout.consumer import Profile
+from cuota.core.order.order import Final, Order
+from cuota.core.order.outcome import Charge, JobState, Notice, NoticeKind, Outcome, Plan, PlanCard, Settled
+from cuota.core.plan.collection import started, timed
+from cuota.core.plan.installment import schedule
+from cuota.db.order import orders
+from cuota.db.order.orders import Found, Session
+from cuota.db.plan.charges import PendingCharge
+from cuota.flows.checkout.take_step import Checkout, Problem, Terms, propose
+from cuota.flows.context import Context
+from cuota.flows.plan.charge_card import Record, ask, look_up
+from cuota.flows.plan.limit_asks import card_hash
+from cuota.flows.risk.decide_order import Case
+from cuota.flows.risk.keep_policy import seal_policy
+from cuota.flows.settle import settle
+from cuota.rails.card import Answer, RailUnavailable
+
+AGREEMENT_CHANGED = "The dates have changed since you opened this page. Please read the agreement again."
+
+NOT_DECIDING = "Orders cannot be completed at the moment. Nothing was charged; please try again."
+
+NOT_REACHED = "Your card's bank cannot be reached at the moment. Nothing was charged; please try again."
+
+
+async def submit_checkout(
+    context: Context, checkout: Checkout, card: CardEntry, agreement_hash: str
+) -> Order:
+    """Decide, charge, approve or not; answers the order as it then is.
+
+    Raises Problem; Final, Charging, Lapsed where the order went another way meanwhile; Forgotten where the consumer was
+    erased meanwhile.
+    """
+    ends.require_open(checkout.order, context.now())
+    _agreed_terms(context, checkout, agreement_hash)
+    try:
+        kept = await context.rails.card.tokenize(card)
+    except RailUnavailable:
+        raise Problem(notice=NOT_REACHED) from None
+    known = PlanCard(kept.token, kept.brand, kept.last4, card_hash(context, kept.fingerprint))
+    return await pay_with(context, checkout, known, agreement_hash)
+
+
+def _agreed_terms(
+    context: Context, checkout: Checkout, agreement_hash: str
+) -> tuple[UUID, Profile, str, Terms]:
+    """Who pays (id, profile, phone) and what they agreed to; raises Problem where that is not what was shown."""
+    session = checkout.session
+    if session.consumer_id is None or session.profile is None or session.phone is None:
+        raise Problem(notice="Confirm your phone number and details first.")
+    if checkout.express and session.shipping is None:
+        raise Problem(notice="Say where your order is to be sent first.")
+    terms = propose(context, checkout, session.profile)
+    if terms.agreement.hash != agreement_hash:
+        raise Problem(notice=AGREEMENT_CHANGED)
+    return session.consumer_id, session.profile, session.phone, terms
+
+
+async def pay_with(context: Context, checkout: Checkout, card: PlanCard, agreement_hash: str) -> Order:
+    """The same with a card that the rail knows already."""
+    order, now = checkout.order, context.now()
+    ends.require_open(order, now)
+    consumer_id, profile, phone, terms = _agreed_terms(context, checkout, agreement_hash)
+    first = terms.plan[0]
+    charge = Charge(context.new_id(), first.number, first.total, card.token, card.brand, card.last4)
+    plan = replace(_agreed(checkout, consumer_id, profile, phone, terms, now), card_hash=card.card_hash)
+    case = Case(context, checkout, profile, card, now)
+    letter = Notice(context.new_id(), NoticeKind.DECLINED, first.number, order.amount, first.due_on, now)
+
+    def decide_start(found: Found) -> Outcome:
+        ends.require_open(found.order, now)
+        decided = case.decide(found.order)
+        if not decided.decision.approved:
+            return ends.decline(found.order, decided, letter, now)
+        return ends.begin(found.order, plan, charge, decided, now)
+
+    # Saved with the order's version: of twenty presses at once one begins, the others see it charging.
+    ids = (order.merchant_id, order.order_id)
+    if not await seal_policy(context):
+        raise Problem(notice=NOT_DECIDING)
+    outcome = await settle(context, *ids, case.read, decide_start, consumer_id=case.consumer_id)
+    if outcome.decision is not None:
+        context.decided(outcome.decision.decision)
+    if outcome.charge is None:
+        return outcome.order
+    return await ask(context, charge, _recorder(context, *ids, charge, plan.first_day, plan.time_zone))
+
+
+def _agreed(
+    checkout: Checkout, consumer_id: UUID, payer: Profile, phone: str, terms: Terms, now: datetime
+) -> Plan:
+    """What the consumer has just agreed to."""
+    text, first = terms.agreement, terms.plan[0]
+    shipping = checkout.session.shipping if checkout.express else None
+    browser = checkout.session.session_hash
+    return Plan(
+        consumer_id, payer, phone, terms.zone, first.due_on, text.text, text.hash, now, shipping, browser,
+    )  # fmt: skip
+
+
+async def finish_charge(context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge) -> bool:
+    """The worker's way for a first charge without an answer. False where the rail still has none."""
+    charge = pending.charge
+    record = _recorder(context, merchant_id, order_id, charge, pending.first_day, pending.zone)
+    return await look_up(context, charge, record)
+
+
+def _recorder(
+    context: Context, merchant_id: UUID, order_id: UUID, charge: Charge, first_day: date, zone: str
+) -> Record:
+    movement_id = context.new_id()
+
+    async def read(session: Session) -> Found | None:
+        return await orders.read_with_plan(session, merchant_id, order_id)
+
+    async def record(answer: Answer) -> Order:
+        state = JobState.SUCCEEDED if answer.approved else JobState.FAILED
+        settled = Settled(charge.charge_id, state, answer.reason)
+
+        def decide_end(found: Found) -> Outcome:
+            order, now = found.order, context.now()
+            if order.charging != charge.charge_id:
+                raise Final(order.status)
+            if not answer.approved:
+                return ends.card_failed(order, settled, now)
+            agreed = schedule(order.amount, order.fee, first_day)
+            agreed[0] = replace(agreed[0], charge_id=charge.charge_id)
+            plan = timed(agreed, ZoneInfo(zone), now)
+            notice = started(plan, context.new_id(), now)
+            days = context.settings.authorization_days
+            return ends.approve(order, plan, settled, movement_id, notice, now, days)
+
+        try:
+            return (await settle(context, merchant_id, order_id, read, decide_end)).order
+        except Final:
+            # Recorded already: by the worker, or by a save whose answer was lost.
+            found = await read(context.pool)
+            assert found is not None
+            return found.order
+
+    return record

@@ -1,0 +1,1 @@
+"""Merchants, their credentials and tokens."""

@@ -1,0 +1,156 @@
+"""Who calls: an access token, checked once and remembered by its hash; a merchant, never older than two seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from dataclasses import dataclass
+
+from joserfc import jws
+from joserfc.errors import JoseError
+from joserfc.jwk import RSAKey
+
+from cuota.core.merchant import Merchant
+from cuota.core.refusal import Code, Refused
+from cuota.core.wire.strict_json import BadJson, read_json
+from cuota.db.merchant import merchants
+from cuota.db.row_security import narrow
+from cuota.flows.context import Context, utc_now
+from cuota.flows.merchant.keys import ALGORITHM, Keys
+
+REMEMBER_SECONDS = 60.0
+FRESH_SECONDS = 2.0
+MOST_REMEMBERED = 20_000
+LONGEST_TOKEN = 4096
+_REGISTRY = jws.JWSRegistry(algorithms=[ALGORITHM])
+
+
+def unauthorized() -> Refused:
+    """One answer for every way a token can be wrong."""
+    return Refused(
+        Code.UNAUTHORIZED, "The access token is missing, wrong or expired. Get a new one from /oauth/token."
+    )
+
+
+@dataclass(slots=True)
+class _Entry:
+    merchant: Merchant | None
+    read_at: float
+
+
+class Callers:
+    """What this process remembers of tokens and merchants. A revoked credential is refused within two seconds."""
+
+    def __init__(self, context: Context, keys: Keys) -> None:
+        self._context = context
+        self._keys = keys
+        self._tokens: dict[bytes, tuple[str, float, float]] = {}
+        self._merchants: dict[str, _Entry] = {}
+        self._reading: dict[str, asyncio.Task[Merchant | None]] = {}
+
+    def forget(self) -> None:
+        """Remember nobody: the sandbox went back to an earlier state."""
+        self._tokens.clear()
+        self._merchants.clear()
+
+    async def merchant(self, authorization: str | None) -> Merchant:
+        """The merchant behind an Authorization header; raises Refused(unauthorized)."""
+        scheme, _, token = (authorization or "").partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not token or len(token) > LONGEST_TOKEN or not token.isascii():
+            raise unauthorized()
+        digest = hashlib.sha256(token.encode()).digest()
+        known = self._tokens.get(digest)
+        if known is None or known[2] < time.monotonic():
+            known = await self._verify(token, digest)
+        client_id, expires_at, _ = known
+        if expires_at <= time.time():
+            raise unauthorized()
+        merchant = await self._fresh(client_id)
+        if merchant is None:
+            raise unauthorized()
+        narrow(merchant.merchant_id)
+        return merchant
+
+    async def _verify(self, token: str, digest: bytes) -> tuple[str, float, float]:
+        claims = await self._claims(token)
+        settings = self._context.settings
+        now = utc_now().timestamp()
+        expires_at, client_id = claims.get("exp"), claims.get("sub")
+        good = (
+            claims.get("iss") == settings.auth_url
+            and claims.get("aud") in settings.audiences
+            and type(expires_at) is int
+            and now < expires_at < now + 10 * 365 * 86400
+            and type(client_id) is str
+            and claims.get("client_id") == client_id
+            and _not_before(claims.get("nbf"), now)
+        )
+        if not good:
+            raise unauthorized()
+        assert isinstance(client_id, str)
+        assert isinstance(expires_at, int)
+        if len(self._tokens) >= MOST_REMEMBERED:
+            self._tokens.clear()
+        known = (client_id, float(expires_at), time.monotonic() + REMEMBER_SECONDS)
+        self._tokens[digest] = known
+        return known
+
+    async def _claims(self, token: str) -> dict[str, object]:
+        try:
+            parts = jws.extract_compact(token.encode(), registry=_REGISTRY)
+            header = parts.headers()
+            if (
+                header.get("alg") != ALGORITHM
+                or header.get("typ") != "at+jwt"
+                or set(header) - {"alg", "typ", "kid"}
+            ):
+                raise unauthorized()
+            key = await self._key(header.get("kid"))
+            if not jws.validate_compact(parts, key, registry=_REGISTRY):
+                raise unauthorized()
+            claims = read_json(parts.payload)
+        except (JoseError, ValueError, BadJson):
+            raise unauthorized() from None
+        if not isinstance(claims, dict):
+            raise unauthorized()
+        return claims
+
+    async def _key(self, key_id: object) -> RSAKey:
+        if not isinstance(key_id, str):
+            raise unauthorized()
+        await self._keys.load()
+        found = self._keys.find(key_id)
+        if found is None:
+            # Perhaps rotated by another process a moment ago; asked at most once a second, whatever is sent.
+            await self._keys.load(older_than=1.0)
+            found = self._keys.find(key_id)
+        if found is None:
+            raise unauthorized()
+        return found
+
+    async def _fresh(self, client_id: str) -> Merchant | None:
+        entry = self._merchants.get(client_id)
+        if entry is not None and time.monotonic() - entry.read_at < FRESH_SECONDS:
+            return entry.merchant
+        # Of many requests that find it stale one reads; the others wait for the same answer.
+        task = self._reading.get(client_id)
+        if task is None:
+            task = asyncio.create_task(self._read(client_id))
+            self._reading[client_id] = task
+            task.add_done_callback(lambda _: self._reading.pop(client_id, None))
+        return await asyncio.shield(task)
+
+    async def _read(self, client_id: str) -> Merchant | None:
+        started = time.monotonic()
+        found = await merchants.read_by_client(self._context.pool, client_id)
+        merchant = found[0] if found is not None and found[1] else None
+        if len(self._merchants) >= MOST_REMEMBERED:
+            self._merchants.clear()
+        self._merchants[client_id] = _Entry(merchant, started)
+        return merchant
+
+
+def _not_before(value: object, now: float) -> bool:
+    return value is None or (type(value) is int and value <= now)

@@ -1,0 +1,202 @@
+"""What an operator does with merchants: create, change, rotate secrets, revoke."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from uuid import UUID
+
+import asyncpg
+
+from cuota.core import money
+from cuota.core.merchant import Merchant, Profile
+from cuota.db.merchant import credentials, merchants
+from cuota.db.merchant.credentials import Credential
+from cuota.flows.context import Context, new_token, utc_now
+
+OLD_SECRET_LIVES = timedelta(hours=24)
+LARGEST = 100_000_000_000
+
+
+class BadMerchant(Exception):  # noqa: N818 - named as the fact it is
+    """What the operator asked for cannot be; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What an operator may choose. Amounts in cents; None leaves a value as it is."""
+
+    name: str | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+    defer_funds_capture: bool | None = None
+    profile: Profile | None = None
+    origins: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewCredentials:
+    """Everything that a merchant's developer needs; the secrets are shown this once."""
+
+    merchant: Merchant
+    client_id: str
+    client_secret: str
+    audience: str
+    signing_secret: str
+    webhook_secret: str
+
+
+def new_client() -> tuple[str, str]:
+    """A client id and its secret, 256 bits."""
+    return f"client_{secrets.token_hex(12)}", f"secret_{secrets.token_urlsafe(32)}"
+
+
+def _with(merchant: Merchant, terms: Terms) -> Merchant:
+    changes = {
+        name: value
+        for name in ("name", "minimum", "maximum", "defer_funds_capture", "profile", "origins")
+        if (value := getattr(terms, name)) is not None
+    }
+    changed = replace(merchant, **changes)
+    if not 1 <= len(changed.name.strip()) <= 100 or not changed.name.isprintable():
+        raise BadMerchant("The name must have 1 to 100 printable characters.")
+    if not 0 < changed.minimum <= changed.maximum <= LARGEST:
+        low, high = money.text_of(changed.minimum), money.text_of(changed.maximum)
+        limit = money.text_of(LARGEST)
+        raise BadMerchant(
+            f"The minimum ({low}) must be positive and at most the maximum ({high}, at most {limit})."
+        )
+    return changed
+
+
+async def create_merchant(context: Context, terms: Terms) -> NewCredentials:
+    """Add a merchant with one credential; raises BadMerchant."""
+    base = Merchant(
+        merchant_id=new_token(),
+        name="",
+        minimum=100,
+        maximum=200_000,
+        defer_funds_capture=False,
+        profile=Profile.STRICT,
+        currency="USD",
+        origins=(),
+    )
+    merchant = _with(base, terms)
+    bound = str(merchant.merchant_id)
+    client_id, client_secret = new_client()
+    new = NewCredentials(
+        merchant=merchant,
+        client_id=client_id,
+        client_secret=client_secret,
+        audience=context.settings.audience,
+        signing_secret=f"signing_{secrets.token_urlsafe(32)}",
+        webhook_secret=f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}",
+    )
+    try:
+        await merchants.insert(
+            context.pool,
+            merchant,
+            signing_secret=context.vault.encrypt(new.signing_secret, f"signing-secret:{bound}"),
+            webhook_secret=context.vault.encrypt(new.webhook_secret, f"webhook-secret:{bound}"),
+            client_id=new.client_id,
+            secret_hash=context.vault.hash("client-secret", new.client_secret),
+            now=utc_now(),
+        )
+    except asyncpg.UniqueViolationError:
+        raise BadMerchant(
+            f"There already is a merchant named {merchant.name}. Choose another name."
+        ) from None
+    return new
+
+
+async def find_merchant(context: Context, name_or_id: str) -> Merchant:
+    """By name or id; raises BadMerchant."""
+    try:
+        found = await merchants.read(context.pool, UUID(name_or_id))
+    except ValueError:
+        # What cannot be printed can be no name, and perhaps not even be sent to the database.
+        printable = name_or_id.isprintable()
+        found = await merchants.read_by_name(context.pool, name_or_id) if printable else None
+    if found is None:
+        raise BadMerchant(f"There is no merchant {name_or_id}. `cuota merchant list` shows them all.")
+    return found
+
+
+async def update_merchant(context: Context, name_or_id: str, terms: Terms) -> Merchant:
+    """Change terms; they hold for orders created from now on."""
+    found = await find_merchant(context, name_or_id)
+    if terms == Terms():
+        raise BadMerchant("Nothing to change: name at least one term. See cuota merchant update --help.")
+    merchant = _with(found, terms)
+    try:
+        await merchants.update(context.pool, merchant)
+    except asyncpg.UniqueViolationError:
+        raise BadMerchant(
+            f"There already is a merchant named {merchant.name}. Choose another name."
+        ) from None
+    return merchant
+
+
+async def rotate_secret(
+    context: Context, name_or_id: str, old_lives: timedelta, *, again: bool = False
+) -> list[tuple[str, str]]:
+    """A new client secret for each live credential, as (client id, secret); the old one lives for `old_lives`.
+
+    Raises BadMerchant while an older one lives, unless `again` replaces the new one of that time.
+    """
+    merchant, now = await find_merchant(context, name_or_id), utc_now()
+    rotated = []
+    for credential in await _live(context, merchant):
+        _, secret = new_client()
+        client_id, secret_hash = credential.client_id, context.vault.hash("client-secret", secret)
+        if again:
+            done = await credentials.rotate_again(context.pool, client_id, secret_hash, now) is not None
+        else:
+            done = await credentials.rotate(context.pool, client_id, secret_hash, now + old_lives, now)
+        if done:
+            rotated.append((client_id, secret))
+    if not rotated:
+        raise _none_old(merchant) if again else _still_rotating(merchant)
+    return rotated
+
+
+async def end_old_secret(context: Context, name_or_id: str) -> Merchant:
+    """The old client secret works no more, from now on; raises BadMerchant where there is none."""
+    merchant, now = await find_merchant(context, name_or_id), utc_now()
+    ended = [
+        await credentials.end_old(context.pool, each.client_id, now)
+        for each in await _live(context, merchant)
+    ]
+    if not any(ended):
+        raise _none_old(merchant)
+    return merchant
+
+
+def _still_rotating(merchant: Merchant) -> BadMerchant:
+    return BadMerchant(
+        f"The client secret of {merchant.name} was rotated already, and the old one still works. Nothing was changed. If"
+        " the new secret got lost, add --again: it replaces that one, and the old one goes on working. To end the old one"
+        " now, add --end-old."
+    )
+
+
+def _none_old(merchant: Merchant) -> BadMerchant:
+    return BadMerchant(f"No old client secret of {merchant.name} works any more; nothing was changed.")
+
+
+async def _live(context: Context, merchant: Merchant) -> list[Credential]:
+    held = await credentials.read_of_merchant(context.pool, merchant.merchant_id)
+    live = [each for each in held if each.revoked_at is None]
+    if not live:
+        raise BadMerchant(
+            f"{merchant.name} has no live credential: it was revoked. Give it a new one: cuota merchant reinstate."
+        )
+    return live
+
+
+async def revoke_merchant(context: Context, name_or_id: str) -> int:
+    """Revoke every credential: tokens stop working within seconds. Answers how many were live."""
+    merchant = await find_merchant(context, name_or_id)
+    return await credentials.revoke(context.pool, merchant.merchant_id, utc_now())

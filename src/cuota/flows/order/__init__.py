@@ -1,0 +1,1 @@
+"""What a merchant does with an order."""

@@ -1,0 +1,116 @@
+"""Create an order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cuota.core.checkout.start import Start
+from cuota.core.merchant import Merchant, require_in_range
+from cuota.core.order.event import Event
+from cuota.core.order.order import Order, Status, edge
+from cuota.core.refusal import Code, Refused
+from cuota.db.order import documents, outcomes
+from cuota.db.order.outcomes import Answer, NewOrder
+from cuota.db.pool import GONE, unavailable
+from cuota.flows.context import Context, new_token
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRequest:
+    """A readable order body. Cents; `document` holds what `GET` echoes, with `warnings` for what was dropped."""
+
+    amount: int
+    fee: int
+    reference: str
+    document: dict[str, object]
+    warnings: list[dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """What the merchant is answered."""
+
+    order_id: UUID
+    token: UUID
+    redirect_url: str
+    created_at: datetime
+    expires_at: datetime
+    warnings: list[dict[str, str]]
+
+
+async def create_order(
+    context: Context,
+    merchant: Merchant,
+    request: OrderRequest,
+    remember: Callable[[Created], Answer] | None = None,
+    start: Start | None = None,
+) -> Created:
+    """Create; raises Refused where the amount is outside the merchant's range."""
+    require_in_range(merchant, request.amount)
+    order = new_order(context, merchant, request, auto_capture=not merchant.defer_funds_capture)
+    token = new_token()
+    created = Created(
+        order.order_id,
+        token,
+        checkout_url(context, order.merchant_id, token),
+        order.created_at,
+        order.expires_at,
+        request.warnings,
+    )
+    answer = remember(created) if remember else None
+    if not await write_order(context, order, token, request, start, answer):
+        raise Refused(
+            Code.IDEMPOTENCY_IN_PROGRESS, "Another request with this Idempotency-Key runs.", retry_after=1
+        )
+    return created
+
+
+def checkout_url(context: Context, merchant_id: UUID, token: UUID) -> str:
+    """Where the consumer goes on."""
+    return f"{context.settings.public_url}/checkout/{merchant_id}?token={token}"
+
+
+def new_order(context: Context, merchant: Merchant, request: OrderRequest, *, auto_capture: bool) -> Order:
+    """An order that begins now."""
+    now = context.now()
+    return Order(
+        merchant_id=merchant.merchant_id,
+        order_id=context.new_id(),
+        version=1,
+        status=Status.CREATED,
+        currency=merchant.currency,
+        amount=request.amount,
+        fee=request.fee,
+        auto_capture=auto_capture,
+        created_at=now,
+        expires_at=now + timedelta(minutes=context.settings.order_minutes),
+    )
+
+
+async def write_order(
+    context: Context,
+    order: Order,
+    token: UUID,
+    request: OrderRequest,
+    start: Start | None = None,
+    answer: Answer | None = None,
+) -> bool:
+    """Write a new order with its events; False where its key, or its signed text, made one before."""
+    events = [Event("order.created", order.amount)]
+    if order.status is not Status.CREATED:
+        message = "The amount is outside the merchant's range."
+        rejected = edge(Status.CREATED, "reject").event
+        events.append(Event(rejected, order.amount, "AuthorizeOrder", success=False, message=message))
+    document = documents.encode({**request.document, "warnings": request.warnings}).decode()
+    new = NewOrder(order, token, request.reference, document, tuple(events), start)
+    try:
+        saved = await outcomes.create(context.pool, new, answer)
+    except GONE:
+        raise unavailable("The database went away; at worst an order stands that nobody will open.") from None
+    if saved:
+        for event in events:
+            context.happened(event)
+    return saved

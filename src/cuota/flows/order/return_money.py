@@ -1,0 +1,75 @@
+"""Money goes back to cards: claimed jobs, asked of the rail under their own key, recorded in the ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+
+from cuota.core.order.card_refund import settle_card_refund
+from cuota.core.order.outcome import CardRefund, Outcome
+from cuota.core.refusal import Refused
+from cuota.db.order import orders
+from cuota.db.order.orders import Found, Session
+from cuota.db.plan import charges
+from cuota.db.plan.charges import DueRefund
+from cuota.flows.context import Context
+from cuota.flows.settle import settle
+from cuota.rails.unavailable import RailUnavailable
+
+# Few enough that the slowest rail is through with them before their claim's lease ends.
+BATCH = 40
+AT_ONCE = 8
+LONGEST_WAIT = timedelta(hours=1)
+log = logging.getLogger("cuota.work")
+
+
+class _SettledAlready(Exception):  # noqa: N818 - a fact: by a save whose answer was lost, or by another worker
+    pass
+
+
+async def return_money(context: Context) -> int:
+    """Work off what is due; answers how many were claimed."""
+    claimed = await charges.claim_refunds(context.pool, context.now(), BATCH)
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def give_back(due: DueRefund) -> None:
+        facts = {"orderId": str(due.order_id)}
+        async with places:
+            try:
+                await _return_one(context, due)
+            except Refused as busy:
+                log.warning("card refund waits", extra={"facts": {**facts, "code": busy.code}})
+            except Exception:
+                # One that cannot be settled holds up no other; its lease ends, and it is asked for again.
+                log.exception("card refund failed", extra={"facts": facts})
+
+    await asyncio.gather(*(give_back(due) for due in claimed))
+    return len(claimed)
+
+
+async def _return_one(context: Context, due: DueRefund) -> None:
+    asked = CardRefund(due.card_refund_id, due.charge_id, due.amount)
+    try:
+        answer = await context.rails.card.refund(asked.card_refund_id, asked.charge_id, asked.amount)
+    except RailUnavailable as problem:
+        # The same key again is safe: the rail acts once a key.
+        wait = min(timedelta(seconds=10) * 2 ** min(due.tries, 10), LONGEST_WAIT)
+        await charges.try_again(context.pool, due, context.now() + wait, str(problem)[:200])
+        return
+    reason = None if answer.approved else answer.reason or "declined"
+
+    async def read(session: Session) -> Found | None:
+        found = await orders.read_with_plan(session, due.merchant_id, due.order_id)
+        # Asked after the order was read: who settles it meanwhile makes that version stale.
+        if not await charges.still_pending(session, due):
+            raise _SettledAlready
+        return found
+
+    def decide(found: Found) -> Outcome:
+        return settle_card_refund(found.order, asked, reason, context.now())
+
+    try:
+        await settle(context, due.merchant_id, due.order_id, read, decide)
+    except _SettledAlready:
+        return

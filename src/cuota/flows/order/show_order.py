@@ -1,0 +1,56 @@
+"""An order as everybody outside sees it: the answer of `GET /order`, and the `order` of every event."""
+
+from __future__ import annotations
+
+from cuota.core.money import decimal_from
+from cuota.core.order.movement import Kind, Movement
+from cuota.core.order.order import Status
+from cuota.db.order.documents import encode
+from cuota.db.order.orders import Record
+from cuota.flows.checkout.checkout_result import shipping_of
+from cuota.flows.order.move_money import timestamp
+
+
+def movement(moved: Movement) -> dict[str, object]:
+    """One capture, void or refund, as its own answer and in the record's lists."""
+    if moved.kind is Kind.REFUND:
+        return {
+            "id": moved.movement_id,
+            "refundedDateTime": timestamp(moved.at),
+            "merchantReference": moved.reference,
+            "amount": decimal_from(moved.amount),
+        }
+    return {
+        "merchantReference": moved.reference,
+        "amount": decimal_from(moved.amount),
+        "dateTime": timestamp(moved.at),
+    }
+
+
+def record(found: Record) -> bytes:
+    """`GET /order/{orderId}`: what money moves, then the document as it was created, byte for byte."""
+    order = found.order
+    shipping = shipping_of(found.payer) if order.status is Status.APPROVED else None
+    authorization_ends = order.authorization_expires_at
+    moving = encode(
+        {
+            "orderId": order.order_id,
+            "orderStatus": order.status,
+            "paymentState": order.payment_state,
+            "amount": decimal_from(order.amount - order.voided),
+            "originalAmount": decimal_from(order.amount),
+            "currency": order.currency,
+            "capturedAmount": decimal_from(order.captured),
+            "voidedAmount": decimal_from(order.voided),
+            "refundedAmount": decimal_from(order.refunded),
+            "createdDateTime": timestamp(order.created_at),
+            "expiryDateTime": timestamp(order.expires_at),
+            "authorizationExpiryDateTime": timestamp(authorization_ends) if authorization_ends else None,
+            "token": found.token,
+            "captures": [movement(item) for item in found.movements if item.kind is Kind.CAPTURE],
+            "voids": [movement(item) for item in found.movements if item.kind is Kind.VOID],
+            "refunds": [movement(item) for item in found.movements if item.kind is Kind.REFUND],
+            **({"shippingAddress": shipping} if shipping else {}),
+        }
+    )
+    return moving[:-1] + b"," + found.document.encode()[1:]

@@ -1,0 +1,33 @@
+"""Void an order, or say what would happen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+from cuota.core.order.movement import Asked, Movement
+from cuota.core.order.outcome import Outcome
+from cuota.core.order.void import void
+from cuota.db.order.orders import Found
+from cuota.flows.context import Context
+from cuota.flows.order.move_money import Preview, Remember, move, preview, with_plan
+
+
+async def void_order(
+    context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, remember: Remember | None = None
+) -> Movement:
+    """Void; raises Refused."""
+    read = with_plan(merchant_id, order_id, asked.kind, asked.reference)
+    return await move(context, merchant_id, order_id, asked, read, _decide(context, asked), remember)
+
+
+async def preview_void(context: Context, merchant_id: UUID, order_id: UUID, asked: Asked) -> Preview:
+    """Decide and change nothing; raises what the real call would."""
+    return await preview(context, merchant_id, order_id, asked, _decide(context, asked))
+
+
+def _decide(context: Context, asked: Asked) -> Callable[[Found, UUID], Outcome]:
+    def decide(found: Found, movement_id: UUID) -> Outcome:
+        return void(found.order, found.plan, asked, movement_id, context.now(), context.new_id)
+
+    return decide

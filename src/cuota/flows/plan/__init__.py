@@ -1,0 +1,1 @@
+"""What happens to a plan after the checkout."""

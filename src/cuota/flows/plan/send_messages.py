@@ -1,0 +1,97 @@
+"""Consumers are told: claimed messages are written out and handed to the message rail, under their own key."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+from zoneinfo import ZoneInfo
+
+from cuota.core.message import Message
+from cuota.core.plan.notice import MOVED, About, Words, letter_words, words
+from cuota.core.plan.payday import Days
+from cuota.db.plan import messages
+from cuota.db.plan.messages import DueMessage
+from cuota.flows.checkout.answer_text import is_stopped
+from cuota.flows.context import Context
+from cuota.flows.plan.write_letter import write_letter
+from cuota.rails.unavailable import RailUnavailable
+
+# Few enough that the slowest rail is through with them before their claim's lease ends.
+BATCH = 24
+AT_ONCE = 8
+LONGEST_WAIT = timedelta(hours=1)
+# About a day and a half of trying: after that a reminder of a payment tells nobody anything.
+MOST_TRIES = 40
+log = logging.getLogger("cuota.work")
+
+
+async def send_messages(context: Context) -> int:
+    """Send what is due; answers how many were claimed."""
+    claimed = await messages.claim(context.pool, context.now(), BATCH)
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def send(due: DueMessage) -> None:
+        async with places:
+            try:
+                await _send_one(context, due)
+            except Exception:
+                # One that cannot be sent holds up no other; its lease ends, and it is tried again.
+                log.exception("message failed", extra={"facts": {"orderId": str(due.order_id)}})
+
+    await asyncio.gather(*(send(due) for due in claimed))
+    return len(claimed)
+
+
+def _words(context: Context, due: DueMessage) -> Words:
+    settings, notice = context.settings, due.notice
+    if due.declined is None:
+        page = f"{settings.public_url}/account"
+        about = About(
+            due.merchant, due.reference, due.currency, page, due.card, due.cards, due.agreement, due.overtaken
+        )  # fmt: skip
+        return words(notice, about)
+    paragraphs = write_letter(
+        settings,
+        name=due.declined.name,
+        merchant=due.merchant,
+        day=notice.day,
+        amount=notice.amount,
+        currency=due.currency,
+        reasons=due.declined.reasons,
+        limit=due.declined.limit,
+    )
+    return letter_words(paragraphs, due.merchant)
+
+
+async def _send_one(context: Context, due: DueMessage) -> None:
+    if due.phone is None and due.email is None:
+        await messages.settle(context.pool, due, "nobody to send it to", context.now())
+        return
+    if due.notice.kind in MOVED and due.zone is not None:
+        now = context.now()
+        if (morning := Days(ZoneInfo(due.zone)).daytime(now)) != now:
+            await messages.wait_for_day(context.pool, due, morning)
+            return
+    phone = due.phone
+    if phone is not None and await is_stopped(context, phone):
+        senders = context.settings.senders
+        if due.email is None or (senders is not None and senders.mail is None):
+            await messages.settle(context.pool, due, "the number's owner stopped texts", context.now())
+            return
+        phone = None
+    said = _words(context, due)
+    sender = context.settings.brand_name
+    key = due.notice.notice_id
+    message = Message(key, phone, due.email, sender, said.subject, said.text, said.attached)
+    try:
+        await context.rails.message.send(message)
+    except RailUnavailable as problem:
+        reason = str(problem)[:200]
+        if due.tries >= MOST_TRIES:
+            await messages.settle(context.pool, due, reason, context.now())
+            return
+        wait = min(timedelta(seconds=10) * 2 ** min(due.tries, 10), LONGEST_WAIT)
+        await messages.try_again(context.pool, due, context.now() + wait, reason)
+        return
+    await messages.settle(context.pool, due, None, context.now())

@@ -1,0 +1,1 @@
+"""A person's own data: exported and erased."""

@@ -1,0 +1,50 @@
+"""Everything that is stored about a person, for whoever asks for their own data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuota.db.privacy import erasure, person
+from cuota.flows.context import Context, utc_now
+from cuota.rails import inbox
+
+FORMAT = "cuota-consumer-export/1"
+ABOUT = (
+    "Everything that this service stores about the owner of this phone number. Amounts are whole cents, times are UTC. "
+    "orders: those in which the number was confirmed by a code. orders_naming_this_number: a shop gave the number with "
+    "these orders, and nobody confirmed it; their contents may be somebody else's. Left out: hashes and tokens, from "
+    "which nothing can be read."
+)
+
+
+async def export_consumer(context: Context, phone: str) -> dict[str, Any]:
+    """Plain JSON values, read in one transaction."""
+    consumer_id = context.vault.consumer_id(phone)
+    async with erasure.patient(context.pool) as connection:
+        theirs = await erasure.find(connection, consumer_id, phone)
+        about = await person.read_person(connection, consumer_id, phone)
+        orders = await person.read_orders(connection, theirs)
+        recipients = [phone, *await erasure.mails(connection, consumer_id)]
+        received = [
+            {"channel": each.channel, "to": each.recipient, "subject": each.subject, "text": each.text,
+             "at": each.created_at.isoformat()}
+            for to in recipients for each in await inbox.look(connection, to=to, limit=inbox.KEPT)
+        ]  # fmt: skip
+    named = [
+        {"merchant_id": str(merchant_id), "order_id": str(order_id)}
+        for merchant_id, order_ids in theirs.orders.items()
+        for order_id in order_ids
+        if order_id not in theirs.proved
+    ]
+    return {
+        "format": FORMAT,
+        "about": ABOUT,
+        "exported_at": utc_now().isoformat(),
+        "phone": phone,
+        "consumer_id": str(consumer_id),
+        "found": bool(orders or named or received or any(about.values())),
+        **about,
+        "orders": orders,
+        "orders_naming_this_number": named,
+        "sandbox_inbox": received,
+    }

@@ -1,0 +1,1 @@
+"""Decide an order, and review decisions."""

@@ -1,0 +1,198 @@
+"""Decisions looked at again: made anew from what was stored, and as another policy would have made them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Collection
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import UUID
+
+from cuota.core.risk.decision import Decision, decide
+from cuota.core.risk.facts import BadInputs, Facts
+from cuota.core.risk.policy import BadPolicy, Policy, load_policy
+from cuota.db.merchant import merchants
+from cuota.db.risk import decisions, policies
+from cuota.db.risk.decisions import Became, Made
+from cuota.flows.context import Context
+
+BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+END = datetime(2200, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A stored decision made again. `decision` is None where that cannot be, and `why` says so."""
+
+    policy: Policy | None
+    facts: Facts | None
+    decision: Decision | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A decision that comes out otherwise: each thing by its name, as stored and as made again."""
+
+    made: Made
+    values: dict[str, tuple[object, object]]
+
+
+@dataclass(slots=True)
+class Replayed:
+    """`before` were made before their facts and policy were kept, so they cannot be made again."""
+
+    decisions: int = 0
+    before: int = 0
+    differences: list[Difference] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Orders. Cents. `unpaid` is what they should have paid by now and have not."""
+
+    orders: int = 0
+    amount: int = 0
+    unpaid: int = 0
+
+    def add(self, became: Became) -> None:
+        """One more."""
+        self.orders += 1
+        self.amount += became.amount
+        self.unpaid += became.overdue
+
+
+@dataclass(slots=True)
+class Simulated:
+    """What was decided, beside what another policy says to the same facts. An order counts once, by its last decision.
+
+    `reasons`: why it would have declined what was approved. `before`: decided before facts were kept.
+    """
+
+    approved: Tally = field(default_factory=Tally)
+    declined: Tally = field(default_factory=Tally)
+    would_approve: Tally = field(default_factory=Tally)
+    would_decline: Tally = field(default_factory=Tally)
+    newly_approved: Tally = field(default_factory=Tally)
+    newly_declined: Tally = field(default_factory=Tally)
+    reasons: Counter[str] = field(default_factory=Counter)
+    before: int = 0
+
+    def add(self, became: Became, decision: Decision) -> None:
+        """One more order."""
+        was, would = became.made.approved, decision.approved
+        (self.approved if was else self.declined).add(became)
+        (self.would_approve if would else self.would_decline).add(became)
+        if was and not would:
+            self.newly_declined.add(became)
+            self.reasons.update(decision.reasons[:1])
+        if would and not was:
+            self.newly_approved.add(became)
+
+
+class Policies:
+    """Stored policies by version, each read once."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._known: dict[str, Policy | str] = {}
+
+    async def find(self, version: str) -> Policy | str:
+        """The policy, or why there is none."""
+        if version not in self._known:
+            text = await policies.read(self._context.pool, version)
+            self._known[version] = _loaded(version, text)
+        return self._known[version]
+
+    async def has(self, version: str) -> bool:
+        """Whether decisions were made under it since facts are kept."""
+        return isinstance(await self.find(version), Policy)
+
+    async def again(self, made: Made) -> Again:
+        """Make a decision again from what was stored with it."""
+        policy = await self.find(made.policy_version)
+        try:
+            facts = Facts.of_inputs(made.inputs)
+        except BadInputs as bad:
+            known = policy if isinstance(policy, Policy) else None
+            return Again(known, None, None, f"its facts cannot be read: {bad}")
+        if not isinstance(policy, Policy):
+            return Again(None, facts, None, policy)
+        return Again(policy, facts, decide(facts, policy))
+
+
+def _loaded(version: str, text: str | None) -> Policy | str:
+    if text is None:
+        return f"policy {version} was in force before policies were kept"
+    try:
+        return load_policy(text)
+    except BadPolicy as bad:
+        return f"policy {version} cannot be read by this release: {bad}"
+
+
+def differences(made: Made, decision: Decision) -> dict[str, tuple[object, object]]:
+    """What is stored, and what comes out now, where they differ."""
+    pairs = {
+        "approved": (made.approved, decision.approved),
+        "reasons": (list(made.reasons), list(decision.reasons)),
+        "score": (made.score, decision.score),
+        "limit": (made.limit, decision.limit),
+        "inputs": ("altered" if not made.intact else "as they were", "as they were"),
+    }
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+async def _range(
+    context: Context, since: datetime, until: datetime, merchant_id: UUID | None
+) -> AsyncIterator[Became]:
+    for merchant in await merchants.read_all(context.pool):
+        if merchant_id in {None, merchant.merchant_id}:
+            found = decisions.between(context.pool, merchant.merchant_id, since, until, context.now())
+            async for became in found:
+                yield became
+
+
+async def last_of_each(
+    context: Context, since: datetime, until: datetime, merchant_id: UUID | None
+) -> Collection[Became]:
+    """Each order once, by its last decision: a later card of the same order was decided about anew."""
+    found = _range(context, since, until, merchant_id)
+    return {became.made.order_id: became async for became in found}.values()
+
+
+async def replay(context: Context, since: datetime, until: datetime, merchant_id: UUID | None) -> Replayed:
+    """Make every decision of a range again, under the policy that it was made under."""
+    done, kept = Replayed(), Policies(context)
+    async for became in _range(context, since, until, merchant_id):
+        done.decisions += 1
+        made = became.made
+        again = await kept.again(made)
+        if again.decision is not None:
+            if found := differences(made, again.decision):
+                done.differences.append(Difference(made, found))
+        elif made.score is None and not await kept.has(made.policy_version):
+            done.before += 1
+        else:
+            done.differences.append(Difference(made, {"again": ("possible", again.why)}))
+    return done
+
+
+async def simulate(
+    context: Context, policy: Policy, since: datetime, until: datetime, merchant_id: UUID | None
+) -> Simulated:
+    """What another policy would have done with every order since then, and what became of those orders."""
+    found = Simulated()
+    for became in await last_of_each(context, since, until, merchant_id):
+        facts = _facts(became.made)
+        if facts is None:
+            found.before += 1
+            continue
+        found.add(became, decide(facts, policy))
+    return found
+
+
+def _facts(made: Made) -> Facts | None:
+    try:
+        return Facts.of_inputs(made.inputs)
+    except BadInputs:
+        return None

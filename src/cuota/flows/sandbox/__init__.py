@@ -1,0 +1,1 @@
+"""Move the sandbox's time, copy the sandbox."""

@@ -1,0 +1,1 @@
+"""The secret key: opened at the start, and replaced."""

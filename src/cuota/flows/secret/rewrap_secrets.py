@@ -1,0 +1,115 @@
+"""`cuota keys rewrap`: everything that an old secret key encrypted is encrypted anew, while the service runs.
+
+Nothing is noted on the way: each text says by which key it is read. So a run that was cut short is simply begun again,
+and passes over what is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from cuota.core.refusal import Refused
+from cuota.db import sealed
+from cuota.db.order.orders import Session
+from cuota.db.pool import BUSY, Row
+from cuota.db.sealed import SESSION_NAME, Sealed
+from cuota.db.vault import Vault, WrongKey
+
+# A process that still writes with an old key may do so behind us: go round until a round finds nothing.
+MOST_ROUNDS = 5
+_TRIES = 20
+_REST = 0.25
+
+Tell = Callable[[str, int, int], None]
+
+
+@dataclass
+class Rewrapped:
+    """What was found. `unreadable` names texts that no key opens; `others` sessions of processes with another key."""
+
+    key_id: str
+    held: int = 0
+    rewrapped: int = 0
+    left: int = 0
+    unreadable: list[str] = field(default_factory=list)
+    others: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing needs an old key any more."""
+        return not self.left and not self.unreadable and not self.others
+
+
+async def rewrap(
+    session: Session, vault: Vault, places: Sequence[tuple[Session, Sealed]], tell: Tell
+) -> Rewrapped:
+    """Encrypt everything under the present key, each column by the session beside it.
+
+    `tell` hears a column's name, how many of its texts were seen, and of how many.
+    Nothing is written while a process with another key is connected: it might not read what is written here.
+    """
+    others = await sealed.other_sessions(session, vault.key_id)
+    if others:
+        return Rewrapped(vault.key_id, others=others)
+    total = 0
+    for _ in range(MOST_ROUNDS):
+        found = Rewrapped(vault.key_id, rewrapped=total)
+        for by, place in places:
+            await _column(by, vault, place, found, tell)
+        total = found.rewrapped
+        if not found.left:
+            break
+    found.others = await sealed.other_sessions(session, vault.key_id)
+    return found
+
+
+async def _column(session: Session, vault: Vault, place: Sealed, found: Rewrapped, tell: Tell) -> None:
+    name, seen, after = f"{place.table}.{place.column}", 0, None
+    held = await sealed.count(session, place)
+    while rows := await sealed.page(session, place, after):
+        after = rows[-1]
+        old = _old(vault, place, rows, found)
+        written = await _patiently(session, place, old) if old else 0
+        seen += len(rows)
+        found.held += len(rows)
+        found.rewrapped += written
+        # What was rewrapped is counted as left too, until a round has seen that all of it stands.
+        found.left += len(old)
+        tell(name, seen, max(held, seen))
+
+
+def _old(vault: Vault, place: Sealed, rows: list[Row], found: Rewrapped) -> list[tuple[Row, bytes]]:
+    """Those that another key than the present one encrypted, and their new texts."""
+    old = []
+    for row in rows:
+        bound, text = place.bound(row), bytes(row["text"])
+        try:
+            if not vault.is_current(text, bound):
+                old.append((row, vault.encrypt(vault.decrypt(text, bound), bound)))
+        except WrongKey:
+            if not place.lasting:
+                continue
+            key = " ".join(str(row[name]) for name, _ in place.key)
+            found.unreadable.append(f"{place.table}.{place.column} {key}")
+    return old
+
+
+async def _patiently(session: Session, place: Sealed, old: list[tuple[Row, bytes]]) -> int:
+    """Somebody may hold a row for a moment: the service goes on meanwhile."""
+    for attempt in range(_TRIES):
+        try:
+            return await sealed.replace(session, place, old)
+        except (Refused, *BUSY):
+            if attempt == _TRIES - 1:
+                raise
+            await asyncio.sleep(_REST)
+    raise AssertionError
+
+
+def who(name: str) -> str:
+    """A session's name in words."""
+    if name.startswith(SESSION_NAME):
+        return f"a process that encrypts with key {name.removeprefix(SESSION_NAME)}"
+    return "a process of an earlier release"

@@ -1,0 +1,1 @@
+"""Deliver and replay webhooks."""

@@ -1,0 +1,200 @@
+"""Webhooks: events are published, claimed, signed both ways, sent, and the answer is recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import defaultdict
+from collections.abc import Callable
+from uuid import UUID
+
+from cuota.core.webhook.delivery import Attempt
+from cuota.core.webhook.signature import pay_signature, webhook_signature
+from cuota.db.vault import Vault
+from cuota.db.webhook import deliveries, endpoints, events
+from cuota.db.webhook.claims import Claim
+from cuota.db.webhook.deliveries import Claimed, Lane, Result
+from cuota.db.webhook.endpoints import Pair, Secrets
+from cuota.db.webhook.events import OWN_ADDRESS, Facts
+from cuota.db.workers import Worker
+from cuota.flows.context import Context, utc_now
+from cuota.flows.webhook.limit_receivers import Limits
+from cuota.flows.webhook.pace_webhooks import Pace
+from cuota.flows.webhook.record_attempts import Recorder
+from cuota.flows.webhook.show_event import event_body, event_id
+from cuota.rails.http import GuardedClient
+
+PUBLISHED_AT_ONCE = 500
+# So that sending never takes the sessions that requests need.
+MERCHANTS_AT_ONCE = 3
+log = logging.getLogger("cuota.webhooks")
+
+
+async def publish_events(context: Context) -> int:
+    """Put what has happened into the feeds and address it to its receivers; answers how much."""
+    published = 0
+    for merchant_id in await events.waiting(context.pool):
+        published += await events.publish(context.pool, merchant_id, context.now(), PUBLISHED_AT_ONCE)
+    return published
+
+
+class Courier:
+    """Sends what is due. A slow receiver holds up only its own: each has a few at a time, claimed from its own queue."""
+
+    def __init__(
+        self,
+        context: Context,
+        client: GuardedClient,
+        worker: Worker | None = None,
+        freed: Callable[[], None] = lambda: None,
+        pace: Pace | None = None,
+    ) -> None:
+        """`worker`: in whose name it claims. `freed` is told when an answer has made the next of its order due."""
+        self._context = context
+        self._client = client
+        self._worker = worker
+        self._recorder = Recorder(context.pool, freed)
+        self._under_way: dict[asyncio.Task[None], Claimed] = {}
+        self._pace = pace or Pace()
+        self._limits = Limits(self._pace.at_once)
+
+    async def send_due(self) -> int:
+        """Claim what is due and start sending it; answers how much was done. Does not wait for answers."""
+        places = asyncio.Semaphore(MERCHANTS_AT_ONCE)
+
+        async def send(merchant_id: UUID, lanes: list[Lane]) -> int:
+            async with places:
+                return await self._send_lanes(merchant_id, lanes)
+
+        self._limits.crowded = False
+        due = await self._lanes_due()
+        return sum(await asyncio.gather(*(send(merchant_id, lanes) for merchant_id, lanes in due.items())))
+
+    async def room(self, seconds: float) -> bool:
+        """Where a receiver that answers has no room for what is due: wait a little for some, and answer True."""
+        if self._limits.crowded and self._under_way:
+            await asyncio.wait(self._under_way, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        return self._limits.crowded
+
+    def under_way(self) -> list[Claim]:
+        """What this process knows that it has claimed, and has not recorded yet."""
+        return [item.claim for item in self._under_way.values()]
+
+    async def finish(self, seconds: float) -> None:
+        """Let what is under way end; what has not after so many seconds is given up, and tried again by its lease."""
+        if self._under_way:
+            _, late = await asyncio.wait(self._under_way, timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        await self._recorder.finish()
+
+    async def _lanes_due(self) -> dict[UUID, list[Lane]]:
+        lanes = await deliveries.lanes_due(self._context.pool, self._context.now())
+        # Where there is not room for all, it is not always the same who have it.
+        random.shuffle(lanes)
+        due: dict[UUID, list[Lane]] = defaultdict(list)
+        for lane in lanes:
+            due[lane.merchant_id].append(lane)
+        return due
+
+    async def _send_lanes(self, merchant_id: UUID, lanes: list[Lane]) -> int:
+        context = self._context
+        room = self._limits.room(lanes)
+        if not room:
+            return 0
+        # One session for all three: what is claimed is not left waiting for its lease because none was free.
+        async with context.pool.session() as session:
+            name = self._worker.name if self._worker else None
+            claimed, aside = await deliveries.claim(session, merchant_id, context.now(), room, name)
+            if claimed:
+                orders = list({item.order_id for item in claimed})
+                facts = await events.facts(session, merchant_id, orders)
+                secrets = await endpoints.secrets_of(session, merchant_id)
+        if claimed:
+            bodies: dict[str, bytes] = {}
+            for item in claimed:
+                task = asyncio.create_task(self._send(item, facts, secrets, bodies))
+                self._under_way[task] = item
+                self._limits.begin(item.lane)
+                task.add_done_callback(self._ended(item.lane))
+        return len(claimed) + aside
+
+    def _ended(self, lane: Lane) -> Callable[[asyncio.Task[None]], None]:
+        def ended(task: asyncio.Task[None]) -> None:
+            self._under_way.pop(task, None)
+            self._limits.end(lane)
+            if not task.cancelled() and task.exception() is not None:
+                log.error("delivery failed", exc_info=task.exception())
+
+        return ended
+
+    async def _send(
+        self, item: Claimed, facts: dict[UUID, Facts], secrets: Secrets, bodies: dict[str, bytes]
+    ) -> None:
+        """`bodies` holds what is made already: many receivers are sent the same event."""
+        context = self._context
+        identity = event_id(item.order_id, item.sequence)
+        try:
+            if identity not in bodies:
+                bodies[identity] = event_body(
+                    facts[item.order_id], item.sequence, sandbox=context.settings.sandbox
+                )
+            body = bodies[identity]
+            headers = signed(context, item.merchant_id, item.receiver, secrets, identity, body)
+        except Exception:
+            # One that cannot be made holds up no other; it keeps its place in the timetable and can be replayed.
+            log.exception("webhook not made", extra={"facts": {"eventId": identity}})
+            attempt = Attempt(None, 0, "the event could not be written")
+        else:
+            attempt = await self._client.post(item.url, headers, body, seconds=self._pace.seconds(item.lane))
+            self._limits.learn(item.lane, attempt)
+            self._pace.learn(item.lane, attempt)
+        now = context.now()
+        state, try_at = "delivered", None
+        if not attempt.acknowledged:
+            wait = self._pace.wait(item.failed + 1, attempt, now)
+            state, try_at = ("parked", None) if wait is None else ("pending", now + wait)
+        await self._recorder.record(Result(item, attempt, now, state, try_at))
+
+
+def signed(
+    context: Context, merchant_id: UUID, receiver: UUID, secrets: Secrets, identity: str, body: bytes
+) -> list[tuple[str, str]]:
+    """The headers of one try: Standard Webhooks with every live secret, and the SDK's formula over the raw body."""
+    # Every receiver's library holds this one against its own clock and refuses what is five minutes off, so it is the
+    # real time of sending; the body's `timestamp` says when it happened on the service's clock.
+    timestamp = int(utc_now().timestamp())
+    keys = live_secrets(context, merchant_id, receiver, secrets)
+    # One value only: the old secret's as long as it lives, so that a receiver has that day to take the new one.
+    signing = live_signing(context, merchant_id, secrets)[-1]
+    return [
+        ("Content-Type", "application/json"),
+        ("User-Agent", "Cuota-Webhooks/1"),
+        ("webhook-id", identity),
+        ("webhook-timestamp", str(timestamp)),
+        ("webhook-signature", webhook_signature(keys, identity, timestamp, body)),
+        ("X-Pay-Signature", pay_signature(signing, body)),
+    ]
+
+
+def live_secrets(context: Context, merchant_id: UUID, receiver: UUID, secrets: Secrets) -> list[str]:
+    """The webhook secrets that a receiver may check with: the endpoint's, or the merchant's for an order's address."""
+    if receiver == OWN_ADDRESS or receiver not in secrets.endpoints:
+        return _live(context.vault, secrets.webhook, f"webhook-secret:{merchant_id}")
+    return _live(context.vault, secrets.endpoints[receiver], f"endpoint-secret:{receiver}")
+
+
+def live_signing(context: Context, merchant_id: UUID, secrets: Secrets) -> list[str]:
+    """The merchant's signing secret, and behind it the one before it while that lives."""
+    return _live(context.vault, secrets.signing, f"signing-secret:{merchant_id}")
+
+
+def _live(vault: Vault, pair: Pair, bound_to: str) -> list[str]:
+    """The secret, and behind it the one before it while that lives."""
+    secret, old, old_ends = pair
+    held = [vault.decrypt(secret, bound_to)]
+    if old is not None and old_ends is not None and utc_now() < old_ends:
+        held.append(vault.decrypt(old, bound_to))
+    return held

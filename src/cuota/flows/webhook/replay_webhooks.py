@@ -1,0 +1,56 @@
+"""Send events again: one, a range of the feed, or what went to one endpoint."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from cuota.core.refusal import Code, FieldError, Refused
+from cuota.db.webhook import deliveries, events
+from cuota.db.webhook.events import Place
+from cuota.flows.context import Context
+from cuota.flows.webhook.manage_endpoints import endpoint_not_found, find
+from cuota.flows.webhook.show_event import parse_event_id
+
+
+async def place_of(context: Context, merchant_id: UUID, name: str) -> Place:
+    """Where an event of this merchant stands; raises Refused(not_found), the same for another merchant's."""
+    parsed = parse_event_id(name)
+    position = await events.position(context.pool, merchant_id, *parsed) if parsed else None
+    if parsed is None or position is None:
+        raise Refused(Code.NOT_FOUND, "There is no such event. GET /events lists yours.")
+    return Place(position, *parsed)
+
+
+async def position_of(context: Context, merchant_id: UUID, field: str, name: str) -> int:
+    """Where the event stands that bounds a range; raises Refused(validation_failed), which names the field."""
+    try:
+        return (await place_of(context, merchant_id, name)).position
+    except Refused:
+        message = "must be the id of one of your events, as GET /events lists them"
+        errors = (FieldError(field, "invalid", message),)
+        raise Refused(Code.VALIDATION_FAILED, f"{field} {message}.", errors=errors) from None
+
+
+async def replay(
+    context: Context,
+    merchant_id: UUID,
+    event: str | None = None,
+    endpoint: str | None = None,
+    after: str | None = None,
+    until: str | None = None,
+) -> int:
+    """Answers how many deliveries will be sent again. Bounds are event ids: after one, up to and with another."""
+    low = await position_of(context, merchant_id, "after", after) if after else 0
+    high = await position_of(context, merchant_id, "until", until) if until else deliveries.LAST
+    if event:
+        one = (await place_of(context, merchant_id, event)).position
+        low, high = max(low, one - 1), min(high, one)
+    receiver = None
+    if endpoint is not None:
+        try:
+            receiver = (await find(context, merchant_id, UUID(endpoint))).endpoint_id
+        except ValueError:
+            raise endpoint_not_found() from None
+    return await deliveries.send_again(
+        context.pool, merchant_id, context.now(), receiver=receiver, after=low, until=high
+    )

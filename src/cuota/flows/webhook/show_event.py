@@ -1,0 +1,93 @@
+"""The body of an event: the same bytes whenever it is made, since it is made of facts that never change."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from uuid import UUID
+
+import msgspec
+
+from cuota.core.money import decimal_from
+from cuota.core.order.movement import Kind
+from cuota.core.order.order import Order, Status
+from cuota.db.order.documents import decode, encode
+from cuota.db.order.orders import Record
+from cuota.db.webhook.events import Facts, Happened
+from cuota.flows.checkout.checkout_result import customer_of
+from cuota.flows.order.move_money import timestamp
+from cuota.flows.order.show_order import record
+
+_EVENT_ID = re.compile(r"evt_([0-9a-f]{32})_([1-9][0-9]{0,8})", re.ASCII)
+_STATUS = {
+    "order.approved": Status.APPROVED,
+    "order.declined": Status.DECLINED,
+    "order.rejected": Status.DECLINED,
+    "order.abandoned": Status.ABANDONED,
+}
+_MOVED = {
+    "capture.completed": Kind.CAPTURE,
+    "void.completed": Kind.VOID,
+    "authorization.expired": Kind.VOID,
+    "refund.completed": Kind.REFUND,
+}
+
+
+def event_id(order_id: UUID, sequence: int) -> str:
+    """The event's id, the `webhook-id` of every try: `evt_<order id>_<sequence>`."""
+    return f"evt_{order_id.hex}_{sequence}"
+
+
+def parse_event_id(text: str) -> tuple[UUID, int] | None:
+    """Order id and sequence of an event id; None for anything else."""
+    found = _EVENT_ID.fullmatch(text)
+    return (UUID(found[1]), int(found[2])) if found else None
+
+
+def event_body(facts: Facts, sequence: int, *, sandbox: bool) -> bytes:
+    """One flat JSON object. `order` is the record as it stood when this had happened."""
+    earlier = [event for event in facts.events if event.sequence <= sequence]
+    happened = earlier[-1]
+    then = _as_of(facts.record, earlier)
+    order = then.order
+    document = decode(then.document)
+    body: dict[str, object] = {
+        "id": event_id(order.order_id, sequence),
+        "type": happened.type,
+        "timestamp": timestamp(happened.at),
+        "merchantId": order.merchant_id,
+        "orderId": order.order_id,
+        "merchantReference": facts.reference,
+        "currency": order.currency,
+        "amount": decimal_from(happened.amount),
+        "operation": happened.operation,
+        "success": happened.success,
+        "message": happened.message,
+        "test": sandbox,
+        "sequence": sequence,
+        "metadata": document.value["metadata"],
+        "order": msgspec.Raw(record(then)),
+    }
+    if happened.type == "order.approved":
+        # Null where the order was approved before this was kept.
+        body["customer"] = None if facts.payer is None else customer_of(facts.payer)
+    return encode(body)
+
+
+def _as_of(now: Record, events: list[Happened]) -> Record:
+    """The record after these events and no later one."""
+    kinds = {(_MOVED[event.type], event.reference) for event in events if event.type in _MOVED}
+    movements = tuple(item for item in now.movements if (item.kind, item.reference) in kinds)
+    sums = {kind: sum(item.amount for item in movements if item.kind is kind) for kind in Kind}
+    status = next((_STATUS[event.type] for event in events if event.type in _STATUS), Status.CREATED)
+    approved = status is Status.APPROVED
+    order: Order = replace(
+        now.order,
+        status=status,
+        captured=sums[Kind.CAPTURE],
+        voided=sums[Kind.VOID],
+        refunded=sums[Kind.REFUND],
+        lapsed=any(event.type == "authorization.expired" for event in events),
+        authorization_expires_at=now.order.authorization_expires_at if approved else None,
+    )
+    return Record(order, now.token, now.document, movements, now.payer)

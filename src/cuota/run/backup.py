@@ -1,0 +1,193 @@
+"""`cuota backup FILE`: one file with everything to start again, taken while the service runs.
+
+By pg_dump, as the owner of the tables: it reads all of them, sees one moment of the database whatever happens meanwhile, works
+alike for the embedded database and for yours, and is read by later versions of PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import subprocess
+import zipfile
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from cuota import config
+from cuota.db import hosts, service_rights
+from cuota.db.backup import archive
+from cuota.db.backup.archive import Manifest
+from cuota.db.backup.programs import Programs, ended, programs_for
+from cuota.db.migrate import Told
+from cuota.db.pool import UnsafeDatabase
+from cuota.db.vault import Vault
+from cuota.run import runtime
+
+COUNTED = ("orders", "transfers", "movements", "events")
+PROBE = "the key of this backup"
+# The roles with rights in what is dumped; PostgreSQL's own schemas are not, and their grants name the server's superuser.
+_ROLES = """
+WITH ours AS (SELECT oid, nspacl FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema$)'),
+tables AS (SELECT oid, relacl FROM pg_class WHERE relnamespace IN (SELECT oid FROM ours))
+SELECT DISTINCT r.rolname::text AS name FROM (
+    SELECT relacl AS acl FROM tables UNION ALL SELECT nspacl FROM ours
+    UNION ALL SELECT attacl FROM pg_attribute WHERE attrelid IN (SELECT oid FROM tables)
+    UNION ALL SELECT proacl FROM pg_proc WHERE pronamespace IN (SELECT oid FROM ours)
+) granted CROSS JOIN LATERAL aclexplode(granted.acl) a JOIN pg_roles r ON r.oid = a.grantee
+WHERE r.rolname !~ '^pg_' AND r.rolname <> current_user ORDER BY 1
+"""
+# A line is printed each time so much more is written.
+MEBIBYTE = 1 << 20
+
+
+class CannotBackUp(Exception):  # noqa: N818 - the fact that ends the command
+    """No backup was written; the text says why."""
+
+
+Begun = Callable[[config.Settings, asyncpg.Connection], Awaitable[None]]
+
+
+async def backup(
+    settings: config.Settings, where: dict[str, Any], file: Path, told: Told, begun: Begun | None = None
+) -> Manifest:
+    """Write `file`; raises CannotBackUp, ProgramFailed or WrongKey, and leaves nothing behind then.
+
+    `begun` is called once it is known that the database can be backed up.
+    """
+    where = runtime.owner(settings, where)
+    connection = await hosts.connect(**where)
+    try:
+        await _require_ours(connection)
+        if begun is not None:
+            await begun(settings, connection)
+        vault = Vault(settings.secret_key, settings.old_secret_keys)
+        await _require_key(connection, vault)
+        # Inside this transaction everything is as of one moment; pg_dump is told to look at the same.
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            snapshot = await connection.fetchval("SELECT pg_export_snapshot()")
+            facts = await _facts(connection, settings, vault)
+            try:
+                with archive.written(file) as aside:
+                    _write(aside, programs_for(where, facts["server_version"]), snapshot, facts, told)
+                    return _checked(aside, programs_for(where, facts["server_version"]), told)
+            except FileExistsError:
+                raise CannotBackUp(
+                    f"{file} is there already. Give a new name; nothing was written."
+                ) from None
+            except OSError as problem:
+                raise CannotBackUp(f"{file} cannot be written: {problem}.") from None
+    finally:
+        await connection.close()
+
+
+async def _require_ours(connection: asyncpg.Connection) -> None:
+    if not await connection.fetchval("SELECT to_regclass('public.installation') IS NOT NULL"):
+        raise UnsafeDatabase("There is nothing of Cuota in this database yet: start the service once.")
+    if not await service_rights.may_migrate(connection):
+        raise CannotBackUp(
+            "A backup is made as the owner of the tables: set CUOTA_DATABASE_OWNER_URL. See docs/running.md, Database."
+        )
+    if await connection.fetchval("SELECT to_regclass('pg_dist_partition') IS NOT NULL"):
+        raise CannotBackUp(
+            "On a Citus cluster each node is backed up by PostgreSQL's own tools; see docs/scaling.md."
+        )
+    # Nobody waits for it, and it may take long.
+    for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
+        await connection.execute(f"SET {name} = 0")
+
+
+async def _require_key(connection: asyncpg.Connection, vault: Vault) -> None:
+    """The secret key at hand must be this database's: it may go into the file. Raises WrongKey."""
+    row = await connection.fetchrow(
+        "SELECT key_id, private_key FROM signing_keys ORDER BY active_at DESC LIMIT 1"
+    )
+    if row is not None:
+        vault.decrypt(row["private_key"], f"signing-key:{row['key_id']}")
+
+
+async def _facts(connection: asyncpg.Connection, settings: config.Settings, vault: Vault) -> dict[str, Any]:
+    migrations = await connection.fetch("SELECT name FROM migrations ORDER BY name")
+    return {
+        "format": archive.FORMAT,
+        "cuota": version("cuota"),
+        "environment": await connection.fetchval("SELECT environment FROM installation"),
+        "taken_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "server_version": connection.get_server_version().major,
+        "migrations": [row["name"] for row in migrations],
+        "roles": [row["name"] for row in await connection.fetch(_ROLES)],
+        # The names are our own.
+        "counts": {name: await connection.fetchval(f"SELECT count(*) FROM {name}") for name in COUNTED},
+        "probe": vault.encrypt(PROBE, "backup").hex(),
+        "key": None if config.place().names_its_key else base64.b64encode(settings.secret_key) + b"\n",
+    }
+
+
+def _write(aside: Path, programs: Programs, snapshot: str, facts: dict[str, Any], told: Told) -> None:
+    options = ("--format=custom", "--no-owner", "--no-unlogged-table-data", f"--snapshot={snapshot}")
+    dump = programs.start(
+        programs.command("pg_dump", *options, f"--dbname={programs.address}"), stdout=subprocess.PIPE
+    )
+    assert dump.stdout is not None
+    key = facts.pop("key")
+    note = f"copying {facts['counts']['orders']:,} orders"
+
+    def written(size: int) -> None:
+        told(size / MEBIBYTE, None, note)
+
+    def manifest(hashes: dict[str, str]) -> Manifest:
+        ended(dump, "pg_dump")
+        return Manifest(**facts, has_key=key is not None, sha256=hashes)
+
+    try:
+        archive.pack(aside, dump.stdout, key, manifest, written)
+    finally:
+        if dump.poll() is None:
+            dump.kill()
+            dump.wait()
+
+
+def _checked(aside: Path, programs: Programs, told: Told) -> Manifest:
+    """Read the file again as a restore would, so that a bad one is never taken for a backup."""
+    with archive.opened(aside) as (packed, manifest):
+        archive.require_whole(packed, manifest, aside)
+        listing = programs.start(
+            programs.command("pg_restore", "--list"), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+        )
+        assert listing.stdin is not None
+        feed_dump(packed, listing.stdin, told, "checking the file")
+        ended(listing, "pg_restore")
+    return manifest
+
+
+def feed_dump(packed: zipfile.ZipFile, sink: Any, told: Told, note: str) -> None:
+    """Copy the dump of a backup into `sink`, and tell how many MiB of how many are read."""
+    total, read = packed.getinfo(archive.DUMP).file_size / MEBIBYTE, 0
+
+    def count(chunk: bytes) -> None:
+        nonlocal read
+        read += len(chunk)
+        told(read / MEBIBYTE, total, note)
+
+    feed(packed.open(archive.DUMP), sink, count)
+
+
+def feed(source: Any, sink: Any, copied: Callable[[bytes], None] = lambda _: None) -> None:
+    """Copy until the source ends, or the reader has read enough. `copied` is called with each piece."""
+    try:
+        while chunk := source.read(archive.CHUNK):
+            sink.write(chunk)
+            copied(chunk)
+        sink.close()
+    except BrokenPipeError:
+        pass  # whoever ends the program sees why it went
+
+
+def take(settings: config.Settings, file: Path, told: Told, begun: Begun | None = None) -> Manifest:
+    """Reach the database, starting the embedded one if need be, and back it up."""
+    with runtime.database(settings) as where:
+        return asyncio.run(backup(settings, where, file, told, begun))

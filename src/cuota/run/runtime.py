@@ -1,0 +1,159 @@
+"""Opening what a process needs: the database, migrated and ours; the rails; the secrets."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import asyncpg
+
+from cuota.config import Settings
+from cuota.core.risk.policy import Policy
+from cuota.db import hosts, service_rights, service_role
+from cuota.db.embedded.server import open_embedded
+from cuota.db.merchant import last_served
+from cuota.db.merchant.last_served import Served
+from cuota.db.migrate import Told, migrate, untold
+from cuota.db.pool import GONE, UnsafeDatabase, open_pool
+from cuota.db.sealed import SESSION_NAME
+from cuota.db.vault import Vault
+from cuota.flows.context import Context, utc_now
+from cuota.flows.merchant.keys import ensure_key
+from cuota.flows.risk.keep_policy import WrongPolicy, keep_policy, read_policy
+from cuota.flows.secret.open_vault import open_vault
+from cuota.rails.load import load
+
+WAIT_FOR_DATABASE = 30.0
+
+
+@contextlib.contextmanager
+def database(settings: Settings) -> Iterator[dict[str, Any]]:
+    """What asyncpg.connect takes; the embedded PostgreSQL runs as long as anybody is inside."""
+    if settings.database_url is not None:
+        yield {"dsn": settings.database_url}
+        return
+    with open_embedded(settings.data_dir) as embedded:
+        yield dict(embedded.dsn_kwargs)
+
+
+def owner(settings: Settings, where: dict[str, Any]) -> dict[str, Any]:
+    """Where the database is reached as the owner of its tables: migrations and copies of the sandbox need that."""
+    return {"dsn": settings.database_owner_url} if settings.database_owner_url else where
+
+
+async def migrated(settings: Settings, where: dict[str, Any], told: Told = untold) -> list[str]:
+    """Bring the database up to date, waiting for it to be there; answers the names that were applied.
+
+    A role that owns nothing cannot: then it must be up to date.
+    """
+    connection = await _connect(owner(settings, where))
+    try:
+        if await service_rights.may_migrate(connection):
+            return await migrate(connection, settings.environment, told)
+        await service_rights.require_current(connection, settings.environment)
+        return []
+    finally:
+        await connection.close()
+
+
+async def judged_role(settings: Settings, where: dict[str, Any]) -> str | None:
+    """Refuse a database role with too few rights or too many (UnsafeDatabase); answers a warning, or None."""
+    connection, _ = await service_role.connect(where, timeout=5)
+    try:
+        return await service_rights.settle(connection, sandbox=settings.sandbox)
+    finally:
+        await connection.close()
+
+
+async def _connect(where: dict[str, Any]) -> asyncpg.Connection:
+    until = time.monotonic() + WAIT_FOR_DATABASE
+    while True:
+        try:
+            return await hosts.connect(**where, timeout=5)
+        except (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError) as problem:
+            raise UnsafeDatabase(f"CUOTA_DATABASE_URL: {problem}.") from None
+        except (*GONE, TimeoutError) as problem:
+            if time.monotonic() > until:
+                raise UnsafeDatabase(
+                    f"The database cannot be reached: {problem}. See CUOTA_DATABASE_URL."
+                ) from None
+            time.sleep(0.2)  # noqa: ASYNC251 - nothing else runs at start
+
+
+async def note_served(context: Context, *, decides: bool) -> None:
+    """Write down what the running service calls itself, says in letters and decides by, for commands."""
+    settings = context.settings
+    if decides:
+        await keep_policy(context.pool, settings.policy, context.policy)
+    version = context.policy.version if decides else None
+    said = Served(
+        settings.audience,
+        version,
+        settings.creditor,
+        settings.creditor_agency,
+        settings.brand_name,
+        settings.loopback_webhooks,
+    )
+    await last_served.note(context.pool, said)
+
+
+async def as_served(context: Context, *, address: bool) -> Context:
+    """With the letters' words of the service that ran last, and with `address` its audience; else the settings' own."""
+    served, settings = await last_served.read(context.pool), context.settings
+    if served is None:
+        return context
+    known = replace(
+        settings,
+        audience=served.audience if address else settings.audience,
+        creditor=served.creditor or settings.creditor,
+        creditor_agency=served.agency or settings.creditor_agency,
+        brand_name=served.brand_name or settings.brand_name,
+        loopback_webhooks=settings.loopback_webhooks and served.loopback_webhooks is not False,
+    )
+    return replace(context, settings=known)
+
+
+def _policy(settings: Settings) -> Policy:
+    try:
+        return read_policy(settings.policy)[0]
+    except WrongPolicy as wrong:
+        raise WrongPolicy(f"CUOTA_POLICY: {wrong}") from None
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    settings: Settings,
+    where: dict[str, Any],
+    *,
+    pool_size: int | None = None,
+    now: Callable[[], datetime] = utc_now,
+    decides: bool = True,
+) -> AsyncIterator[Context]:
+    """A context on a migrated database; closes its pool at the end. `now` is the clock: the sandbox's can be moved.
+
+    What `decides` nothing does not fail for a policy of the shell's: it is given the release's own.
+    """
+    policy = _policy(settings) if decides else read_policy(None)[0]
+    key_id = Vault(settings.secret_key).key_id
+    pool = await open_pool(where, pool_size or settings.pool_size, f"{SESSION_NAME}{key_id}")
+    try:
+        vault = await open_vault(pool, settings.secret_key, settings.old_secret_keys)
+        rails = load(
+            settings.card_rail,
+            settings.message_rail,
+            pool,
+            sandbox=settings.sandbox,
+            senders=settings.senders,
+            issuing=settings.issuing_rail,
+            safe=vault,
+            now=now,
+        )
+        context = Context(settings, pool, rails, vault, policy, now=now)
+        await ensure_key(context)
+        yield context
+    finally:
+        await pool.close()

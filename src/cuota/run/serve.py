@@ -1,0 +1,254 @@
+"""`cuota serve`: opens the port, brings the database up to date, and keeps the worker processes running."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+import httpx
+from prometheus_client import multiprocess
+
+from cuota import config
+from cuota.config.reading import is_loopback
+from cuota.db.embedded.server import EmbeddedFailed, open_embedded
+from cuota.run import runtime
+
+READY_SECONDS = 30.0
+STOP_SECONDS = 9.5
+CHECK_SECONDS = 0.5
+LEFT_BEHIND_SECONDS = 4.0
+# So much of an answer the system takes at a time: otherwise it would keep megabytes for each who asks and never reads.
+MOST_UNSENT_BYTES = 64 * 1024
+
+
+class CannotServe(Exception):  # noqa: N818 - the fact that ends the command
+    """The service cannot start, or cannot go on; the text says what to do."""
+
+
+@dataclass
+class Serving:
+    """A running service: its workers by process, and whether it was told to stop."""
+
+    settings: config.Settings
+    listener: socket.socket
+    listen: str
+    watched: socket.socket | None = None
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    stopping: bool = False
+
+    def start_worker(self) -> None:
+        """Start one more worker on the shared socket."""
+        # Our process id goes along: should we be killed while it starts, it must not take another for its parent.
+        descriptor = str(self.listener.fileno())
+        command = [sys.executable, "-m", "cuota.run.process", descriptor, self.listen, str(os.getpid())]
+        sockets = [self.listener.fileno()]
+        if self.watched is not None:
+            sockets.append(self.watched.fileno())
+            command.append(str(self.watched.fileno()))
+        # They never migrate, so the owner's password is not theirs to know.
+        environment = {
+            name: value for name, value in os.environ.items() if name != "CUOTA_DATABASE_OWNER_URL"
+        }
+        self.workers.append(subprocess.Popen(command, env=environment, pass_fds=sockets))  # noqa: S603
+
+    def stop(self) -> None:
+        """SIGTERM to every worker, then wait; what is still there after that is killed."""
+        self.stopping = True
+        self.listener.close()
+        if self.watched is not None:
+            self.watched.close()
+        for worker in self.workers:
+            worker.terminate()
+        until = time.monotonic() + STOP_SECONDS
+        for worker in self.workers:
+            try:
+                worker.wait(max(0.1, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                worker.kill()
+                worker.wait()
+
+
+class _Stop(Exception):  # noqa: N818 - a signal, not an error
+    pass
+
+
+def _on_signal(_number: int, _frame: FrameType | None) -> None:
+    raise _Stop
+
+
+def _bind(listener: socket.socket, host: str, port: int) -> None:
+    """Bind, waiting for the workers of a killed parent: they leave by themselves within seconds."""
+    until = time.monotonic() + LEFT_BEHIND_SECONDS
+    while True:
+        try:
+            listener.bind((host, port))
+        except OSError as problem:
+            if problem.errno != errno.EADDRINUSE or time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+        else:
+            return
+
+
+def bind(host: str, port: int, *, option: str = "--port") -> socket.socket:
+    """The listening socket; raises CannotServe naming what stands in the way, and the option that cures it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # connections inherit it
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MOST_UNSENT_BYTES)
+    try:
+        _bind(listener, host, port)
+        listener.listen(2048)
+    except OSError as problem:
+        listener.close()
+        raise CannotServe(
+            f"Cannot listen on {host} port {port}: {problem.strerror}. Choose another {option}."
+        ) from None
+    listener.set_inheritable(True)
+    return listener
+
+
+def _watched(settings: config.Settings) -> socket.socket | None:
+    if settings.metrics_listen is None:
+        return None
+    return bind(*settings.metrics_listen, option="CUOTA_METRICS_LISTEN")
+
+
+def _shown(listener: socket.socket, host: str = "") -> str:
+    """HOST:PORT as it stands in an address."""
+    bound, port, *_ = listener.getsockname()
+    name = host or bound
+    return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+
+
+def serve(
+    host: str, port: int, workers: int, *, when_ready: Callable[[config.Settings], None] | None = None
+) -> int:
+    """Run until SIGTERM or Ctrl-C. Ready, it prints one line of JSON; or calls `when_ready`, which tells it otherwise."""
+    started = time.monotonic()
+    listener = bind(host, port)
+    listen = f"http://{_shown(listener, host)}"
+    settings = config.load(listen=listen)
+    watched = _watched(settings)
+    signal.signal(signal.SIGTERM, _on_signal)
+    signal.signal(signal.SIGINT, _on_signal)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(_metrics_folder())
+            where = stack.enter_context(runtime.database(settings))
+            policy = asyncio.run(_prepared(settings, where))
+            serving = Serving(settings, listener, listen, watched)
+            stack.callback(serving.stop)
+            for _ in range(workers):
+                serving.start_worker()
+            _wait_ready(serving, listen)
+            _warn(settings, host)
+            if when_ready is None:
+                ready = _ready(settings, listen, policy, watched)
+                seconds = round(time.monotonic() - started, 2)
+                print(json.dumps({**ready, "workers": workers, "seconds": seconds}), flush=True)
+            else:
+                when_ready(settings)
+            _keep_running(serving)
+        except _Stop:
+            # A second Ctrl-C while stopping changes nothing: stopping is bounded anyway.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    return 0
+
+
+def _warn(settings: config.Settings, host: str) -> None:
+    """Say what a sandbox that others can reach means."""
+    if settings.sandbox and not is_loopback(host):
+        print(
+            f"cuota: warning: this sandbox listens on {host}, so others may reach it. Anybody who does can read its "
+            "inbox with every one-time code (/sandbox/inbox). Webhooks to this machine itself are "
+            f"{'sent' if settings.loopback_webhooks else 'refused'} (CUOTA_LOOPBACK_WEBHOOKS). It answers to the host "
+            f"names {', '.join(sorted(settings.hosts))} only; set CUOTA_PUBLIC_URL or CUOTA_HOSTS for others.",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _ready(
+    settings: config.Settings, listen: str, policy: str, watched: socket.socket | None
+) -> dict[str, object]:
+    ready: dict[str, object] = {
+        "ready": True,
+        "url": settings.public_url,
+        "listen": listen,
+        "environment": settings.environment,
+        "policy": policy,
+    }
+    if watched is not None:
+        ready["metrics"] = f"http://{_shown(watched)}/metrics"
+    return ready
+
+
+async def _prepared(settings: config.Settings, where: dict[str, Any]) -> str:
+    """Migrate, and meet a wrong secret key, rail or policy here: told in one line, once, and not by each worker.
+
+    Answers the version of the policy in force.
+    """
+    await runtime.migrated(settings, where)
+    warning = await runtime.judged_role(settings, where)
+    if warning:
+        print(f"cuota: warning: {warning}", file=sys.stderr, flush=True)
+    async with runtime.opened(settings, where, pool_size=1) as context:
+        await runtime.note_served(context, decides=True)
+        return context.policy.version
+
+
+@contextlib.contextmanager
+def _metrics_folder() -> Iterator[None]:
+    """Where the workers keep their counters, so that any of them can answer for all."""
+    folder = tempfile.mkdtemp(prefix="cuota-metrics-")
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+    try:
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait_ready(serving: Serving, listen: str) -> None:
+    until = time.monotonic() + READY_SECONDS
+    while time.monotonic() < until:
+        for worker in serving.workers:
+            if worker.poll() is not None:
+                raise CannotServe("A worker process could not start; its reason stands above.")
+        with contextlib.suppress(httpx.HTTPError):
+            if httpx.get(f"{listen}/health/ready", timeout=1, trust_env=False).status_code == httpx.codes.OK:
+                return
+        time.sleep(0.05)
+    raise CannotServe(f"The service did not become ready within {READY_SECONDS:.0f} seconds.")
+
+
+def _keep_running(serving: Serving) -> None:
+    """Replace a worker that died, and bring the embedded database back should its supervisor have been killed."""
+    while True:
+        time.sleep(CHECK_SECONDS)
+        for worker in list(serving.workers):
+            if worker.poll() is not None:
+                serving.workers.remove(worker)
+                # Its gauges would count for ever.
+                multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
+                serving.start_worker()
+        if serving.settings.database_url is None:
+            # A disk that is full or read-only for a while ends nothing here.
+            with contextlib.suppress(EmbeddedFailed, OSError):
+                open_embedded(serving.settings.data_dir).close()

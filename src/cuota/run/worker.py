@@ -1,0 +1,58 @@
+"""`cuota work`: the background work alone, beside any number of others; each job claims in the database."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from dataclasses import replace
+
+import uvloop
+
+from cuota import config
+from cuota.core.order.event import Event
+from cuota.flows.context import utc_now
+from cuota.flows.sandbox.clock import SandboxClock, following
+from cuota.flows.sandbox.standstill import Standstill
+from cuota.run import runtime
+from cuota.run.process import set_up_logging
+from cuota.work.loop import Signals, work
+
+
+def work_alone() -> int:
+    """Run until SIGTERM or Ctrl-C; what is under way then is finished."""
+    settings = config.load()
+    set_up_logging(settings.log_level)
+    with runtime.database(settings) as where, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(runtime.migrated(settings, where))
+        warning = runner.run(runtime.judged_role(settings, where))
+        if warning:
+            print(f"cuota: warning: {warning}", file=sys.stderr, flush=True)
+        runner.run(_work(settings, where))
+    return 0
+
+
+async def _work(settings: config.Settings, where: dict[str, object]) -> None:
+    clock = SandboxClock() if settings.sandbox else None
+    signals = Signals(asyncio.Event(), asyncio.Event())
+
+    def told(event: Event) -> None:
+        del event
+        signals.news.set()
+
+    async with (
+        runtime.opened(settings, where, now=clock.now if clock else utc_now, decides=False) as opened,
+        following(clock, opened.pool),
+    ):
+        await runtime.note_served(opened, decides=False)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, signals.stop.set)
+        standstill = Standstill(where, clock, _nothing_remembered) if clock else None
+        print(json.dumps({"working": True, "environment": settings.environment}), flush=True)
+        await work(replace(opened, happened=told), signals, standstill)
+
+
+def _nothing_remembered() -> None:
+    """A worker keeps nothing of the database in memory."""

@@ -1,0 +1,109 @@
+"""Learn a merchant's model of Advanced Approvals from the orders of its trial.
+
+What comes out is plain numbers (core/risk/model): serving a model needs no library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cuota.core.risk.model import FEATURES, MOST_POINTS, WHOLE, Model, Weight, measured, points
+from cuota.trial.logistic import coefficients
+from cuota.trial.trial import Decided, Report, report
+
+FOLDS = 5
+# Fewer losses say nothing about ten fields; a field that fewer orders have says nothing about itself.
+FEWEST_LOSSES = 20
+FEWEST_ORDERS = 50
+# The base score in so many points is one unit: small enough a coefficient that the penalty on it is not felt.
+_UNIT = 20
+# Points of the score for one unit of log-odds: the base score's own, within what a score can sensibly mean.
+_LEAST_SCALE, _MOST_SCALE = 15.0, 150.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a trial says, and the model that it speaks of; None where there were too few losses to learn from."""
+
+    model: Model | None
+    report: Report
+
+
+def trial(orders: Sequence[Decided], *, bound: int, seed: int = 0) -> Trial:
+    """Fit on all orders; judge on points that no order's own outcome had a part in."""
+    found = fit(orders, bound=bound)
+    judged = report(cross_fitted(orders, bound=bound, seed=seed), bound=bound, seed=seed)
+    return Trial(None if found is None else replace(found, shift=judged.shift).named(), judged)
+
+
+def fit(orders: Sequence[Decided], *, bound: int) -> Model | None:
+    """A logistic regression of losses on the score and the fields, as weights; None where there is too little.
+
+    Of approved orders that have matured. A field that would count against its direction is dropped, the worst first,
+    and the rest is fitted again, until none does. The same orders give the same numbers.
+    """
+    known = [order for order in orders if order.approved and order.matured]
+    losses = sum(order.lost for order in known)
+    if not FEWEST_LOSSES <= losses <= len(known) - FEWEST_LOSSES:
+        return None
+    columns, neutral = _columns(known)
+    margin = [(order.score - order.threshold) / _UNIT for order in known]
+    lost = [order.lost for order in known]
+    while True:
+        rows = list(zip(margin, *columns.values(), strict=True))
+        base, *effects = coefficients(rows, lost)
+        # Columns are turned so that more is good: good lowers the odds of a loss.
+        wrong = {field: effect for field, effect in zip(columns, effects, strict=True) if effect >= 0}
+        if not wrong:
+            break
+        del columns[max(wrong, key=lambda field: (wrong[field], field))]
+    scale = min(_MOST_SCALE, max(_LEAST_SCALE, -_UNIT / base)) if base < 0 else _MOST_SCALE
+    weights = (
+        Weight(field, min(bound * WHOLE, round(-effect * scale * WHOLE)), neutral[field])
+        for field, effect in zip(columns, effects, strict=True)
+    )
+    return Model("", bound, tuple(weight for weight in weights if weight.milli_points)).named()
+
+
+def cross_fitted(orders: Sequence[Decided], *, bound: int, seed: int = 0) -> list[Decided]:
+    """Each order with the points of a model that has seen no order of its group."""
+    folds = [_fold(order.group, seed) for order in orders]
+    judged = list(orders)
+    for fold in range(FOLDS):
+        model = fit([order for order, of in zip(orders, folds, strict=True) if of != fold], bound=bound)
+        for index, order in enumerate(orders):
+            if folds[index] == fold:
+                judged[index] = replace(order, points=_points(model, order))
+    return judged
+
+
+def _points(model: Model | None, order: Decided) -> int | None:
+    """Before shift and bound; None where the model knows nothing of the order."""
+    if model is None:
+        return None
+    total, given = points(replace(model, bound=MOST_POINTS), order.fields, order.amount)
+    return total if given else None
+
+
+def _fold(group: str, seed: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{seed}:{group}".encode()).digest()[:8], "big") % FOLDS
+
+
+def _columns(known: Sequence[Decided]) -> tuple[dict[str, list[float]], dict[str, int]]:
+    """Each field that enough orders have and that differs among them: around its average, turned so that more is good.
+
+    The average is where the field is neutral, and what an order without it counts as.
+    """
+    columns: dict[str, list[float]] = {}
+    neutral: dict[str, int] = {}
+    for field, feature in FEATURES.items():
+        values = [measured(field, order.fields, order.amount) for order in known]
+        there = [value for value in values if value is not None]
+        if len(there) < FEWEST_ORDERS or min(there) == max(there):
+            continue
+        average = neutral[field] = round(sum(there) / len(there))
+        sign = 1 if feature.good else -1
+        columns[field] = [0.0 if value is None else sign * (value - average) / WHOLE for value in values]
+    return columns, neutral

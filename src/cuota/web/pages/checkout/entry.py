@@ -1,0 +1,123 @@
+"""`GET /checkout/{merchant_id}?token=`: the link that the merchant sends its consumer to."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.checkout.start import Display, Start
+from cuota.core.order.order import Order, Status
+from cuota.core.refusal import Refused
+from cuota.db.checkout import sdk_checkouts
+from cuota.db.checkout.checkouts import read_end, shown_as
+from cuota.db.order import documents, orders
+from cuota.flows.checkout.take_step import load, open_checkout, session_key
+from cuota.web.api.order import guid
+from cuota.web.pages.checkout.known_browser import token_of
+from cuota.web.pages.checkout.session import (
+    FRAMED,
+    base_path,
+    device_of,
+    keep_device,
+    secret_of,
+    see_other,
+    set_secret,
+    unknown,
+)
+from cuota.web.pages.checkout.view import Ended, expired_words, merchant_address
+from cuota.web.pages.render import problem
+from cuota.web.service import service_of
+
+# The first step has an address of its own: the bare one shows where a checkout stands.
+FIRST = "phone"
+
+
+async def enter(request: Request) -> Response:
+    """Open a session and take the token out of the address. Looking (HEAD) opens nothing."""
+    context = service_of(request).context
+    try:
+        merchant_id = guid(request.path_params["merchant_id"])
+        token = guid(request.query_params.get("token", ""))
+    except Refused:
+        return unknown(request)
+    order_id = await orders.find_by_token(context.pool, merchant_id, token)
+    found = await orders.read_with_plan(context.pool, merchant_id, order_id) if order_id else None
+    if found is None:
+        return unknown(request)
+    request.scope["merchant_id"] = merchant_id
+    if request.method == "HEAD":
+        return Response(headers={"Cache-Control": "no-store"}, media_type="text/html")
+    return await _open(request, found.order, token)
+
+
+async def _open(request: Request, order: Order, token: UUID) -> Response:
+    context = service_of(request).context
+    address = base_path(order.merchant_id, order.order_id)
+    start = await sdk_checkouts.read_start(context.pool, order.merchant_id, order.order_id)
+    listening = start is not None and start.in_page and start.origin is not None
+    display = _display(request) if listening else None
+    if display is Display.IFRAME:
+        return await _frame(request, order, token)
+    secret = secret_of(request, order.order_id)
+    if secret and await load(context, order.merchant_id, order.order_id, secret):
+        # A second tab, or the back button: the same browser goes on where it was.
+        if display is not None:
+            key = session_key(context, order.merchant_id, order.order_id, secret)
+            await shown_as(context.pool, key, display)
+        return see_other(address)  # shows where the checkout stands
+    # Where the merchant's page listens, its window says how it ended; a page of its own says that it has.
+    told = display is Display.POPUP
+    over = None if told else await _over(request, order, token, start)
+    if over is not None:
+        return over
+    device = device_of(request)
+    opened = await open_checkout(context, order.merchant_id, token, display, device)
+    if opened is None:
+        return unknown(request)
+    # A browser that knows its consumer is shown its card first; every other one starts with the phone number.
+    response = see_other(address if token_of(request) else f"{address}?step={FIRST}")
+    set_secret(request, response, order.order_id, opened[1])
+    keep_device(request, response, device)
+    return response
+
+
+async def _over(request: Request, order: Order, token: UUID, start: Start | None) -> Response | None:
+    """The page of an order that is over, for a browser without a session: nothing of the order but whether time ran out."""
+    context = service_of(request).context
+    if order.status in {Status.APPROVED, Status.DECLINED}:
+        return _finished(request)
+    late = order.charging is None and context.now() >= order.expires_at
+    if order.status is Status.CREATED and not late:
+        return None
+    document, left = await read_end(context.pool, order.merchant_id, order.order_id)
+    if left:
+        return _finished(request)
+    ended = Ended(order, token, documents.decode(document), start, left)
+    back = merchant_address(ended, success=False, expired=True)
+    text = f"{expired_words(order)} Go back to the shop to start again."
+    return problem(request, 410, "This checkout expired", text, back=(back, "Back to the shop"))
+
+
+def _finished(request: Request) -> Response:
+    text = "It was completed or ended before. Look at your order in the shop."
+    return problem(request, 410, "This payment is finished", text)
+
+
+def _display(request: Request) -> Display:
+    try:
+        return Display(request.query_params.get("display", ""))
+    except ValueError:
+        return Display.REDIRECT
+
+
+async def _frame(request: Request, order: Order, token: UUID) -> Response:
+    """No cookie survives in a frame: a new session each time, its secret in the addresses."""
+    opened = await open_checkout(service_of(request).context, order.merchant_id, token, Display.IFRAME)
+    if opened is None:
+        return unknown(request)
+    return see_other(
+        f"{base_path(order.merchant_id, order.order_id)}?{urlencode({'step': FIRST, FRAMED: opened[1]})}"
+    )

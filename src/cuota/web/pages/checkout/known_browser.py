@@ -1,0 +1,38 @@
+"""The cookie by which a browser is known again after a checkout: a token that is its consumer's, at every merchant."""
+
+from __future__ import annotations
+
+import re
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.flows.checkout.limit_texts import Browser
+from cuota.flows.checkout.remember_browser import REMEMBERED_FOR
+from cuota.web.pages.checkout.session import keep_secret, kept_secret
+from cuota.web.server.client_address import client_address
+
+_COOKIE = "remembered"
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+_SECONDS = int(REMEMBERED_FOR.total_seconds())
+
+
+def token_of(request: Request) -> str | None:
+    """The token that this browser holds; None for what can be none of ours."""
+    token = kept_secret(request, _COOKIE)
+    return token if token and _TOKEN.fullmatch(token) else None
+
+
+def keep_token(request: Request, response: Response, token: str) -> None:
+    """Have the browser keep its token."""
+    keep_secret(request, response, _COOKIE, token, _SECONDS)
+
+
+def drop_token(request: Request, response: Response) -> None:
+    """The browser forgets its token."""
+    keep_secret(request, response, _COOKIE, "", 0)
+
+
+def browser_of(request: Request) -> Browser:
+    """Where a one-time code is asked for."""
+    return Browser(client_address(request), token_of(request))

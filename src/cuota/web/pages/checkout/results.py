@@ -1,0 +1,142 @@
+"""The ends of a checkout: approved, declined, abandoned, or still waiting for the bank.
+
+In the redirect flow the page leads the browser back to the merchant by itself, script or not. It is a page, and not a
+redirect that answers the form: browsers hold a form's redirects to the policy `form-action`, also those that the merchant's
+own server adds (to www, to https), and would stop there.
+"""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core import money
+from cuota.core.checkout.ending import CARD_TRIES
+from cuota.core.checkout.start import Display, Integration
+from cuota.core.dates import day
+from cuota.core.order.order import Status
+from cuota.core.refusal import Refused
+from cuota.core.risk.adverse import sentences
+from cuota.db.checkout import sdk_checkouts
+from cuota.db.risk import decisions
+from cuota.flows.checkout.checkout_result import result_of
+from cuota.flows.checkout.issue_card import reveal_card
+from cuota.flows.checkout.take_step import Checkout
+from cuota.web.pages.checkout.session import page_address
+from cuota.web.pages.checkout.view import common, expired_words, place_of, plan_of, told, way_back
+from cuota.web.pages.render import page
+from cuota.web.service import service_of
+
+# What a declined consumer has to read the reasons; they come in writing too.
+_READ_SECONDS = 3
+
+
+async def result(request: Request, checkout: Checkout, secret: str, *, leaving: bool = False) -> Response:
+    """What became of it, and the way back to the shop. What may be shown depends on who proved to be here.
+
+    `leaving`: the consumer has just pressed the cancel control.
+    """
+    order, shop = checkout.order, checkout.merchant.name
+    approved = order.status is Status.APPROVED
+    back = way_back(checkout, success=approved)
+    goes = _goes_after(checkout, leaving=leaving) if back else None
+    headline, text = _words(checkout)
+    try:
+        heard = await _heard(request, checkout)
+    except Refused:
+        # The card's issuer does not answer: look again in a moment.
+        return working(request, checkout, secret)
+    context = {
+        **common(request, checkout, secret, title=headline, lead=None),
+        "outcome": order.status.lower(),
+        "headline": headline,
+        "text": text,
+        "pay": heard,
+        "return_url": back,
+        "return_label": f"Back to {shop}" if approved else f"Return to {shop}",
+        "goes_after": goes,
+        "going": f"Taking you back to {shop}…",
+    }
+    if order.status is Status.DECLINED:
+        context["reasons"] = await _why(request, checkout)
+    if approved and checkout.verified:
+        context["plan"] = plan_of(checkout.plan, order.currency, finance=False)
+    return page(request, "result.html", context, place=place_of(checkout))
+
+
+def _goes_after(checkout: Checkout, *, leaving: bool) -> int | None:
+    """Seconds after which the browser leaves for the merchant by itself; None where it waits for the link."""
+    order = checkout.order
+    if order.status is Status.ABANDONED and not (checkout.left or leaving):
+        return None  # the time ran out while nobody looked: say so first
+    signed = checkout.document.confirm_url is not None
+    return 0 if signed and order.status is not Status.DECLINED else _READ_SECONDS
+
+
+async def _why(request: Request, checkout: Checkout) -> list[str]:
+    """Why risk declined it, for the browser that proved the number of the very consumer; nobody else is told."""
+    order, consumer_id = checkout.order, checkout.session.consumer_id
+    if not checkout.verified or consumer_id is None:
+        return []
+    pool = service_of(request).context.pool
+    made = await decisions.read_declined(pool, order.merchant_id, order.order_id, consumer_id)
+    if made is None:
+        return []
+    limit = "" if made.limit is None else money.shown(made.limit, order.currency)
+    return sentences(made.reasons, limit)
+
+
+async def _heard(request: Request, checkout: Checkout) -> dict[str, object] | None:
+    """How the merchant's page hears that it ended; the customer's name only from the customer's own browser."""
+    order, session, start = checkout.order, checkout.session, checkout.start
+    if checkout.display is Display.REDIRECT or start is None:
+        return None
+    context = service_of(request).context
+    if order.status is not Status.APPROVED:
+        left = "closed_by_customer" if checkout.left else "session_expired"
+        return told(checkout, "closed", "declined" if order.status is Status.DECLINED else left)
+    payer = None
+    if checkout.verified and session.consumer_id is not None:
+        ids = (order.merchant_id, order.order_id)
+        payer = await sdk_checkouts.read_payer(context.pool, *ids, session.consumer_id)
+    card = None
+    # Whoever only looks (HEAD) does not begin the card's minutes.
+    if start.integration is Integration.VIRTUAL_CARD and request.method != "HEAD":
+        card = await reveal_card(context, checkout)
+    return told(checkout, "complete", result={**(result_of(order, payer, start) or {}), **(card or {})})
+
+
+def _words(checkout: Checkout) -> tuple[str, list[str]]:
+    order = checkout.order
+    shop = checkout.merchant.name
+    if order.status is Status.APPROVED and not checkout.verified:
+        return "Your order is confirmed", [f"{shop} has your order."]
+    if order.status is Status.APPROVED:
+        first, *later = checkout.plan
+        due = next((item for item in later if item.total), None)
+        paid = f"You paid {money.shown(first.total + first.returned, order.currency)} today."
+        following = (
+            f" Your next payment is {money.shown(due.total, order.currency)} on {day(due.due_on)}."
+            if due
+            else ""
+        )
+        return "Your order is confirmed", [f"{paid}{following}", f"{shop} has your order."]
+    if order.status is Status.DECLINED:
+        if order.card_failures >= CARD_TRIES:
+            text = "Your cards were declined by their banks, so nothing was paid."
+        else:
+            text = "We could not approve this purchase. Nothing was charged."
+        return "This payment was not approved", [text, "You can choose another way to pay in the shop."]
+    if checkout.left:
+        return "This payment was canceled", ["Nothing was charged.", "Your cart is still in the shop."]
+    return "This checkout expired", [expired_words(order), "Your cart is still in the shop."]
+
+
+def working(request: Request, checkout: Checkout, secret: str) -> Response:
+    """A card is being charged right now; the page looks again by itself, also without script."""
+    lead = "Your bank is asked now. Please do not pay a second time."
+    context = common(request, checkout, secret, title="Your payment is on its way", lead=lead)
+    response = page(request, "working.html", context, place=place_of(checkout))
+    # To the page's own address: this may be the answer to a form, which is not to be asked for again.
+    response.headers["Refresh"] = f"3; url={page_address(checkout, secret)}"
+    return response

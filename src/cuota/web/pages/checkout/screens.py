@@ -1,0 +1,200 @@
+"""Which screen a checkout is at, and what it shows."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core import money
+from cuota.core.checkout.consumer import STATES, Profile
+from cuota.core.checkout.ending import CARD_TRIES
+from cuota.core.order.order import Status
+from cuota.core.sandbox import TEST_CARDS
+from cuota.flows.checkout.take_step import Checkout, Problem, preview_plan, propose
+from cuota.web.pages.checkout import again
+from cuota.web.pages.checkout.prefill import details_values, order_phone, phone_values, shipping_values
+from cuota.web.pages.checkout.results import result, working
+from cuota.web.pages.checkout.view import (
+    common,
+    expired_words,
+    masked,
+    payer_of,
+    place_of,
+    plan_of,
+    shipping_lines,
+    steps_of,
+    told,
+    way_back,
+)
+from cuota.web.pages.render import Page, page, problem
+from cuota.web.service import service_of
+
+NOT_AGREED = "Read the agreement and accept it to go on."
+
+
+def current(checkout: Checkout) -> str:
+    """The furthest step that this browser may be at."""
+    session = checkout.session
+    if not checkout.verified:
+        return "code" if session.code_hash else "phone"
+    if not session.profile:
+        return "details"
+    return "shipping" if checkout.express and not session.shipping else "pay"
+
+
+def reached(checkout: Checkout, step: str) -> bool:
+    """Whether everything that comes before a step is done."""
+    steps = steps_of(checkout)
+    return step in steps and steps.index(step) <= steps.index(current(checkout))
+
+
+async def screen(
+    request: Request,
+    checkout: Checkout,
+    secret: str,
+    wanted: str | None = None,
+    *,
+    problem: Problem | None = None,
+    values: dict[str, str] | None = None,
+    status: int | None = None,
+    notice: str | None = None,
+    said: str | None = None,
+) -> Response:
+    """The page for where the checkout stands; `wanted` an earlier step, `problem` what was wrong with a form."""
+    ended = await _ended(request, checkout, secret, leaving=said == "left")
+    if ended is not None:
+        return ended
+    if wanted is None and problem is None and current(checkout) == "phone":
+        offered = await again.offered(request, checkout, secret, notice)
+        if offered is not None:
+            return offered
+    step = wanted if wanted and reached(checkout, wanted) else current(checkout)
+    shown = await _context(request, checkout, secret, step)
+    shown["notice"] = notice or (problem.notice if problem else _said(request, checkout, said, step))
+    if said == "resent" and step == "code":
+        shown["notice_tone"] = "done"
+    if problem and problem.errors:
+        shown["errors"] = problem.errors
+        if step == "phone":
+            shown["known_phone"] = None  # what was typed is to be put right in its field
+    if values:
+        shown["values"] = values
+    status = status or (400 if problem else 200)
+    return page(
+        request,
+        f"{step}.html",
+        shown,
+        status=status,
+        place=place_of(checkout),
+    )
+
+
+async def _ended(request: Request, checkout: Checkout, secret: str, *, leaving: bool) -> Response | None:
+    order = checkout.order
+    if order.status is not Status.CREATED:
+        return await result(request, checkout, secret, leaving=leaving)
+    if order.charging is not None:
+        return working(request, checkout, secret)
+    if service_of(request).context.now() >= order.expires_at:
+        back = way_back(checkout, success=False, expired=True), f"Back to {checkout.merchant.name}"
+        text = f"{expired_words(order)} Your cart is still in the shop: start again from there."
+        heard = told(checkout, "closed", "session_expired")
+        place = place_of(checkout)
+        return problem(request, 410, "This checkout expired", text, back=back, told=heard, place=place)
+    return None
+
+
+def _said(request: Request, checkout: Checkout, said: str | None, step: str) -> str | None:
+    """What happened just before, in fixed words: the address carries only which."""
+    order = checkout.order
+    if order.card_failures and step == "pay":
+        seconds = (order.expires_at - service_of(request).context.now()).total_seconds()
+        minutes = max(1, int(seconds // 60))
+        tries = CARD_TRIES - order.card_failures
+        last = "one more card" if tries == 1 else "another card"
+        kept = f"{minutes} minute{'s' if minutes > 1 else ''}"
+        # Not only right after the button: the bank's word may have come while the consumer waited or was elsewhere.
+        card = "This card" if said == "declined" else "Your last card"
+        return f"{card} was declined by its bank. Try {last}: your order is kept for {kept}."
+    if said == "resent" and step == "code":
+        return f"A new code is on its way to {masked(checkout.session.phone)}."
+    return None
+
+
+async def _context(request: Request, checkout: Checkout, secret: str, step: str) -> Page:
+    context = service_of(request).context
+    session, currency = checkout.session, checkout.order.currency
+    if step == "phone":
+        lead = "Four payments, two weeks apart. First, confirm your phone number."
+        shown = common(request, checkout, secret, title="Pay in four", lead=lead, step=step)
+        # Whoever has the link sees this page: of the order's own number only the end is shown.
+        known = None if request.query_params.get("other") or phone_values(checkout) else order_phone(checkout)
+        return {
+            **shown,
+            "plan": plan_of(preview_plan(context, checkout), currency),
+            "known_phone": known[-2:] if known else None,
+            "confirmed": checkout.verified and session.phone == known,
+            "values": phone_values(checkout),
+        }
+    if step == "code" and checkout.verified:
+        lead = f"You have entered the code for {masked(session.phone)}."
+        shown = common(request, checkout, secret, title="Your number is confirmed", lead=lead, step=step)
+        return {**shown, "confirmed": True}
+    if step == "code":
+        lead = f"We texted a code to {masked(session.phone)}, to make sure that it is you."
+        shown = common(request, checkout, secret, title="Enter your code", lead=lead, step=step)
+        return {
+            **shown,
+            "plan": plan_of(preview_plan(context, checkout), currency),
+            "confirmed": False,
+            "phone_masked": masked(session.phone),
+            "sandbox_code": context.rails.message.shown_code,
+        }
+    if step == "details":
+        lead = "So that we know who pays and where the card is billed."
+        shown = common(request, checkout, secret, title="Your details", lead=lead, step=step)
+        plan = plan_of(preview_plan(context, checkout), currency)
+        return {
+            **shown,
+            "plan": plan,
+            "states": sorted(STATES.items(), key=_name),
+            "values": await details_values(request, checkout),
+        }
+    if step == "shipping":
+        lead = f"So that {checkout.merchant.name} knows where to send your order."
+        return {
+            **common(request, checkout, secret, title="Where to send it", lead=lead, step=step),
+            "states": sorted(STATES.items(), key=_name),
+            "values": shipping_values(checkout),
+        }
+    assert session.profile is not None
+    return _pay(request, checkout, secret, session.profile)
+
+
+def _name(item: tuple[str, str]) -> str:
+    return item[1]
+
+
+def _pay(request: Request, checkout: Checkout, secret: str, profile: Profile) -> Page:
+    context = service_of(request).context
+    proposed = propose(context, checkout, profile)
+    today = money.shown(proposed.plan[0].total, checkout.order.currency)
+    lead = "You pay the first installment now, the rest from the same card."
+    return {
+        **common(request, checkout, secret, title="Review and pay", lead=lead, step="pay"),
+        "plan": plan_of(proposed.plan, checkout.order.currency),
+        "payer": payer_of(profile),
+        "shipping": shipping_lines(checkout.session.shipping) if checkout.express else None,
+        "agreement": {"text": list(proposed.agreement.paragraphs), "hash": proposed.agreement.hash},
+        "test_cards": test_cards(context.settings.card_rail),
+        "month": f"{context.now().date():%Y-%m}",
+        "agree_words": NOT_AGREED,
+        "pay_label": f"Pay {today} today",
+    }
+
+
+def test_cards(card_rail: str) -> list[tuple[str, str]]:
+    """The sandbox's cards to try, number and meaning; none with a real rail."""
+    if card_rail != "sandbox":
+        return []
+    return [(card.number, card.meaning.capitalize()) for card in TEST_CARDS]

@@ -1,0 +1,244 @@
+"""What the checkout's templates are given: texts ready to read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from starlette.requests import Request
+
+from cuota.core import money
+from cuota.core.checkout.consumer import Profile, ShippingAddress
+from cuota.core.checkout.smi_state import CheckoutState, result_of
+from cuota.core.checkout.start import Display, Integration, Start
+from cuota.core.dates import day
+from cuota.core.order.order import Order
+from cuota.core.plan.finance import terms
+from cuota.core.plan.installment import Installment
+from cuota.db.order.documents import Document, encode
+from cuota.flows.checkout.take_step import Checkout
+from cuota.web.addresses import with_query
+from cuota.web.pages.checkout.session import FRAMED, base_path, csrf_of
+from cuota.web.pages.render import ALONE, Place
+from cuota.web.service import service_of
+
+
+def plan_of(
+    plan: Sequence[Installment], currency: str, *, finance: bool = True, today: bool = True
+) -> dict[str, object]:
+    """The picture of a plan; `today`: on the day of its first payment."""
+    payments = [
+        {
+            "number": item.number,
+            "label": "Today" if today and item.number == 1 else day(item.due_on),
+            "iso": item.due_on.isoformat(),
+            "amount": money.shown(item.returned if gone_back(item) else item.total, currency),
+            "state": _state(item),
+        }
+        for item in plan
+    ]
+    costs = any(item.fee for item in plan)
+    return {
+        "payments": payments,
+        "total": money.shown(sum(item.total for item in plan), currency),
+        "no_cost": not costs,
+        "finance": _finance(plan, currency) if costs and finance else None,
+    }
+
+
+def gone_back(item: Installment) -> bool:
+    """Whether a payment was made and all of it went back to the card."""
+    return item.paid and not item.total and item.returned > 0
+
+
+def _state(item: Installment) -> str:
+    if gone_back(item):
+        return "returned"
+    if item.state == "scheduled":
+        return "today" if item.number == 1 else "due"
+    return item.state
+
+
+def _finance(plan: Sequence[Installment], currency: str) -> dict[str, str]:
+    box = terms(plan)
+    return {
+        "apr": f"{box.apr}%",
+        "finance_charge": money.shown(box.finance_charge, currency),
+        "amount_financed": money.shown(box.amount_financed, currency),
+        "total_of_payments": money.shown(box.total_of_payments, currency),
+    }
+
+
+def _lines(document: dict[str, Any], currency: str) -> list[dict[str, object]]:
+    return [
+        {
+            "name": item["name"] or item["description"] or item["sku"] or "Item",
+            "quantity": item["quantity"] if item["quantity"] is not None else 1,
+            "amount": _line_amount(item, currency),
+        }
+        for item in document["items"] or []
+    ]
+
+
+def _line_amount(item: dict[str, Any], currency: str) -> str:
+    if item["price"] is None:
+        return ""
+    quantity = item["quantity"] if item["quantity"] is not None else 1
+    exact = Decimal(item["price"]) * Decimal(quantity)
+    if abs(exact) >= 10**14:
+        return ""
+    return money.shown(int((exact * 100).to_integral_value(ROUND_HALF_UP)), currency)
+
+
+def _charges(document: dict[str, Any], currency: str) -> list[dict[str, str]]:
+    """What is part of the order's total; a fee for the plan is not, and stands with the plan."""
+    named = (("Shipping", document["shippingAmount"]), ("Tax", document["taxAmount"]))
+    return [
+        {"label": label, "amount": money.shown(int(Decimal(amount) * 100), currency)}
+        for label, amount in named
+        if amount is not None and Decimal(amount)
+    ]
+
+
+def steps_of(checkout: Checkout) -> tuple[str, ...]:
+    """The steps of this checkout, in their order."""
+    return (*("phone", "code", "details"), *(("shipping",) if checkout.express else ()), "pay")
+
+
+def common(
+    request: Request,
+    checkout: Checkout,
+    secret: str,
+    *,
+    title: str,
+    lead: str | None,
+    step: str | None = None,
+) -> dict[str, object]:
+    """What every page of a checkout is given."""
+    order, document = checkout.order, checkout.document.value
+    number = steps_of(checkout).index(step) + 1 if step else None
+    return {
+        "page": {"title": title, "lead": lead, "step": number, "steps": len(steps_of(checkout))},
+        "merchant": {"name": checkout.merchant.name},
+        "total": money.shown(order.amount, order.currency),
+        "sandbox": service_of(request).settings.sandbox,
+        "form": form_for(request, checkout, secret),
+        "pay": told(checkout),
+        "errors": {},
+        "notice": None,
+        "values": {},
+        "lines": _lines(document, order.currency),
+        "charges": _charges(document, order.currency),
+    }
+
+
+def form_for(request: Request, checkout: Checkout, secret: str) -> dict[str, str]:
+    """What forms and links of a checkout's page need: `query` behind an address, `more` behind one that has a query."""
+    framed = urlencode({FRAMED: secret}) if checkout.display is Display.IFRAME else ""
+    return {
+        "action": base_path(checkout.order.merchant_id, checkout.order.order_id),
+        "csrf": csrf_of(request, secret),
+        "query": f"?{framed}" if framed else "",
+        "more": f"&{framed}" if framed else "",
+    }
+
+
+def told(
+    checkout: Checkout, outcome: str = "", message: str = "", result: dict[str, object] | None = None
+) -> dict[str, object] | None:
+    """What the page's script tells the merchant's page; None where no page listens."""
+    if checkout.display is Display.REDIRECT or checkout.start is None:
+        return None
+    return {
+        "token": str(checkout.token),
+        "origin": checkout.start.origin,
+        "display": checkout.display,
+        "outcome": outcome,
+        "message": message,
+        # Inside a script element no text may end it.
+        "result": encode(result).decode().replace("<", "\\u003c") if result else None,
+    }
+
+
+def place_of(checkout: Checkout) -> Place:
+    """In a frame only where this merchant's pages are; in a window that talks to the page that opened it."""
+    if checkout.display is Display.REDIRECT or checkout.start is None or checkout.start.origin is None:
+        return ALONE
+    if checkout.display is Display.POPUP:
+        return Place(opened=True)
+    return Place(ancestors=tuple(dict.fromkeys((checkout.start.origin, *checkout.merchant.origins))))
+
+
+def expired_words(order: Order) -> str:
+    """What a consumer is told who comes too late, after the minutes that this very order had."""
+    minutes = round((order.expires_at - order.created_at).total_seconds() / 60)
+    unit, count = ("hour", minutes // 60) if minutes >= 120 and minutes % 60 == 0 else ("minute", minutes)
+    return f"This checkout expired after {count} {unit}{'' if count == 1 else 's'}. You were not charged."
+
+
+def payer_of(profile: Profile) -> dict[str, str]:
+    """Who pays, for the last look before the button."""
+    place = profile.address
+    street = f"{place.line1}, {place.line2}" if place.line2 else place.line1
+    return {
+        "name": profile.name,
+        "email": profile.email,
+        "address": f"{street}\n{place.city}, {place.state} {place.postcode}",
+    }
+
+
+def shipping_lines(shipping: ShippingAddress | None) -> dict[str, str] | None:
+    """Where it is sent, for the last look before the button."""
+    if shipping is None:
+        return None
+    place = shipping.address
+    street = f"{place.line1}, {place.line2}" if place.line2 else place.line1
+    return {"name": shipping.name, "address": f"{street}\n{place.city}, {place.state} {place.postcode}"}
+
+
+def masked(phone: str | None) -> str:
+    """A number of which only the end is shown."""
+    return f"•••• ••{phone[-2:]}" if phone else ""
+
+
+def way_back(checkout: Checkout, *, success: bool, expired: bool = False) -> str | None:
+    """The merchant's address with token and orderId appended, or as a shop system (SMI) knows them: result, checkoutId.
+
+    None where the merchant's page is still open. `expired`: an open order's time is over.
+    """
+    if checkout.display is not Display.REDIRECT:
+        return None
+    ended = Ended(checkout.order, checkout.token, checkout.document, checkout.start, checkout.left)
+    return merchant_address(ended, success=success, expired=expired)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What the way back to the merchant depends on."""
+
+    order: Order
+    token: UUID
+    document: Document
+    start: Start | None
+    left: bool
+
+
+def merchant_address(ended: Ended, *, success: bool, expired: bool = False) -> str | None:
+    """As `way_back`, for whoever has no session in this checkout."""
+    order, start = ended.order, ended.start
+    address = ended.document.confirm_url if success else ended.document.cancel_url
+    if address is None and start is not None and start.origin is not None:
+        # The script had to leave the page it was on, and nobody signed an address to come back to.
+        address = f"{start.origin}/"
+    if address is None:
+        return None
+    if start is not None and start.integration is Integration.SMI:
+        result = result_of(order, left=ended.left)
+        if result is CheckoutState.CREATED:
+            result = CheckoutState.EXPIRED if expired else CheckoutState.CANCELLED
+        return with_query(address, result=result, checkoutId=str(order.order_id))
+    return with_query(address, token=str(ended.token), orderId=str(order.order_id))

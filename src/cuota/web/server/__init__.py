@@ -1,0 +1,1 @@
+"""The HTTP server: protocol, deadlines, admission, the edge of every request."""

@@ -1,0 +1,63 @@
+"""Only requests for a host that the sandbox is known by: its pages show one-time codes, and nobody signs in to read them.
+
+A web page on any site can have its own name resolve to 127.0.0.1 (DNS rebinding) and then read what the browser gets
+from there. The Host header still carries that site's name.
+"""
+
+from __future__ import annotations
+
+import re
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from cuota.core.refusal import Code, Refused
+from cuota.web.server.edge import Edge
+
+# Probes ask by whatever address a machine has, and learn nothing.
+_ANY_HOST = ("/health/live", "/health/ready")
+_LOOPBACK = re.compile(r"127(?:\.[0-9]{1,3}){3}", re.ASCII)
+UNKNOWN = Refused(
+    Code.BAD_HEADER,
+    "The sandbox does not answer to the name in the Host header. Use the address of CUOTA_PUBLIC_URL, or add the name "
+    "to CUOTA_HOSTS.",
+)
+
+
+class KnownHost:
+    """Around the application, in the sandbox only; `edge` words the refusal.
+
+    `hosts` are lower case, without ports, IPv6 addresses in brackets.
+    """
+
+    def __init__(self, app: ASGIApp, edge: Edge, hosts: frozenset[str]) -> None:
+        self._app = app
+        self._edge = edge
+        self._hosts = hosts
+        # Most requests have the same Host header as the one before.
+        self._last: tuple[bytes, bytes] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "http" and not self._is_known(scope) and scope["path"] not in _ANY_HOST:
+            await self._edge.refuse(scope, receive, send, UNKNOWN)
+        else:
+            await self._app(scope, receive, send)
+
+    def _is_known(self, scope: Scope) -> bool:
+        if self._last in scope["headers"]:
+            return True
+        hosts = [header for header in scope["headers"] if header[0] == b"host"]
+        # None or several, here and above: the edge refuses that itself.
+        if len(hosts) != 1:
+            return True
+        host = _without_port(hosts[0][1].decode("latin-1"))
+        known = host in self._hosts or _LOOPBACK.fullmatch(host) is not None
+        if known:
+            self._last = hosts[0]
+        return known
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.strip().rpartition(":")
+    has_port = colon and (not port or (port.isascii() and port.isdigit()))
+    return (name if has_port else host.strip()).lower().removesuffix(".")

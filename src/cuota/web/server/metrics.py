@@ -1,0 +1,133 @@
+"""Prometheus metrics. Over all worker processes, where the parent has set up a folder for them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from functools import cache, partial
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+    multiprocess,
+    values,
+)
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.checkout.texting import Limit
+from cuota.core.order.event import Event
+from cuota.core.risk.decision import APPROVAL_CODES, DECLINE_CODES, Decision
+from cuota.web.service import service_of
+
+if values.ValueClass.__name__ != "MutexValue":
+    # A worker never forks. The library asks the system for the process id at every count, half a microsecond each.
+    values.ValueClass = values.MultiProcessValue(process_identifier=partial(int, os.getpid()))  # type: ignore[no-untyped-call]
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+REQUESTS = Counter("cuota_requests", "Requests answered", ["route", "method", "status"])
+LATENCY = Histogram("cuota_request_seconds", "Time from request head to answer", ["route"], buckets=_SECONDS)
+ORDERS = Counter("cuota_orders", "Orders that came to a status since the service started", ["status"])
+EVENTS = Counter("cuota_events", "Events since the service started", ["type"])
+DECISIONS = Counter(
+    "cuota_decisions",
+    "Risk decisions since the service started, by the weightiest reason of each",
+    ["outcome", "reason"],
+)
+_REFUSED = Counter("cuota_refused", "Requests refused before any work, for want of a place", ["why"])
+REFUSED = {why: _REFUSED.labels(why) for why in ("full", "share", "creation")}
+CODES = Counter("cuota_codes", "One-time codes by text since the service started", ["outcome"])
+_CODES = {outcome: CODES.labels(outcome) for outcome in ("sent", "failed")}
+CODES_REFUSED = Counter(
+    "cuota_codes_refused",
+    "One-time codes not sent since the service started, by the limit reached",
+    ["limit"],
+)
+# All of them from the start: an alert on a series that is not there yet misses its first rise.
+_CODES_REFUSED = {limit.value: CODES_REFUSED.labels(limit.value) for limit in Limit}
+POOL = Gauge("cuota_pool_sessions", "Database sessions", ["state"], multiprocess_mode="livesum")
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+# Finding a counter by its labels costs as much as counting: each is found once. Labels come from routes, methods,
+# statuses and event types, so there are few.
+_answered = cache(REQUESTS.labels)
+_latency = cache(LATENCY.labels)
+_event = cache(EVENTS.labels)
+
+
+def count_request(route: str, method: str, status: int, seconds: float) -> None:
+    """Note an answer."""
+    _answered(route, method, str(status)).inc()
+    _latency(route).observe(seconds)
+
+
+def count(event: Event) -> None:
+    """Note an event that is durable. `order.approved` is also an order that came to Approved."""
+    _event(event.type).inc()
+    noun, _, verb = event.type.partition(".")
+    if noun == "order":
+        ORDERS.labels(verb.capitalize()).inc()
+
+
+def count_decision(made: Decision) -> None:
+    """Note a decision that is durable, once: by the first of its reasons."""
+    first = made.reasons[0] if made.reasons else ""
+    known = first if first in (*APPROVAL_CODES, *DECLINE_CODES) else "other"
+    DECISIONS.labels("approved" if made.approved else "declined", known).inc()
+
+
+def count_code(outcome: str) -> None:
+    """Note a one-time code: `sent`, `failed`, or the limit that refused it."""
+    (_CODES.get(outcome) or _CODES_REFUSED[outcome]).inc()
+
+
+class Sparing:
+    """Makes what is dear and anybody may ask for, in `share` of the process's time at most, by the second.
+
+    Whoever asks beyond that is told what was made last.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], bytes],
+        share: float = 0.1,
+        *,
+        spent: Callable[[], float] = time.thread_time,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._make, self._share, self._spent, self._now = make, share, spent, now
+        self._made, self._second_ends, self._left = b"", 0.0, 0.0
+
+    def __call__(self) -> bytes:
+        """What was made just now, or last."""
+        if (now := self._now()) >= self._second_ends:
+            self._second_ends, self._left = now + 1, self._share
+        if self._left > 0:
+            began = self._spent()
+            self._made = self._make()
+            self._left -= self._spent() - began
+        return self._made
+
+
+def _added_up() -> bytes:
+    if values.ValueClass.__name__ == "MutexValue":
+        return generate_latest()
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry)
+
+
+# It takes milliseconds, in which nobody else is answered, finds a place always, and needs no token.
+_sparingly = Sparing(_added_up)
+
+
+async def metrics(request: Request) -> Response:
+    """`GET /metrics`."""
+    size, idle = service_of(request).context.pool.sizes()
+    POOL.labels("open").set(size)
+    POOL.labels("idle").set(idle)
+    return Response(_sparingly(), headers={"Content-Type": CONTENT_TYPE})

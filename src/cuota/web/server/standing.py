@@ -1,0 +1,60 @@
+"""Requests beside whoever moves the sandbox's clock: each sees its instant; while all is copied back they wait."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from starlette.types import Receive, Scope, Send
+
+from cuota.core.refusal import Code, Refused
+from cuota.db.pool import BUSY, GONE
+from cuota.flows.context import Context
+from cuota.flows.sandbox.standstill import Standstill
+from cuota.web.server.edge import Edge
+
+WAIT_SECONDS = 5.0
+WAIT_LONGER = Refused(
+    Code.UNAVAILABLE,
+    "The sandbox is being copied or taken back; nothing was applied. Try again shortly.",
+    retry_after=1,
+)
+
+
+class Standing:
+    """Around the application, in the sandbox only. A request that waits too long is answered 503."""
+
+    def __init__(self, edge: Edge, context: Context, standstill: Standstill) -> None:
+        self._edge = edge
+        self._context = context
+        self._standstill = standstill
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http" or scope["path"].startswith("/health/"):
+            await self._edge(scope, receive, send)
+            return
+        gate = self._standstill.requests
+        if gate.is_open and not self._standstill.moved.moving:
+            gate.enter()
+            try:
+                await self._edge(scope, receive, send)
+            finally:
+                gate.leave()
+            return
+        await self._in_turn(scope, receive, send)
+
+    async def _in_turn(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(WAIT_SECONDS):
+                    await stack.enter_async_context(self._standstill.requests.inside())
+            except TimeoutError:
+                await self._edge.refuse(scope, receive, send, WAIT_LONGER)
+                return
+            if self._standstill.moved.moving:
+                # Not by the look that is taken every now and then: a request that somebody makes because of what
+                # happened at an instant is made at that instant.
+                with contextlib.suppress(Refused, TimeoutError, *BUSY, *GONE):
+                    await self._standstill.moved.refresh(self._context.pool)
+            await self._edge(scope, receive, send)
