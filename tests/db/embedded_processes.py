@@ -20,7 +20,7 @@ User = subprocess.Popen[str]
 PROGRAM = """
 import sys
 from pathlib import Path
-from cuota.db.embedded import open_embedded
+from cuota.db.embedded.server import open_embedded
 with open_embedded(Path(sys.argv[1])):
     print((Path(sys.argv[1]) / "pg" / "postmaster.pid").read_text().split()[0], flush=True)
     sys.stdin.read()

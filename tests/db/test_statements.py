@@ -65,8 +65,9 @@ def merchants_tables() -> set[str]:
 
 def statements() -> Iterator[tuple[str, str]]:
     """Every SQL constant of every module of db, as (module.NAME, text)."""
-    for file in sorted(FOLDER.glob("*.py")):
-        module = importlib.import_module(f"cuota.db.{file.stem}")
+    for file in sorted(FOLDER.rglob("*.py")):
+        path = file.relative_to(FOLDER).with_suffix("")
+        module = importlib.import_module(".".join(["cuota.db", *path.parts]))
         for name, value in vars(module).items():
             if isinstance(value, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", value):
                 yield f"{file.stem}.{name}", value
