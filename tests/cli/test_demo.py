@@ -21,10 +21,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def demo(cuota: Cuota) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
+def demo(cuota: Cuota, *options: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
     """A running demo, the shop's address, and everything it printed until it was ready."""
     port, shop_port = free_port(), free_port()
     command = [sys.executable, "-m", "cuota", "demo", "--port", str(port), "--shop-port", str(shop_port)]
+    command += options
     with subprocess.Popen(command, env=cuota.environment(), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         printed = []
@@ -63,6 +64,15 @@ def test_the_demo_prints_addresses_credentials_and_a_first_thing_to_try(cuota: C
         process.send_signal(signal.SIGINT)
         assert process.wait(15) == 0
         assert gone(shop)
+
+
+def test_a_demo_that_listens_everywhere_prints_addresses_that_a_browser_can_open(cuota: Cuota) -> None:
+    with demo(cuota, "--host", "0.0.0.0") as (_, shop, printed):
+        text = "".join(printed)
+        assert "0.0.0.0" not in text
+        assert printed[0].split()[:3] == ["The", "shop", shop]
+        front = httpx.get(shop, trust_env=False)
+        assert front.status_code == 200
 
 
 def test_the_shop_ends_with_a_demo_that_is_killed(cuota: Cuota) -> None:

@@ -100,7 +100,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
     environ = os.environ if environ is None else environ
     given, problems = _read(environ)
     environment = str(given.get("CUOTA_ENVIRONMENT", "sandbox"))
-    public_url = str(given.get("CUOTA_PUBLIC_URL", listen))
+    public_url = str(given.get("CUOTA_PUBLIC_URL", derived.browsable(listen)))
     data_dir = Path(str(given.get("CUOTA_DATA_DIR", default_data_dir(environment))))
     if environment == "production":
         problems += derived.production_problems(given, public_url)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from cuota.config.reading import LOOPBACK_NAMES, is_loopback
+from cuota.config.reading import LOOPBACK_NAMES, is_loopback, is_wildcard
 from cuota.core.checkout.texting import TextLimits
 from cuota.rails.senders import MailServer, Senders
 
@@ -18,6 +18,14 @@ def loopback_webhooks(given: Given, listen: str) -> bool:
         return False
     chosen = given.get("CUOTA_LOOPBACK_WEBHOOKS")
     return chosen == "allow" or (chosen is None and is_loopback(urlsplit(listen).hostname or ""))
+
+
+def browsable(listen: str) -> str:
+    """The address that a browser on this machine opens for a service that listens here."""
+    parts = urlsplit(listen)
+    if not is_wildcard(parts.hostname or ""):
+        return listen
+    return f"{parts.scheme}://127.0.0.1:{parts.port}"
 
 
 def hosts(given: Given, listen: str, public_url: str) -> frozenset[str]:

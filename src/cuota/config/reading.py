@@ -78,6 +78,14 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+WILDCARDS = frozenset({"0.0.0.0", "::", "[::]"})  # noqa: S104 - recognized, not listened on
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether a host means every address of this machine: a process may listen there, a browser cannot go there."""
+    return host in WILDCARDS
+
+
 def hosts(text: str) -> frozenset[str]:
     """Host names separated by commas, without ports."""
     names = frozenset(name.strip().lower() for name in text.split(","))
