@@ -1,7 +1,8 @@
-"""What waits together goes down together: one statement for many requests, with no timer.
+"""Batching: requests that wait at the same moment share one SQL statement. No timer is involved.
 
-Asks of one kind and one merchant run one batch at a time. Whatever comes while a batch is under way waits, and is the
-next batch; who comes alone goes alone, at once. A busy merchant so costs the others no session and no turn.
+For each kind of request and each merchant, one batch runs at a time. Requests that arrive while a batch runs are queued, and
+become the next batch. A request that arrives when nothing runs starts at once, alone. A busy merchant therefore uses one
+database session for each kind of request, and does not delay other merchants.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ Ask = TypeVar("Ask")
 Found = TypeVar("Found")
 
 MOST_TOGETHER = 64
-# Of one kind and merchant in one process: eight statements' worth. Who would wait longer is better told at once.
+# The longest queue for one kind and one merchant in one process: eight full batches. Further requests are refused at once, which
+# is better than a long wait.
 MOST_WAITING = 8 * MOST_TOGETHER
 
 
 @dataclass(frozen=True, eq=False)
 class Gathered(Generic[Ask, Found]):
-    """A kind of ask. `one` runs a single ask, `many` several of one merchant and answers in their order.
+    """A kind of request. `one` runs a single request; `many` runs several requests of one merchant and returns their results in order.
 
-    `busy` names what an ask is about: two asks about the same never ride in one batch. None: they may. `reads`: it only
-    reads, and may be broken off.
+    `busy` returns a key for a request: two requests with the same key are never in the same batch. With None, any requests may
+    share a batch. `reads` is true for requests that only read; these may be cancelled.
     """
 
     one: Callable[[Any, Ask], Awaitable[Found]]
@@ -40,13 +42,13 @@ Waiting = list[tuple[Any, "asyncio.Future[Any]"]]
 
 
 class Gatherer:
-    """The asks that wait, by kind and merchant, and the tasks that run them."""
+    """The queues of requests, by kind and merchant, and the tasks that run the batches."""
 
     def __init__(self, alone: object, together: object, refused: Callable[[Exception], bool]) -> None:
-        """`alone` and `together` are the sessions of the two.
+        """`alone` is the session for single requests, `together` the session for batches.
 
-        `refused` says whether a batch was surely not applied for something in it, so that each ask may be tried
-        for itself.
+        `refused` tells whether an exception proves that the database rejected the whole batch because of one request in it. Then
+        every request of the batch is run again, alone.
         """
         self._alone = alone
         self._together = together
@@ -55,9 +57,9 @@ class Gatherer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def ask(self, kind: Gathered[Ask, Found], merchant_id: UUID, asked: Ask) -> Found:
-        """Its answer. A caller that goes away changes nothing: what it asked for runs to its end, if it writes.
+        """Queue a request and return its result. If the caller is cancelled, a request that writes still runs to its end.
 
-        Raises Refused(unavailable) at once where too many wait already; then nothing was applied.
+        Raises Refused(unavailable) at once if the queue is full; then nothing was applied.
         """
         queue = self._waiting.get((kind, merchant_id))
         if queue is None:
@@ -73,7 +75,7 @@ class Gatherer:
         return await future
 
     async def _at_once(self, kind: Gathered[Ask, Found], merchant_id: UUID, asked: Ask) -> Found:
-        """Alone, in the caller's own task: two turns of the loop less. Whoever comes meanwhile waits as for a batch."""
+        """Run a request alone in the caller's task, which saves two turns of the event loop. Others are queued meanwhile."""
         queue = self._waiting[kind, merchant_id] = []
         try:
             return await kind.one(self._alone, asked)
@@ -89,7 +91,7 @@ class Gatherer:
         task.add_done_callback(self._tasks.discard)
 
     async def finish(self) -> None:
-        """Wait for what runs."""
+        """Wait for all running batches."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -106,7 +108,7 @@ class Gatherer:
             return
         try:
             answers = await kind.many(self._together, [asked for asked, _ in batch])
-        except Exception as problem:  # noqa: BLE001 - it goes to everybody who waits
+        except Exception as problem:  # noqa: BLE001 - every waiting caller gets it
             if not self._refused(problem):
                 for _, future in batch:
                     _fail(future, problem)
@@ -121,7 +123,7 @@ class Gatherer:
     async def _one(self, kind: Gathered[Any, Any], asked: object, future: asyncio.Future[Any]) -> None:
         try:
             answer = await kind.one(self._alone, asked)
-        except Exception as problem:  # noqa: BLE001 - it goes to who waits
+        except Exception as problem:  # noqa: BLE001 - the waiting caller gets it
             _fail(future, problem)
         else:
             if not future.done():
@@ -134,7 +136,7 @@ def _fail(future: asyncio.Future[Any], problem: Exception) -> None:
 
 
 def _take(queue: Waiting, busy: Callable[[Any], Hashable] | None) -> Waiting:
-    """The next batch, out of the queue; who is about the same as one before waits for the one after."""
+    """Remove the next batch from the queue. A request whose key is already in the batch stays queued."""
     if busy is None:
         batch, queue[:] = queue[:MOST_TOGETHER], queue[MOST_TOGETHER:]
         return batch

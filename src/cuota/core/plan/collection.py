@@ -1,4 +1,4 @@
-"""Collecting a plan: reminders, the charge on its day, and what follows from a card's answer."""
+"""Collecting a plan: reminders, charges on their days, and what follows from the card's answer."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from cuota.core.order.outcome import (
 from cuota.core.plan.installment import Installment, cut, owed
 from cuota.core.plan.payday import Days
 
-# After the first, second, ... failed charge: so long until the next. After the last of these another card is needed.
+# How long to wait after the first, second, ... failed charge. After one more failure the consumer must give another card.
 RETRIES = (timedelta(hours=6), timedelta(days=1), timedelta(days=3), timedelta(days=5), timedelta(days=7))
-# A card that answers with one of these will never pay: it is not asked again.
+# Decline reasons that are permanent: the card is never charged again.
 HARD_DECLINES = frozenset(
     {"card_expired", "card_lost", "card_stolen", "card_closed", "card_unknown", "card_restricted"}
 )
-# Whoever changes the card again and again fills nobody's mailbox.
+# A consumer gets at most one message about a changed card in this time.
 CARD_TOLD_EVERY = timedelta(days=1)
 NewId = Callable[[], UUID]
 
 
 class CardBusy(Exception):  # noqa: N818 - a fact
-    """A card is being asked for this plan right now; its answer decides."""
+    """A charge for this plan is in progress. Nothing else may change the plan until the card rail answers."""
 
 
 class NothingOwed(Exception):  # noqa: N818 - a fact
-    """The payment is paid, cancelled, or not there."""
+    """The payment is paid, was canceled, or does not exist."""
 
 
 def timed(plan: Sequence[Installment], zone: tzinfo, now: datetime) -> list[Installment]:
-    """A plan whose unpaid installments know when they are charged, and when the consumer is reminded."""
+    """Return the plan with the times of the charge and of the reminder set on each unpaid installment."""
     days = Days(zone)
     return [
         item
@@ -55,28 +55,29 @@ def timed(plan: Sequence[Installment], zone: tzinfo, now: datetime) -> list[Inst
 
 
 def started(plan: Sequence[Installment], notice_id: UUID, now: datetime) -> Notice:
-    """What the consumer is told when the first payment went through."""
+    """Return the message for a consumer whose first payment succeeded."""
     first, later = plan[0], owed(plan)
     day = (later or plan)[0].due_on
     return Notice(notice_id, NoticeKind.PLAN_STARTED, first.number, first.total, day, now, standing(plan))
 
 
 def needs_card(plan: Sequence[Installment]) -> bool:
-    """A card said that it will never pay: it is asked for nothing any more, another is needed."""
+    """Tell whether the plan needs another card, because its card declined for good."""
     return any(item.charge_at is None and 0 < item.failures <= len(RETRIES) for item in owed(plan))
 
 
 def next_at(plan: Sequence[Installment]) -> datetime | None:
-    """When the next reminder or charge is due; None when nothing happens by itself any more."""
+    """Return the time of the next reminder or charge, or None if there is none."""
     return min((at for item in owed(plan) for at in (item.charge_at, item.remind_at) if at), default=None)
 
 
 def remind(
     order: Order, plan: Sequence[Installment], zone: tzinfo, now: datetime, new_id: NewId
 ) -> Outcome | None:
-    """Decide the reminders that are due. None where none is. One whose payment is due already is not given.
+    """Decide the reminders that are due; return None if no reminder is due.
 
-    A payment that the end of the authorization will cancel before its day is not reminded of while that is so.
+    There is no reminder for a payment that is already due, nor for a payment that will be canceled before its day because the
+    authorization ends first.
     """
     due = [item for item in owed(plan) if item.remind_at is not None and item.remind_at <= now]
     if not due:
@@ -93,9 +94,9 @@ def remind(
 
 
 def expiring(order: Order, plan: Sequence[Installment]) -> frozenset[int]:
-    """The numbers of the payments that the end of the authorization will cancel whole before their day.
+    """Return the numbers of the payments that will be canceled before their day, because the authorization ends first.
 
-    Unless the merchant captures meanwhile.
+    This assumes that the merchant captures nothing more until then.
     """
     ends = order.authorization_expires_at
     if ends is None or not order.capturable:
@@ -111,7 +112,7 @@ def expiring(order: Order, plan: Sequence[Installment]) -> frozenset[int]:
 def _reminded_next(
     order: Order, item: Installment, zone: tzinfo, now: datetime, ending: frozenset[int]
 ) -> datetime | None:
-    """The next reminder; of a payment that may yet be canceled, at the latest when that is known."""
+    """Return the time of the next reminder. If the payment may still be canceled, remind once the authorization has ended."""
     later, ends = Days(zone).remind_at(item.due_on, now), order.authorization_expires_at
     if later is not None or item.number not in ending or ends is None or ends <= now:
         return later
@@ -127,9 +128,10 @@ def begin(
     charge_id: UUID,
     now: datetime,
 ) -> Outcome | None:
-    """Write down a charge before the rail is called: of payment `number`, or of the first that is due (None: none is).
+    """Record a charge before the card rail is called: for payment `number`, or else for the first payment that is due.
 
-    Raises CardBusy while another is under way, NothingOwed where `number` asks for nothing.
+    Returns None if no payment is due. Raises CardBusy while another charge is in progress, and NothingOwed if payment `number`
+    needs no charge.
     """
     if order.charging is not None:
         raise CardBusy
@@ -153,7 +155,10 @@ def begin(
 def give_up(
     order: Order, plan: Sequence[Installment], zone: tzinfo, now: datetime, new_id: NewId
 ) -> Outcome | None:
-    """A payment is due and its card will never pay: it is not asked. None where none is due, or the card may pay."""
+    """Handle a due payment whose card declined for good: ask for another card instead of charging.
+
+    Returns None if no payment is due or the card may still pay.
+    """
     due = [item for item in owed(plan) if item.charge_at is not None and item.charge_at <= now]
     if order.charging is not None or not due or not needs_card(plan):
         return None
@@ -168,7 +173,7 @@ def give_up(
 def paid(
     order: Order, plan: Sequence[Installment], charge: Charge, zone: tzinfo, now: datetime, new_id: NewId
 ) -> Outcome:
-    """The card paid. What a void or refund has cut from the installment meanwhile goes back to the card."""
+    """The card paid. If a void or refund has reduced the installment since, the difference goes back to the card."""
     item = plan[charge.installment - 1]
     assert order.charging == charge.charge_id
     assert not item.paid
@@ -199,9 +204,9 @@ def failed(
     now: datetime,
     new_id: NewId,
 ) -> Outcome:
-    """The card said no. A scheduled charge is tried again later, or stops and asks for another card.
+    """The card declined. A scheduled charge is retried later, or the consumer is asked for another card.
 
-    One that the consumer asked for changes nothing: the consumer is told on the page.
+    A charge that the consumer started on the page changes nothing in the plan: the page shows the decline.
     """
     assert order.charging == charge.charge_id
     settled = Settled(charge.charge_id, JobState.FAILED, reason)
@@ -225,7 +230,7 @@ def _told_of_failure(
         needed = Notice(new_id(), NoticeKind.CARD_NEEDED, item.number, item.total, item.due_on, send_at)
         return (needed,)
     if again <= send_at:
-        # By the morning the next try is over, and that one is told.
+        # The retry comes before the message would be sent; the retry has its own message.
         return ()
     day = again.astimezone(zone).date()
     return (Notice(new_id(), NoticeKind.PAYMENT_FAILED, item.number, item.total, day, send_at),)
@@ -239,10 +244,10 @@ def change_card(
     new_id: NewId,
     told_at: datetime | None = None,
 ) -> Outcome:
-    """The consumer gave another card: it pays from now on, and what is overdue is asked of it at once.
+    """The consumer gave another card. The new card pays from now on, and overdue payments are charged to it at once.
 
-    `told_at` is when the consumer was last told of such a change: at most once in CARD_TOLD_EVERY.
-    Raises CardBusy while the old one is being asked, NothingOwed where nothing is left to pay.
+    `told_at` is when the consumer last got a message about a changed card; there is at most one in CARD_TOLD_EVERY.
+    Raises CardBusy while a charge of the old card is in progress, and NothingOwed if nothing is left to pay.
     """
     if order.charging is not None:
         raise CardBusy
@@ -258,12 +263,12 @@ def change_card(
 
 
 def wait_longer(order: Order, now: datetime) -> Outcome:
-    """The rail still has no answer: it is asked again a while from now, after others had their turn."""
+    """The card rail still has no answer: look the charge up again later, after other orders."""
     return Outcome(order=replace(order, charging_since=now), at=now)
 
 
 def reschedule(order: Order, plan: Sequence[Installment], now: datetime) -> Outcome | None:
-    """Where the order's own time is not its plan's: put it right. None where it is."""
+    """Correct `collect_at` if the plan says another time. Return None if it is right."""
     if order.collect_at == next_at(plan):
         return None
     return _planned(order, plan, [], now=now)
@@ -278,7 +283,7 @@ def _planned(
     notices: tuple[Notice, ...] = (),
     charging: bool = True,
 ) -> Outcome:
-    """The order beside a changed plan; `charging` False also ends the charge that it waited for."""
+    """Return an outcome with the changed installments and the new `collect_at`. `charging` False also ends the charge in progress."""
     after = {item.number: item for item in (*plan, *changes)}
     new = replace(order, collect_at=next_at(list(after.values())))
     if not charging:

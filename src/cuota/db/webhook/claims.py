@@ -1,4 +1,4 @@
-"""Who has which delivery under way: claims by the names of workers, and claims that are given back."""
+"""Claims on deliveries: which worker has claimed which delivery, and how a claim is released."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from uuid import UUID
 
 from cuota.db.order.orders import Session
 
-# Who has something under way now: an index over that alone.
+# The workers that hold claims now. A partial index holds only claimed rows.
 _CLAIMERS = "SELECT DISTINCT merchant_id, claimed_by FROM deliveries WHERE claimed_by > 0"
 _OF_WORKER = """SELECT merchant_id, order_id, sequence, receiver, tries FROM deliveries
     WHERE claimed_by = $1 AND claimed_by > 0"""
-# The try stays counted: whoever takes it over counts on, and an answer that comes before that is still recorded.
+# Releasing does not change `tries`. The next worker counts on from there; if the first worker records its result before the next
+# claim, that result is still accepted.
 _FREE = """UPDATE deliveries SET try_at = LEAST(created_at, $3), claimed_by = NULL
     WHERE merchant_id = $1 AND claimed_by = ANY ($2::bigint[]) AND state = 'pending' RETURNING 1"""
 _LET_GO = """UPDATE deliveries d SET try_at = LEAST(d.created_at, $3), claimed_by = NULL
@@ -22,7 +23,7 @@ _LET_GO = """UPDATE deliveries d SET try_at = LEAST(d.created_at, $3), claimed_b
 
 
 class Claim(NamedTuple):
-    """A delivery, and the try for which it was claimed."""
+    """One claimed delivery, with the number of the try for which it was claimed."""
 
     merchant_id: UUID
     order_id: UUID
@@ -32,21 +33,21 @@ class Claim(NamedTuple):
 
 
 async def claimers(session: Session) -> list[tuple[UUID, int]]:
-    """Merchants, and the names of the workers that have something of theirs under way."""
+    """Return pairs of a merchant and a worker that holds claims on deliveries of this merchant."""
     return [(row["merchant_id"], row["claimed_by"]) for row in await session.fetch(_CLAIMERS)]
 
 
 async def of_worker(session: Session, worker: int) -> list[Claim]:
-    """All that is claimed in this worker's name."""
+    """Return all claims of a worker."""
     return [Claim(*row) for row in await session.fetch(_OF_WORKER, worker)]
 
 
 async def free(session: Session, merchant_id: UUID, workers: list[int], now: datetime) -> int:
-    """What these workers had claimed is due now; answers how much that was."""
+    """Release all claims of these workers; the deliveries are due now. Return how many there were."""
     return len(await session.fetch(_FREE, merchant_id, workers, now))
 
 
 async def let_go(session: Session, merchant_id: UUID, worker: int, given: list[Claim], now: datetime) -> int:
-    """These claims of one worker are due now; answers how many still were its own."""
+    """Release these claims of one worker; the deliveries are due now. Return how many the worker still held."""
     columns = zip(*(claim[1:] for claim in given), strict=True)
     return len(await session.fetch(_LET_GO, merchant_id, worker, now, *(list(column) for column in columns)))

@@ -1,4 +1,4 @@
-"""Deliveries: one row for each event and receiver, claimed in turn, every attempt kept."""
+"""Deliveries: one row for each event and receiver. Workers claim rows in order; every attempt is recorded."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from cuota.db.order.orders import Session
 from cuota.db.webhook.claims import Claim
 from cuota.db.webhook.events import OWN_ADDRESS
 
-# Longer than any attempt may take: what a worker had claimed whose end nobody could see is free after this.
+# How long a claim lasts. No attempt takes this long, so a row whose worker disappeared can be claimed again after this time.
 LEASE = timedelta(seconds=40)
 
-# A replay leaves what is under way to its worker: also what is claimed after the replay's `now`, while it waits for a
-# session or a row, each no longer than the limits of a session.
+# A replay does not touch deliveries that a worker has claimed. A worker may claim a row after the replay read its `now`, while the
+# replay waits for a session or for a locked row. Such a wait is never longer than this.
 CLAIMED_MEANWHILE = timedelta(seconds=10)
 
-# As much again of a queue is looked at as may be claimed, for what waits for an earlier event and steps aside.
+# A claim reads this many rows beyond its limit, because some rows must wait for an earlier event of the same order.
 LOOK_PAST = 48
-# An earlier event is under way: its record wakes the later one; this is for when they cross.
+# A delivery that waits for an earlier event is normally made due when the earlier result is recorded. If the claim and the
+# recording happen at the same moment, the delivery is looked at again after this time.
 LOOK_AGAIN = timedelta(seconds=2)
 LAST = 2**62
 
-# Single rows are found by their key: pending is said as "has a time" there, or the planner, which thinks the index of
-# what is pending small, would read all of it.
+# Statements that look up single rows by key test `try_at IS NOT NULL` instead of `state = 'pending'`. Otherwise the planner,
+# which believes that few rows are pending, would read the whole index of pending rows.
 
-# From queue to queue by the index: what one receiver's backlog costs here is one row.
+# Finds the queues with due deliveries. The recursion jumps from queue to queue in the index, so it reads only one row of each
+# queue, however long the queue is.
 _LANES = """
 WITH RECURSIVE lane AS (
     (SELECT merchant_id, receiver, host FROM deliveries WHERE state = 'pending'
@@ -45,12 +47,14 @@ WHERE (receiver = $2 OR EXISTS (SELECT FROM webhook_endpoints w
     AND $1 >= (SELECT d.try_at FROM deliveries d WHERE d.state = 'pending' AND d.merchant_id = l.merchant_id
         AND d.receiver = l.receiver AND d.host = l.host ORDER BY d.try_at, d.position LIMIT 1)
 """
-# Claimed by moving try_at on; what an earlier event of its order holds back steps aside in the same way: of each order
-# the first that holds back is looked for once, and a window tells it to the order's others. A row that has changed
-# since it was looked at (xmin) is left: what held it back may have been recorded, or another worker has it.
-# Whatever the planner thinks of a table that was empty a minute ago, no step costs the square of what is due: nothing
-# is joined that could be read whole for each row, and what is found is found again by its place (ctid).
-# `LEAST = turn` is `turn <= room`, and the planner takes it for one row.
+# Claims deliveries by setting try_at to the end of the lease. A delivery that must wait for an earlier event of its order gets a
+# later try_at instead, and is not claimed. For each order, the statement looks up the first such event once (`looked`) and a
+# window function shares the result with the order's other rows.
+# The statement skips a row that has changed since it was read (its xmin differs): the earlier event may have been recorded, or
+# another worker has claimed the row.
+# The planner's statistics may be wrong, for example when the table was empty a minute ago. The statement never takes quadratic
+# time anyway: it joins nothing that could be read whole for each row, and it finds rows again by their ctid.
+# `LEAST(turn, room) = turn` means `turn <= room`. It is written this way because the planner then expects one row.
 _CLAIM = f"""
 WITH due AS MATERIALIZED (
     SELECT q.*, lane.room, row_number() OVER (PARTITION BY q.order_id, q.receiver) AS nth
@@ -90,10 +94,12 @@ FROM held h WHERE d.ctid = h.spot AND d.merchant_id = $1
 RETURNING d.merchant_id, d.order_id, d.sequence, d.receiver, d.url, d.host, d.tries, d.failed,
     h.waits_for IS NOT NULL AS waits
 """
-# Fenced by the number of tries: a worker that was too slow records nothing over the one that took over. The next event
-# of the order that waited for this one is due at once, and before all that has stepped aside meanwhile; it is touched
-# even where it is due already, since a claim that still saw it waiting may be about to put it off. `LEAST` is always
-# true, and the planner takes it for one row: each is looked up, and not all of a merchant's read for them.
+# Records results. The number of tries must still match, so a worker that was too slow cannot overwrite the result of the worker
+# that took over. The statement also makes the order's next event due at once (`freed`), ahead of the deliveries that were
+# postponed. It updates that row even if the row is due already: a concurrent claim that saw the row waiting would otherwise
+# postpone it.
+# `LEAST(tries, 32767) = tries` is always true. It makes the planner expect one row, so it looks up each row by key and does not
+# read all rows of the merchant.
 _RECORD = f"""
 WITH given AS (
     SELECT * FROM unnest($2::uuid[], $3::integer[], $4::uuid[], $5::smallint[], $6::timestamptz[], $7::text[],
@@ -130,8 +136,8 @@ _OF_EVENT = """SELECT receiver, url, state, tries, try_at, settled_at FROM deliv
     WHERE merchant_id = $1 AND order_id = $2 AND sequence = $3 ORDER BY receiver"""
 _ATTEMPTS = """SELECT receiver, number, at, status, ms, error, answer FROM delivery_attempts
     WHERE merchant_id = $1 AND order_id = $2 AND sequence = $3 ORDER BY at, number"""
-# To where the endpoint is now, and not to one that is gone. What may be under way at this moment is left to its worker;
-# what waits for a later try is sent at once. `LEAST` as in a claim: each event's deliveries are looked up by their key.
+# Replays events. A replay uses the endpoint's current URL and skips deleted endpoints. It skips deliveries that a worker may have
+# claimed at this moment, and makes deliveries that wait for a retry due at once. `LEAST` has the same purpose as in `_RECORD`.
 _AGAIN = """UPDATE deliveries d SET state = 'pending', tries = 0, failed = 0, try_at = $2, settled_at = NULL,
     claimed_by = NULL, (url, host) = (SELECT t.url, split_part(t.url, '/', 3) FROM (SELECT COALESCE((SELECT w.url
         FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.endpoint_id = d.receiver), d.url) AS url) t)
@@ -142,7 +148,7 @@ _AGAIN = """UPDATE deliveries d SET state = 'pending', tries = 0, failed = 0, tr
         AND NOT (d.state = 'pending' AND d.tries > d.failed AND d.try_at > $2 AND d.try_at <= $6)
         AND NOT EXISTS (SELECT FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.endpoint_id = d.receiver
             AND w.state = 'deleted') RETURNING 1"""
-# What was never addressed to an endpoint, since it happened before there was one.
+# Adds deliveries for events that happened before the endpoint was registered.
 _ADDRESS = """INSERT INTO deliveries
     (merchant_id, order_id, sequence, receiver, position, url, host, state, try_at, created_at)
     SELECT $1, f.order_id, f.sequence, w.endpoint_id, f.position, w.url, split_part(w.url, '/', 3), 'pending', $2, $2
@@ -154,7 +160,7 @@ _PARK = """UPDATE deliveries SET state = 'parked', try_at = NULL, settled_at = $
 
 
 class Lane(NamedTuple):
-    """A receiver's own queue. Orders' own addresses share one receiver id, so the host (with its port) is named too."""
+    """The queue of one receiver. All callback URLs of single orders share one receiver id, so the host and port are part of the key."""
 
     merchant_id: UUID
     receiver: UUID
@@ -163,7 +169,7 @@ class Lane(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A delivery that is this worker's to try. `tries` counts this one; `failed` those that came to nothing."""
+    """A delivery that this worker has claimed. `tries` includes the coming try; `failed` counts the tries that failed."""
 
     merchant_id: UUID
     order_id: UUID
@@ -176,18 +182,18 @@ class Claimed:
 
     @property
     def lane(self) -> Lane:
-        """The queue that it came from."""
+        """The queue of this delivery."""
         return Lane(self.merchant_id, self.receiver, self.host)
 
     @property
     def claim(self) -> Claim:
-        """Which try of which delivery it is."""
+        """The claim that identifies this delivery and this try."""
         return Claim(self.merchant_id, self.order_id, self.sequence, self.receiver, self.tries)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a try came to and what follows: `state`, and when it is tried again."""
+    """The result of one try: the attempt, the new `state` of the delivery, and the time of the next try."""
 
     claimed: Claimed
     attempt: Attempt
@@ -198,7 +204,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """How one event stands with one receiver."""
+    """The state of the delivery of one event to one receiver."""
 
     receiver: UUID
     url: str
@@ -210,7 +216,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One attempt as it is kept."""
+    """One recorded attempt."""
 
     receiver: UUID
     number: int
@@ -222,16 +228,16 @@ class Tried:
 
 
 async def lanes_due(session: Session, now: datetime) -> list[Lane]:
-    """Queues that have a delivery due and may be served: those of paused endpoints wait."""
+    """Return the queues that have a due delivery. Queues of paused endpoints are left out."""
     return [Lane(*row) for row in await session.fetch(_LANES, now, OWN_ADDRESS)]
 
 
 async def claim(
     session: Session, merchant_id: UUID, now: datetime, room: dict[Lane, int], worker: int | None = None
 ) -> tuple[list[Claimed], int]:
-    """Claim up to `room` of each of a merchant's queues; also answers how many stepped aside for an earlier event.
+    """Claim up to `room` deliveries of each queue. Also return how many were postponed because of an earlier event.
 
-    By `worker`'s name, if it has one: then others may take over as soon as it is dead, and not after LEASE only.
+    If `worker` is given, other workers can take over the claims as soon as that worker is dead. Otherwise they must wait for LEASE.
     """
     receivers, hosts = [lane.receiver for lane in room], [lane.host for lane in room]
     rows = await session.fetch(
@@ -242,7 +248,7 @@ async def claim(
 
 
 async def record(session: Session, merchant_id: UUID, results: list[Result]) -> int:
-    """Keep attempts of one merchant and what follows, in one statement; answers how many later events are due by it."""
+    """Record results of one merchant in one statement. Return how many later events became due."""
     columns = zip(
         *(
             (
@@ -260,7 +266,7 @@ async def record(session: Session, merchant_id: UUID, results: list[Result]) -> 
 async def of_event(
     session: Session, merchant_id: UUID, order_id: UUID, sequence: int
 ) -> tuple[list[Delivery], list[Tried]]:
-    """Every receiver of an event, and every attempt."""
+    """Return the deliveries of an event to all of its receivers, and all attempts."""
     found = [Delivery(*row) for row in await session.fetch(_OF_EVENT, merchant_id, order_id, sequence)]
     tried = [Tried(*row) for row in await session.fetch(_ATTEMPTS, merchant_id, order_id, sequence)]
     return found, tried
@@ -275,9 +281,10 @@ async def send_again(
     after: int = 0,
     until: int = LAST,
 ) -> int:
-    """Replay what stands in the feed after a position, up to and with another; to one receiver, or to all.
+    """Replay the events of a feed whose position is greater than `after` and at most `until`. Return how many will be sent.
 
-    An endpoint that is named is also sent what happened before it was registered. Answers how many will be sent.
+    Without `receiver`, each event goes again to all of its receivers. With `receiver`, the events go only to that endpoint, and
+    they include events that happened before the endpoint was registered.
     """
     asked = (merchant_id, now, receiver, after, until)
     rows = await session.fetch(_AGAIN, *asked, now + LEASE + CLAIMED_MEANWHILE)
@@ -287,5 +294,5 @@ async def send_again(
 
 
 async def park(session: Session, merchant_id: UUID, receiver: UUID, now: datetime) -> None:
-    """A receiver is gone: what waited for it is parked, not lost."""
+    """Park all pending deliveries of a receiver that was deleted. A later replay can still send them."""
     await session.fetchrow(_PARK, merchant_id, receiver, now)

@@ -1,4 +1,4 @@
-"""What captures, voids and refunds share: the reference decided first, a lost answer found again, a dry run."""
+"""The steps that captures, voids and refunds share: check the reference first, recover a lost answer, dry run."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Decide = Callable[[Found, UUID], Outcome]
 Remember = Callable[[Movement], Answer]
 
 
-# The most that a column holds. Nobody has an order of more: a typing error, which the answer alone tells.
+# The largest amount that a column can hold. A larger amount is a typing error: the merchant gets the refusal, but no event.
 _MOST_CENTS = 2**63 - 1
 
-# A repeat is not told: what it repeats was, when it was applied.
+# Refusals that also become an event. A duplicate reference does not: its first use already had an event.
 TOLD = frozenset(
     {
         Code.CAPTURE_EXCEEDS_AUTHORIZED,
@@ -40,7 +40,7 @@ TOLD = frozenset(
 )
 
 
-class _AlreadyOurs(Exception):  # noqa: N818 - a fact: the save whose answer was lost had been applied
+class _AlreadyOurs(Exception):  # noqa: N818 - a fact: the save had been applied, and only the answer was lost
     def __init__(self, movement: Movement) -> None:
         super().__init__()
         self.movement = movement
@@ -48,7 +48,7 @@ class _AlreadyOurs(Exception):  # noqa: N818 - a fact: the save whose answer was
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What would happen: the order and plan before and after, and the cents that would go back to cards."""
+    """The result of a dry run: the order and plan before and after, and the cents that would go back to cards."""
 
     asked: Asked
     before: Order
@@ -72,7 +72,7 @@ async def move(
     decide: Decide,
     remember: Remember | None,
 ) -> Movement:
-    """Apply one movement exactly once and answer it. Duplicate is decided before any limit."""
+    """Apply one movement exactly once and return it. A duplicate reference is refused before any limit is checked."""
     movement_id = context.new_id()
 
     def decide_here(found: Found) -> Outcome:
@@ -101,7 +101,7 @@ async def move(
 async def _tell(
     context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, read: Read, refused: Refused
 ) -> None:
-    """A rejected movement is an event too, `success` false. The refusal stands whether it can be written or not."""
+    """Write an event with `success` false for a rejected movement. If that fails, the merchant still gets the refusal."""
     operation = f"{asked.kind.capitalize()}Order"
     event = Event(f"{asked.kind}.rejected", asked.amount, operation, asked.reference, False, refused.message)
 
@@ -115,7 +115,7 @@ async def _tell(
 async def preview(
     context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, decide: Decide
 ) -> Preview:
-    """Decide on what is read and save nothing."""
+    """Read, decide, and save nothing."""
     found = await orders.read(
         context.pool, merchant_id, order_id, asked.kind, asked.reference, with_plan=True
     )
@@ -134,7 +134,7 @@ def _refuse_repeat(found: Found, asked: Asked) -> None:
 
 
 def with_plan(merchant_id: UUID, order_id: UUID, kind: Kind, reference: str) -> Read:
-    """The read of a void or a refund, which change the plan."""
+    """Return the read for a void or a refund. Both change the plan, so both read it."""
 
     async def read(session: Session) -> Found | None:
         return await orders.read(session, merchant_id, order_id, kind, reference, with_plan=True)
