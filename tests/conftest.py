@@ -21,8 +21,8 @@ from cuota import config
 from cuota.db.embedded.server import Embedded, open_embedded
 from cuota.run import runtime
 from cuota.web.app import make_app
-from cuota.web.server.early import early
 from cuota.web.server.metrics import count
+from cuota.web.server.protocol import BoundedProtocol
 from makers import Clock, Merchant, Running, make_merchant
 from needed import told
 
@@ -112,7 +112,7 @@ async def running(settings: config.Settings, where: dict[str, object]) -> AsyncI
                 app,
                 host="127.0.0.1",
                 port=port,
-                http=early(app),
+                http=BoundedProtocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,

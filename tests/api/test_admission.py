@@ -218,10 +218,9 @@ async def test_the_place_of_a_cancelled_request_comes_back(service: Running) -> 
     await settled(service)
 
 
-async def test_what_is_refused_before_it_is_parsed_is_told_the_same_words(service: Running) -> None:
+async def test_a_refusal_has_the_same_words_however_the_request_s_end_is_told(service: Running) -> None:
     plain = b"POST /order/7/capture?dryRun=true HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
-    # Never answered ahead of the parser: where it ends is not for us to say.
-    usual = [
+    others = [
         plain.replace(b"Host: x", b"Host: x\r\nX-Note: Upgrade"),
         plain.replace(
             b"Content-Length: 3\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
@@ -229,7 +228,7 @@ async def test_what_is_refused_before_it_is_parsed_is_told_the_same_words(servic
         plain.replace(b"Content-Length: 3", b"Content-Length:\t3"),
     ]
     with busy(service, 1):
-        answers = await raw(service, plain, *usual)
+        answers = await raw(service, plain, *others)
     lines, headers, bodies = zip(*answers, strict=True)
     assert set(lines) == {"HTTP/1.1 503 Service Unavailable"}
     assert len({one["x-request-id"] for one in headers}) == len(answers)

@@ -13,7 +13,7 @@ from cuota.core.refusal import Code, Refused
 from cuota.db import gathered
 from cuota.db.gathered import Gathered, Gatherer
 from cuota.web.server.admission import Admission, Place
-from cuota.web.server.parties import MOST_KNOWN, STRANGERS
+from cuota.web.server.parties import MOST_KNOWN, STRANGERS, name_of
 from cuota.web.server.places import ENOUGH, LEAST, MOST, PATIENCE, START, Places
 
 
@@ -206,6 +206,10 @@ async def test_bad_tokens_that_are_refused_at_once_fill_the_turn_of_the_loop_too
     await gone_round()
     assert admission.in_hand == 0
     assert admission.enter(scope_of("Bearer next")) is not None
+
+
+def test_a_blank_behind_a_token_is_no_other_token() -> None:
+    assert name_of(b"Bearer x \t") == name_of(b"Bearer x")
 
 
 def window(places: Places, seconds: float, *refused: str) -> None:

@@ -22,8 +22,7 @@ from cuota.flows.sandbox.clock import SandboxClock, following
 from cuota.flows.sandbox.standstill import Standstill
 from cuota.run import runtime
 from cuota.web.app import make_app
-from cuota.web.server.early import early
-from cuota.web.server.edge import Edge
+from cuota.web.server.protocol import BoundedProtocol
 from cuota.web.server.standing import Standing
 from cuota.work.advance import Advanced, Done
 from cuota.work.loop import Signals, work
@@ -78,11 +77,11 @@ class Sandbox:
 
 
 @contextlib.asynccontextmanager
-async def serving(app: Any, edge: Edge, port: int) -> AsyncIterator[None]:
+async def serving(app: Any, port: int) -> AsyncIterator[None]:
     """As a serving process does it; `app` is the edge, or what stands around it."""
     server = uvicorn.Server(
         uvicorn.Config(
-            app, host="127.0.0.1", port=port, http=early(edge), ws="none", lifespan="off", log_config=None,
+            app, host="127.0.0.1", port=port, http=BoundedProtocol, ws="none", lifespan="off", log_config=None,
             access_log=False, server_header=False, timeout_graceful_shutdown=3,
         )
     )  # fmt: skip
@@ -109,7 +108,7 @@ async def opened_sandbox(settings: config.Settings, where: dict[str, Any]) -> As
     ):
         edge = make_app(context)
         standstill = Standstill(where, clock, edge.forget)
-        async with serving(Standing(edge, context, standstill), edge, port):
+        async with serving(Standing(edge, context, standstill), port):
             worker = asyncio.create_task(work(context, signals, standstill))
             try:
                 running = Running(own, context, clock, edge)  # type: ignore[arg-type]

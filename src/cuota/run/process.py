@@ -28,10 +28,10 @@ from cuota.flows.sandbox.standstill import Standstill
 from cuota.run import runtime
 from cuota.web.app import make_app, make_watched
 from cuota.web.server.deadlines import allow_open_files
-from cuota.web.server.early import early
 from cuota.web.server.edge import Edge, JsonLines
 from cuota.web.server.known_host import KnownHost
 from cuota.web.server.metrics import count, count_code, count_decision
+from cuota.web.server.protocol import BoundedProtocol
 from cuota.web.server.standing import Standing
 from cuota.work.loop import Signals, work
 
@@ -87,7 +87,7 @@ async def _watched(edge: Edge, listener: socket.socket | None) -> AsyncIterator[
     edge.beside.append(app)
     server = uvicorn.Server(
         uvicorn.Config(
-            app, http=early(app), ws="none", lifespan="off", access_log=False, log_config=None,
+            app, http=BoundedProtocol, ws="none", lifespan="off", access_log=False, log_config=None,
             server_header=False, proxy_headers=False, timeout_graceful_shutdown=1,
         )
     )  # fmt: skip
@@ -115,7 +115,7 @@ async def _serve(
             server = DrainingServer(
                 uvicorn.Config(
                     _outside(edge, context, standstill),
-                    http=early(edge),
+                    http=BoundedProtocol,
                     ws="none",
                     lifespan="off",
                     access_log=False,

@@ -75,8 +75,8 @@ class Admission:
         client = scope.get("token_client")
         party = self.parties.client(client) if client else self.parties.of(asked[1], token)
         creates = asked in CREATIONS
-        if why := self.why_not(party, 0, 0, creates=creates):
-            self.refused(why, party, creates=creates)
+        if why := self._why_not(party, creates=creates):
+            self._note_refusal(why, party, creates=creates)
             return None
         if (now := time.perf_counter()) >= self._window_ends:
             # What was before a rest says nothing.
@@ -120,7 +120,7 @@ class Admission:
         if place is FREE:
             return
         if not self._left:
-            asyncio.get_running_loop().call_soon(self.gone_round)
+            asyncio.get_running_loop().call_soon(self._gone_round)
         self._left.append(place.party)
         if "client_good" in scope:
             self.parties.remember_client(scope["client_good"])
@@ -142,16 +142,13 @@ class Admission:
     def _count_parties(self) -> None:
         self._count = max(len(self._seen | self._put_off | self._put_off_before), 1)
 
-    def gone_round(self) -> None:
+    def _gone_round(self) -> None:
         """A turn of the loop is over: what was answered in it holds nothing any more."""
         self._give(self._left)
 
-    def why_not(self, party: str, coming: int, of_party: int, of_open: int = 0, *, creates: bool) -> str:
-        """Why there is no place; empty where there is one. `creates`: it is for a new order.
-
-        `coming` were let through in this turn of the loop and hold none yet, so many of them of this party and of open ones.
-        """
-        in_hand, places = self.in_hand + coming, self.places.all
+    def _why_not(self, party: str, *, creates: bool) -> str:
+        """Why this request is refused; empty if it is admitted. `creates`: it is for a new order."""
+        in_hand, places = self.in_hand, self.places.all
         if in_hand * 6 < places:
             return ""
         if in_hand >= places:
@@ -159,23 +156,22 @@ class Admission:
         stands = self._stood * 12 >= places or in_hand * 2 >= places
         parties = max(self._count, len(self._seen))
         if stands and (
-            (self._held.get(party, 0) + of_party) * parties >= min(places, 3 * (in_hand + parties))
-            or (self.parties.is_open(party) and self._open_hold_half(of_open))
+            self._held.get(party, 0) * parties >= min(places, 3 * (in_hand + parties))
+            or (self.parties.is_open(party) and self._open_hold_half())
         ):
             return "share"
         return "creation" if creates and in_hand >= self.places.for_new else ""
 
-    def refused(self, why: str, party: str, count: int = 1, *, creates: bool) -> None:
-        """So many were refused for this reason."""
-        self.places.refused(why, count, begun=not creates and self.parties.is_merchant(party))
+    def _note_refusal(self, why: str, party: str, *, creates: bool) -> None:
+        self.places.refused(why, begun=not creates and self.parties.is_merchant(party))
         # Counted among the parties, or the shares would be made as if only those existed who have the places.
         self._seen.add(party)
         self._put_off.add(party)
 
-    def _open_hold_half(self, coming: int) -> bool:
+    def _open_hold_half(self) -> bool:
         """Whether all who show no good token have half the places, while a merchant asks too."""
         is_open = self.parties.is_open
-        held = coming + sum(held for party, held in self._held.items() if is_open(party))
+        held = sum(held for party, held in self._held.items() if is_open(party))
         if held * 2 < self.places.all:
             return False
         return not all(map(is_open, (*self._seen, *self._put_off, *self._put_off_before)))

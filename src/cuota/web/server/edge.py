@@ -63,7 +63,7 @@ class Edge:
         self.service = service
         self.draining = False
         self.admission = Admission()
-        self.public_url = service.settings.public_url
+        self._public_url = service.settings.public_url
         self._secure = service.settings.secure
         # A page is dear to render, and these are always the same.
         self._busy_pages: dict[object, Response] = {}
@@ -127,9 +127,9 @@ class Edge:
         # One trailing slash is tolerated, without a redirect that a POST would not survive.
         if len(path) > 1 and path.endswith("/") and not path.endswith("//"):
             scope["path"] = path[:-1]
-        return self.headers(path, request_id)
+        return self._headers(path, request_id)
 
-    def headers(self, path: str, request_id: str) -> Headers:
+    def _headers(self, path: str, request_id: str) -> Headers:
         """What every answer carries."""
         headers = [*_SAFE_HEADERS, (b"x-request-id", request_id.encode())]
         if path.startswith("/sdk/v1/checkouts"):
@@ -151,7 +151,7 @@ class Edge:
             body = bytes(response.body).replace(_ANY_ID.encode(), scope["request_id"].encode())
             own = response.raw_headers
         else:
-            body = body_of(BUSY, public_url=self.public_url, path=path, request_id=scope["request_id"])
+            body = body_of(BUSY, public_url=self._public_url, path=path, request_id=scope["request_id"])
             own = [*_BUSY_HEADERS, (b"content-length", b"%d" % len(body))]
         await send(
             {"type": "http.response.start", "status": status_of(BUSY), "headers": _joined(own, headers)}

@@ -25,12 +25,12 @@ class Places:
         self._spent, self._finished, self._refused, self._full = 0.0, 0, 0, 0
         self._window_ends, self._slow_windows = 0.0, 0
 
-    def refused(self, why: str, count: int = 1, *, begun: bool = True) -> None:
-        """So many were refused: `full`, `share` or `creation`. `begun`: it was about what a merchant has begun."""
-        REFUSED[why].inc(count)
-        self._refused += count
-        # Neither what strangers ask for nor a new order itself is a reason to let fewer be begun.
-        self._full += count * (begun and why == "full")
+    def refused(self, why: str, *, begun: bool = True) -> None:
+        """Count a refusal: `full`, `share` or `creation`. `begun`: the request was about an order that exists."""
+        REFUSED[why].inc()
+        self._refused += 1
+        # Refused strangers and refused new orders are no reason to admit fewer new orders.
+        self._full += begun and why == "full"
 
     def done(self, seconds: float, now: float) -> None:
         """A merchant's call took so long."""
