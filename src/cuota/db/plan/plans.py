@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import PlanCard
 from cuota.core.plan.installment import Installment
-from cuota.db.order.orders import MONEY, PLAN, Found, Session, order_of, plan_of
+from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
+from cuota.db.order.orders import Found, Session
 
 # The card that the consumer gave last, or else the one that paid last.
 CARD = """coalesce(
