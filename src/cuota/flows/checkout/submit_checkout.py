@@ -71,7 +71,9 @@ async def pay_with(context: Context, checkout: Checkout, card: PlanCard, agreeme
     ends.require_open(order, now)
     consumer_id, profile, phone, terms = _agreed_terms(context, checkout, agreement_hash)
     first = terms.plan[0]
-    charge = Charge(context.new_id(), first.number, first.total, card.token, card.brand, card.last4)
+    charge = Charge(
+        context.new_id(), first.number, first.total, order.currency, card.token, card.brand, card.last4
+    )
     plan = replace(_agreed(checkout, consumer_id, profile, phone, terms, now), card_hash=card.card_hash)
     case = Case(context, checkout, profile, card, now)
     letter = Notice(context.new_id(), NoticeKind.DECLINED, first.number, order.amount, first.due_on, now)
