@@ -32,7 +32,7 @@ FINAL = (Status.APPROVED, Status.DECLINED, Status.ABANDONED)
 
 
 def _charge(charge_id: UUID = CHARGE) -> Charge:
-    return Charge(charge_id, 1, 2500, "card_token", "visa", "4242")
+    return Charge(charge_id, 1, 2500, "USD", "card_token", "visa", "4242")
 
 
 def _charging(**more: object) -> Order:

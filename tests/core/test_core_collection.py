@@ -99,7 +99,7 @@ def test_nothing_is_charged_before_its_day() -> None:
 def test_the_charge_is_written_down_with_its_card_before_the_rail_is_called() -> None:
     agreed = timed()
     order, charge = begun(on(agreed), agreed, DUE_2)
-    assert charge == Charge(charge_id(2), 2, 2500, "card_token", "visa", "4242", Origin.SCHEDULE)
+    assert charge == Charge(charge_id(2), 2, 2500, "USD", "card_token", "visa", "4242", Origin.SCHEDULE)
     assert (order.charging, order.charging_since) == (charge_id(2), DUE_2)
 
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import pytest
 from interrupted import CutPool
 
+from cuota.core.order.event import Event
 from cuota.core.order.movement import Asked, Kind, Movement
+from cuota.core.order.order import Order
+from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Code, Refused
+from cuota.db.order import orders
+from cuota.db.order.orders import Found, Session
 from cuota.db.verify import verify
 from cuota.flows.context import Context
 from cuota.flows.order.capture_order import capture_order
 from cuota.flows.order.refund_order import refund_order
 from cuota.flows.order.void_order import void_order
+from cuota.flows.settle import settle
 from own_service import Own, opened_own
 
 FLOWS = {Kind.CAPTURE: capture_order, Kind.VOID: void_order, Kind.REFUND: refund_order}
@@ -117,3 +123,48 @@ async def test_a_row_locked_for_too_long_is_said_to_be_busy_and_nothing_is_appli
         answer = await own.merchant.move({"orderId": order_id}, "capture", "10.00", "late")
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
     assert await applied(own, "late") == []
+
+
+async def test_a_decision_with_nothing_to_do_saves_nothing_and_returns_the_order_as_it_was_read(
+    own: Own,
+) -> None:
+    ids = own.merchant.merchant_id, await approved(own)
+    before = await orders.read_with_plan(own.context.pool, *ids)
+    assert before is not None
+    told: list[Event] = []
+
+    def decide(found: Found) -> Outcome | None:
+        assert found == before
+        return None
+
+    done = await settle(replace(own.context, happened=told.append), *ids, decide)
+    assert (done.outcome, done.order, told) == (None, before.order, [])
+    assert await orders.read_with_plan(own.context.pool, *ids) == before
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """An order, and which read of it this is."""
+
+    order: Order
+    number: int
+
+
+async def test_each_decision_is_made_on_its_own_read_and_the_last_read_is_returned(own: Own) -> None:
+    ids = own.merchant.merchant_id, await approved(own)
+    reads = 0
+
+    async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Numbered | None:
+        nonlocal reads
+        reads += 1
+        found = await orders.read_with_plan(session, merchant_id, order_id)
+        return None if found is None else Numbered(found.order, reads)
+
+    def decide(numbered: Numbered) -> Outcome | None:
+        if numbered.number == 3:
+            return None
+        stale = replace(numbered.order, version=numbered.order.version - 1)
+        return Outcome(order=stale, at=own.context.now())
+
+    done = await settle(own.context, *ids, decide, read)
+    assert (done.outcome, done.found.number, reads) == (None, 3, 3)

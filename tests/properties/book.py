@@ -65,7 +65,7 @@ class Book:
         first = schedule(order.amount, order.fee, TODAY)[0]
         # A card that pays is charge 101, so that a test knows it; one that fails has an id of its own.
         charge = charge_id(1) if pays else self.new_id()
-        asked = Charge(charge, 1, first.total, "card_token", "visa", "4242")
+        asked = Charge(charge, 1, first.total, self.order.currency, "card_token", "visa", "4242")
         agreed = Plan(
             UUID(int=50), PROFILE, "2125550123", "America/New_York", TODAY, "text", "hash", self.now
         )

@@ -56,7 +56,7 @@ def policy_check(options: argparse.Namespace) -> int:
 
 def _begins(policy: Policy, amount: int) -> Decision:
     """What the very first order of a consumer comes to, with nothing against it."""
-    return decide(Facts(amount, "USD", 0, amount), policy)
+    return decide(Facts(amount, money.CURRENCY, 0, amount), policy)
 
 
 def _warning(policy: Policy) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Context, Decimal, Inexact
 
+# ISO 4217. The currency of a new merchant, and the only one that the sandbox's card rail takes.
+CURRENCY = "USD"
 MAX_DIGITS = 18
 MAX_DECIMALS = 2
 # More digits than any amount has: what is cut off beyond them is an error, unless it is zeros.

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from cuota.db.migrate import Told, untold
+from cuota.db.order.columns import PLAN
 from cuota.db.order.orders import Session
 from cuota.db.pool import Pool
 from cuota.db.risk.decisions import INTACT
@@ -33,8 +34,7 @@ SELECT o.*,
         WHERE t.merchant_id = o.merchant_id AND t.order_id = o.order_id ORDER BY t.number) AS ledger,
     ARRAY(SELECT ROW(m.kind, m.reference, m.movement_id, m.amount) FROM movements m
         WHERE m.merchant_id = o.merchant_id AND m.order_id = o.order_id) AS moved,
-    ARRAY(SELECT ROW(i.number, i.due_on, i.amount, i.fee, i.charge_id, i.returned, i.charge_at, i.remind_at,
-        i.failures) FROM installments i WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id ORDER BY i.number) AS plan,
+    {PLAN},
     ARRAY(SELECT ROW(c.charge_id, c.installment, c.amount, c.state) FROM charges c
         WHERE c.merchant_id = o.merchant_id AND c.order_id = o.order_id) AS charged,
     ARRAY(SELECT ROW(r.card_refund_id, r.charge_id, r.amount, r.state) FROM card_refunds r

@@ -1,14 +1,17 @@
-"""The one runner of decisions about an order: read, decide, save; changed meanwhile, read and decide again."""
+"""The one runner of decisions about an order: read, decide, save. If the order changed meanwhile, read and decide again."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar, overload
 from uuid import UUID
 
 import asyncpg
 
+from cuota.core.order.movement import Movement
+from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders, outcomes
@@ -18,12 +21,24 @@ from cuota.db.pool import BUSY, GONE, unavailable
 from cuota.db.risk import history
 from cuota.flows.context import Context
 
-Read = Callable[[Session], Awaitable[Found | None]]
-Decide = Callable[[Found], Outcome]
-Keep = Callable[[Outcome], Answer]
 
-# A session lost during a save leaves it unknown whether it was applied. Reading again tells; a restarting
-# database gets this many tries, so many seconds apart, before the caller is told that it is unknown.
+class HasOrder(Protocol):
+    """What a decision is made from: the order, and whatever else its flow reads."""
+
+    @property
+    def order(self) -> Order:
+        """The order as it was read."""
+        ...
+
+
+Reading = TypeVar("Reading", bound=HasOrder)
+Decision = TypeVar("Decision", bound=Outcome | None)
+# Given the session, the merchant id and the order id. None: there is no such order.
+Read = Callable[[Session, UUID, UUID], Awaitable[Reading | None]]
+Keep = Callable[[Movement], Answer]
+
+# If a session is lost during a save, we do not know whether the save was applied. Reading again tells us. A database
+# that restarts gets this many tries, this many seconds apart; then the caller is told that the result is unknown.
 READ_AGAIN = 20
 PAUSE_SECONDS = 0.25
 IN_STEP_SECONDS = 5.0
@@ -38,36 +53,74 @@ def order_not_found() -> Refused:
     return Refused(Code.ORDER_NOT_FOUND, "There is no such order. Check the orderId and the credentials.")
 
 
+@dataclass(frozen=True, slots=True)
+class Done(Generic[Reading, Decision]):
+    """The last read, and the outcome that was decided on it and saved. The outcome is None if there was nothing to do."""
+
+    found: Reading
+    outcome: Decision
+
+    @property
+    def order(self) -> Order:
+        """The order as it is now."""
+        return self.found.order if self.outcome is None else self.outcome.order
+
+
+@overload
 async def settle(
     context: Context,
     merchant_id: UUID,
     order_id: UUID,
-    read: Read,
-    decide: Decide,
+    decide: Callable[[Found], Decision],
+) -> Done[Found, Decision]: ...
+
+
+@overload
+async def settle(
+    context: Context,
+    merchant_id: UUID,
+    order_id: UUID,
+    decide: Callable[[Reading], Decision],
+    read: Read[Reading],
     keep: Keep | None = None,
     *,
     consumer_id: UUID | None = None,
-) -> Outcome:
-    """Apply one decision exactly once. `decide` raises what it refuses; that ends it.
+) -> Done[Reading, Decision]: ...
 
-    `consumer_id`: whose exposure it is decided on, too. What changes that is another order, so the turn is the
-    consumer's then.
+
+async def settle(
+    context: Context,
+    merchant_id: UUID,
+    order_id: UUID,
+    decide: Callable[..., Outcome | None],
+    read: Read[Any] = orders.read_with_plan,
+    keep: Keep | None = None,
+    *,
+    consumer_id: UUID | None = None,
+) -> Done[Any, Any]:
+    """Apply one decision exactly once.
+
+    `read` reads what the decision needs; by default the order and its plan. `decide` is called with what was read,
+    perhaps several times. It returns the outcome to save, or None if there is nothing to do, or it raises a refusal.
+    `keep` makes the answer that is stored with the outcome's movement, for the request's Idempotency-Key.
+    `consumer_id` names the consumer whose exposure the decision depends on. Other orders change that exposure, so
+    such decisions wait for each other by consumer instead of by order.
     """
-    run = _Run(context, merchant_id, order_id, read, decide, keep, consumer_id)
+    run = _Run(context, merchant_id, order_id, decide, read, keep, consumer_id)
     lost = False
     for _ in range(READ_AGAIN):
         try:
-            outcome = await _ladder(run)
+            done = await _ladder(run)
         except GONE:
-            # Whether it was applied is unknown now, until a read tells.
+            # We do not know whether it was applied until a read succeeds.
             lost = True
             await _reachable(run)
         except Refused as refused:
             raise (unavailable(UNKNOWN) if lost and refused.code is Code.UNAVAILABLE else refused) from None
         else:
-            for event in outcome.events:
+            for event in done.outcome.events if done.outcome else ():
                 context.happened(event)
-            return outcome
+            return done
     raise unavailable(UNKNOWN)
 
 
@@ -76,59 +129,65 @@ class _Run:
     context: Context
     merchant_id: UUID
     order_id: UUID
-    read: Read
-    decide: Decide
+    decide: Callable[..., Outcome | None]
+    read: Read[Any]
     keep: Keep | None
     consumer_id: UUID | None
 
 
-async def _ladder(run: _Run) -> Outcome:
-    """Twice without a lock, since most orders are busy with one thing at a time; then under the row's lock.
+async def _ladder(run: _Run) -> Done[Any, Outcome | None]:
+    """Try twice without a lock, since most orders do one thing at a time; then under the row's lock.
 
-    So a busy order starves nobody.
+    That way every request for a busy order gets its turn.
     """
-    outcome = await _attempt(run, run.context.pool)
-    if outcome is None:
+    done = await _attempt(run, run.context.pool)
+    if done is None:
         async with run.context.lock(run.consumer_id or run.order_id):
-            outcome = await _attempt(run, run.context.pool) or await _locked(run)
-    return outcome
+            done = await _attempt(run, run.context.pool) or await _locked(run)
+    return done
 
 
-async def _attempt(run: _Run, session: Session) -> Outcome | None:
-    """None where the order changed between the read and the save."""
-    found = await run.read(session)
+async def _attempt(run: _Run, session: Session) -> Done[Any, Outcome | None] | None:
+    """None if the order changed between the read and the save."""
+    found = await run.read(session, run.merchant_id, run.order_id)
     if found is None:
         raise order_not_found()
     outcome = run.decide(found)
-    saved = await outcomes.save(session, outcome, run.keep(outcome) if run.keep else None)
-    return outcome if saved else None
+    if outcome is None:
+        return Done(found, None)
+    answer = None
+    if run.keep is not None:
+        assert outcome.movement is not None, "an answer is stored with a movement"
+        answer = run.keep(outcome.movement)
+    saved = await outcomes.save(session, outcome, answer)
+    return Done(found, outcome) if saved else None
 
 
-async def _locked(run: _Run) -> Outcome:
+async def _locked(run: _Run) -> Done[Any, Outcome | None]:
     try:
         async with run.context.pool.session() as connection, connection.transaction():
             await connection.fetchrow(orders.LOCK, run.merchant_id, run.order_id)
             if run.consumer_id is not None:
                 await history.lock(connection, run.consumer_id)
-            outcome = await _attempt(run, connection)
+            done = await _attempt(run, connection)
     except asyncpg.LockNotAvailableError:
         raise unavailable("This order is busy; nothing was applied. Try again shortly.") from None
-    if outcome is None:
-        # Under the lock only a lost Idempotency-Key lease leaves an outcome unsaved.
+    if done is None:
+        # Under the lock, an outcome stays unsaved only if the lease on the Idempotency-Key was lost.
         raise Refused(
             Code.IDEMPOTENCY_IN_PROGRESS, "Another request with this Idempotency-Key runs.", retry_after=1
         )
-    return outcome
+    return done
 
 
 async def _reachable(run: _Run) -> None:
-    """Wait for the database to come back; the caller is told the truth if it does not."""
+    """Wait until the database answers again. Raises Refused if it does not."""
     for _ in range(READ_AGAIN):
         await asyncio.sleep(PAUSE_SECONDS)
         try:
             async with asyncio.timeout(IN_STEP_SECONDS):
                 await run.context.pool.in_step()
-            await run.read(run.context.pool)
+            await run.read(run.context.pool, run.merchant_id, run.order_id)
         except TimeoutError:
             break
         except (Refused, *GONE, *BUSY):

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from cuota.core.checkout.card import CardEntry
+from cuota.core.money import CURRENCY
 from cuota.core.sandbox import TEST_CARDS
 from cuota.rails.unavailable import RailUnavailable
 
@@ -143,7 +144,7 @@ class SandboxCardRail:
 
     async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
         """Answer as the card behaves; once a key."""
-        assert currency == "USD"
+        assert currency == CURRENCY
         await self._books.execute(_CHARGE, key, token, amount, _REASONS)
         answer = await self.find_charge(key)
         return answer or Answer(False, "card_unknown")

@@ -189,7 +189,7 @@ def _outside() -> None:
         if not bug("retry that changes its key"):
             return bool(await look_up(context, charge, record))
         card = context.rails.card
-        await record(await card.charge(uuid.uuid4(), charge.card_token, charge.amount, "USD"))
+        await record(await card.charge(uuid.uuid4(), charge.card_token, charge.amount, charge.currency))
         return True
 
     Courier._send, charge_card.look_up = marked, anew

@@ -61,6 +61,7 @@ class Charge:
     charge_id: UUID
     installment: int
     amount: int
+    currency: str
     card_token: str
     card_brand: str
     card_last4: str

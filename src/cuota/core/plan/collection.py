@@ -147,7 +147,9 @@ def begin(
         if not waiting:
             raise NothingOwed
     item = waiting[0]
-    charge = Charge(charge_id, item.number, item.total, card.token, card.brand, card.last4, origin)
+    charge = Charge(
+        charge_id, item.number, item.total, order.currency, card.token, card.brand, card.last4, origin
+    )
     charging = replace(order, charging=charge_id, charging_since=now)
     return Outcome(order=charging, charge=charge, at=now)
 

@@ -10,7 +10,8 @@ from cuota.core.checkout.start import Display, Flow, Integration, Start
 from cuota.core.merchant import Merchant
 from cuota.core.order.order import Order
 from cuota.db.merchant.merchants import COLUMNS, merchant_of
-from cuota.db.order.orders import MONEY, Session, order_of
+from cuota.db.order.columns import MONEY, order_of
+from cuota.db.order.orders import Session
 from cuota.db.pool import Row
 
 # Whose credentials were all revoked signs nothing any more.

@@ -13,14 +13,9 @@ from cuota.core.order.movement import Kind, Movement
 from cuota.core.order.order import Order, Status
 from cuota.core.plan.installment import Installment
 from cuota.db.gathered import Gathered
+from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
 from cuota.db.pool import Pool, Row
 
-MONEY = """o.merchant_id, o.order_id, o.version, o.status, o.currency, o.amount, o.fee, o.auto_capture,
-    o.created_at, o.expires_at, o.captured, o.voided, o.refunded, o.fee_returned, o.authorization_expires_at,
-    o.lapsed, o.warned, o.card_failures, o.charging, o.charging_since, o.transfers, o.events,
-    o.collect_at"""
-PLAN = """ARRAY(SELECT ROW(i.number, i.due_on, i.amount, i.fee, i.charge_id, i.returned, i.charge_at, i.remind_at,
-    i.failures) FROM installments i WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id ORDER BY i.number) AS plan"""
 _EARLIER = """FROM orders o LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = $2
     AND m.kind = $3 AND m.reference = $4 WHERE o.merchant_id = $1 AND o.order_id = $2"""
 _FOUND = "m.movement_id, m.amount AS moved, m.created_at AS moved_at"
@@ -88,40 +83,6 @@ class Record:
     document: str
     movements: tuple[Movement, ...]
     payer: str | None = None
-
-
-def order_of(row: Row) -> Order:
-    """An Order from a row that has the columns of MONEY first."""
-    return Order(
-        merchant_id=row["merchant_id"],
-        order_id=row["order_id"],
-        version=row["version"],
-        status=Status(row["status"]),
-        currency=row["currency"],
-        amount=row["amount"],
-        fee=row["fee"],
-        auto_capture=row["auto_capture"],
-        created_at=row["created_at"],
-        expires_at=row["expires_at"],
-        captured=row["captured"],
-        voided=row["voided"],
-        refunded=row["refunded"],
-        fee_returned=row["fee_returned"],
-        authorization_expires_at=row["authorization_expires_at"],
-        lapsed=row["lapsed"],
-        warned=row["warned"],
-        card_failures=row["card_failures"],
-        charging=row["charging"],
-        charging_since=row["charging_since"],
-        transfers=row["transfers"],
-        events=row["events"],
-        collect_at=row["collect_at"],
-    )
-
-
-def plan_of(rows: Sequence[Sequence[object]]) -> tuple[Installment, ...]:
-    """Installments from the rows of PLAN."""
-    return tuple(Installment(*row) for row in rows)  # type: ignore[arg-type]
 
 
 async def read(

@@ -12,8 +12,7 @@ from uuid import UUID
 
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
-
-Values = tuple[object, ...]
+from cuota.db.order.columns import CHANGED, NEW, Values, changed_row, new_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +79,8 @@ def kept(merchant_id: UUID, key: str, lease: UUID, status: int, body: bytes) -> 
     return Part("kept", _KEPT, (merchant_id, key, lease, status, body))
 
 
-_MOVING = (
-    "order_id uuid", "version integer", "status text", "captured bigint", "voided bigint", "refunded bigint",
-    "fee_returned bigint", "lapsed boolean", "card_failures smallint", "charging uuid",
-    "charging_since timestamptz", "transfers integer", "events integer", "authorization_expires_at timestamptz",
-    "due_at timestamptz", "warned smallint", "collect_at timestamptz",
-)  # fmt: skip
-_SET = ", ".join(f"{name} = n.{name}" for name in (column.split()[0] for column in _MOVING[2:]))
-_ARRAYS, _NAMES = unnested(_MOVING, 2)
+_SET = ", ".join(f"{name} = n.{name}" for name in (column.split()[0] for column in CHANGED[2:]))
+_ARRAYS, _NAMES = unnested(CHANGED, 2)
 _CHANGED = f"""UPDATE orders o SET version = o.version + 1, {_SET} FROM unnest({_ARRAYS}) AS n ({_NAMES})
     WHERE o.merchant_id = :1 AND o.order_id = n.order_id AND o.version = n.version{{only}}
     RETURNING o.merchant_id, o.order_id"""
@@ -99,25 +92,12 @@ _CHANGED_GUARDED = _CHANGED.format(only=" AND EXISTS (SELECT FROM guarded)")
 def changed(outcomes: Sequence[Outcome], *, leased: bool = False, guarded: bool = False) -> Part:
     """One merchant's orders, where nobody changed them since they were read, nor what `leased` and `guarded` mean."""
     assert not (leased and guarded), "no call of a merchant begins a charge"
-    rows = [
-        (
-            new.order_id, new.version, new.status, new.captured, new.voided, new.refunded, new.fee_returned,
-            new.lapsed, new.card_failures, new.charging, new.charging_since,
-            new.transfers + len(outcome.transfers), new.events + len(outcome.events),
-            new.authorization_expires_at, new.due_at, new.warned, new.collect_at,
-        )
-        for outcome in outcomes
-        for new in (outcome.order,)
-    ]  # fmt: skip
+    rows = [changed_row(outcome) for outcome in outcomes]
     sql = _CHANGED_LEASED if leased else _CHANGED_GUARDED if guarded else _CHANGED_PLAIN
     return Part("changed", sql, (outcomes[0].order.merchant_id, *map(list, zip(*rows, strict=True))))
 
 
-_NEW = (
-    "order_id uuid", "token uuid", "currency text", "amount bigint", "fee bigint", "auto_capture boolean",
-    "created_at timestamptz", "expires_at timestamptz", "status text", "events integer", "due_at timestamptz",
-)  # fmt: skip
-_NEW_ARRAYS, _NEW_NAMES = unnested(_NEW, 2)
+_NEW_ARRAYS, _NEW_NAMES = unnested(NEW, 2)
 _CREATED = f"""INSERT INTO orders (merchant_id, version, {_NEW_NAMES})
     SELECT :1::uuid, 1, n.* FROM unnest({_NEW_ARRAYS}) AS n ({_NEW_NAMES}){{lease}} RETURNING merchant_id, order_id"""
 _CREATED_PLAIN = _CREATED.format(lease="")
@@ -126,12 +106,7 @@ _CREATED_LEASED = _CREATED.format(lease=" WHERE EXISTS (SELECT FROM held)")
 
 def created(orders: Iterable[tuple[Order, UUID, int]], *, leased: bool = False) -> Part:
     """One merchant's new orders, each with its token and as many events as it begins with."""
-    rows = [
-        (
-            order.merchant_id, order.order_id, token, order.currency, order.amount, order.fee, order.auto_capture,
-            order.created_at, order.expires_at, order.status, events, order.due_at,
-        )
-        for order, token, events in orders
-    ]  # fmt: skip
-    merchant_id, *columns = map(list, zip(*rows, strict=True))
-    return Part("changed", _CREATED_LEASED if leased else _CREATED_PLAIN, (merchant_id[0], *columns))
+    begun = list(orders)
+    rows = [new_row(order, token, events) for order, token, events in begun]
+    values = (begun[0][0].merchant_id, *map(list, zip(*rows, strict=True)))
+    return Part("changed", _CREATED_LEASED if leased else _CREATED_PLAIN, values)

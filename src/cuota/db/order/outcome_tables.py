@@ -11,8 +11,9 @@ from uuid import UUID
 from cuota.core.checkout.start import Start
 from cuota.core.order.event import Event
 from cuota.core.order.outcome import JobState, Notice, Outcome, Plan
+from cuota.db.order.columns import INSTALLMENT, INSTALLMENT_CHANGES, Values, installment_row
 from cuota.db.order.documents import encode
-from cuota.db.order.outcome_parts import Part, Table, Values, added, altered
+from cuota.db.order.outcome_parts import Part, Table, added, altered
 
 DETAILS = added("details", "order_details", "reference text, document json")
 STARTED = added(
@@ -135,22 +136,13 @@ def _movement(outcome: Outcome) -> list[Values]:
 _INSTALLMENTS = added(
     "installment",
     "installments",
-    "number smallint, due_on date, amount bigint, fee bigint, charge_id uuid, returned bigint, charge_at timestamptz, "
-    "remind_at timestamptz, failures smallint",
-    """ON CONFLICT (merchant_id, order_id, number) DO UPDATE SET amount = excluded.amount, fee = excluded.fee,
-        charge_id = excluded.charge_id, returned = excluded.returned, charge_at = excluded.charge_at,
-        remind_at = excluded.remind_at, failures = excluded.failures""",
+    ", ".join(INSTALLMENT),
+    f"ON CONFLICT (merchant_id, order_id, number) DO UPDATE SET {INSTALLMENT_CHANGES}",
 )
 
 
 def _installments(outcome: Outcome) -> list[Values]:
-    return [
-        (
-            outcome.order.order_id, i.number, i.due_on, i.amount, i.fee, i.charge_id, i.returned, i.charge_at,
-            i.remind_at, i.failures,
-        )
-        for i in outcome.installments
-    ]  # fmt: skip
+    return [(outcome.order.order_id, *installment_row(item)) for item in outcome.installments]
 
 
 _TRANSFERS = added(

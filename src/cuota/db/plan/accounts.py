@@ -10,7 +10,8 @@ from uuid import UUID
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import PlanCard
 from cuota.core.plan.installment import Installment
-from cuota.db.order.orders import MONEY, PLAN, Session, order_of, plan_of
+from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
+from cuota.db.order.orders import Session
 from cuota.db.plan.plans import CARD
 
 _OPEN = """INSERT INTO account_sessions AS s (session_hash, created_at, ends_at) VALUES ($1, $2, $3)

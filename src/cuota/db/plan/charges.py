@@ -10,8 +10,9 @@ from uuid import UUID
 from cuota.core.order.outcome import Charge, Origin
 from cuota.db.order.orders import Session
 
-_PENDING = """SELECT c.charge_id, c.installment, c.amount, c.card_token, c.card_brand, c.card_last4, c.origin,
-    p.first_day, p.time_zone FROM charges c JOIN plans p USING (merchant_id, order_id)
+_PENDING = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_token, c.card_brand, c.card_last4, c.origin,
+    p.first_day, p.time_zone
+    FROM charges c JOIN plans p USING (merchant_id, order_id) JOIN orders o USING (merchant_id, order_id)
     WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.state = 'pending'"""
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM card_refunds WHERE try_at <= $1"
 # Claimed by moving try_at on: the predicate stands in the UPDATE too, since SKIP LOCKED alone leases some rows twice.
@@ -76,8 +77,8 @@ async def pending(session: Session, merchant_id: UUID, order_id: UUID) -> Pendin
     row = await session.fetchrow(_PENDING, merchant_id, order_id)
     if row is None:
         return None
-    charge_id, installment, amount, token, brand, last4, origin, first_day, zone = row
-    charge = Charge(charge_id, installment, amount, token, brand, last4, Origin(origin))
+    charge_id, installment, amount, currency, token, brand, last4, origin, first_day, zone = row
+    charge = Charge(charge_id, installment, amount, currency, token, brand, last4, Origin(origin))
     return PendingCharge(charge, first_day, zone)
 
 

@@ -7,8 +7,11 @@ from datetime import datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from cuota.core.order.order import Order
 from cuota.core.order.outcome import PlanCard
-from cuota.db.order.orders import MONEY, PLAN, Found, Session, order_of, plan_of
+from cuota.core.plan.installment import Installment
+from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
+from cuota.db.order.orders import Found, Session
 
 # The card that the consumer gave last, or else the one that paid last.
 CARD = """coalesce(
@@ -33,6 +36,16 @@ class Agreed:
     zone: ZoneInfo
     card: PlanCard
     card_told: datetime | None = None
+
+    @property
+    def order(self) -> Order:
+        """The order as it was read."""
+        return self.found.order
+
+    @property
+    def plan(self) -> tuple[Installment, ...]:
+        """Its installments."""
+        return self.found.plan
 
 
 async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Agreed | None:

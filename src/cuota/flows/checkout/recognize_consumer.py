@@ -48,7 +48,7 @@ async def find_offer(context: Context, checkout: Checkout, token: str | None) ->
     # Agreed to at whatever merchant it was.
     with everyone():
         agreed = await plans.read(context.pool, known.merchant_id, known.order_id)
-    if consumer is None or consumer.profile is None or agreed is None or needs_card(agreed.found.plan):
+    if consumer is None or consumer.profile is None or agreed is None or needs_card(agreed.plan):
         return None
     if checkout.document.consumer.get("phoneNumber") not in {None, consumer.phone}:
         return None

@@ -10,18 +10,17 @@ from zoneinfo import ZoneInfo
 from cuota.core.checkout import ending as ends
 from cuota.core.checkout.card import CardEntry
 from cuota.core.checkout.consumer import Profile
-from cuota.core.order.order import Final, Order
+from cuota.core.order.order import Order
 from cuota.core.order.outcome import Charge, JobState, Notice, NoticeKind, Outcome, Plan, PlanCard, Settled
 from cuota.core.plan.collection import started, timed
 from cuota.core.plan.installment import schedule
-from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Found
 from cuota.db.plan.charges import PendingCharge
 from cuota.flows.checkout.take_step import Checkout, Problem, Terms, propose
 from cuota.flows.context import Context
 from cuota.flows.plan.charge_card import Record, ask, look_up
 from cuota.flows.plan.limit_asks import card_hash
-from cuota.flows.risk.decide_order import Case
+from cuota.flows.risk.decide_order import Case, Considered
 from cuota.flows.risk.keep_policy import seal_policy
 from cuota.flows.settle import settle
 from cuota.rails.card import Answer, RailUnavailable
@@ -72,23 +71,26 @@ async def pay_with(context: Context, checkout: Checkout, card: PlanCard, agreeme
     ends.require_open(order, now)
     consumer_id, profile, phone, terms = _agreed_terms(context, checkout, agreement_hash)
     first = terms.plan[0]
-    charge = Charge(context.new_id(), first.number, first.total, card.token, card.brand, card.last4)
+    charge = Charge(
+        context.new_id(), first.number, first.total, order.currency, card.token, card.brand, card.last4
+    )
     plan = replace(_agreed(checkout, consumer_id, profile, phone, terms, now), card_hash=card.card_hash)
     case = Case(context, checkout, profile, card, now)
     letter = Notice(context.new_id(), NoticeKind.DECLINED, first.number, order.amount, first.due_on, now)
 
-    def decide_start(found: Found) -> Outcome:
-        ends.require_open(found.order, now)
-        decided = case.decide(found.order)
+    def decide_start(considered: Considered) -> Outcome:
+        ends.require_open(considered.order, now)
+        decided = case.decide(considered)
         if not decided.decision.approved:
-            return ends.decline(found.order, decided, letter, now)
-        return ends.begin(found.order, plan, charge, decided, now)
+            return ends.decline(considered.order, decided, letter, now)
+        return ends.begin(considered.order, plan, charge, decided, now)
 
-    # Saved with the order's version: of twenty presses at once one begins, the others see it charging.
+    # Saved only if the order's version is unchanged: of twenty presses at once one begins, the others see it charging.
     ids = (order.merchant_id, order.order_id)
     if not await seal_policy(context):
         raise Problem(notice=NOT_DECIDING)
-    outcome = await settle(context, *ids, case.read, decide_start, consumer_id=case.consumer_id)
+    done = await settle(context, *ids, decide_start, case.read, consumer_id=case.consumer_id)
+    outcome = done.outcome
     if outcome.decision is not None:
         context.decided(outcome.decision.decision)
     if outcome.charge is None:
@@ -120,17 +122,15 @@ def _recorder(
 ) -> Record:
     movement_id = context.new_id()
 
-    async def read(session: Session) -> Found | None:
-        return await orders.read_with_plan(session, merchant_id, order_id)
-
     async def record(answer: Answer) -> Order:
         state = JobState.SUCCEEDED if answer.approved else JobState.FAILED
         settled = Settled(charge.charge_id, state, answer.reason)
 
-        def decide_end(found: Found) -> Outcome:
+        def decide_end(found: Found) -> Outcome | None:
             order, now = found.order, context.now()
             if order.charging != charge.charge_id:
-                raise Final(order.status)
+                # Recorded already: by the worker, or by our own earlier save whose result we lost.
+                return None
             if not answer.approved:
                 return ends.card_failed(order, settled, now)
             agreed = schedule(order.amount, order.fee, first_day)
@@ -140,12 +140,6 @@ def _recorder(
             days = context.settings.authorization_days
             return ends.approve(order, plan, settled, movement_id, notice, now, days)
 
-        try:
-            return (await settle(context, merchant_id, order_id, read, decide_end)).order
-        except Final:
-            # Recorded already: by the worker, or by a save whose answer was lost.
-            found = await read(context.pool)
-            assert found is not None
-            return found.order
+        return (await settle(context, merchant_id, order_id, decide_end)).order
 
     return record

@@ -80,7 +80,7 @@ async def create_merchant(context: Context, terms: Terms) -> NewCredentials:
         maximum=200_000,
         defer_funds_capture=False,
         profile=Profile.STRICT,
-        currency="USD",
+        currency=money.CURRENCY,
         origins=(),
     )
     merchant = _with(base, terms)

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import UUID
 
 from cuota.core.order.capture import capture
 from cuota.core.order.movement import Asked, Movement
 from cuota.core.order.outcome import Outcome
-from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Found
 from cuota.flows.context import Context
-from cuota.flows.order.move_money import Preview, Remember, move, preview
+from cuota.flows.order.move_money import Preview, move, preview
+from cuota.flows.settle import Keep
 
 
 async def capture_order(
-    context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, remember: Remember | None = None
+    context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, keep: Keep | None = None
 ) -> Movement:
     """Capture; raises Refused."""
-
-    async def read(session: Session) -> Found | None:
-        return await orders.read(session, merchant_id, order_id, asked.kind, asked.reference, with_plan=False)
-
-    def decide(found: Found, movement_id: UUID) -> Outcome:
-        return capture(found.order, asked, movement_id, context.now())
-
-    return await move(context, merchant_id, order_id, asked, read, decide, remember)
+    return await move(context, merchant_id, order_id, asked, _decide(context, asked), keep)
 
 
 async def preview_capture(context: Context, merchant_id: UUID, order_id: UUID, asked: Asked) -> Preview:
     """Decide and change nothing; raises what the real call would."""
+    return await preview(context, merchant_id, order_id, asked, _decide(context, asked))
 
+
+def _decide(context: Context, asked: Asked) -> Callable[[Found, UUID], Outcome]:
     def decide(found: Found, movement_id: UUID) -> Outcome:
         return capture(found.order, asked, movement_id, context.now())
 
-    return await preview(context, merchant_id, order_id, asked, decide)
+    return decide

@@ -1,9 +1,9 @@
-"""The steps that captures, voids and refunds share: check the reference first, recover a lost answer, dry run."""
+"""What captures, voids and refunds share: the reference is checked first, a lost save is found again, dry runs."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
@@ -16,14 +16,10 @@ from cuota.core.plan.installment import Installment
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders
 from cuota.db.order.orders import Found, Session
-from cuota.db.order.outcomes import Answer
 from cuota.flows.context import Context
-from cuota.flows.settle import order_not_found, settle
+from cuota.flows.settle import Keep, Read, order_not_found, settle
 
-Read = Callable[[Session], Awaitable[Found | None]]
 Decide = Callable[[Found, UUID], Outcome]
-Remember = Callable[[Movement], Answer]
-
 
 # The largest amount that a column can hold. A larger amount is a typing error: the merchant gets the refusal, but no event.
 _MOST_CENTS = 2**63 - 1
@@ -38,12 +34,6 @@ TOLD = frozenset(
         Code.AUTHORIZATION_EXPIRED,
     }
 )
-
-
-class _AlreadyOurs(Exception):  # noqa: N818 - a fact: the save had been applied, and only the answer was lost
-    def __init__(self, movement: Movement) -> None:
-        super().__init__()
-        self.movement = movement
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,40 +58,44 @@ async def move(
     merchant_id: UUID,
     order_id: UUID,
     asked: Asked,
-    read: Read,
     decide: Decide,
-    remember: Remember | None,
+    keep: Keep | None,
 ) -> Movement:
-    """Apply one movement exactly once and return it. A duplicate reference is refused before any limit is checked."""
+    """Apply one movement exactly once and return it. A repeated reference is refused before any limit is checked."""
     movement_id = context.new_id()
 
-    def decide_here(found: Found) -> Outcome:
+    def decide_here(found: Found) -> Outcome | None:
         if found.earlier is not None and found.earlier.movement_id == movement_id:
-            raise _AlreadyOurs(found.earlier)
+            # Our own earlier save was applied, and we lost its result.
+            return None
         _refuse_repeat(found, asked)
         return decide(found, movement_id)
 
-    def keep(outcome: Outcome) -> Answer:
-        assert remember is not None
-        assert outcome.movement is not None
-        return remember(outcome.movement)
-
     try:
-        outcome = await settle(context, merchant_id, order_id, read, decide_here, keep if remember else None)
-    except _AlreadyOurs as applied:
-        return applied.movement
+        done = await settle(context, merchant_id, order_id, decide_here, _reading(asked), keep)
     except Refused as refused:
         if refused.code in TOLD and asked.amount <= _MOST_CENTS:
-            await _tell(context, merchant_id, order_id, asked, read, refused)
+            await _tell(context, merchant_id, order_id, asked, refused)
         raise
-    assert outcome.movement is not None
-    return outcome.movement
+    moved = done.outcome.movement if done.outcome else done.found.earlier
+    assert moved is not None
+    return moved
 
 
-async def _tell(
-    context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, read: Read, refused: Refused
-) -> None:
-    """Write an event with `success` false for a rejected movement. If that fails, the merchant still gets the refusal."""
+def _reading(asked: Asked) -> Read[Found]:
+    """Read the order and an earlier movement with this reference; also the plan, unless it is a capture."""
+
+    async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Found | None:
+        with_plan = asked.kind is not Kind.CAPTURE
+        return await orders.read(
+            session, merchant_id, order_id, asked.kind, asked.reference, with_plan=with_plan
+        )
+
+    return read
+
+
+async def _tell(context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, refused: Refused) -> None:
+    """Write an event, `success` false, for a refused movement. The caller is refused even if this fails."""
     operation = f"{asked.kind.capitalize()}Order"
     event = Event(f"{asked.kind}.rejected", asked.amount, operation, asked.reference, False, refused.message)
 
@@ -109,7 +103,7 @@ async def _tell(
         return Outcome(order=found.order, events=(event,), at=context.now())
 
     with contextlib.suppress(Refused):
-        await settle(context, merchant_id, order_id, read, decide)
+        await settle(context, merchant_id, order_id, decide, _reading(asked))
 
 
 async def preview(
@@ -131,12 +125,3 @@ async def preview(
 def _refuse_repeat(found: Found, asked: Asked) -> None:
     if found.earlier is not None:
         raise refuse_duplicate(found.order, asked, found.earlier, timestamp(found.earlier.at))
-
-
-def with_plan(merchant_id: UUID, order_id: UUID, kind: Kind, reference: str) -> Read:
-    """Return the read for a void or a refund. Both change the plan, so both read it."""
-
-    async def read(session: Session) -> Found | None:
-        return await orders.read(session, merchant_id, order_id, kind, reference, with_plan=True)
-
-    return read

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from datetime import timedelta
+from uuid import UUID
 
 from cuota.core.order.card_refund import settle_card_refund
+from cuota.core.order.order import Order
 from cuota.core.order.outcome import CardRefund, Outcome
 from cuota.core.refusal import Refused
 from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Session
 from cuota.db.plan import charges
 from cuota.db.plan.charges import DueRefund
 from cuota.flows.context import Context
@@ -24,8 +27,12 @@ LONGEST_WAIT = timedelta(hours=1)
 log = logging.getLogger("cuota.work")
 
 
-class _SettledAlready(Exception):  # noqa: N818 - a fact: by a save whose answer was lost, or by another worker
-    pass
+@dataclass(frozen=True, slots=True)
+class _Refunding:
+    """An order, and whether its card refund still waits for the rail's answer."""
+
+    order: Order
+    pending: bool
 
 
 async def return_money(context: Context) -> int:
@@ -59,17 +66,14 @@ async def _return_one(context: Context, due: DueRefund) -> None:
         return
     reason = None if answer.approved else answer.reason or "declined"
 
-    async def read(session: Session) -> Found | None:
-        found = await orders.read_with_plan(session, due.merchant_id, due.order_id)
-        # Asked after the order was read: who settles it meanwhile makes that version stale.
-        if not await charges.still_pending(session, due):
-            raise _SettledAlready
-        return found
+    async def read(session: Session, merchant_id: UUID, order_id: UUID) -> _Refunding | None:
+        found = await orders.read_with_plan(session, merchant_id, order_id)
+        # Read after the order: if the refund is recorded in between, the order's version is stale and nothing is saved.
+        pending = await charges.still_pending(session, due)
+        return None if found is None else _Refunding(found.order, pending)
 
-    def decide(found: Found) -> Outcome:
-        return settle_card_refund(found.order, asked, reason, context.now())
+    def decide(found: _Refunding) -> Outcome | None:
+        # Not pending: another worker recorded the answer, or our own earlier save did and we lost its result.
+        return settle_card_refund(found.order, asked, reason, context.now()) if found.pending else None
 
-    try:
-        await settle(context, due.merchant_id, due.order_id, read, decide)
-    except _SettledAlready:
-        return
+    await settle(context, due.merchant_id, due.order_id, decide, read)

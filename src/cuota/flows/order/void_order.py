@@ -10,15 +10,15 @@ from cuota.core.order.outcome import Outcome
 from cuota.core.order.void import void
 from cuota.db.order.orders import Found
 from cuota.flows.context import Context
-from cuota.flows.order.move_money import Preview, Remember, move, preview, with_plan
+from cuota.flows.order.move_money import Preview, move, preview
+from cuota.flows.settle import Keep
 
 
 async def void_order(
-    context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, remember: Remember | None = None
+    context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, keep: Keep | None = None
 ) -> Movement:
     """Void; raises Refused."""
-    read = with_plan(merchant_id, order_id, asked.kind, asked.reference)
-    return await move(context, merchant_id, order_id, asked, read, _decide(context, asked), remember)
+    return await move(context, merchant_id, order_id, asked, _decide(context, asked), keep)
 
 
 async def preview_void(context: Context, merchant_id: UUID, order_id: UUID, asked: Asked) -> Preview:

@@ -17,7 +17,9 @@ Record = Callable[[Answer], Awaitable[Order]]
 async def ask(context: Context, charge: Charge, record: Record) -> Order:
     """Ask the rail and record its word. Raises Charging where there is none yet: the worker looks it up."""
     try:
-        answer = await context.rails.card.charge(charge.charge_id, charge.card_token, charge.amount, "USD")
+        answer = await context.rails.card.charge(
+            charge.charge_id, charge.card_token, charge.amount, charge.currency
+        )
     except RailUnavailable:
         raise Charging from None
     return await record(answer)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from uuid import UUID
 
 from cuota.core.checkout.ending import Charging
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Charge, Outcome
 from cuota.core.plan import collection
-from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Found
 from cuota.db.plan import plans
 from cuota.db.plan.charges import PendingCharge
 from cuota.db.plan.plans import Agreed
@@ -20,54 +20,23 @@ from cuota.flows.settle import settle
 from cuota.rails.card import Answer
 
 
-class _NothingToDo(Exception):  # noqa: N818 - a fact: somebody was quicker
-    pass
-
-
-class _Recorded(Exception):  # noqa: N818 - a fact: by the worker, or by a save whose answer was lost
-    pass
-
-
-class _Plan:
-    """Reads a plan for `settle`, and keeps what the decision needs besides the order: its zone and its card."""
-
-    def __init__(self, merchant_id: UUID, order_id: UUID) -> None:
-        self._ids = (merchant_id, order_id)
-        self._agreed: Agreed | None = None
-
-    async def read(self, session: Session) -> Found | None:
-        self._agreed = await plans.read(session, *self._ids)
-        return None if self._agreed is None else self._agreed.found
-
-    @property
-    def agreed(self) -> Agreed:
-        assert self._agreed is not None
-        return self._agreed
-
-
 async def collect(context: Context, merchant_id: UUID, order_id: UUID) -> None:
-    """Do what is due for a plan now: remind, or charge its card. What somebody else is at is left to them."""
-    plan, charge_id = _Plan(merchant_id, order_id), context.new_id()
+    """Do what is due for a plan now: remind, or charge its card. If a charge is under way, leave it to its caller."""
+    charge_id = context.new_id()
 
-    def decide(found: Found) -> Outcome:
-        now, agreed = context.now(), plan.agreed
-        outcome = collection.remind(found.order, found.plan, agreed.zone, now, context.new_id)
-        if outcome is None:
-            outcome = collection.give_up(found.order, found.plan, agreed.zone, now, context.new_id)
-        if outcome is None:
-            outcome = collection.begin(found.order, found.plan, None, agreed.card, charge_id, now)
-        if outcome is None:
-            outcome = collection.reschedule(found.order, found.plan, now)
-        if outcome is None:
-            raise _NothingToDo
-        return outcome
+    def decide(agreed: Agreed) -> Outcome | None:
+        order, plan, now = agreed.order, agreed.plan, context.now()
+        return (
+            collection.remind(order, plan, agreed.zone, now, context.new_id)
+            or collection.give_up(order, plan, agreed.zone, now, context.new_id)
+            or collection.begin(order, plan, None, agreed.card, charge_id, now)
+            or collection.reschedule(order, plan, now)
+        )
 
-    try:
-        outcome = await settle(context, merchant_id, order_id, plan.read, decide)
-        if outcome.charge is not None:
+    with contextlib.suppress(collection.CardBusy, Charging):
+        outcome = (await settle(context, merchant_id, order_id, decide, plans.read)).outcome
+        if outcome is not None and outcome.charge is not None:
             await ask_for(context, merchant_id, order_id, outcome.charge)
-    except (_NothingToDo, collection.CardBusy, Charging):
-        return
 
 
 async def pay_now(context: Context, merchant_id: UUID, order_id: UUID, number: int, expected: int) -> Order:
@@ -76,21 +45,19 @@ async def pay_now(context: Context, merchant_id: UUID, order_id: UUID, number: i
     `expected` is what they were shown, in cents. Raises CardBusy, NothingOwed (also where it is another amount by now),
     or Charging where the rail has not answered yet.
     """
-    plan, charge_id = _Plan(merchant_id, order_id), context.new_id()
+    charge_id = context.new_id()
 
-    def decide(found: Found) -> Outcome:
-        outcome = collection.begin(
-            found.order, found.plan, number, plan.agreed.card, charge_id, context.now()
-        )
+    def decide(agreed: Agreed) -> Outcome:
+        outcome = collection.begin(agreed.order, agreed.plan, number, agreed.card, charge_id, context.now())
         assert outcome is not None
         assert outcome.charge is not None
         if outcome.charge.amount != expected:
             raise collection.NothingOwed
         return outcome
 
-    outcome = await settle(context, merchant_id, order_id, plan.read, decide)
-    assert outcome.charge is not None
-    return await ask_for(context, merchant_id, order_id, outcome.charge)
+    charge = (await settle(context, merchant_id, order_id, decide, plans.read)).outcome.charge
+    assert charge is not None
+    return await ask_for(context, merchant_id, order_id, charge)
 
 
 async def ask_for(context: Context, merchant_id: UUID, order_id: UUID, charge: Charge) -> Order:
@@ -107,38 +74,27 @@ async def finish_collection(
 
 
 def _recorder(context: Context, merchant_id: UUID, order_id: UUID, charge: Charge) -> Record:
-    plan = _Plan(merchant_id, order_id)
-
     async def record(answer: Answer) -> Order:
-        def decide(found: Found) -> Outcome:
-            if found.order.charging != charge.charge_id:
-                raise _Recorded
-            now, new_id = context.now(), context.new_id
+        def decide(agreed: Agreed) -> Outcome | None:
+            order, plan, zone = agreed.order, agreed.plan, agreed.zone
+            if order.charging != charge.charge_id:
+                # Recorded already: by the worker, or by our own earlier save whose result we lost.
+                return None
             if answer.approved:
-                return collection.paid(found.order, found.plan, charge, plan.agreed.zone, now, new_id)
+                return collection.paid(order, plan, charge, zone, context.now(), context.new_id)
             reason = answer.reason or "card_declined"
-            return collection.failed(found.order, found.plan, charge, reason, plan.agreed.zone, now, new_id)
+            return collection.failed(order, plan, charge, reason, zone, context.now(), context.new_id)
 
-        try:
-            return (await settle(context, merchant_id, order_id, plan.read, decide)).order
-        except _Recorded:
-            return plan.agreed.found.order
+        return (await settle(context, merchant_id, order_id, decide, plans.read)).order
 
     return record
 
 
 async def wait_longer(context: Context, merchant_id: UUID, order_id: UUID, charge_id: UUID) -> None:
-    """The rail has no answer yet: others have their turn before it is asked again."""
+    """The rail has no answer yet: other orders have their turn before it is asked again."""
 
-    async def read(session: Session) -> Found | None:
-        return await orders.read_with_plan(session, merchant_id, order_id)
+    def decide(found: Found) -> Outcome | None:
+        recorded = found.order.charging != charge_id
+        return None if recorded else collection.wait_longer(found.order, context.now())
 
-    def decide(found: Found) -> Outcome:
-        if found.order.charging != charge_id:
-            raise _Recorded
-        return collection.wait_longer(found.order, context.now())
-
-    try:
-        await settle(context, merchant_id, order_id, read, decide)
-    except _Recorded:
-        return
+    await settle(context, merchant_id, order_id, decide)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from uuid import UUID
 
 from cuota.core.checkout.card import CardEntry
@@ -12,9 +11,9 @@ from cuota.core.order.outcome import Outcome, PlanCard
 from cuota.core.plan import collection
 from cuota.core.plan.collection import CardBusy, NothingOwed, needs_card
 from cuota.core.plan.installment import Installment, owed
-from cuota.db.order.orders import Found, Session
 from cuota.db.plan import accounts, plans
 from cuota.db.plan.accounts import PlanDetail
+from cuota.db.plan.plans import Agreed
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import Context
 from cuota.flows.plan.collect_installments import collect, pay_now
@@ -94,7 +93,7 @@ async def _pay_one(context: Context, merchant_id: UUID, order_id: UUID, item: In
         await pay_now(context, merchant_id, order_id, item.number, item.total)
     except NothingOwed:
         agreed = await plans.read(context.pool, merchant_id, order_id)
-        plan = agreed.found.plan if agreed else ()
+        plan = agreed.plan if agreed else ()
         raise _NotAsked(notice=_not_owed(plan, [item.number])) from None
     except CardBusy:
         raise _NotAsked(notice=BUSY) from None
@@ -102,7 +101,7 @@ async def _pay_one(context: Context, merchant_id: UUID, order_id: UUID, item: In
         raise Problem(notice=BUSY) from None
     agreed = await plans.read(context.pool, merchant_id, order_id)
     assert agreed is not None
-    if not agreed.found.plan[item.number - 1].paid:
+    if not agreed.plan[item.number - 1].paid:
         raise Problem(notice=DECLINED)
 
 
@@ -135,7 +134,7 @@ async def change_card(
     for _ in changed:  # one charge each; what this leaves is due for the worker
         await collect(context, *ids)
     agreed = await plans.read(context.pool, *ids) if changed else None
-    tried = [agreed.found.plan[item.number - 1] for item in changed] if agreed else []
+    tried = [agreed.plan[item.number - 1] for item in changed] if agreed else []
     if tried and all(item.paid for item in tried):
         await note_paid(context, ask, of_card)
     # The change has set failures to 1: what is above, the new card's bank declined.
@@ -147,21 +146,16 @@ async def _change(
     context: Context, merchant_id: UUID, order_id: UUID, new: PlanCard, expected: int
 ) -> tuple[Installment, ...]:
     """Give the plan its new card; answers what is overdue, to be asked of it at once. Raises Problem."""
-    told_at: datetime | None = None
 
-    async def read(session: Session) -> Found | None:
-        nonlocal told_at
-        agreed = await plans.read(session, merchant_id, order_id)
-        told_at = agreed.card_told if agreed else None
-        return None if agreed is None else agreed.found
-
-    def decide(found: Found) -> Outcome:
-        if sum(item.total for item in overdue(found.plan)) != expected:
+    def decide(agreed: Agreed) -> Outcome:
+        if sum(item.total for item in overdue(agreed.plan)) != expected:
             raise Problem(notice=CHANGED)
-        return collection.change_card(found.order, found.plan, new, context.now(), context.new_id, told_at)
+        return collection.change_card(
+            agreed.order, agreed.plan, new, context.now(), context.new_id, agreed.card_told
+        )
 
     try:
-        return (await settle(context, merchant_id, order_id, read, decide)).installments
+        return (await settle(context, merchant_id, order_id, decide, plans.read)).outcome.installments
     except CardBusy:
         raise Problem(notice=BUSY) from None
     except NothingOwed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
@@ -18,7 +19,7 @@ from cuota.core.risk.facts import Approvals, Facts, FieldValue, Mismatches, Mode
 from cuota.core.risk.model import BadModel, Model, model_of, points
 from cuota.core.sandbox import APPROVED_SURNAME, DECLINED_SURNAME
 from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Session
 from cuota.db.risk import history
 from cuota.db.risk.history import Asked, Seen
 from cuota.db.row_security import everyone
@@ -29,8 +30,16 @@ log = logging.getLogger("cuota.risk")
 ASSESSMENT = "merchant_risk_assessment"
 
 
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """An order, and what was read of its consumer just before: what the decision is made from."""
+
+    order: Order
+    seen: Seen
+
+
 class Case:
-    """One press of the button: who asks, for which order, with which card. Reads for `settle`, then decides."""
+    """One press of the button: which consumer pays for which order with which card."""
 
     def __init__(
         self, context: Context, checkout: Checkout, profile: Profile, card: PlanCard, now: datetime
@@ -41,7 +50,6 @@ class Case:
         self._checkout = checkout
         self._profile = profile
         self._decision_id = context.new_id()
-        self._seen: Seen | None = None
         self._asked = Asked(
             order.merchant_id,
             order.order_id,
@@ -54,27 +62,28 @@ class Case:
 
     @property
     def consumer_id(self) -> UUID:
-        """Whose exposure it is decided on."""
+        """The consumer whose exposure the decision depends on."""
         return self._asked.consumer_id
 
-    async def read(self, session: Session) -> Found | None:
-        """The order, and one more read: all that the decision is made from."""
-        # A consumer's past at all merchants.
+    async def read(self, session: Session, merchant_id: UUID, order_id: UUID) -> Considered | None:
+        """Read all that the decision is made from: the consumer's history first, then the order."""
+        # A consumer's history at all merchants.
         with everyone():
-            self._seen = await history.read(session, self._asked)
-        return await orders.read_with_plan(session, self._asked.merchant_id, self._asked.order_id)
+            seen = await history.read(session, self._asked)
+        found = await orders.read_with_plan(session, merchant_id, order_id)
+        return None if found is None else Considered(found.order, seen)
 
-    def decide(self, order: Order) -> Decided:
-        """On what was read last. Raises Forgotten where that no longer includes this browser's checkout."""
-        assert self._seen is not None
-        if not self._seen.known:
+    def decide(self, considered: Considered) -> Decided:
+        """Decide on what was read. Raises Forgotten if this browser's checkout session is gone."""
+        seen = considered.seen
+        if not seen.known:
             raise Forgotten
-        decision = decide(self._facts(order, self._seen), self._context.policy)
+        decision = decide(self._facts(considered), self._context.policy)
         kept = tuple(Signal(kind, value) for kind, value in self._asked.signals.items())
-        return Decided(self._decision_id, self.consumer_id, decision, kept, self._seen.exposure)
+        return Decided(self._decision_id, self.consumer_id, decision, kept, seen.exposure)
 
-    def _facts(self, order: Order, seen: Seen) -> Facts:
-        merchant = self._checkout.merchant
+    def _facts(self, considered: Considered) -> Facts:
+        order, seen, merchant = considered.order, considered.seen, self._checkout.merchant
         return Facts(
             amount=order.amount,
             currency=order.currency,

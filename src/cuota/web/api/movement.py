@@ -14,10 +14,9 @@ from cuota.core.order.movement import Asked, Kind, Movement, shown_balances
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.core.wire.loose_amount import plain_amount
 from cuota.db.order import orders
-from cuota.db.order.outcomes import Answer
 from cuota.flows.context import Context
-from cuota.flows.order.move_money import Preview, Remember
-from cuota.flows.settle import order_not_found
+from cuota.flows.order.move_money import Preview
+from cuota.flows.settle import Keep, order_not_found
 from cuota.web import idempotent
 from cuota.web.api import answers
 from cuota.web.api.order import guid
@@ -28,7 +27,7 @@ from cuota.web.fields import WrongField, cents, reference
 from cuota.web.query import parameters
 from cuota.web.service import merchant_of, service_of
 
-Apply = Callable[[Context, UUID, UUID, Asked, Remember | None], Awaitable[Movement]]
+Apply = Callable[[Context, UUID, UUID, Asked, Keep | None], Awaitable[Movement]]
 Look = Callable[[Context, UUID, UUID, Asked], Awaitable[Preview]]
 
 _reference = reference(1)
@@ -62,12 +61,8 @@ async def answer(request: Request, kind: Kind, apply: Apply, look: Look) -> Resp
         warnings = unknown_fields(read, SHAPES[kind])
         if dry_run:
             return answers.preview(await look(context, merchant.merchant_id, order_id, asked), warnings)
-
-        def remember(moved: Movement) -> Answer:
-            assert keep is not None
-            return keep(answers.moved(moved, warnings))
-
-        moved = await apply(context, merchant.merchant_id, order_id, asked, remember if keep else None)
+        keep_moved = (lambda moved: keep(answers.moved(moved, warnings))) if keep else None
+        moved = await apply(context, merchant.merchant_id, order_id, asked, keep_moved)
         return answers.moved(moved, warnings)
 
     return await idempotent.answer(request, merchant.merchant_id, body, run)

@@ -1,0 +1,136 @@
+"""The columns of an order and of an installment. Every read and every write of either is made from this list.
+
+A column has the name of the field that it holds, so a value cannot get into the wrong column: neither side names
+its columns by position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter, itemgetter
+
+from cuota.core.order.order import Order, Status
+from cuota.core.order.outcome import Outcome
+from cuota.core.plan.installment import Installment
+from cuota.db.pool import Row
+
+Values = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of `orders`. `new`: a new order's row gives its value. `changed`: every outcome writes it."""
+
+    name: str
+    type: str
+    new: bool = False
+    changed: bool = False
+
+    @property
+    def typed(self) -> str:
+        """Its name and type, as SQL writes them."""
+        return f"{self.name} {self.type}"
+
+
+ORDER = (
+    Column("merchant_id", "uuid", new=True),
+    Column("order_id", "uuid", new=True),
+    Column("token", "uuid", new=True),
+    Column("version", "integer"),  # 1 at first; every save adds 1
+    Column("status", "text", new=True, changed=True),
+    Column("currency", "text", new=True),
+    Column("amount", "bigint", new=True),
+    Column("fee", "bigint", new=True),
+    Column("auto_capture", "boolean", new=True),
+    Column("created_at", "timestamptz", new=True),
+    Column("expires_at", "timestamptz", new=True),
+    Column("captured", "bigint", changed=True),
+    Column("voided", "bigint", changed=True),
+    Column("refunded", "bigint", changed=True),
+    Column("fee_returned", "bigint", changed=True),
+    Column("authorization_expires_at", "timestamptz", changed=True),
+    Column("lapsed", "boolean", changed=True),
+    Column("warned", "smallint", changed=True),
+    Column("card_failures", "smallint", changed=True),
+    Column("charging", "uuid", changed=True),
+    Column("charging_since", "timestamptz", changed=True),
+    Column("collect_at", "timestamptz", changed=True),
+    Column("due_at", "timestamptz", new=True, changed=True),
+    Column("transfers", "integer", changed=True),
+    Column("events", "integer", new=True, changed=True),
+)
+# What is not simply an attribute of an Order: whose it is, and what is counted while it is written.
+_APART = ("merchant_id", "order_id", "token", "version", "transfers", "events")
+_PLAIN = tuple(column for column in ORDER if column.name not in _APART)
+_BY_NAME = {column.name: column for column in ORDER}
+
+
+def _typed(*names: str) -> tuple[str, ...]:
+    return tuple(_BY_NAME[name].typed for name in names)
+
+
+_PLAIN_NEW = tuple(column.name for column in _PLAIN if column.new)
+_PLAIN_CHANGED = tuple(column.name for column in _PLAIN if column.changed)
+NEW = _typed("order_id", "token", "events", *_PLAIN_NEW)
+CHANGED = _typed("order_id", "version", "transfers", "events", *_PLAIN_CHANGED)
+_new_values = attrgetter(*_PLAIN_NEW)
+_changed_values = attrgetter(*_PLAIN_CHANGED)
+
+
+def new_row(order: Order, token: object, events: int) -> Values:
+    """The values of NEW for an order that begins with this many events."""
+    return (order.order_id, token, events, *_new_values(order))
+
+
+def changed_row(outcome: Outcome) -> Values:
+    """The values of CHANGED for an outcome; `version` is the one that was read."""
+    new = outcome.order
+    transfers, events = new.transfers + len(outcome.transfers), new.events + len(outcome.events)
+    return (new.order_id, new.version, transfers, events, *_changed_values(new))
+
+
+_READ = tuple(field.name for field in fields(Order))
+MONEY = ", ".join(f"o.{name}" for name in _READ)
+_read_values = itemgetter(*_READ)
+_STATUS = _READ.index("status")
+
+
+def order_of(row: Row) -> Order:
+    """An Order from a row that has the columns of MONEY."""
+    values = list(_read_values(row))
+    values[_STATUS] = Status(values[_STATUS])
+    return Order(*values)
+
+
+_NUMBERED = tuple(field.name for field in fields(Installment))
+_TYPES = {
+    "number": "smallint",
+    "due_on": "date",
+    "amount": "bigint",
+    "fee": "bigint",
+    "charge_id": "uuid",
+    "returned": "bigint",
+    "charge_at": "timestamptz",
+    "remind_at": "timestamptz",
+    "failures": "smallint",
+}
+INSTALLMENT = tuple(f"{name} {_TYPES[name]}" for name in _NUMBERED)
+# An installment keeps its number and its day.
+INSTALLMENT_CHANGES = ", ".join(
+    f"{name} = excluded.{name}" for name in _NUMBERED if name not in {"number", "due_on"}
+)
+PLAN = f"""ARRAY(SELECT ROW({", ".join(f"i.{name}" for name in _NUMBERED)}) FROM installments i
+    WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id ORDER BY i.number) AS plan"""
+_installment_values = attrgetter(*_NUMBERED)
+
+
+def installment_row(item: Installment) -> Values:
+    """The values of INSTALLMENT."""
+    values: Values = _installment_values(item)
+    return values
+
+
+def plan_of(rows: Sequence[Sequence[object]]) -> tuple[Installment, ...]:
+    """Installments from the rows of PLAN."""
+    return tuple(Installment(*row) for row in rows)  # type: ignore[arg-type]
