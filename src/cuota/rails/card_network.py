@@ -73,14 +73,6 @@ class Clearing:
     order_id: UUID
 
 
-class OverLimit(Exception):  # noqa: N818 - a fact
-    """More than the card's books allow; `left` cents are possible."""
-
-    def __init__(self, left: int) -> None:
-        super().__init__("over the limit")
-        self.left = left
-
-
 _FIND = """
 SELECT key, merchant_id, order_id, details_hash, expires_month, expires_year
 FROM issuing_simulator.cards WHERE number_hash = $1

@@ -41,14 +41,13 @@ class CannotServe(Exception):  # noqa: N818 - the fact that ends the command
 
 @dataclass
 class Serving:
-    """A running service: its workers by process, and whether it was told to stop."""
+    """A running service: its sockets and its worker processes."""
 
     settings: config.Settings
     listener: socket.socket
     listen: str
     watched: socket.socket | None = None
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
-    stopping: bool = False
 
     def start_worker(self) -> None:
         """Start one more worker on the shared socket."""
@@ -67,7 +66,6 @@ class Serving:
 
     def stop(self) -> None:
         """SIGTERM to every worker, then wait; what is still there after that is killed."""
-        self.stopping = True
         self.listener.close()
         if self.watched is not None:
             self.watched.close()

@@ -14,8 +14,6 @@ from cuota.rails.http import GuardedClient
 FINISH_SECONDS = 3.0
 # Longer than any attempt takes.
 REST_SECONDS = 25.0
-# A prompt receiver's answer makes room for its next ones sooner than the loop would look again.
-ROOM_SECONDS = 0.05
 
 
 class Webhooks:

@@ -22,7 +22,7 @@ _OPEN = """INSERT INTO checkout_sessions (merchant_id, order_id, session_hash, c
 _SHOWN = f"UPDATE checkout_sessions SET display = $4 WHERE {_KEY} AND display IS DISTINCT FROM $4"
 _READ = f"""
 SELECT {MONEY}, o.token, d.document, {PLAN}, {STARTED}, {LEFT},
-    b.session_hash, b.phone, b.code_hash, b.code_ends_at, b.code_tries, b.codes_sent, b.verified_at, b.consumer_id,
+    b.session_hash, b.phone, b.code_hash, b.codes_sent, b.verified_at, b.consumer_id,
     b.profile AS details, b.created_at AS opened_at, b.display, b.shipping, b.device_hash,
     ROW(m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins)
         AS merchant
@@ -60,8 +60,6 @@ class CheckoutSession:
     session_hash: bytes
     phone: str | None
     code_hash: bytes | None
-    code_ends_at: datetime | None
-    code_tries: int
     codes_sent: int
     verified_at: datetime | None
     consumer_id: UUID | None
@@ -130,8 +128,6 @@ async def read(session: Session, key: Key) -> Opened | None:
             session_hash=row["session_hash"],
             phone=row["phone"],
             code_hash=row["code_hash"],
-            code_ends_at=row["code_ends_at"],
-            code_tries=row["code_tries"],
             codes_sent=row["codes_sent"],
             verified_at=row["verified_at"],
             consumer_id=row["consumer_id"],

@@ -16,7 +16,6 @@ from cuota.db.merchant import credentials, merchants
 from cuota.db.merchant.credentials import Credential
 from cuota.flows.context import Context, new_token, utc_now
 
-OLD_SECRET_LIVES = timedelta(hours=24)
 LARGEST = 100_000_000_000
 
 
