@@ -70,7 +70,7 @@ BUSY = (
 )
 
 
-class UnsafeDatabase(Exception):  # noqa: N818 - the fact that stops the start
+class UnsafeDatabase(Exception):
     """The database could lose what it acknowledged, or is not ours."""
 
 

@@ -35,7 +35,7 @@ LEFT_BEHIND_SECONDS = 4.0
 MOST_UNSENT_BYTES = 64 * 1024
 
 
-class CannotServe(Exception):  # noqa: N818 - the fact that ends the command
+class CannotServe(Exception):
     """The service cannot start, or cannot go on; the text says what to do."""
 
 
@@ -80,7 +80,7 @@ class Serving:
                 worker.wait()
 
 
-class _Stop(Exception):  # noqa: N818 - a signal, not an error
+class _Stop(Exception):
     pass
 
 

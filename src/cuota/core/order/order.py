@@ -69,7 +69,7 @@ EDGES = (
 _BY_MOVE = {(edge.before, edge.move): edge for edge in EDGES}
 
 
-class Final(Exception):  # noqa: N818 - a fact, turned into a page by the checkout
+class Final(Exception):
     """The order already is Approved, Declined or Abandoned; each is final."""
 
     def __init__(self, status: Status) -> None:

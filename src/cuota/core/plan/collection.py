@@ -35,11 +35,11 @@ CARD_TOLD_EVERY = timedelta(days=1)
 NewId = Callable[[], UUID]
 
 
-class CardBusy(Exception):  # noqa: N818 - a fact
+class CardBusy(Exception):
     """A card is being asked for this plan right now; its answer decides."""
 
 
-class NothingOwed(Exception):  # noqa: N818 - a fact
+class NothingOwed(Exception):
     """The payment is paid, cancelled, or not there."""
 
 

@@ -13,7 +13,7 @@ from cuota.flows.context import Context
 from cuota.flows.settle import settle
 
 
-class _StillTime(Exception):  # noqa: N818 - a fact: the consumer may go on
+class _StillTime(Exception):
     pass
 
 

@@ -24,7 +24,7 @@ from cuota.flows.context import Context, utc_now
 SESSION_LIFE = timedelta(hours=24)
 
 
-class Problem(Exception):  # noqa: N818 - a fact for the consumer
+class Problem(Exception):
     """Something the consumer can put right: texts by field, or a notice for the whole page."""
 
     def __init__(self, errors: dict[str, str] | None = None, notice: str | None = None) -> None:
@@ -33,7 +33,7 @@ class Problem(Exception):  # noqa: N818 - a fact for the consumer
         self.notice = notice
 
 
-class Forgotten(Exception):  # noqa: N818 - the same
+class Forgotten(Exception):
     """The consumer was erased while they paid. Nothing was charged."""
 
 

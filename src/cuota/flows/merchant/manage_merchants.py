@@ -19,7 +19,7 @@ from cuota.flows.context import Context, new_token, utc_now
 LARGEST = 100_000_000_000
 
 
-class BadMerchant(Exception):  # noqa: N818 - named as the fact it is
+class BadMerchant(Exception):
     """What the operator asked for cannot be; the text says what to do."""
 
 

@@ -12,7 +12,7 @@ from cuota.flows.context import Context
 from cuota.flows.settle import settle
 
 
-class _NothingToDo(Exception):  # noqa: N818 - a fact: a capture or void was quicker
+class _NothingToDo(Exception):
     pass
 
 

@@ -40,7 +40,7 @@ TOLD = frozenset(
 )
 
 
-class _AlreadyOurs(Exception):  # noqa: N818 - a fact: the save whose answer was lost had been applied
+class _AlreadyOurs(Exception):
     def __init__(self, movement: Movement) -> None:
         super().__init__()
         self.movement = movement

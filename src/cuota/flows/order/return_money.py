@@ -24,7 +24,7 @@ LONGEST_WAIT = timedelta(hours=1)
 log = logging.getLogger("cuota.work")
 
 
-class _SettledAlready(Exception):  # noqa: N818 - a fact: by a save whose answer was lost, or by another worker
+class _SettledAlready(Exception):
     pass
 
 

@@ -20,11 +20,11 @@ from cuota.flows.settle import settle
 from cuota.rails.card import Answer
 
 
-class _NothingToDo(Exception):  # noqa: N818 - a fact: somebody was quicker
+class _NothingToDo(Exception):
     pass
 
 
-class _Recorded(Exception):  # noqa: N818 - a fact: by the worker, or by a save whose answer was lost
+class _Recorded(Exception):
     pass
 
 

@@ -24,7 +24,7 @@ from cuota.trial.trial import Decided, Verdict, verdict
 MATURES_AFTER = timedelta(days=DAYS_BETWEEN * (COUNT - 1) + 18)
 
 
-class NotProved(Exception):  # noqa: N818 - a fact for the operator
+class NotProved(Exception):
     """It cannot be turned on; `reasons` are sentences, and the text is all of them, one a line."""
 
     def __init__(self, *reasons: str) -> None:

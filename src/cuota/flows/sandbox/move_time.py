@@ -24,7 +24,7 @@ OTHER_MOVER_SECONDS = 2.0
 WORKERS_SECONDS = 60.0
 
 
-class CannotMoveTime(Exception):  # noqa: N818 - a fact for the person who asked
+class CannotMoveTime(Exception):
     """The clock stays where it is; the text says why."""
 
 

@@ -31,7 +31,7 @@ _LONGEST_WORD = 64
 FRAMED = "k"
 
 
-class Stop(Exception):  # noqa: N818 - an answer that ends the step early
+class Stop(Exception):
     """Carries the page to answer instead."""
 
     def __init__(self, response: Response) -> None:
