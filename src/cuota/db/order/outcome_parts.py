@@ -98,7 +98,7 @@ _CHANGED_GUARDED = _CHANGED.format(only=" AND EXISTS (SELECT FROM guarded)")
 
 def changed(outcomes: Sequence[Outcome], *, leased: bool = False, guarded: bool = False) -> Part:
     """One merchant's orders, where nobody changed them since they were read, nor what `leased` and `guarded` mean."""
-    assert not (leased and guarded), "no call of a merchant begins a charge"
+    assert not (leased and guarded), "no call of a merchant makes a risk decision"
     rows = [
         (
             new.order_id, new.version, new.status, new.captured, new.voided, new.refunded, new.fee_returned,
