@@ -32,6 +32,10 @@ class Problem(Exception):
         self.errors = errors or {}
         self.notice = notice
 
+    def as_notice(self) -> Problem:
+        """The same for a page that does not show the field."""
+        return Problem(notice=next(iter(self.errors.values()), self.notice))
+
 
 class Forgotten(Exception):
     """The consumer was erased while they paid. Nothing was charged."""
