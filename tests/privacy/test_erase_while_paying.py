@@ -17,6 +17,7 @@ from people import PERSON, PHONE, PREFILL, bought, paid_off, words_left
 from cuota.core.checkout.card import CardEntry, read_card
 from cuota.core.sandbox import DECLINED_SURNAME
 from cuota.db.verify import verify
+from cuota.flows.checkout.identify_consumer import give_details
 from cuota.flows.checkout.recognize_consumer import pay_again
 from cuota.flows.checkout.remember_browser import remember_browser
 from cuota.flows.checkout.submit_checkout import submit_checkout
@@ -107,6 +108,17 @@ async def test_an_order_that_is_declined_during_an_erasure_writes_nothing_of_the
             f"SELECT FROM {table} WHERE order_id = $1", UUID(order["orderId"])
         )
         assert rows == [], table
+
+
+async def test_details_that_are_given_during_an_erasure_are_not_kept(own: Own) -> None:
+    order, seen, _, _ = await at_the_pay_step(own)
+    async with erasing(own, "checkout_sessions") as erasure:
+        giving = asyncio.create_task(give_details(own.context, seen, PERSON))
+        await waiting(own, 2)
+    assert (await erasure).done
+    with pytest.raises(Forgotten):
+        await giving
+    await nothing_of_it(own, order)
 
 
 class Meanwhile(SandboxCardRail):

@@ -43,7 +43,7 @@ _VERIFIED = f"""UPDATE checkout_sessions SET verified_at = $4, consumer_id = $5,
 _RECOGNIZED = f"""UPDATE checkout_sessions SET verified_at = $4, consumer_id = $5, phone = $6, profile = $7::json
     WHERE {_KEY} AND verified_at IS NULL"""
 _SHIPPING = f"UPDATE checkout_sessions SET shipping = $4::json WHERE {_KEY}"
-_PROFILE = f"UPDATE checkout_sessions SET profile = $4::json WHERE {_KEY}"
+_PROFILE = f"UPDATE checkout_sessions SET profile = $4::json WHERE {_KEY} RETURNING 1"
 _FORGET = "DELETE FROM checkout_sessions WHERE created_at < $1::timestamptz - interval '30 days'"
 
 Key = tuple[UUID, UUID, bytes]
@@ -183,9 +183,9 @@ async def recognized(session: Session, key: Key, known: CheckoutSession) -> None
     await session.fetchrow(_RECOGNIZED, *key, known.verified_at, known.consumer_id, known.phone, profile)
 
 
-async def save_profile(session: Session, key: Key, profile: Profile) -> None:
-    """What the consumer typed as their details."""
-    await session.fetchrow(_PROFILE, *key, profile_text(profile))
+async def save_profile(session: Session, key: Key, profile: Profile) -> bool:
+    """What the consumer typed as their details. False: the session is gone, because its consumer was erased."""
+    return await session.fetchrow(_PROFILE, *key, profile_text(profile)) is not None
 
 
 async def save_shipping(session: Session, key: Key, shipping: ShippingAddress) -> None:

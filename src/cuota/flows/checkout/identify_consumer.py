@@ -10,7 +10,7 @@ from cuota.core.checkout.ending import require_open
 from cuota.db.checkout import checkouts, consumers
 from cuota.flows.checkout.limit_texts import NOWHERE, Browser
 from cuota.flows.checkout.prove_number import CODES_A_SESSION, Purpose, ask_first, right_code, text_code
-from cuota.flows.checkout.take_step import Checkout, Problem, session_key
+from cuota.flows.checkout.take_step import Checkout, Forgotten, Problem, session_key
 from cuota.flows.context import Context, utc_now
 
 _PURPOSE = Purpose(
@@ -51,13 +51,19 @@ async def check_code(context: Context, checkout: Checkout, typed: str) -> str:
 
 
 async def give_details(context: Context, checkout: Checkout, profile: Profile) -> None:
-    """Keep what the consumer said about themselves, for this checkout and the next visit."""
+    """Keep what the consumer said about themselves, for this checkout and the next visit.
+
+    Raises Forgotten where the consumer was erased meanwhile.
+    """
     require_open(checkout.order, context.now())
     session = checkout.session
     if session.consumer_id is None or session.phone is None:
         raise Problem(notice="Confirm your phone number first.")
-    await checkouts.save_profile(context.pool, checkout.key, profile)
-    await consumers.save(context.pool, session.consumer_id, session.phone, profile, context.now())
+    # An erasure deletes the session, then the consumer. Until this transaction ends it waits for the session's row.
+    async with context.pool.session() as connection, connection.transaction():
+        if not await checkouts.save_profile(connection, checkout.key, profile):
+            raise Forgotten
+        await consumers.save(connection, session.consumer_id, session.phone, profile, context.now())
 
 
 async def give_shipping(context: Context, checkout: Checkout, shipping: ShippingAddress) -> None:
