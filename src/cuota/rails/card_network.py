@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from cuota.rails.issuing import Safe, details_text
 
-# Longer than a request may take; then the worker takes over.
+# Then the worker takes over. flows/checkout/clear_card.py asserts that a statement of a running request ends sooner.
 LEASE = timedelta(seconds=30)
 
 

@@ -26,9 +26,9 @@ from cuota import config
 from cuota.config.reading import is_loopback
 from cuota.db.embedded.server import EmbeddedFailed, open_embedded
 from cuota.run import runtime
+from cuota.run.stopping import STOP_SECONDS
 
 READY_SECONDS = 30.0
-STOP_SECONDS = 9.5
 CHECK_SECONDS = 0.5
 LEFT_BEHIND_SECONDS = 4.0
 # So much of an answer the system takes at a time: otherwise it would keep megabytes for each who asks and never reads.

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
-# A charge without an answer for this long is looked up at the rail: longer than any rail call may take.
+# A charge without an answer for this long is looked up at the rail: longer than a rail call may take (rails/bounded.py).
 LOOK_UP_AFTER = timedelta(seconds=15)
 
 # So long before an authorization ends its merchant is told, while something can still be captured.

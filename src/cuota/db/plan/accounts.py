@@ -15,7 +15,7 @@ from cuota.db.plan.plans import CARD
 
 _OPEN = """INSERT INTO account_sessions AS s (session_hash, created_at, ends_at) VALUES ($1, $2, $3)
     ON CONFLICT (session_hash) DO UPDATE SET created_at = $2, ends_at = $3, phone = NULL, code_hash = NULL,
-        code_ends_at = NULL, code_tries = 0, codes_sent = 0, consumer_id = NULL WHERE s.ends_at < $2::timestamptz + interval '10 minutes'"""
+        code_ends_at = NULL, code_tries = 0, codes_sent = 0, consumer_id = NULL WHERE s.ends_at < $4"""
 _READ = """SELECT session_hash, phone, consumer_id FROM account_sessions
     WHERE session_hash = $1 AND ends_at > $2"""
 _CODE_SENT = """UPDATE account_sessions SET phone = $2, code_hash = $3, code_ends_at = $4, code_tries = 0,
@@ -118,9 +118,11 @@ class PlanDetail:
     lessened: tuple[Less, ...] = ()
 
 
-async def open_session(session: Session, session_hash: bytes, now: datetime, ends_at: datetime) -> None:
-    """A new browser. One that has an open session keeps it, unless a code sent now could outlive it."""
-    await session.fetchrow(_OPEN, session_hash, now, ends_at)
+async def open_session(
+    session: Session, session_hash: bytes, now: datetime, ends_at: datetime, code_ends_at: datetime
+) -> None:
+    """A new browser. One that has an open session keeps it, unless a code sent now would outlive it."""
+    await session.fetchrow(_OPEN, session_hash, now, ends_at, code_ends_at)
 
 
 async def read_session(session: Session, session_hash: bytes, now: datetime) -> AccountSession | None:

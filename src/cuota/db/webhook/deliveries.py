@@ -9,15 +9,18 @@ from uuid import UUID
 
 from cuota.core.webhook.delivery import HOLDS_BACK_FOR, Attempt
 from cuota.db.order.orders import Session
+from cuota.db.pool import CONNECT_SECONDS, STATEMENT_SECONDS, WAIT_SECONDS
 from cuota.db.webhook.claims import Claim
 from cuota.db.webhook.events import OWN_ADDRESS
 
-# Longer than any attempt may take: what a worker had claimed whose end nobody could see is free after this.
+# What a worker claimed is free after this, if nobody could see the worker's end. Longer than an attempt may take:
+# flows/webhook/record_attempts.py asserts it.
 LEASE = timedelta(seconds=40)
 
 # A replay leaves what is under way to its worker: also what is claimed after the replay's `now`, while it waits for a
-# session or a row, each no longer than the limits of a session.
+# session or a row.
 CLAIMED_MEANWHILE = timedelta(seconds=10)
+assert CLAIMED_MEANWHILE.total_seconds() > WAIT_SECONDS + CONNECT_SECONDS + STATEMENT_SECONDS
 
 # As much again of a queue is looked at as may be claimed, for what waits for an earlier event and steps aside.
 LOOK_PAST = 48

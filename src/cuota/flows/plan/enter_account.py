@@ -10,10 +10,18 @@ from uuid import UUID
 from cuota.db.plan import accounts
 from cuota.db.plan.accounts import AccountSession
 from cuota.flows.checkout.limit_texts import NOWHERE, Browser
-from cuota.flows.checkout.prove_number import CODES_A_SESSION, Purpose, ask_first, right_code, text_code
+from cuota.flows.checkout.prove_number import (
+    CODE_LIFE,
+    CODES_A_SESSION,
+    Purpose,
+    ask_first,
+    right_code,
+    text_code,
+)
 from cuota.flows.context import Context, utc_now
 
 SESSION_LIFE = timedelta(hours=1)
+assert SESSION_LIFE > CODE_LIFE
 # A count of its own: this page is open to anybody, and nobody is to lock a person out of a checkout with it.
 _PURPOSE = Purpose(
     "account-phone",
@@ -43,7 +51,9 @@ def new_secret() -> str:
 async def open_account(context: Context, secret: str) -> Visit:
     """The visit of a browser that gives a number: a new one, unless it has one already (a second click has)."""
     now = utc_now()
-    await accounts.open_session(context.pool, _hash(context, secret), now, now + SESSION_LIFE)
+    await accounts.open_session(
+        context.pool, _hash(context, secret), now, now + SESSION_LIFE, now + CODE_LIFE
+    )
     visit = await load_account(context, secret)
     assert visit is not None
     return visit

@@ -23,11 +23,13 @@ from cuota.core.refusal import Refused
 from cuota.db.pool import BUSY, GONE, Pool
 from cuota.db.webhook import deliveries
 from cuota.db.webhook.deliveries import Result
+from cuota.rails.http import LONGEST_SECONDS
 
 AT_ONCE = 2
 MOST_TOGETHER = 200
-# Within a claim's lease, after which another worker tries anyhow.
 TRY_SECONDS = 15.0
+# An attempt is made and recorded within its claim's lease: after that another worker makes the attempt again.
+assert deliveries.LEASE.total_seconds() > LONGEST_SECONDS + TRY_SECONDS
 PAUSE_SECONDS = 0.25
 Waiting = tuple[Result, "asyncio.Future[None]"]
 log = logging.getLogger("cuota.webhooks")
