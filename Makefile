@@ -25,11 +25,12 @@ test: .venv/dev tests/openapi/node_modules tools ## every test, against a real P
 test-system: ## install the system packages that some tests need (Chromium, PHP, strace), by sudo where you are not root
 	@tests/system_packages.sh
 
-check: .venv/dev ## lint, formatting, types, imports
+check: .venv/dev ## lint, formatting, types, imports, unused code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/vulture
 
 fix: .venv/dev ## mend what the linter and the formatter can
 	$(BIN)/ruff check --fix .

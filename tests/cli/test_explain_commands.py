@@ -113,7 +113,9 @@ def test_a_reader_who_goes_away_is_no_error(sold: Sold) -> None:
     process.stderr.close()
     process.wait(60)
     # The one line that names the data, and no trace of an error.
-    assert said.decode().splitlines() == [f"cuota: sandbox, data in {sold.cuota.data}; no service has run on it yet."]
+    assert said.decode().splitlines() == [
+        f"cuota: sandbox, data in {sold.cuota.data}; no service has run on it yet."
+    ]
 
 
 def test_a_range_without_anything_says_so(sold: Sold, tmp_path: Path) -> None:

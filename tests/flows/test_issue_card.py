@@ -154,7 +154,7 @@ async def test_the_end_of_the_authorization_closes_the_card(own: Own) -> None:
     assert (await verify(own.context.pool)).disagreements == []
 
 
-class _Dies(Exception):  # noqa: N818 - a process that is killed raises nothing anybody catches
+class _Dies(Exception):
     pass
 
 

@@ -14,7 +14,8 @@ from cuota.db.merchant.secrets import Kind
 from cuota.flows.merchant import manage_merchants, rotate_secrets
 from cuota.flows.merchant.manage_merchants import BadMerchant
 from cuota.flows.merchant.reinstate_merchant import reinstate_merchant
-from cuota.flows.merchant.rotate_secrets import OLD_SECRET_LIVES, Rotated
+from cuota.flows.merchant.rotate_secrets import Rotated
+from cuota.flows.webhook.manage_endpoints import OLD_SECRET_LIVES
 from makers import Merchant, order_body
 from sending import deliver, webhook_secret
 from signed import sdk_body, send

@@ -15,7 +15,9 @@ import pytest
 from people import PERSON, PHONE, PREFILL, bought, paid_off, words_left
 
 from cuota.core.checkout.card import CardEntry, read_card
+from cuota.core.sandbox import DECLINED_SURNAME
 from cuota.db.verify import verify
+from cuota.flows.checkout.identify_consumer import give_details
 from cuota.flows.checkout.recognize_consumer import pay_again
 from cuota.flows.checkout.remember_browser import remember_browser
 from cuota.flows.checkout.submit_checkout import submit_checkout
@@ -81,6 +83,41 @@ async def test_a_purchase_that_waits_for_an_erasure_is_refused_and_charges_nothi
     assert (await erasure).done
     with pytest.raises(Forgotten):
         await paying
+    await nothing_of_it(own, order)
+
+
+async def test_an_order_that_is_declined_during_an_erasure_writes_nothing_of_the_person_back(
+    own: Own,
+) -> None:
+    order = await own.auto_merchant.create("100.00", **PREFILL)
+    merchant_id, declined = own.auto_merchant.merchant_id, replace(PERSON, surname=DECLINED_SURNAME)
+    seen, _ = await checkout(own.service, merchant_id, order, declined, PHONE)
+    agreed = propose(own.context, seen, declined).agreement.hash
+    async with erasing(own, "checkout_sessions") as erasure:
+        paying = asyncio.create_task(submit_checkout(own.context, seen, CARD, agreed))
+        # The press waits for the erasure. One that does not wait has saved its decision already, which is the fault.
+        both_wait = asyncio.create_task(waiting(own, 2))
+        await asyncio.wait({paying, both_wait}, return_when=asyncio.FIRST_COMPLETED)
+        both_wait.cancel()
+    assert (await erasure).done
+    with pytest.raises(Forgotten):
+        await paying
+    await nothing_of_it(own, order)
+    for table in ("decisions", "signals", "messages"):
+        rows = await own.context.pool.fetch(
+            f"SELECT FROM {table} WHERE order_id = $1", UUID(order["orderId"])
+        )
+        assert rows == [], table
+
+
+async def test_details_that_are_given_during_an_erasure_are_not_kept(own: Own) -> None:
+    order, seen, _, _ = await at_the_pay_step(own)
+    async with erasing(own, "checkout_sessions") as erasure:
+        giving = asyncio.create_task(give_details(own.context, seen, PERSON))
+        await waiting(own, 2)
+    assert (await erasure).done
+    with pytest.raises(Forgotten):
+        await giving
     await nothing_of_it(own, order)
 
 

@@ -19,7 +19,7 @@ class CuotaError(Exception):
     idempotency_key: str | None = None
 
 
-class RequestRefused(CuotaError):  # noqa: N818 - named as the fact it is
+class RequestRefused(CuotaError):
     """The service answered, and refused: nothing was applied. `raw` is the whole answer.
 
     `balances` stand in the refusal of a capture, void or refund; `original` says what a reference was used for before.
@@ -54,7 +54,7 @@ class DuplicateReference(RequestRefused):
     """The reference was used on this order before, for another amount: see `original`."""
 
 
-class Unavailable(CuotaError):  # noqa: N818 - the same
+class Unavailable(CuotaError):
     """No answer that decides: the network, an overload, a proxy. Tried again as often as that is safe.
 
     `retry_after` is in seconds, where the service said so.
@@ -83,7 +83,7 @@ class RateLimited(Unavailable):
     """Too many requests, and longer to wait than the client waits by itself: see `retry_after`."""
 
 
-class BadWebhook(CuotaError):  # noqa: N818 - the same
+class BadWebhook(CuotaError):
     """What came is not proved to come from the service. Answer 401 and read nothing of it."""
 
 

@@ -21,7 +21,7 @@ ANSWERS = {
 MOST_PAGES = 20
 
 
-class CannotWalk(Exception):  # noqa: N818 - the fact that ends the command
+class CannotWalk(Exception):
     """The pages led somewhere else than asked for; the text says where."""
 
 

@@ -19,7 +19,7 @@ LOOK_SECONDS = 3.0
 PAUSE_SECONDS = 0.1
 
 
-class NoService(Exception):  # noqa: N818 - a fact for the person who asked
+class NoService(Exception):
     """The command needs a running service, and none runs on this data; the text says what to do."""
 
 

@@ -52,11 +52,12 @@ class _NoLetter(argparse.Action):
     def __call__(
         self,
         parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,  # noqa: ARG002 - argparse's own
-        values: str | Sequence[Any] | None,  # noqa: ARG002
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
         """Say where it goes."""
+        del namespace, values
         parser.error(f"{option_string} goes with a decision: cuota explain decision ID --letter")
 
 

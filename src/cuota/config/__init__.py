@@ -19,7 +19,7 @@ from cuota.core.risk.adverse import AGENCY
 from cuota.rails.senders import Senders
 
 
-class BadSettings(Exception):  # noqa: N818 - stops the start with every problem at once
+class BadSettings(Exception):
     """One or more settings are unknown or wrong; the text names each and says what it should be."""
 
 

@@ -16,7 +16,7 @@ _FORMS = (
 )
 
 
-class BadInstant(ValueError):  # noqa: N818 - a fact for the person who typed it
+class BadInstant(ValueError):
     """Nothing that the clock can be moved to; the text says why, and what could be."""
 
 

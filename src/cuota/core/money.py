@@ -14,7 +14,7 @@ _EXACT = Context(prec=MAX_DIGITS + 2 * MAX_DECIMALS, traps=[Inexact])
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", re.ASCII)
 
 
-class BadAmount(ValueError):  # noqa: N818 - named as the fact it is
+class BadAmount(ValueError):
     """Not an amount; the text says why in the words of the field rules."""
 
 

@@ -45,7 +45,7 @@ class FieldError:
     message: str
 
 
-class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an accident
+class Refused(Exception):
     """Raised where the rule is known; carries what the caller needs to put it right.
 
     `facts` are additive members of the error body (`balances`, `original`), plain JSON values.

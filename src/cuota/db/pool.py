@@ -13,7 +13,7 @@ import asyncpg
 from cuota.core.refusal import Code, Refused
 from cuota.db import row_security, service_role
 from cuota.db.gathered import Gathered, Gatherer
-from cuota.db.hosts import Honest, connect
+from cuota.db.hosts import SILENT_SECONDS, Honest, connect
 
 Connection: TypeAlias = asyncpg.Connection
 Row: TypeAlias = asyncpg.Record
@@ -24,10 +24,16 @@ Found = TypeVar("Found")
 WAIT_SECONDS = 0.5
 # A new session takes several round trips, between which a busy process does other things.
 CONNECT_SECONDS = 2.0
+LOCK_SECONDS = 2
+STATEMENT_SECONDS = 5
+# A server that works refuses a lock first, then ends the statement, and only one that hangs is given up.
 HANGS_SECONDS = 15.0
+assert LOCK_SECONDS < STATEMENT_SECONDS < HANGS_SECONDS
+# A silent host is given up by TCP before its session is given up as hanging.
+assert SILENT_SECONDS < HANGS_SECONDS
 SESSION = {
-    "lock_timeout": "2s",
-    "statement_timeout": "5s",
+    "lock_timeout": f"{LOCK_SECONDS}s",
+    "statement_timeout": f"{STATEMENT_SECONDS}s",
     "idle_in_transaction_session_timeout": "5s",
     "timezone": "UTC",
     # Every statement here finds its rows by a key. Each is planned once a session and stays planned so: what it is
@@ -44,7 +50,9 @@ SESSION = {
 }
 # Statements for many requests at once: none of them waits long for a row that somebody else holds. What is refused
 # for that is tried one by one, with the patience of SESSION.
-TOGETHER = {**SESSION, "lock_timeout": "100ms"}
+TOGETHER_LOCK_MS = 100
+assert TOGETHER_LOCK_MS < LOCK_SECONDS * 1000
+TOGETHER = {**SESSION, "lock_timeout": f"{TOGETHER_LOCK_MS}ms"}
 MOST_TOGETHER = 4
 # What a session may lose by a crash or restart of the server under it, in the words of asyncpg.
 LOST = (
@@ -70,7 +78,7 @@ BUSY = (
 )
 
 
-class UnsafeDatabase(Exception):  # noqa: N818 - the fact that stops the start
+class UnsafeDatabase(Exception):
     """The database could lose what it acknowledged, or is not ours."""
 
 

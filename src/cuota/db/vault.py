@@ -16,7 +16,7 @@ _NONCE = 12
 _KEY_ID = 3
 
 
-class WrongKey(Exception):  # noqa: N818 - the fact that stops the start
+class WrongKey(Exception):
     """What is stored was encrypted under another CUOTA_SECRET_KEY."""
 
 

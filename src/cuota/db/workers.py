@@ -18,7 +18,7 @@ from cuota.db.order.orders import Session
 from cuota.db.pool import BUSY, GONE, Connection, Pool, patience_with
 from cuota.db.sandbox.clock import JOBS_LOCK, MOVER_LOCK
 
-# Several looks within the time after which a worker without its lock is taken for dead.
+# How often a worker looks after its lock. Without it, it is taken for dead (flows/webhook/free_claims.py).
 LOOK_SECONDS = 0.5
 CLOSE_SECONDS = 2.0
 NAMELESS_SECONDS = 5.0

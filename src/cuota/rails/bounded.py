@@ -11,14 +11,16 @@ from uuid import UUID
 
 from cuota.core.checkout.card import CardEntry
 from cuota.core.message import Message
+from cuota.core.order.order import LOOK_UP_AFTER
 from cuota.rails.card import Answer, Card, CardRail
 from cuota.rails.issuing import IssuingRail, VirtualCard
 from cuota.rails.message import MessageRail
 from cuota.rails.unavailable import RailUnavailable
 
-# Less than core/order/order.LOOK_UP_AFTER: nobody looks a charge up while its own call may still answer.
 SECONDS = 10.0
 MESSAGE_SECONDS = 15.0
+# Nobody looks a charge up while its own call may still answer.
+assert LOOK_UP_AFTER.total_seconds() > SECONDS
 T = TypeVar("T")
 log = logging.getLogger("cuota.rails")
 

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from cuota.rails.issuing import Safe, details_text
 
-# Longer than a request may take; then the worker takes over.
+# Then the worker takes over. flows/checkout/clear_card.py asserts that a statement of a running request ends sooner.
 LEASE = timedelta(seconds=30)
 
 
@@ -71,14 +71,6 @@ class Clearing:
     lease: UUID
     merchant_id: UUID
     order_id: UUID
-
-
-class OverLimit(Exception):  # noqa: N818 - a fact
-    """More than the card's books allow; `left` cents are possible."""
-
-    def __init__(self, left: int) -> None:
-        super().__init__("over the limit")
-        self.left = left
 
 
 _FIND = """

@@ -24,7 +24,10 @@ from cuota.core.webhook.destination import is_allowed, is_loopback
 ACKNOWLEDGE_SECONDS = 10.0
 BODY_SECONDS = 2.0
 CLOSE_SECONDS = 2.0
+# The longest that an attempt takes: the answer, then the start of its body, then the end of the connection.
+LONGEST_SECONDS = ACKNOWLEDGE_SECONDS + BODY_SECONDS + CLOSE_SECONDS
 CONNECT_SECONDS = 4.0
+assert CONNECT_SECONDS < ACKNOWLEDGE_SECONDS
 # Below the five seconds after which common servers close an idle connection, perhaps under a request.
 IDLE_SECONDS = 4.0
 MOST_ANSWER_BYTES = 64 * 1024

@@ -17,7 +17,7 @@ from cuota.rails.message_live import LiveMessageRail
 from cuota.rails.senders import Senders
 
 
-class NoSuchRail(Exception):  # noqa: N818 - stops the start
+class NoSuchRail(Exception):
     """A rail's dotted path leads nowhere; the text names the setting."""
 
 

@@ -24,6 +24,7 @@ import httpcore
 from cuota.core.checkout.consumer import is_email, is_us_number
 from cuota.core.message import Message
 from cuota.core.webhook.signature import webhook_signature
+from cuota.rails.bounded import MESSAGE_SECONDS
 from cuota.rails.message import code_text
 from cuota.rails.senders import MailServer, Senders
 from cuota.rails.unavailable import RailUnavailable
@@ -31,6 +32,8 @@ from cuota.rails.unavailable import RailUnavailable
 HOOK_SECONDS = 10.0
 MAIL_SECONDS = 14.0
 GOODBYE_SECONDS = 1.0
+# These end first, and say which of the two did not answer.
+assert max(HOOK_SECONDS, MAIL_SECONDS) < MESSAGE_SECONDS
 CODE_DIGITS = 6
 
 

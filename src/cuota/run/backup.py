@@ -45,7 +45,7 @@ WHERE r.rolname !~ '^pg_' AND r.rolname <> current_user ORDER BY 1
 MEBIBYTE = 1 << 20
 
 
-class CannotBackUp(Exception):  # noqa: N818 - the fact that ends the command
+class CannotBackUp(Exception):
     """No backup was written; the text says why."""
 
 

@@ -26,6 +26,7 @@ from cuota.flows.context import Context, utc_now
 from cuota.flows.sandbox.clock import SandboxClock, following
 from cuota.flows.sandbox.standstill import Standstill
 from cuota.run import runtime
+from cuota.run.stopping import LINGER_SECONDS, SLOWEST_SECONDS, TAKE_SECONDS
 from cuota.web.app import make_app, make_watched
 from cuota.web.server.deadlines import allow_open_files
 from cuota.web.server.edge import Edge, JsonLines
@@ -35,11 +36,6 @@ from cuota.web.server.protocol import BoundedProtocol
 from cuota.web.server.standing import Standing
 from cuota.work.loop import Signals, work
 
-# While stopping: so long new connections are still taken and answered, each closed after its answer, and so long
-# the ones that were taken may still send their request. Together with the slowest request well under 10 seconds.
-TAKE_SECONDS = 1.0
-LINGER_SECONDS = 1.0
-SLOWEST_SECONDS = 6
 PARENT_CHECK_SECONDS = 1.0
 log = logging.getLogger("cuota.run.process")
 

@@ -35,7 +35,7 @@ _MAY_FILL = (
 )
 
 
-class CannotRestore(Exception):  # noqa: N818 - the fact that ends the command
+class CannotRestore(Exception):
     """Nothing was restored; the text says why."""
 
 

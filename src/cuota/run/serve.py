@@ -26,29 +26,28 @@ from cuota import config
 from cuota.config.reading import is_loopback
 from cuota.db.embedded.server import EmbeddedFailed, open_embedded
 from cuota.run import runtime
+from cuota.run.stopping import STOP_SECONDS
 
 READY_SECONDS = 30.0
-STOP_SECONDS = 9.5
 CHECK_SECONDS = 0.5
 LEFT_BEHIND_SECONDS = 4.0
 # So much of an answer the system takes at a time: otherwise it would keep megabytes for each who asks and never reads.
 MOST_UNSENT_BYTES = 64 * 1024
 
 
-class CannotServe(Exception):  # noqa: N818 - the fact that ends the command
+class CannotServe(Exception):
     """The service cannot start, or cannot go on; the text says what to do."""
 
 
 @dataclass
 class Serving:
-    """A running service: its workers by process, and whether it was told to stop."""
+    """A running service: its sockets and its worker processes."""
 
     settings: config.Settings
     listener: socket.socket
     listen: str
     watched: socket.socket | None = None
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
-    stopping: bool = False
 
     def start_worker(self) -> None:
         """Start one more worker on the shared socket."""
@@ -67,7 +66,6 @@ class Serving:
 
     def stop(self) -> None:
         """SIGTERM to every worker, then wait; what is still there after that is killed."""
-        self.stopping = True
         self.listener.close()
         if self.watched is not None:
             self.watched.close()
@@ -82,7 +80,7 @@ class Serving:
                 worker.wait()
 
 
-class _Stop(Exception):  # noqa: N818 - a signal, not an error
+class _Stop(Exception):
     pass
 
 

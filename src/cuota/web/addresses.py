@@ -23,7 +23,7 @@ _GRAMMAR = re.compile(
 )
 
 
-class BadAddress(ValueError):  # noqa: N818 - named as the fact it is
+class BadAddress(ValueError):
     """Not an address that a browser may be sent to; the text says why."""
 
 

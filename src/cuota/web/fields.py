@@ -14,7 +14,7 @@ from cuota.core import money
 from cuota.core.refusal import Code, FieldError, Refused
 
 
-class WrongField(ValueError):  # noqa: N818 - named as the fact it is
+class WrongField(ValueError):
     """One field's failure: a stable code, and what it must be."""
 
     def __init__(self, code: str, message: str) -> None:

@@ -12,6 +12,7 @@ from cuota.db.plan import accounts, asks
 from cuota.db.risk import history
 from cuota.flows.context import Context, utc_now
 
+# Longer than the longest window that a policy may have.
 SIGNALS_KEPT = timedelta(hours=2 * MOST_HOURS)
 
 
@@ -27,7 +28,7 @@ async def tidy(context: Context) -> int:
     await codes.forget(context.pool, now)
     await accounts.forget(context.pool, now)
     await remembered.forget(context.pool, now)
-    # By the service's clock, as they are written; longer than any policy's window.
+    # By the service's clock, as they are written.
     await history.forget(context.pool, context.now() - SIGNALS_KEPT)
     await asks.forget(context.pool, context.now() - SIGNALS_KEPT)
     return forgotten if forgotten == idempotency.FORGOTTEN_AT_ONCE else 0

@@ -9,13 +9,11 @@ from cuota.flows.context import Context
 from cuota.flows.webhook.deliver_webhooks import Courier, publish_events
 from cuota.flows.webhook.free_claims import Heir
 from cuota.flows.webhook.pace_webhooks import Pace
-from cuota.rails.http import GuardedClient
+from cuota.rails.http import LONGEST_SECONDS, GuardedClient
 
 FINISH_SECONDS = 3.0
-# Longer than any attempt takes.
 REST_SECONDS = 25.0
-# A prompt receiver's answer makes room for its next ones sooner than the loop would look again.
-ROOM_SECONDS = 0.05
+assert REST_SECONDS > LONGEST_SECONDS
 
 
 class Webhooks:

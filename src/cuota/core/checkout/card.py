@@ -67,7 +67,7 @@ class CardEntry:
         return self.number[-4:]
 
 
-class BadCard(Exception):  # noqa: N818 - named as the fact it is
+class BadCard(Exception):
     """What was typed cannot be a card; `errors` says it by field, in words for the consumer."""
 
     def __init__(self, errors: dict[str, str]) -> None:

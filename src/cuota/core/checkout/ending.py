@@ -18,11 +18,11 @@ from cuota.core.plan.installment import DAYS_BETWEEN, Installment
 CARD_TRIES = 3
 
 
-class Charging(Exception):  # noqa: N818 - a fact, turned into a page by the checkout
+class Charging(Exception):
     """A card is being charged for this order right now; its answer decides."""
 
 
-class Lapsed(Exception):  # noqa: N818 - the same
+class Lapsed(Exception):
     """The order's time is over."""
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
-# A charge without an answer for this long is looked up at the rail: longer than any rail call may take.
+# A charge without an answer for this long is looked up at the rail: longer than a rail call may take (rails/bounded.py).
 LOOK_UP_AFTER = timedelta(seconds=15)
 
 # So long before an authorization ends its merchant is told, while something can still be captured.
@@ -69,7 +69,7 @@ EDGES = (
 _BY_MOVE = {(edge.before, edge.move): edge for edge in EDGES}
 
 
-class Final(Exception):  # noqa: N818 - a fact, turned into a page by the checkout
+class Final(Exception):
     """The order already is Approved, Declined or Abandoned; each is final."""
 
     def __init__(self, status: Status) -> None:

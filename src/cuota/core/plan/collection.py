@@ -35,11 +35,11 @@ CARD_TOLD_EVERY = timedelta(days=1)
 NewId = Callable[[], UUID]
 
 
-class CardBusy(Exception):  # noqa: N818 - a fact
+class CardBusy(Exception):
     """A charge for this plan is in progress. Nothing else may change the plan until the card rail answers."""
 
 
-class NothingOwed(Exception):  # noqa: N818 - a fact
+class NothingOwed(Exception):
     """The payment is paid, was canceled, or does not exist."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
-from cuota.core.plan.installment import Installment
+from cuota.core.plan.installment import Installment, total
 
 # The unit period is the 14 days between payments; appendix J counts 26 of them a year.
 UNIT_PERIODS_A_YEAR = 26
@@ -30,7 +30,7 @@ class Terms:
 def terms(plan: Sequence[Installment]) -> Terms:
     """Compute the box of a plan as it was agreed."""
     fee = sum(item.fee for item in plan)
-    principal = sum(item.amount for item in plan)
+    principal = total(plan)
     later = [Decimal(item.total) for item in plan[1:]]
     financed = principal - plan[0].total
     rate = _rate(Decimal(financed), later) if fee and financed > 0 else Decimal(0)

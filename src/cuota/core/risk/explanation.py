@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuota.core import money
-from cuota.core.risk.decision import APPROVAL_CODES, Decision, refusals, score_parts
+from cuota.core.risk.decision import Decision, refusals, score_parts
 from cuota.core.risk.facts import Approvals, Facts, FieldValue
 from cuota.core.risk.model import BOUND, SHIFT
 from cuota.core.risk.policy import Policy
@@ -188,8 +188,3 @@ def _said(name: str, value: FieldValue, currency: str) -> str:
         "customer_average_order_value": f"an order there is {money.shown(value, currency)} on average",
     }
     return words.get(name, f"{name}: {value}")
-
-
-def is_known(code: str) -> bool:
-    """Whether a reason has its words here."""
-    return code in _DECLINED_BECAUSE or code in APPROVAL_CODES

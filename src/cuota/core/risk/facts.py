@@ -18,7 +18,7 @@ _STEERS: tuple[Steer, ...] = get_args(Steer)
 _Word = TypeVar("_Word", bound=str)
 
 
-class BadInputs(ValueError):  # noqa: N818 - named as the fact it is
+class BadInputs(ValueError):
     """Stored inputs that are not a decision's facts, such as those of a release before there were any."""
 
 

@@ -21,7 +21,7 @@ LONGEST_VERSION = 60
 SHIFT, BOUND = "shift", "bound"
 
 
-class BadModel(ValueError):  # noqa: N818 - named as the fact it is
+class BadModel(ValueError):
     """Not a model as `Model.as_document` writes it; the text says what is wrong, and where."""
 
 

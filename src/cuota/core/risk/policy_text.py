@@ -21,7 +21,7 @@ _SAID_LINE = re.compile(r"at line (\d+)")
 _SAID_PLACE = re.compile(r" \(at (?:line \d+, column \d+|end of document)\)$")
 
 
-class BadPolicy(ValueError):  # noqa: N818 - named as the fact it is
+class BadPolicy(ValueError):
     """Not a policy; the text begins with `line N:` and says what should stand there."""
 
     def __init__(self, line: int, message: str) -> None:

@@ -17,7 +17,7 @@ _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 
 
-class BadJson(ValueError):  # noqa: N818 - named as the fact it is
+class BadJson(ValueError):
     """Not JSON as the service reads it; the text says where and why."""
 
 

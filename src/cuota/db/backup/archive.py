@@ -17,7 +17,7 @@ DUMP, KEY, MANIFEST = "database.dump", "secret.key", "manifest.json"
 CHUNK = 1 << 20
 
 
-class BadArchive(Exception):  # noqa: N818 - the fact that ends the command
+class BadArchive(Exception):
     """The file is no backup, or a damaged one; the text says what is wrong."""
 
 

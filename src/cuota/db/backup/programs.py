@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from cuota.db.embedded.programs import binaries
 
 
-class ProgramFailed(Exception):  # noqa: N818 - the fact that ends the command
+class ProgramFailed(Exception):
     """A program of PostgreSQL failed; the text is what it said."""
 
 

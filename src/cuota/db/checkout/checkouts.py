@@ -23,7 +23,7 @@ _OPEN = """INSERT INTO checkout_sessions (merchant_id, order_id, session_hash, c
 _SHOWN = f"UPDATE checkout_sessions SET display = $4 WHERE {_KEY} AND display IS DISTINCT FROM $4"
 _READ = f"""
 SELECT {MONEY}, o.token, d.document, {PLAN}, {STARTED}, {LEFT},
-    b.session_hash, b.phone, b.code_hash, b.code_ends_at, b.code_tries, b.codes_sent, b.verified_at, b.consumer_id,
+    b.session_hash, b.phone, b.code_hash, b.codes_sent, b.verified_at, b.consumer_id,
     b.profile AS details, b.created_at AS opened_at, b.display, b.shipping, b.device_hash,
     ROW(m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins)
         AS merchant
@@ -44,7 +44,7 @@ _VERIFIED = f"""UPDATE checkout_sessions SET verified_at = $4, consumer_id = $5,
 _RECOGNIZED = f"""UPDATE checkout_sessions SET verified_at = $4, consumer_id = $5, phone = $6, profile = $7::json
     WHERE {_KEY} AND verified_at IS NULL"""
 _SHIPPING = f"UPDATE checkout_sessions SET shipping = $4::json WHERE {_KEY}"
-_PROFILE = f"UPDATE checkout_sessions SET profile = $4::json WHERE {_KEY}"
+_PROFILE = f"UPDATE checkout_sessions SET profile = $4::json WHERE {_KEY} RETURNING 1"
 _FORGET = "DELETE FROM checkout_sessions WHERE created_at < $1::timestamptz - interval '30 days'"
 
 Key = tuple[UUID, UUID, bytes]
@@ -61,8 +61,6 @@ class CheckoutSession:
     session_hash: bytes
     phone: str | None
     code_hash: bytes | None
-    code_ends_at: datetime | None
-    code_tries: int
     codes_sent: int
     verified_at: datetime | None
     consumer_id: UUID | None
@@ -131,8 +129,6 @@ async def read(session: Session, key: Key) -> Opened | None:
             session_hash=row["session_hash"],
             phone=row["phone"],
             code_hash=row["code_hash"],
-            code_ends_at=row["code_ends_at"],
-            code_tries=row["code_tries"],
             codes_sent=row["codes_sent"],
             verified_at=row["verified_at"],
             consumer_id=row["consumer_id"],
@@ -188,9 +184,9 @@ async def recognized(session: Session, key: Key, known: CheckoutSession) -> None
     await session.fetchrow(_RECOGNIZED, *key, known.verified_at, known.consumer_id, known.phone, profile)
 
 
-async def save_profile(session: Session, key: Key, profile: Profile) -> None:
-    """What the consumer typed as their details."""
-    await session.fetchrow(_PROFILE, *key, profile_text(profile))
+async def save_profile(session: Session, key: Key, profile: Profile) -> bool:
+    """What the consumer typed as their details. False: the session is gone, because its consumer was erased."""
+    return await session.fetchrow(_PROFILE, *key, profile_text(profile)) is not None
 
 
 async def save_shipping(session: Session, key: Key, shipping: ShippingAddress) -> None:

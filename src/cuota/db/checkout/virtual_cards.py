@@ -15,7 +15,7 @@ _INTEGRATION = "SELECT integration FROM sdk_checkouts WHERE merchant_id = $1 AND
 _CLAIM = """INSERT INTO virtual_cards (merchant_id, order_id, key, session_hash, created_at)
     SELECT merchant_id, order_id, $3, $4, $5 FROM plans
     WHERE merchant_id = $1 AND order_id = $2 AND browser = $4 ON CONFLICT DO NOTHING"""
-_READ = """SELECT key, issued_at, revealed_at FROM virtual_cards
+_READ = """SELECT key, issued_at FROM virtual_cards
     WHERE merchant_id = $1 AND order_id = $2 AND session_hash = $3"""
 _ISSUED = """UPDATE virtual_cards SET issued_at = coalesce(issued_at, $3)
     WHERE merchant_id = $1 AND order_id = $2"""
@@ -43,11 +43,10 @@ _HIDDEN = "UPDATE virtual_cards SET hide_at = NULL WHERE merchant_id = $1 AND or
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An order's card: the issuer's key, and when it was made and first shown."""
+    """An order's card: the issuer's key, and when it was made."""
 
     key: UUID
     issued_at: datetime | None
-    revealed_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

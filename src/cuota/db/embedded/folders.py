@@ -19,7 +19,7 @@ PORT = 5432
 _SOCKET_PATH_BYTES = 103
 
 
-class EmbeddedFailed(Exception):  # noqa: N818 - it reads as what happened
+class EmbeddedFailed(Exception):
     """The embedded PostgreSQL cannot be used; the message says why and what to do."""
 
 

@@ -1,8 +1,9 @@
 """The parts of an outcome that a risk decision adds: its record, what the order was tried with, and the guard.
 
-The guard is the row of the consumer's exposure, at whatever merchant: an approval is saved only while its version is
-the one that was read. Of two orders of one consumer that were decided on the same reading the second is stale, is
-read again, and then sees the first one's amount.
+The guard is the row of the consumer's exposure, at whatever merchant: a decision is saved only while the version of
+that row is the one that was read. If two orders of one consumer were decided on the same reading, the second one is
+stale: it is read again, and then sees the first one's amount. An erasure changes the version too, so a decision that
+was made before the erasure, an approval or a decline, writes nothing about the erased consumer.
 """
 
 from __future__ import annotations
@@ -24,11 +25,6 @@ _DECISION = """INSERT INTO decisions (merchant_id, order_id, decided_at, approve
 _SIGNALS = """INSERT INTO signals (merchant_id, order_id, kind, value_hash, at) SELECT changed.merchant_id,
     changed.order_id, s.kind, s.value_hash, :3::timestamptz FROM changed, unnest(:1::text[], :2::bytea[])
     AS s (kind, value_hash) ON CONFLICT (merchant_id, order_id, kind, value_hash) DO NOTHING"""
-
-
-def is_guarded(outcome: Outcome) -> bool:
-    """Whether this outcome lets a consumer owe more."""
-    return outcome.decision is not None and outcome.charge is not None
 
 
 def guard(outcome: Outcome) -> list[Part]:

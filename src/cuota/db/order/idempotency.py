@@ -7,10 +7,12 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuota.db.order.orders import Session
+from cuota.db.pool import CONNECT_SECONDS, HANGS_SECONDS, WAIT_SECONDS
 
 KEPT = timedelta(hours=24)
-# Longer than any request may run: a crashed one frees its key after this.
+# A request that crashed frees its key after this: longer than a statement of a running request may take.
 LEASE = timedelta(seconds=30)
+assert LEASE.total_seconds() > WAIT_SECONDS + CONNECT_SECONDS + HANGS_SECONDS
 FORGOTTEN_AT_ONCE = 1000
 
 _CLAIM = """

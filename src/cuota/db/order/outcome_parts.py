@@ -91,7 +91,7 @@ _CHANGED_GUARDED = _CHANGED.format(only=" AND EXISTS (SELECT FROM guarded)")
 
 def changed(outcomes: Sequence[Outcome], *, leased: bool = False, guarded: bool = False) -> Part:
     """One merchant's orders, where nobody changed them since they were read, nor what `leased` and `guarded` mean."""
-    assert not (leased and guarded), "no call of a merchant begins a charge"
+    assert not (leased and guarded), "no call of a merchant makes a risk decision"
     rows = [changed_row(outcome) for outcome in outcomes]
     sql = _CHANGED_LEASED if leased else _CHANGED_GUARDED if guarded else _CHANGED_PLAIN
     return Part("changed", sql, (outcomes[0].order.merchant_id, *map(list, zip(*rows, strict=True))))

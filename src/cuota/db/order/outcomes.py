@@ -57,12 +57,12 @@ async def save(session: Session, outcome: Outcome, answer: Answer | None = None)
     """
     if isinstance(session, Pool) and answer is None and outcome.decision is None:
         return await session.together(_SAVES, outcome.order.merchant_id, outcome)
-    guarded = decided_parts.is_guarded(outcome)
+    guarded = outcome.decision is not None
     changed = parts.changed([outcome], leased=answer is not None, guarded=guarded)
     shape = decided_parts.guard(outcome) if guarded else []
     shape += _leased(outcome.order.merchant_id, answer, changed)
     shape += _written([outcome])
-    if outcome.decision:
+    if guarded:
         shape += [decided_parts.decision(outcome), decided_parts.signals(outcome)]
     return await _alone(session, shape)
 

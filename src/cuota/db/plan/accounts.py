@@ -16,9 +16,9 @@ from cuota.db.plan.plans import CARD
 
 _OPEN = """INSERT INTO account_sessions AS s (session_hash, created_at, ends_at) VALUES ($1, $2, $3)
     ON CONFLICT (session_hash) DO UPDATE SET created_at = $2, ends_at = $3, phone = NULL, code_hash = NULL,
-        code_ends_at = NULL, code_tries = 0, codes_sent = 0, consumer_id = NULL WHERE s.ends_at < $2::timestamptz + interval '10 minutes'"""
-_READ = """SELECT session_hash, phone, codes_sent, code_hash IS NOT NULL AS waiting, consumer_id
-    FROM account_sessions WHERE session_hash = $1 AND ends_at > $2"""
+        code_ends_at = NULL, code_tries = 0, codes_sent = 0, consumer_id = NULL WHERE s.ends_at < $4"""
+_READ = """SELECT session_hash, phone, consumer_id FROM account_sessions
+    WHERE session_hash = $1 AND ends_at > $2"""
 _CODE_SENT = """UPDATE account_sessions SET phone = $2, code_hash = $3, code_ends_at = $4, code_tries = 0,
     codes_sent = codes_sent + 1, consumer_id = NULL WHERE session_hash = $1 AND codes_sent < $5 RETURNING 1"""
 _TRY = """UPDATE account_sessions SET code_tries = least(code_tries + 1, 1000)
@@ -58,8 +58,6 @@ class AccountSession:
 
     session_hash: bytes
     phone: str | None
-    codes_sent: int
-    waiting: bool
     consumer_id: UUID | None
 
 
@@ -121,9 +119,11 @@ class PlanDetail:
     lessened: tuple[Less, ...] = ()
 
 
-async def open_session(session: Session, session_hash: bytes, now: datetime, ends_at: datetime) -> None:
-    """A new browser. One that has an open session keeps it, unless a code sent now could outlive it."""
-    await session.fetchrow(_OPEN, session_hash, now, ends_at)
+async def open_session(
+    session: Session, session_hash: bytes, now: datetime, ends_at: datetime, code_ends_at: datetime
+) -> None:
+    """A new browser. One that has an open session keeps it, unless a code sent now would outlive it."""
+    await session.fetchrow(_OPEN, session_hash, now, ends_at, code_ends_at)
 
 
 async def read_session(session: Session, session_hash: bytes, now: datetime) -> AccountSession | None:

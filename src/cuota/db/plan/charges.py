@@ -33,7 +33,8 @@ _FAILED = """SELECT r.merchant_id, r.order_id, r.card_refund_id, r.amount, r.rea
     FROM card_refunds r JOIN charges c USING (merchant_id, order_id, charge_id)
     WHERE r.state = 'failed' ORDER BY r.created_at DESC LIMIT $1"""
 
-# While one worker asks the rail nobody else does; if it dies, another takes over after this.
+# While one worker asks the rail nobody else does; if it dies, another takes over after this. flows/order/return_money.py
+# asserts that a rail is done sooner.
 LEASE = timedelta(seconds=60)
 
 

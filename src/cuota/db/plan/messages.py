@@ -15,7 +15,7 @@ from cuota.db.order.orders import Session
 from cuota.db.plan.plans import CARD
 from cuota.db.pool import Row
 
-# Longer than a rail may take: if a worker dies, another takes over after this.
+# If a worker dies, another takes over after this. flows/plan/send_messages.py asserts that a rail is done sooner.
 LEASE = timedelta(seconds=60)
 
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM messages WHERE try_at <= $1"

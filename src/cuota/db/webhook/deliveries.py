@@ -9,6 +9,7 @@ from uuid import UUID
 
 from cuota.core.webhook.delivery import HOLDS_BACK_FOR, Attempt
 from cuota.db.order.orders import Session
+from cuota.db.pool import CONNECT_SECONDS, STATEMENT_SECONDS, WAIT_SECONDS
 from cuota.db.webhook.claims import Claim
 from cuota.db.webhook.events import OWN_ADDRESS
 
@@ -18,6 +19,7 @@ LEASE = timedelta(seconds=40)
 # A replay does not touch deliveries that a worker has claimed. A worker may claim a row after the replay read its `now`, while the
 # replay waits for a session or for a locked row. Such a wait is never longer than this.
 CLAIMED_MEANWHILE = timedelta(seconds=10)
+assert CLAIMED_MEANWHILE.total_seconds() > WAIT_SECONDS + CONNECT_SECONDS + STATEMENT_SECONDS
 
 # A claim reads this many rows beyond its limit, because some rows must wait for an earlier event of the same order.
 LOOK_PAST = 48

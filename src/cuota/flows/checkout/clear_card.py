@@ -19,15 +19,17 @@ from cuota.core.order.movement import Asked, Kind
 from cuota.core.order.order import Order, Status
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders
+from cuota.db.pool import CONNECT_SECONDS, HANGS_SECONDS, WAIT_SECONDS
 from cuota.flows.context import Context
 from cuota.flows.order.capture_order import capture_order
 from cuota.flows.order.refund_order import refund_order
 from cuota.flows.order.void_order import void_order
-from cuota.rails.card_network import Authorization, CardNetwork, Clearing, Issued, Presented
+from cuota.rails.card_network import LEASE, Authorization, CardNetwork, Clearing, Issued, Presented
 
 # Room for `card-` within a movement's 100 characters.
 LONGEST_REFERENCE = 95
 BATCH = 50
+assert LEASE.total_seconds() > WAIT_SECONDS + CONNECT_SECONDS + HANGS_SECONDS
 _KINDS = {"capture": Kind.CAPTURE, "reverse": Kind.VOID, "refund": Kind.REFUND}
 _APPLY = {Kind.CAPTURE: capture_order, Kind.VOID: void_order, Kind.REFUND: refund_order}
 _OVER = {

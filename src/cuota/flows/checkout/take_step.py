@@ -24,7 +24,7 @@ from cuota.flows.context import Context, utc_now
 SESSION_LIFE = timedelta(hours=24)
 
 
-class Problem(Exception):  # noqa: N818 - a fact for the consumer
+class Problem(Exception):
     """Something the consumer can put right: texts by field, or a notice for the whole page."""
 
     def __init__(self, errors: dict[str, str] | None = None, notice: str | None = None) -> None:
@@ -32,8 +32,12 @@ class Problem(Exception):  # noqa: N818 - a fact for the consumer
         self.errors = errors or {}
         self.notice = notice
 
+    def as_notice(self) -> Problem:
+        """The same for a page that does not show the field."""
+        return Problem(notice=next(iter(self.errors.values()), self.notice))
 
-class Forgotten(Exception):  # noqa: N818 - the same
+
+class Forgotten(Exception):
     """The consumer was erased while they paid. Nothing was charged."""
 
 

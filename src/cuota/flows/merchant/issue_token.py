@@ -19,7 +19,7 @@ SLOW_AFTER = 3
 RETRY_AFTER = 60
 
 
-class TokenRefused(Exception):  # noqa: N818 - an answer in the words of RFC 6749
+class TokenRefused(Exception):
     """`error` is RFC 6749's; `retry_after` in seconds where the caller is to wait."""
 
     def __init__(self, error: str, description: str, *, retry_after: int | None = None) -> None:

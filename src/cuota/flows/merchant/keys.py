@@ -21,6 +21,8 @@ TOKEN_LIFE = timedelta(hours=24)
 # A new key is published this long before it signs, so that nobody meets a key id that they cannot find.
 NOTICE = timedelta(minutes=10)
 RELOAD_SECONDS = 30.0
+# Every process has read a new key before the key signs.
+assert NOTICE.total_seconds() > RELOAD_SECONDS
 
 
 def _made(key_id: str) -> RSAKey:

@@ -16,11 +16,10 @@ from cuota.db.merchant import credentials, merchants
 from cuota.db.merchant.credentials import Credential
 from cuota.flows.context import Context, new_token, utc_now
 
-OLD_SECRET_LIVES = timedelta(hours=24)
 LARGEST = 100_000_000_000
 
 
-class BadMerchant(Exception):  # noqa: N818 - named as the fact it is
+class BadMerchant(Exception):
     """What the operator asked for cannot be; the text says what to do."""
 
 

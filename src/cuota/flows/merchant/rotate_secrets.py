@@ -19,8 +19,6 @@ from cuota.flows.context import Context, utc_now
 from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
 from cuota.flows.webhook import manage_endpoints
 
-OLD_SECRET_LIVES = timedelta(hours=24)
-
 
 @dataclass(frozen=True, slots=True)
 class Rotated:

@@ -9,7 +9,7 @@ from cuota.db.risk import decisions
 from cuota.flows.context import Context
 
 
-class NothingToExplain(Exception):  # noqa: N818 - a fact for the operator
+class NothingToExplain(Exception):
     """There is no such thing, or nothing of the kind to tell of it."""
 
 

@@ -18,11 +18,13 @@ from cuota.db.plan import charges
 from cuota.db.plan.charges import DueRefund
 from cuota.flows.context import Context
 from cuota.flows.settle import settle
+from cuota.rails.bounded import SECONDS
 from cuota.rails.unavailable import RailUnavailable
 
-# Few enough that the slowest rail is through with them before their claim's lease ends.
 BATCH = 40
 AT_ONCE = 8
+# The slowest rail is through with a batch before the lease of its claims ends.
+assert charges.LEASE.total_seconds() > BATCH / AT_ONCE * SECONDS
 LONGEST_WAIT = timedelta(hours=1)
 log = logging.getLogger("cuota.work")
 

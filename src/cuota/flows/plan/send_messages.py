@@ -15,11 +15,13 @@ from cuota.db.plan.messages import DueMessage
 from cuota.flows.checkout.answer_text import is_stopped
 from cuota.flows.context import Context
 from cuota.flows.plan.write_letter import write_letter
+from cuota.rails.bounded import MESSAGE_SECONDS
 from cuota.rails.unavailable import RailUnavailable
 
-# Few enough that the slowest rail is through with them before their claim's lease ends.
 BATCH = 24
 AT_ONCE = 8
+# The slowest rail is through with a batch before the lease of its claims ends.
+assert messages.LEASE.total_seconds() > BATCH / AT_ONCE * MESSAGE_SECONDS
 LONGEST_WAIT = timedelta(hours=1)
 # About a day and a half of trying: after that a reminder of a payment tells nobody anything.
 MOST_TRIES = 40

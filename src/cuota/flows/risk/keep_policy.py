@@ -17,7 +17,7 @@ STANDARD = "standard.toml"
 log = logging.getLogger("cuota.risk")
 
 
-class WrongPolicy(Exception):  # noqa: N818 - the fact that stops the start
+class WrongPolicy(Exception):
     """A policy that cannot be in force; the text names the file and what to do."""
 
 

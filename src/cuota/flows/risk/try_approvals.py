@@ -7,6 +7,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from cuota.core.order.order import Status
+from cuota.core.plan.collection import RETRIES
 from cuota.core.plan.installment import COUNT, DAYS_BETWEEN
 from cuota.core.risk.decision import refusals, score_parts
 from cuota.core.risk.facts import Facts
@@ -20,11 +21,13 @@ from cuota.trial import fit as risk_fit
 from cuota.trial.fit import Trial
 from cuota.trial.trial import Decided, Verdict, verdict
 
-# The last installment's day, and then all tries of a card that fails (core/plan/collection): what is not paid by then is lost.
-MATURES_AFTER = timedelta(days=DAYS_BETWEEN * (COUNT - 1) + 18)
+# The last installment's day, and then all tries of a card that fails: what is not paid by then is lost.
+_LAST_DAY = timedelta(days=DAYS_BETWEEN * (COUNT - 1))
+MATURES_AFTER = _LAST_DAY + timedelta(days=18)
+assert _LAST_DAY + sum(RETRIES, timedelta()) < MATURES_AFTER
 
 
-class NotProved(Exception):  # noqa: N818 - a fact for the operator
+class NotProved(Exception):
     """It cannot be turned on; `reasons` are sentences, and the text is all of them, one a line."""
 
     def __init__(self, *reasons: str) -> None:

@@ -12,10 +12,12 @@ import asyncpg
 from cuota.db.sandbox import clock, forks
 from cuota.db.sandbox.forks import Fork
 from cuota.flows.sandbox.move_time import CannotMoveTime, moving
+from cuota.flows.sandbox.standstill import REQUESTS_END_SECONDS
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}", re.ASCII)
-# Requests are over by then; a longer wait is for somebody outside the service.
 LOCK_SECONDS = 10
+# The service's own requests are over by then; a longer wait is for somebody outside the service.
+assert LOCK_SECONDS > REQUESTS_END_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

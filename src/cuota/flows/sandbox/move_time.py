@@ -15,16 +15,21 @@ from cuota.db.pool import Connection
 from cuota.db.sandbox import clock
 from cuota.db.sandbox.clock import JOBS_LOCK, MOVER_LOCK
 from cuota.flows.sandbox.clock import REFRESH_SECONDS
+from cuota.rails import bounded
+from cuota.rails.http import LONGEST_SECONDS
 
 HEARTBEAT_SECONDS = 2.0
 TRY_SECONDS = 0.05
 # Somebody who was killed a moment ago may still seem to be there.
 OTHER_MOVER_SECONDS = 2.0
-# A webhook under way takes at most 18 seconds, a request less.
+# Workers come to rest once their webhooks and their calls to rails have ended.
 WORKERS_SECONDS = 60.0
+assert max(LONGEST_SECONDS, bounded.SECONDS, bounded.MESSAGE_SECONDS) < WORKERS_SECONDS
+# Several heartbeats within the lease: one that is late does not start the service again while the clock moves.
+assert clock.LEASE.total_seconds() > 3 * HEARTBEAT_SECONDS
 
 
-class CannotMoveTime(Exception):  # noqa: N818 - a fact for the person who asked
+class CannotMoveTime(Exception):
     """The clock stays where it is; the text says why."""
 
 

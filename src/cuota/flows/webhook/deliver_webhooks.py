@@ -67,15 +67,8 @@ class Courier:
             async with places:
                 return await self._send_lanes(merchant_id, lanes)
 
-        self._limits.crowded = False
         due = await self._lanes_due()
         return sum(await asyncio.gather(*(send(merchant_id, lanes) for merchant_id, lanes in due.items())))
-
-    async def room(self, seconds: float) -> bool:
-        """Where a receiver that answers has no room for what is due: wait a little for some, and answer True."""
-        if self._limits.crowded and self._under_way:
-            await asyncio.wait(self._under_way, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        return self._limits.crowded
 
     def under_way(self) -> list[Claim]:
         """What this process knows that it has claimed, and has not recorded yet."""

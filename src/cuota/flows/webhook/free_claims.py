@@ -16,6 +16,8 @@ from cuota.flows.context import Context
 
 # A worker that has only lost its session has its lock again by then, and what it has just claimed it knows of.
 DEAD_SECONDS = 2.0
+# A worker looks after its lock several times before it is taken for dead.
+assert 3 * workers.LOOK_SECONDS < DEAD_SECONDS
 Key = TypeVar("Key", bound=Hashable)
 
 

@@ -21,10 +21,9 @@ class Limits:
         self._next_at_once = next_at_once
         self._under_way: Counter[Lane] = Counter()
         self._at_once: dict[Lane, int] = {}
-        self.crowded = False
 
     def room(self, lanes: list[Lane]) -> dict[Lane, int]:
-        """How many each may have now; those without room are left out, and `crowded` says that one of them answers."""
+        """How many each may have now; those without room are left out."""
         total = MOST_UNDER_WAY - self._under_way.total()
         doubtful = MOST_DOUBTFUL - sum(n for lane, n in self._under_way.items() if not self._prompt(lane))
         given: dict[Lane, int] = {}
@@ -36,8 +35,6 @@ class Limits:
             if room > 0:
                 given[lane] = room
                 total -= room
-            elif self._limit(lane) > 1:
-                self.crowded = True
         return given
 
     def begin(self, lane: Lane) -> None:

@@ -1,4 +1,12 @@
-"""Keeping what tries came to: whatever waits at a moment is recorded together, one statement for each merchant."""
+"""Recording the results of attempts: results that wait at the same moment are recorded together, one statement a merchant.
+
+db/gathered.py batches the statements of requests. It is kept apart, because each rule here is the opposite one:
+- All merchants share AT_ONCE writers, and a writer takes its batch only when it is free, so that recording never takes
+  the sessions that requests need. There, each merchant has its own batch under way, and no request waits for a limit.
+- A result is never refused: the courier limits how many there are. There, a request beyond the limit is refused at once.
+- After a lost session the same statement is sent again for TRY_SECONDS; then the result is dropped, and the webhook is
+  sent again. There, nothing is repeated, because it moves money: the caller must read first whether its save was applied.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +23,13 @@ from cuota.core.refusal import Refused
 from cuota.db.pool import BUSY, GONE, Pool
 from cuota.db.webhook import deliveries
 from cuota.db.webhook.deliveries import Result
+from cuota.rails.http import LONGEST_SECONDS
 
 AT_ONCE = 2
 MOST_TOGETHER = 200
-# Within a claim's lease, after which another worker tries anyhow.
 TRY_SECONDS = 15.0
+# An attempt is made and recorded within its claim's lease: after that another worker makes the attempt again.
+assert deliveries.LEASE.total_seconds() > LONGEST_SECONDS + TRY_SECONDS
 PAUSE_SECONDS = 0.25
 Waiting = tuple[Result, "asyncio.Future[None]"]
 log = logging.getLogger("cuota.webhooks")

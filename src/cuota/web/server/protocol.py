@@ -55,11 +55,11 @@ PART_BYTES = 16 * 1024
 _AT_ONCE = struct.pack("ii", 1, 0)
 
 
-class _Enough(Exception):  # noqa: N818 - ends the parser's work, and is no error
+class _Enough(Exception):
     pass
 
 
-class _Trailers(Exception):  # noqa: N818 - the same: the request is refused as unreadable
+class _Trailers(Exception):
     pass
 
 

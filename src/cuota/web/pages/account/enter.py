@@ -147,7 +147,7 @@ async def resend(request: Request, visit: Visit, form: dict[str, str]) -> Respon
         context, number = service_of(request).context, visit.session.phone or ""
         await send_account_code(context, visit, number, browser_of(request))
     except Problem as wrong:
-        return _code_page(request, visit, Problem(notice=next(iter(wrong.errors.values()), wrong.notice)))
+        return _code_page(request, visit, wrong.as_notice())
     return see_other(f"{PATH}/code?said=resent")
 
 

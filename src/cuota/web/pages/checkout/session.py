@@ -18,7 +18,6 @@ from cuota.core.checkout.start import Display
 from cuota.core.refusal import Refused
 from cuota.db.row_security import narrow
 from cuota.flows.checkout.take_step import Checkout, load
-from cuota.flows.settle import order_not_found
 from cuota.web.api.order import guid
 from cuota.web.body import MOST_SMALL_BYTES, media_type, read_bytes
 from cuota.web.cookies import cookie_of
@@ -32,7 +31,7 @@ _LONGEST_WORD = 64
 FRAMED = "k"
 
 
-class Stop(Exception):  # noqa: N818 - an answer that ends the step early
+class Stop(Exception):
     """Carries the page to answer instead."""
 
     def __init__(self, response: Response) -> None:
@@ -194,15 +193,3 @@ async def form_of(request: Request, secret: str, place: str = "checkout page") -
         text = f"This form did not come from your own {place}. Nothing was changed. Open the page again."
         raise Stop(problem(request, 403, "This form cannot be used", text))
     return values
-
-
-__all__ = [
-    "Stop",
-    "base_path",
-    "checkout_of",
-    "form_of",
-    "is_foreign",
-    "order_not_found",
-    "see_other",
-    "set_secret",
-]

@@ -112,7 +112,7 @@ async def phone(request: Request, checkout: Checkout, secret: str, form: dict[st
         await send_code(service_of(request).context, checkout, number, browser_of(request))
     except Problem as wrong:
         if named:
-            wrong = Problem(notice=wrong.errors.get("phone", wrong.notice))
+            wrong = wrong.as_notice()
         values = None if named else form
         return await screens.screen(request, checkout, secret, "phone", problem=wrong, values=values)
     return see_other(_address(checkout, secret, "code"))
@@ -126,8 +126,7 @@ async def resend(request: Request, checkout: Checkout, secret: str, form: dict[s
         context, number = service_of(request).context, checkout.session.phone or ""
         await send_code(context, checkout, number, browser_of(request))
     except Problem as wrong:
-        shown = Problem(notice=next(iter(wrong.errors.values()), wrong.notice))
-        return await screens.screen(request, checkout, secret, "code", problem=shown)
+        return await screens.screen(request, checkout, secret, "code", problem=wrong.as_notice())
     return see_other(_address(checkout, secret, "code", "resent"))
 
 
