@@ -39,8 +39,7 @@ async def test_a_burst_of_one_merchant_is_taken_where_no_queue_stands() -> None:
 
 
 async def test_a_queue_of_long_ago_holds_nobody_back() -> None:
-    clock = Clock()
-    admission, others = Admission(clock), [f"Bearer honest-{number}" for number in range(9)]
+    admission, others = Admission(clock := Clock()), [f"Bearer honest-{number}" for number in range(9)]
     await known(admission, "Bearer bursting", *others)
     admission._stood = admission._fewest = admission._count = 100
     clock.now += 10 * WINDOW
@@ -81,8 +80,7 @@ async def flood_of(admission: Admission, *late: str, crowd: str = "Bearer greedy
 
 
 async def test_who_is_told_to_come_again_in_a_second_finds_a_place_then_whoever_was_alone_meanwhile() -> None:
-    clock = Clock()
-    admission = Admission(clock)
+    admission = Admission(clock := Clock())
     await known(admission, "Bearer greedy", "Bearer late")
     assert await flood_of(admission, "Bearer late") == [False]
     for _ in range(9):
@@ -103,8 +101,7 @@ async def test_a_new_order_that_found_all_places_taken_is_no_reason_to_refuse_th
 
 
 async def test_who_never_came_again_is_no_party_for_ever() -> None:
-    clock = Clock()
-    admission = Admission(clock)
+    admission = Admission(clock := Clock())
     await known(admission, "Bearer greedy", "Bearer late")
     assert await flood_of(admission, "Bearer late") == [False]
     for _ in range(4 * round(PUT_OFF / WINDOW)):
@@ -130,19 +127,9 @@ async def test_however_many_open_parts_are_flooded_together_they_leave_half_the_
     admission = Admission(Clock())
     await known(admission, "Bearer honest")
     fill(admission, ["Bearer honest"], 1)
-    parts = [
-        "docs",
-        "static",
-        "v1",
-        "sandbox",
-        ".well-known",
-        "account",
-        "sdk",
-        "orders",
-        "oauth",
-        "checkout",
-        "nowhere",
-    ]
+    parts = (
+        "docs", "static", "v1", "sandbox", ".well-known", "account", "sdk", "orders", "oauth", "checkout", "nowhere",
+    )  # fmt: skip
     scopes = [routed({"method": "GET", "path": f"/{part}/x", "headers": []}) for part in parts]
     flood = [admission.enter(scope) for _ in range(100) for scope in (*scopes, scope_of("Bearer bad"))]
     assert sum(place is not None for place in flood) == admission.places.all // 2
@@ -266,8 +253,7 @@ def test_while_others_find_no_place_fewer_are_for_new_orders() -> None:
 
 
 async def test_new_orders_get_their_places_back_though_no_call_of_a_merchant_ends() -> None:
-    clock = Clock()
-    admission = Admission(clock)
+    admission = Admission(clock := Clock())
     for _ in range(3):
         admission.places.refused("full")
         admission.places.moved_on()
