@@ -24,10 +24,8 @@ from uuid import UUID
 import httpx
 import uvicorn
 import uvloop
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from cuota import config
 from cuota.core.merchant import Merchant, Profile
@@ -37,6 +35,8 @@ from cuota.web.api.order import guid
 from cuota.web.api.order_body import read_order_body
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.server.edge import Edge
+from cuota.web.server.route import Area, Route
+from cuota.web.server.routes import Routes
 from cuota.web.service import Service
 
 MERCHANT = Merchant(UUID(int=7), "Bench", 100, 200_000, True, Profile.STRICT, "USD", ())
@@ -46,18 +46,17 @@ def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
     """The application."""
     bodies = {work: text.encode() for work, text in answers.items()}
 
-    def answer(request: Request, work: str) -> Response:
-        request.scope["route_name"] = work
+    def answer(work: str) -> Response:
         return Response(bodies[work], media_type="application/json")
 
     async def create(request: Request) -> Response:
         require_json(request)
         read_order_body(parse_object(await read_bytes(request)), MERCHANT, https_only=False)
-        return answer(request, "create")
+        return answer("create")
 
     async def read(request: Request) -> Response:
         guid(request.path_params["order_id"])
-        return answer(request, "read")
+        return answer("read")
 
     def move(kind: Kind) -> Callable[[Request], Awaitable[Response]]:
         async def run(request: Request) -> Response:
@@ -66,23 +65,26 @@ def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
             guid(request.path_params["order_id"])
             dry = request.query_params.get("dryRun") == "true"
             read_asked(parse_object(body), kind)
-            return answer(request, "dry run" if dry else kind)
+            return answer("dry run" if dry else kind)
 
         return run
 
     async def token(request: Request) -> Response:
         require_json(request)
         parse_object(await read_bytes(request))
-        return answer(request, "token")
+        return answer("token")
 
-    routes = [
-        Route("/oauth/token", token, methods=["POST"]),
-        Route("/order", create, methods=["POST"]),
-        Route("/order/{order_id}", read, methods=["GET"]),
-        Route("/order/{order_id}/capture", move(Kind.CAPTURE), methods=["POST"]),
-        Route("/order/{order_id}/refund", move(Kind.REFUND), methods=["POST"]),
-    ]
-    return Edge(Starlette(routes=routes), cast("Service", SimpleNamespace(settings=settings)))
+    area = Area()
+    routes = Routes(
+        [
+            Route("POST", "/oauth/token", token, area),
+            Route("POST", "/order", create, area),
+            Route("GET", "/order/{order_id}", read, area),
+            Route("POST", "/order/{order_id}/capture", move(Kind.CAPTURE), area),
+            Route("POST", "/order/{order_id}/refund", move(Kind.REFUND), area),
+        ]
+    )
+    return Edge(routes, cast("Service", SimpleNamespace(settings=settings)))
 
 
 def serve(listener: socket.socket, app: Edge) -> None:

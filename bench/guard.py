@@ -118,17 +118,18 @@ def targets(merchant_id: str) -> list[tuple[str, str]]:
     """Method and path of every route, from the application itself."""
     named = {"merchant_id": merchant_id, "name": "page.css", "digest": "0" * 12, "step": "pay"}
     found = []
-    for methods, path, _ in ROUTES:
+    for route in ROUTES:
         filled = "/".join(
-            named.get(part[1:-1], str(uuid4())) if part.startswith("{") else part for part in path.split("/")
+            named.get(part[1:-1], str(uuid4())) if part.startswith("{") else part
+            for part in route.path.split("/")
         ).replace("{digest}", named["digest"])
-        found += [(method, filled) for method in methods.split()]
+        found += [(method, filled) for method in route.methods.split()]
     return found
 
 
 def route_names() -> list[str]:
     """Every method and path, as the application writes them."""
-    return [f"{method} {path}" for methods, path, _ in ROUTES for method in methods.split()]
+    return [f"{method} {route.path}" for route in ROUTES for method in route.methods.split()]
 
 
 def request(method: str, path: str, attack: Attack) -> bytes:

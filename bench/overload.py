@@ -262,7 +262,8 @@ How to read it:
 - Saturation is the last step of a ramp (each a fifth more, then a twentieth) of which at least 98 % was answered, at the
   second try if not at the first; the peak is the most that was answered in a second at any step or at any load below.
 - Every request that is refused was read and parsed first. The higher the load, the more of the process's time goes into
-  that. More workers share it; a proxy in front that limits rates keeps it away.
+  that. More workers share it; a proxy in front that limits rates keeps it away
+  ([decisions/overload.md](decisions/overload.md)).
 - The generator runs on the same cores as the service and its PostgreSQL, and takes from both what its column says: at ten
   times that is no longer little. A process that is sent ten times what it can do also spends the time to read and refuse it.
 """

@@ -10,23 +10,42 @@ from uuid import UUID
 
 from prometheus_client import REGISTRY
 
+from cuota.web import app
 from cuota.web.server.admission import Admission, Place
 from cuota.web.server.places import START, Places
+from cuota.web.server.routes import Routes
 from makers import Running
 
+ROUTES = Routes(app.ROUTES)
 NO_ORDER = "/order/01990000-0000-7000-8000-000000000001"
 
 
 def scope_of(caller: str, method: str = "GET", path: str = NO_ORDER) -> dict:
-    return {"method": method, "path": path, "headers": [(b"authorization", caller.encode())]}
+    return routed({"method": method, "path": path, "headers": [(b"authorization", caller.encode())]})
+
+
+def routed(scope: dict) -> dict:
+    """The scope with its route, as the edge hands it to admission."""
+    route, params = ROUTES.find(scope["method"], scope["path"])
+    return {**scope, "route": route, "path_params": params}
 
 
 def admission_of(service: Running) -> Admission:
     return service.app.admission
 
 
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 async def known(admission: Admission, *callers: str) -> None:
-    """These callers have shown good tokens, a while ago; the window of time that begins now does not end."""
+    """These callers have shown good tokens, a while ago. `admission` has a clock that stands, so its window does not end."""
     for caller in callers:
         scope = scope_of(caller)
         place = admission.enter(scope)
@@ -34,7 +53,7 @@ async def known(admission: Admission, *callers: str) -> None:
         admission.leave(place, {**scope, "merchant_id": UUID(int=hash(caller) % 2**64), "token_good": True})
     await gone_round()
     admission._seen.clear()
-    admission._count, admission._window_ends = 1, float("inf")
+    admission._count = 1
 
 
 async def gone_round() -> None:

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 import httpx
 import pytest
-from crowd import admission_of, busy, port_of, raw, refused, settled
+from crowd import admission_of, busy, port_of, raw, refused, scope_of, settled
 
 from cuota.web.server.parties import STRANGERS, name_of
 from makers import Merchant, Running, make_merchant, order_body
@@ -82,10 +82,10 @@ async def test_a_token_that_nobody_looked_at_is_no_merchant_s_though_a_shopper_s
     answer = await send(merchant, sdk_body(merchant), Authorization=forged)
     assert answer.status_code == 200
     parties = admission_of(merchant.service).parties
-    assert parties.of(NO_ORDER, name_of(forged.encode())) == STRANGERS
+    assert parties.of(scope_of(""), name_of(forged.encode())) == STRANGERS
     assert (await merchant.http.get("/configuration")).status_code == 200
     good = merchant.http.headers["Authorization"].encode()
-    assert parties.of(NO_ORDER, name_of(good)) == str(merchant.merchant_id)
+    assert parties.of(scope_of(""), name_of(good)) == str(merchant.merchant_id)
 
 
 async def test_of_what_was_refused_nothing_is_applied(merchant: Merchant) -> None:

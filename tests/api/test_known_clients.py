@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 
-from crowd import admission_of, busy, fill, gone_round
+from crowd import Clock, admission_of, busy, fill, gone_round, routed
 
 from cuota.web.server.admission import Admission, Place
 from cuota.web.server.parties import MOST_KNOWN, Parties
 from cuota.web.server.token_client import client_of_token, read_client
 from makers import Merchant
 
-TOKEN = {"method": "POST", "path": "/oauth/token", "headers": []}
+TOKEN = routed({"method": "POST", "path": "/oauth/token", "headers": []})
 
 
 def strangers(admission: Admission, most: int) -> list[Place]:
@@ -23,7 +23,7 @@ def strangers(admission: Admission, most: int) -> list[Place]:
 
 
 async def test_a_client_that_succeeded_lately_finds_a_place_where_strangers_find_none() -> None:
-    admission = Admission()
+    admission = Admission(Clock())
     first = {**TOKEN, "token_client": b"shop", "client_good": b"shop"}
     place = admission.enter(first)
     assert place is not None
@@ -38,7 +38,7 @@ async def test_a_client_that_succeeded_lately_finds_a_place_where_strangers_find
 
 
 async def test_one_known_client_s_own_flood_takes_no_other_s_place() -> None:
-    admission = Admission()
+    admission = Admission(Clock())
     for client in (b"shop", b"other"):
         admission.parties.remember_client(client)
     fill(admission, ["Bearer a", "Bearer b"], admission.places.all // 3)
@@ -52,8 +52,8 @@ def test_a_bounded_number_of_clients_is_remembered_the_newest_of_them() -> None:
     parties = Parties()
     for number in range(MOST_KNOWN + 5):
         parties.remember_client(b"%d" % number)
-    assert parties.client(b"0") == "oauth"
-    assert parties.client(b"%d" % (MOST_KNOWN + 4)) != "oauth"
+    assert parties.of({**TOKEN, "token_client": b"0"}, 0) == "oauth"
+    assert parties.of({**TOKEN, "token_client": b"%d" % (MOST_KNOWN + 4)}, 0) != "oauth"
     assert len(parties._clients) <= MOST_KNOWN
 
 
@@ -87,12 +87,12 @@ async def test_a_good_call_or_a_token_makes_the_client_known(merchant: Merchant)
     parties._clients.clear()
     await merchant.token()
     await asyncio.sleep(0)
-    assert parties.client(merchant.client_id.encode()) != "oauth"
+    assert parties.of({**TOKEN, "token_client": merchant.client_id.encode()}, 0) != "oauth"
     parties._clients.clear()
     fresh = {"Authorization": f"Bearer {await merchant.token()}"}
     parties._clients.clear()
     assert (await merchant.http.get("/configuration", headers=fresh)).status_code == 200
-    assert parties.client(merchant.client_id.encode()) != "oauth"
+    assert parties.of({**TOKEN, "token_client": merchant.client_id.encode()}, 0) != "oauth"
 
 
 async def test_in_a_crowd_a_known_client_still_gets_its_token(merchant: Merchant) -> None:

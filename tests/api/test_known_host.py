@@ -39,7 +39,16 @@ async def test_its_own_names_are_answered(service: Running, host: str) -> None:
 
 @pytest.mark.parametrize("host", STRANGE)
 async def test_any_other_name_is_refused_on_every_path_but_the_probes(service: Running, host: str) -> None:
-    for path in ("/sandbox/inbox", "/account", "/docs", "/openapi.json", "/order", "/nowhere", "/health"):
+    for path in (
+        "/sandbox/inbox",
+        "/account",
+        "/docs",
+        "/openapi.json",
+        "/order",
+        "/oauth/token",
+        "/nowhere",
+        "/health",
+    ):
         answer = await ask(service, host, path)
         assert answer.status_code == 400, (path, answer.text)
         assert "one-time" not in answer.text

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from uuid import UUID, uuid4
 
 import pytest
-from crowd import fill, gone_round, known, scope_of
+from crowd import Clock, fill, gone_round, known, routed, scope_of
 
 from cuota.core.refusal import Code, Refused
 from cuota.db import gathered
 from cuota.db.gathered import Gathered, Gatherer
-from cuota.web.server.admission import Admission, Place
+from cuota.web.server.admission import PUT_OFF, Admission, Place
 from cuota.web.server.parties import MOST_KNOWN, STRANGERS, name_of
-from cuota.web.server.places import ENOUGH, LEAST, MOST, PATIENCE, START, Places
+from cuota.web.server.places import ENOUGH, LEAST, MOST, PATIENCE, START, WINDOW, Places
 
 
 async def test_one_merchant_s_flood_leaves_places_for_every_other() -> None:
-    admission, others = Admission(), [f"Bearer honest-{number}" for number in range(3)]
+    admission, others = Admission(Clock()), [f"Bearer honest-{number}" for number in range(3)]
     await known(admission, "Bearer greedy", *others)
     fill(admission, others, 3)
     held, admission._stood = 0, admission.places.all // 8
@@ -31,7 +30,7 @@ async def test_one_merchant_s_flood_leaves_places_for_every_other() -> None:
 
 
 async def test_a_burst_of_one_merchant_is_taken_where_no_queue_stands() -> None:
-    admission, others = Admission(), [f"Bearer honest-{number}" for number in range(9)]
+    admission, others = Admission(Clock()), [f"Bearer honest-{number}" for number in range(9)]
     await known(admission, "Bearer bursting", *others)
     fill(admission, others, 9)
     fill(admission, ["Bearer bursting"], admission.places.all // 2 - 10)
@@ -40,15 +39,15 @@ async def test_a_burst_of_one_merchant_is_taken_where_no_queue_stands() -> None:
 
 
 async def test_a_queue_of_long_ago_holds_nobody_back() -> None:
-    admission, others = Admission(), [f"Bearer honest-{number}" for number in range(9)]
+    admission, others = Admission(clock := Clock()), [f"Bearer honest-{number}" for number in range(9)]
     await known(admission, "Bearer bursting", *others)
     admission._stood = admission._fewest = admission._count = 100
-    admission._window_ends = 0.0
+    clock.now += 10 * WINDOW
     fill(admission, ["Bearer bursting"], admission.places.all // 2)
 
 
 async def test_who_is_alone_has_all_the_places() -> None:
-    admission = Admission()
+    admission = Admission(Clock())
     await known(admission, "Bearer only")
     flood = [admission.enter(scope_of("Bearer only")) for _ in range(1_000)]
     assert sum(place is not None for place in flood) == admission.places.all
@@ -57,7 +56,7 @@ async def test_who_is_alone_has_all_the_places() -> None:
 async def test_who_is_refused_is_a_party_too_so_that_a_flood_keeps_nobody_out_for_longer_than_a_turn() -> (
     None
 ):
-    admission = Admission()
+    admission = Admission(Clock())
     await known(admission, "Bearer greedy", "Bearer late")
     for turn in range(3):
         flood = [(admission.enter(scope := scope_of("Bearer greedy")), scope) for _ in range(1_000)]
@@ -81,18 +80,18 @@ async def flood_of(admission: Admission, *late: str, crowd: str = "Bearer greedy
 
 
 async def test_who_is_told_to_come_again_in_a_second_finds_a_place_then_whoever_was_alone_meanwhile() -> None:
-    admission = Admission()
+    admission = Admission(clock := Clock())
     await known(admission, "Bearer greedy", "Bearer late")
     assert await flood_of(admission, "Bearer late") == [False]
-    for _ in range(20):
-        admission._window_ends = time.perf_counter() - 0.01
+    for _ in range(9):
+        clock.now += WINDOW * 1.05
         await flood_of(admission)
-    admission._window_ends = time.perf_counter() - 0.01
+    clock.now += WINDOW * 1.05
     assert await flood_of(admission, "Bearer late") == [True]
 
 
 async def test_a_new_order_that_found_all_places_taken_is_no_reason_to_refuse_the_next() -> None:
-    admission = Admission()
+    admission = Admission(Clock())
     await known(admission, "Bearer late")
     for turn in range(5):
         found = await flood_of(admission, *["Bearer late"] * 9, crowd="Bearer forged")
@@ -102,17 +101,17 @@ async def test_a_new_order_that_found_all_places_taken_is_no_reason_to_refuse_th
 
 
 async def test_who_never_came_again_is_no_party_for_ever() -> None:
-    admission = Admission()
+    admission = Admission(clock := Clock())
     await known(admission, "Bearer greedy", "Bearer late")
     assert await flood_of(admission, "Bearer late") == [False]
-    for _ in range(3):
-        admission._window_ends = admission._put_off_ends = time.perf_counter() - 0.01
+    for _ in range(4 * round(PUT_OFF / WINDOW)):
+        clock.now += WINDOW * 1.05
         await flood_of(admission)
     assert admission._count == 1
 
 
 async def test_a_crowd_of_strangers_takes_no_place_from_new_orders() -> None:
-    admission = Admission()
+    admission = Admission(Clock())
     await known(admission, "Bearer honest")
     for _ in range(20):
         flood = [(admission.enter(scope := scope_of(f"Bearer {uuid4()}")), scope) for _ in range(300)]
@@ -125,23 +124,13 @@ async def test_a_crowd_of_strangers_takes_no_place_from_new_orders() -> None:
 
 
 async def test_however_many_open_parts_are_flooded_together_they_leave_half_the_places_to_merchants() -> None:
-    admission = Admission()
+    admission = Admission(Clock())
     await known(admission, "Bearer honest")
     fill(admission, ["Bearer honest"], 1)
-    parts = [
-        "docs",
-        "static",
-        "v1",
-        "sandbox",
-        ".well-known",
-        "account",
-        "sdk",
-        "orders",
-        "oauth",
-        "checkout",
-        "nowhere",
-    ]
-    scopes = [{"method": "GET", "path": f"/{part}/x", "headers": []} for part in parts]
+    parts = (
+        "docs", "static", "v1", "sandbox", ".well-known", "account", "sdk", "orders", "oauth", "checkout", "nowhere",
+    )  # fmt: skip
+    scopes = [routed({"method": "GET", "path": f"/{part}/x", "headers": []}) for part in parts]
     flood = [admission.enter(scope) for _ in range(100) for scope in (*scopes, scope_of("Bearer bad"))]
     assert sum(place is not None for place in flood) == admission.places.all // 2
     for _ in range(12):
@@ -149,14 +138,16 @@ async def test_however_many_open_parts_are_flooded_together_they_leave_half_the_
 
 
 async def test_where_no_merchant_asks_the_open_parts_have_all_the_places() -> None:
-    admission = Admission()
-    scopes = [{"method": "GET", "path": f"/{part}/x", "headers": []} for part in ("docs", "oauth", "sdk")]
+    admission = Admission(Clock())
+    scopes = [
+        routed({"method": "GET", "path": f"/{part}/x", "headers": []}) for part in ("docs", "oauth", "sdk")
+    ]
     flood = [admission.enter(scope) for _ in range(100) for scope in scopes]
     assert sum(place is not None for place in flood) >= admission.places.all - 3
 
 
 async def test_any_number_of_bad_tokens_counts_as_one_party() -> None:
-    admission = Admission()
+    admission = Admission(Clock())
     await known(admission, "Bearer honest")
     fill(admission, ["Bearer honest"], 1)
     flood = [admission.enter(scope_of(f"Bearer {uuid4()}")) for _ in range(1_000)]
@@ -165,7 +156,7 @@ async def test_any_number_of_bad_tokens_counts_as_one_party() -> None:
 
 
 async def test_a_token_that_is_good_no_more_takes_nothing_from_its_merchant() -> None:
-    admission = Admission()
+    admission = Admission(Clock())
     await known(admission, "Bearer revoked", "Bearer new")
     scope = scope_of("Bearer revoked")
     place = admission.enter(scope)
@@ -179,7 +170,7 @@ async def test_a_token_that_is_good_no_more_takes_nothing_from_its_merchant() ->
 
 
 async def test_a_merchant_with_any_number_of_tokens_makes_no_other_unknown() -> None:
-    admission = Admission()
+    admission = Admission(Clock())
     await known(admission, "Bearer honest")
     scope = scope_of("Bearer other")
     for number in range(2 * MOST_KNOWN):
@@ -195,7 +186,7 @@ async def test_a_merchant_with_any_number_of_tokens_makes_no_other_unknown() -> 
 
 
 async def test_bad_tokens_that_are_refused_at_once_fill_the_turn_of_the_loop_too() -> None:
-    admission, let_in = Admission(), 0
+    admission, let_in = Admission(Clock()), 0
     for _ in range(1_000):
         scope = scope_of(f"Bearer {uuid4()}")
         place = admission.enter(scope)
@@ -262,13 +253,13 @@ def test_while_others_find_no_place_fewer_are_for_new_orders() -> None:
 
 
 async def test_new_orders_get_their_places_back_though_no_call_of_a_merchant_ends() -> None:
-    admission = Admission()
+    admission = Admission(clock := Clock())
     for _ in range(3):
         admission.places.refused("full")
         admission.places.moved_on()
     assert admission.places.for_new < START * 0.3
     for _ in range(20):
-        admission._window_ends = 0.0
+        clock.now += WINDOW
         place = admission.enter(scope := scope_of("Bearer nobody's"))
         assert place is not None
         admission.leave(place, scope)

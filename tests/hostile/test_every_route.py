@@ -19,32 +19,21 @@ from token_maker import ABSENT, forge
 from visitor import Visitor
 from world import World
 
+from cuota.web import app
 from cuota.web.app import ROUTES
 from makers import Merchant, complete
 from virtual_card import virtual_order
 
 IDS = re.compile(r"{(\w+)}")
 # They name a file of the service's own, the same for everybody.
-PUBLIC = {"/static/{name}", "/v1/pay-{digest}.js", "/docs/{name}"}
-PAGES = ("/checkout/", "/account")
-WITH_ID = [
-    (method, path)
-    for methods, path, _ in ROUTES
-    for method in methods.split()
-    if IDS.search(path) and path not in PUBLIC
-]
-WITH_TOKEN = [(method, path) for method, path in WITH_ID if not path.startswith((*PAGES, "/sandbox"))]
-OPEN = {
-    "/oauth/token", "/orders/authorize", "/.well-known/jwks.json", "/.well-known/oauth-authorization-server", "/health/live",
-    "/health/ready", "/metrics", "/", "/openapi.json", "/docs", "/sandbox/inbox", "/sandbox/cards/authorize",
-    "/texts",
-}  # fmt: skip
-ASK_TOKEN = [
-    (method, path)
-    for methods, path, _ in ROUTES
-    for method in methods.split()
-    if path not in OPEN and not path.startswith((*PAGES, "/sandbox", "/sdk", "/v1", "/static", "/docs"))
-]
+FILES = {app.STATIC, app.SCRIPTS, app.DOCS}
+PAGES = {app.CHECKOUT, app.ACCOUNT}
+EVERY = [(method, row.path, row.area) for row in ROUTES for method in row.methods.split()]
+WITH_ID = [(method, path, area) for method, path, area in EVERY if IDS.search(path) and area not in FILES]
+WITH_TOKEN = [(method, path) for method, path, area in WITH_ID if area.needs_token]
+ASK_TOKEN = [(method, path) for method, path, area in EVERY if area.needs_token]
+PAGES_WITH_ID = [(method, path) for method, path, area in WITH_ID if area in PAGES]
+SANDBOX_WITH_ID = [(method, path) for method, path, area in WITH_ID if area is app.SANDBOX]
 
 
 @dataclass
@@ -98,7 +87,7 @@ def body_of(method: str, path: str) -> dict[str, Any]:
     """One that would be good, were the id one's own."""
     if method in {"GET", "DELETE"}:
         return {}
-    if path.startswith(PAGES):
+    if (method, path) in PAGES_WITH_ID:
         return {"data": {"csrf": "x", "phone": "2125550187", "code": "123456"}}
     known = {"amount": "1.00", "merchantReference": "x", "reference": "x", "description": "mine"}
     return {"json": known}
@@ -156,7 +145,7 @@ async def test_another_merchant_s_id_is_answered_like_one_that_nobody_has(
     assert await everything(stranger.shop) == before
 
 
-@pytest.mark.parametrize(("method", "path"), [each for each in WITH_ID if each[1].startswith(PAGES)])
+@pytest.mark.parametrize(("method", "path"), PAGES_WITH_ID)
 async def test_a_page_of_somebody_else_s_is_answered_like_one_that_is_not_there(
     merchant: Merchant, stranger: Stranger, method: str, path: str
 ) -> None:
@@ -176,7 +165,7 @@ async def test_a_page_of_somebody_else_s_is_answered_like_one_that_is_not_there(
     assert await everything(stranger.shop) == before
 
 
-@pytest.mark.parametrize(("method", "path"), [each for each in WITH_ID if each[1].startswith("/sandbox")])
+@pytest.mark.parametrize(("method", "path"), SANDBOX_WITH_ID)
 async def test_an_authorization_of_the_card_network_that_nobody_has_is_not_found(
     stranger: Stranger, method: str, path: str
 ) -> None:
@@ -216,10 +205,9 @@ async def test_no_route_opens_to_a_token_of_another_environment_or_of_nobody(
 
 
 def test_the_table_is_walked_whole() -> None:
-    """Every route is one that asks for a token, a page, the sandbox's, or one that is open and named so."""
-    asked = {path for _, path in ASK_TOKEN}
-    rest = {path for _, path, _ in ROUTES} - asked - OPEN
-    assert all(path.startswith((*PAGES, "/sandbox", "/sdk", "/v1", "/static", "/docs")) for path in rest)
-    assert {path for _, path in WITH_TOKEN} < asked
+    """Every route with an id asks for a token, is a page, or is the sandbox's; every route of the API asks for a token."""
+    assert len(WITH_TOKEN) + len(PAGES_WITH_ID) + len(SANDBOX_WITH_ID) == len(WITH_ID)
+    assert {(method, path) for method, path, area in EVERY if area is app.API} == set(ASK_TOKEN)
+    assert {path for _, path in WITH_TOKEN} < {path for _, path in ASK_TOKEN}
     assert len(WITH_TOKEN) >= 13
     assert len(WITH_ID) >= 30

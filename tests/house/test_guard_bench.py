@@ -16,7 +16,7 @@ MERCHANT = "0198a000-0000-7000-8000-000000000001"
 
 
 def test_every_route_is_sent_every_attack() -> None:
-    count = sum(len(methods.split()) for methods, _, _ in ROUTES)
+    count = sum(len(route.methods.split()) for route in ROUTES)
     assert len(guard.targets(MERCHANT)) == len(guard.route_names()) == count
     assert not any("{" in path for _, path in guard.targets(MERCHANT))
     assert len(guard.attacks(MERCHANT)) > 100

@@ -1,13 +1,9 @@
-"""The application: every route in one table."""
+"""The application: every route in one table.
+
+A row says everything about a route (`web/server/route.py` explains the fields). To add a page, add a row.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Awaitable, Callable
-
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route, Router
-from starlette.types import Receive, Scope, Send
 
 from cuota.flows.context import Context
 from cuota.flows.merchant.authenticate import Callers
@@ -23,117 +19,107 @@ from cuota.web.docs import pages as docs
 from cuota.web.docs.contract import openapi_json
 from cuota.web.pages import account, assets, inbox, sdk_script
 from cuota.web.pages.checkout import entry, steps, window
+from cuota.web.pages.render import ACCOUNT_ERRORS, CHECKOUT_ERRORS
 from cuota.web.server import edge
 from cuota.web.server.metrics import metrics
 from cuota.web.server.probe import Probe
+from cuota.web.server.route import Area, Port, Route
+from cuota.web.server.routes import Routes
 from cuota.web.service import Service
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+# The areas. A path that does not exist is refused in the form of the area whose first path segment it has.
+API = Area(needs_token=True, documented=True)
+OPEN = Area(documented=True)
+OAUTH = Area(errors=token.OAUTH_ERRORS, party="oauth", documented=True)
+GATEWAY = Area(errors=gateway.GATEWAY_ERRORS, party="orders", documented=True)
+KEYS = Area(party=".well-known", documented=True)
+SDK = Area(party="sdk", documented=True, headers=sdk_checkout.READABLE)
+SDK_WINDOW = Area(party="sdk", documented=True)
+DOCS, STATIC, SCRIPTS = Area(party="docs"), Area(party="static"), Area(party="v1")
+TEXTS, SANDBOX = Area(party="texts"), Area(party="sandbox")
+ACCOUNT = Area(errors=ACCOUNT_ERRORS, party="account")
+CHECKOUT = Area(errors=CHECKOUT_ERRORS, party="checkout", consumers=True)
 
-ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
-    ("POST", "/oauth/token", token.token),
-    ("GET", "/configuration", configuration),
-    ("GET POST", "/order", order_collection),
-    ("GET", "/order/{order_id}", order_item),
-    ("POST", "/order/{order_id}/capture", capture),
-    ("POST", "/order/{order_id}/void", void),
-    ("POST", "/order/{order_id}/refund", refund),
-    ("GET", "/orders", orders),
-    ("GET POST", "/orders/authorize", gateway.authorize),
-    ("POST", "/checkouts", smi.checkout_collection),
-    ("GET", "/checkouts/{checkout_id}", smi.checkout_item),
-    ("GET", "/events", events.event_list),
-    ("POST", "/events/replay", events.replay_range),
-    ("GET", "/events/{event_id}", events.event_item),
-    ("GET", "/events/{event_id}/deliveries", events.event_deliveries),
-    ("POST", "/events/{event_id}/replay", events.event_replay),
-    ("GET POST", "/webhook-endpoints", endpoints.endpoint_collection),
-    ("GET PATCH DELETE", "/webhook-endpoints/{endpoint_id}", endpoints.endpoint_item),
-    ("POST", "/webhook-endpoints/{endpoint_id}/rotate-secret", endpoints.endpoint_rotate),
-    ("POST", "/webhook-endpoints/{endpoint_id}/test", endpoints.endpoint_test),
-    ("POST", "/webhook-endpoints/{endpoint_id}/replay", endpoints.endpoint_replay),
-    ("GET", "/.well-known/jwks.json", token.jwks),
-    ("GET", "/.well-known/oauth-authorization-server", token.metadata),
-    ("GET", "/health/live", health.live),
-    ("GET", "/health/ready", health.ready),
-    ("GET", "/metrics", metrics),
-    ("GET", "/", docs.to_docs),
-    ("GET", "/openapi.json", openapi_json),
-    ("GET", "/docs", docs.home),
-    ("GET", "/docs/reference", docs.reference),
-    ("GET", "/docs/reference/{path:path}", docs.reference_file),
-    ("GET", "/docs/{name}", docs.guide_page),
-    ("GET", "/static/{name}", assets.static),
-    ("POST", "/sdk/v1/checkouts", sdk_checkout.start),
-    ("OPTIONS", "/sdk/v1/checkouts", sdk_checkout.preflight),
-    ("POST", "/sdk/v1/checkouts/leave", sdk_checkout.leave),
-    ("OPTIONS", "/sdk/v1/checkouts/leave", sdk_checkout.preflight),
-    ("GET", "/sdk/v1/window", window.window),
-    ("GET", "/v1/pay.js", sdk_script.pay_js),
-    ("GET", "/v1/pay-{digest}.js", sdk_script.pinned),
-    ("GET", "/v1/pay.d.ts", sdk_script.types),
-    ("GET", "/v1/inspect.js", sdk_script.inspector),
-    ("POST", "/texts", texts.texts),
-    ("GET", "/sandbox/inbox", inbox.inbox),
-    ("POST", "/sandbox/inbox", inbox.answer),
-    ("POST", "/sandbox/cards/authorize", card_network.authorize),
-    ("POST", "/sandbox/cards/authorizations/{authorization_id}/capture", card_network.capture),
-    ("POST", "/sandbox/cards/authorizations/{authorization_id}/reverse", card_network.reverse),
-    ("POST", "/sandbox/cards/authorizations/{authorization_id}/refund", card_network.refund),
-    ("GET", "/account", account.enter.home),
-    ("POST", "/account/phone", account.enter.phone),
-    ("GET", "/account/code", account.enter.show_code),
-    ("POST", "/account/code", account.enter.code),
-    ("POST", "/account/resend", account.enter.resend),
-    ("POST", "/account/leave", account.enter.leave),
-    ("POST", "/account/forget", account.plans.forget),
-    ("GET", "/account/{step}", account.enter.elsewhere),
-    ("GET", "/account/plans/{merchant_id}/{order_id}", account.plans.plan),
-    ("GET", "/account/plans/{merchant_id}/{order_id}/pay", account.pay.show),
-    ("POST", "/account/plans/{merchant_id}/{order_id}/pay", account.pay.pay),
-    ("GET", "/account/plans/{merchant_id}/{order_id}/card", account.card.show),
-    ("POST", "/account/plans/{merchant_id}/{order_id}/card", account.card.change),
-    ("GET", "/account/plans/{merchant_id}/{order_id}/agreement", account.plans.agreement),
-    ("GET", "/account/plans/{merchant_id}/{order_id}/receipts/{charge_id}", account.plans.receipt),
-    ("GET", "/checkout/{merchant_id}", entry.enter),
-    ("GET", "/checkout/{merchant_id}/{order_id}", steps.show),
-    ("POST", "/checkout/{merchant_id}/{order_id}/again", steps.again),
-    ("POST", "/checkout/{merchant_id}/{order_id}/forget", steps.forget),
-    ("POST", "/checkout/{merchant_id}/{order_id}/phone", steps.phone),
-    ("POST", "/checkout/{merchant_id}/{order_id}/code", steps.code),
-    ("POST", "/checkout/{merchant_id}/{order_id}/resend", steps.resend),
-    ("POST", "/checkout/{merchant_id}/{order_id}/details", steps.details),
-    ("POST", "/checkout/{merchant_id}/{order_id}/shipping", steps.shipping),
-    ("POST", "/checkout/{merchant_id}/{order_id}/pay", steps.pay),
-    ("POST", "/checkout/{merchant_id}/{order_id}/leave", steps.leave),
-    ("GET", "/checkout/{merchant_id}/{order_id}/{step}", steps.elsewhere),
+ROUTES = (
+    Route("POST", "/oauth/token", token.token, OAUTH, by_client=True, judges_authorization=True),
+    Route("GET", "/configuration", configuration, API),
+    Route("GET POST", "/order", order_collection, API, creates=("POST",)),
+    Route("GET", "/order/{order_id}", order_item, API),
+    Route("POST", "/order/{order_id}/capture", capture, API),
+    Route("POST", "/order/{order_id}/void", void, API),
+    Route("POST", "/order/{order_id}/refund", refund, API),
+    Route("GET", "/orders", orders, API),
+    Route("GET POST", "/orders/authorize", gateway.authorize, GATEWAY, creates=("GET", "POST")),
+    Route("POST", "/checkouts", smi.checkout_collection, API, creates=("POST",)),
+    Route("GET", "/checkouts/{checkout_id}", smi.checkout_item, API),
+    Route("GET", "/events", events.event_list, API),
+    Route("POST", "/events/replay", events.replay_range, API),
+    Route("GET", "/events/{event_id}", events.event_item, API),
+    Route("GET", "/events/{event_id}/deliveries", events.event_deliveries, API),
+    Route("POST", "/events/{event_id}/replay", events.event_replay, API),
+    Route("GET POST", "/webhook-endpoints", endpoints.endpoint_collection, API),
+    Route("GET PATCH DELETE", "/webhook-endpoints/{endpoint_id}", endpoints.endpoint_item, API),
+    Route("POST", "/webhook-endpoints/{endpoint_id}/rotate-secret", endpoints.endpoint_rotate, API),
+    Route("POST", "/webhook-endpoints/{endpoint_id}/test", endpoints.endpoint_test, API),
+    Route("POST", "/webhook-endpoints/{endpoint_id}/replay", endpoints.endpoint_replay, API),
+    Route("GET", "/.well-known/jwks.json", token.jwks, KEYS),
+    Route("GET", "/.well-known/oauth-authorization-server", token.metadata, KEYS),
+    Route("GET", "/health/live", health.live, OPEN, always=True, probe=True, port=Port.BOTH),
+    Route("GET", "/health/ready", health.ready, OPEN, always=True, probe=True, port=Port.BOTH),
+    Route("GET", "/metrics", metrics, OPEN, always=True, port=Port.METRICS),
+    Route("GET", "/", docs.to_docs, DOCS),
+    Route("GET", "/openapi.json", openapi_json, OPEN),
+    Route("GET", "/docs", docs.home, DOCS),
+    Route("GET", "/docs/reference", docs.reference, DOCS),
+    Route("GET", "/docs/reference/{path:path}", docs.reference_file, DOCS),
+    Route("GET", "/docs/{name}", docs.guide_page, DOCS),
+    Route("GET", "/static/{name}", assets.static, STATIC),
+    Route("POST", "/sdk/v1/checkouts", sdk_checkout.start, SDK, creates=("POST",)),
+    Route("OPTIONS", "/sdk/v1/checkouts", sdk_checkout.preflight, SDK, always=True),
+    Route("POST", "/sdk/v1/checkouts/leave", sdk_checkout.leave, SDK),
+    Route("OPTIONS", "/sdk/v1/checkouts/leave", sdk_checkout.preflight, SDK, always=True),
+    Route("GET", "/sdk/v1/window", window.window, SDK_WINDOW, always=True),
+    Route("GET", "/v1/pay.js", sdk_script.pay_js, SCRIPTS),
+    Route("GET", "/v1/pay-{digest}.js", sdk_script.pinned, SCRIPTS),
+    Route("GET", "/v1/pay.d.ts", sdk_script.types, SCRIPTS),
+    Route("GET", "/v1/inspect.js", sdk_script.inspector, SCRIPTS),
+    Route("POST", "/texts", texts.texts, TEXTS),
+    Route("GET", "/sandbox/inbox", inbox.inbox, SANDBOX),
+    Route("POST", "/sandbox/inbox", inbox.answer, SANDBOX),
+    Route("POST", "/sandbox/cards/authorize", card_network.authorize, SANDBOX),
+    Route("POST", "/sandbox/cards/authorizations/{authorization_id}/capture", card_network.capture, SANDBOX),
+    Route("POST", "/sandbox/cards/authorizations/{authorization_id}/reverse", card_network.reverse, SANDBOX),
+    Route("POST", "/sandbox/cards/authorizations/{authorization_id}/refund", card_network.refund, SANDBOX),
+    Route("GET", "/account", account.enter.home, ACCOUNT),
+    Route("POST", "/account/phone", account.enter.phone, ACCOUNT),
+    Route("GET", "/account/code", account.enter.show_code, ACCOUNT),
+    Route("POST", "/account/code", account.enter.code, ACCOUNT),
+    Route("POST", "/account/resend", account.enter.resend, ACCOUNT),
+    Route("POST", "/account/leave", account.enter.leave, ACCOUNT),
+    Route("POST", "/account/forget", account.plans.forget, ACCOUNT),
+    Route("GET", "/account/{step}", account.enter.elsewhere, ACCOUNT),
+    Route("GET", "/account/plans/{merchant_id}/{order_id}", account.plans.plan, ACCOUNT),
+    Route("GET", "/account/plans/{merchant_id}/{order_id}/pay", account.pay.show, ACCOUNT),
+    Route("POST", "/account/plans/{merchant_id}/{order_id}/pay", account.pay.pay, ACCOUNT),
+    Route("GET", "/account/plans/{merchant_id}/{order_id}/card", account.card.show, ACCOUNT),
+    Route("POST", "/account/plans/{merchant_id}/{order_id}/card", account.card.change, ACCOUNT),
+    Route("GET", "/account/plans/{merchant_id}/{order_id}/agreement", account.plans.agreement, ACCOUNT),
+    Route(
+        "GET", "/account/plans/{merchant_id}/{order_id}/receipts/{charge_id}", account.plans.receipt, ACCOUNT
+    ),
+    Route("GET", "/checkout/{merchant_id}", entry.enter, CHECKOUT),
+    Route("GET", "/checkout/{merchant_id}/{order_id}", steps.show, CHECKOUT),
+    Route("POST", "/checkout/{merchant_id}/{order_id}/again", steps.again, CHECKOUT),
+    Route("POST", "/checkout/{merchant_id}/{order_id}/forget", steps.forget, CHECKOUT),
+    Route("POST", "/checkout/{merchant_id}/{order_id}/phone", steps.phone, CHECKOUT),
+    Route("POST", "/checkout/{merchant_id}/{order_id}/code", steps.code, CHECKOUT),
+    Route("POST", "/checkout/{merchant_id}/{order_id}/resend", steps.resend, CHECKOUT),
+    Route("POST", "/checkout/{merchant_id}/{order_id}/details", steps.details, CHECKOUT),
+    Route("POST", "/checkout/{merchant_id}/{order_id}/shipping", steps.shipping, CHECKOUT),
+    Route("POST", "/checkout/{merchant_id}/{order_id}/pay", steps.pay, CHECKOUT),
+    Route("POST", "/checkout/{merchant_id}/{order_id}/leave", steps.leave, CHECKOUT),
+    Route("GET", "/checkout/{merchant_id}/{order_id}/{step}", steps.elsewhere, CHECKOUT),
 )
-
-
-class _Endpoint:
-    """One route as an ASGI application: what is raised in it, and what it answers, goes straight to the edge."""
-
-    def __init__(self, path: str, endpoint: Endpoint) -> None:
-        self._path = path
-        self._endpoint = endpoint
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["route_name"] = self._path
-        response = await self._endpoint(Request(scope, receive, send))
-        await response(scope, receive, send)
-
-
-# What a port for metrics and health alone answers.
-_WATCHED = {"/health/live", "/health/ready", "/metrics"}
-
-
-def _router(paths: Callable[[str], bool]) -> Router:
-    routes = [
-        Route(path, _Endpoint(path, endpoint), methods=methods.split())
-        for methods, path, endpoint in ROUTES
-        if paths(path)
-    ]
-    return Router(routes, redirect_slashes=False)
 
 
 def make_app(context: Context) -> edge.Edge:
@@ -141,9 +127,9 @@ def make_app(context: Context) -> edge.Edge:
     apart = context.settings.metrics_listen is not None
     keys = Keys(context)
     service = Service(context, keys, Callers(context, keys), Probe(context.pool))
-    return edge.Edge(_router(lambda path: not (apart and path == "/metrics")), service)
+    return edge.Edge(Routes(row for row in ROUTES if not (apart and row.port is Port.METRICS)), service)
 
 
 def make_watched(app: edge.Edge) -> edge.Edge:
     """The same process's metrics and health alone, for a port of their own."""
-    return edge.Edge(_router(_WATCHED.__contains__), app.service)
+    return edge.Edge(Routes(row for row in ROUTES if row.port is not Port.PUBLIC), app.service)

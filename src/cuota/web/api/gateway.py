@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import html
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,6 +32,7 @@ from cuota.web.api.profile import ACCEPTED_BY, hinted
 from cuota.web.api.sdk_body import SdkRequest, merchant_id_of, read_sdk_body
 from cuota.web.api.signed_body import verified_body
 from cuota.web.body import MOST_FORM_BYTES, MOST_SIGNED_BYTES, media_type, read_bytes, require_json
+from cuota.web.error_form import ProblemForm
 from cuota.web.fields import Reader, WrongField
 from cuota.web.free_text import fields_without_cards
 from cuota.web.pages.refusal import refusal
@@ -77,6 +78,21 @@ def in_browser(request: Request) -> bool:
     """Whether a person looks at the answer: no script asks for a page."""
     json = request.method == "POST" and media_type(request)[0] == "application/json"
     return not json and "text/html" in request.headers.get("accept", "").lower()
+
+
+class GatewayForm(ProblemForm):
+    """A shopper whose request was not begun sees a page; a merchant's server reads JSON."""
+
+    def not_begun(self, request: Request, refused: Refused) -> Response:
+        """Answer with the page or with the error body."""
+        return refusal(request, refused, None) if in_browser(request) else self.answer(request, refused)
+
+    def page_kind(self, request: Request) -> Hashable | None:
+        """There is one page."""
+        return "page" if in_browser(request) else None
+
+
+GATEWAY_ERRORS = GatewayForm()
 
 
 async def _signed(request: Request) -> _Signed:

@@ -37,6 +37,11 @@ from cuota.web.service import Service, service_of
 SIGNATURE = "x-pay-signature"
 ADDITIONAL = "x-pay-additional"
 LONGEST_ADDITIONAL = 4096
+# No cookie opens anything here, only what a merchant signed. So the page of any site may read every answer, and refusals.
+READABLE = (
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-expose-headers", b"retry-after, x-request-id"),
+)
 _PREFLIGHT = {
     "Access-Control-Allow-Methods": "POST",
     "Access-Control-Allow-Headers": f"content-type, {SIGNATURE}, {ADDITIONAL}",

@@ -16,6 +16,7 @@ from cuota.db.order.documents import encode
 from cuota.flows.merchant.issue_token import SCOPE, TokenRefused, TokenRequest, issue_token
 from cuota.flows.merchant.keys import ALGORITHM
 from cuota.web.body import MOST_SMALL_BYTES, media_type, read_bytes
+from cuota.web.error_form import ProblemForm
 from cuota.web.problem import status_of
 from cuota.web.service import service_of
 
@@ -50,6 +51,19 @@ def unavailable(request: Request, refused: Refused) -> Response:
     """503 in the form of RFC 6749."""
     again = TokenRefused("temporarily_unavailable", refused.message, retry_after=refused.retry_after)
     return _refusal(request, again, status=503)
+
+
+class OAuthForm(ProblemForm):
+    """Refuses what was not begun in the form of RFC 6749; the handler words its own refusals."""
+
+    def not_begun(self, request: Request, refused: Refused) -> Response:
+        """Answer with `error` and `error_description`."""
+        if refused.code is Code.UNAVAILABLE:
+            return unavailable(request, refused)
+        return _refusal(request, TokenRefused("invalid_request", refused.message), status=status_of(refused))
+
+
+OAUTH_ERRORS = OAuthForm()
 
 
 def _refusal(request: Request, refused: TokenRefused, status: int | None = None) -> Response:

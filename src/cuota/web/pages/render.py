@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +13,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from cuota.core.checkout import card
+from cuota.core.refusal import Refused
 from cuota.web.pages.assets import BRAND_CSS, LOGO
+from cuota.web.problem import headers_of, status_of
 from cuota.web.service import service_of
 
 DEFAULT_ACCENT = "#0B6E63"
@@ -99,40 +102,58 @@ def page(
     return HTMLResponse(html, status, headers)
 
 
-def in_account(path: str) -> bool:
-    """Whether an address is of the consumer's own page, which knows no shop to go back to."""
-    return path == "/account" or path.startswith("/account/")
-
-
 # A page without a form, which tells nothing: what a frame shows when the checkout itself cannot be read.
 _FRAMED = Place(("https:", "http://localhost:*", "http://127.0.0.1:*"))
-_TROUBLE = {
-    404: ("There is no such page", "Open the payment again from the shop. Nothing was changed."),
-    413: ("This form is too large", "It could not be read, and nothing was changed. Go back and try again."),
-}
-_OURS = (
-    "We cannot answer right now",
-    "Please look again in a moment. Your order is kept, and nothing is charged twice.",
+_LARGE = "This form is too large", "It could not be read, and nothing was changed. Go back and try again."
+
+
+@dataclass(frozen=True, slots=True)
+class PageForm:
+    """A refusal where a person is looking: a page in place of the API's error body.
+
+    `nowhere` and `ours` are headline and text for a page that does not exist and for a failure of the service. `home` is
+    the address and label of the link that leads on from each page with a problem, where the page names no other.
+    """
+
+    nowhere: tuple[str, str]
+    ours: tuple[str, str]
+    home: tuple[str, str] | None = None
+
+    def answer(self, request: Request, refused: Refused) -> Response:
+        """Answer with a page."""
+        status = status_of(refused)
+        known = self.nowhere if status in {404, 405} else _LARGE if status == 413 else self.ours
+        response = problem(request, status, *known)
+        response.headers.update(headers_of(refused))
+        return response
+
+    def not_begun(self, request: Request, refused: Refused) -> Response:
+        """Answer with the same page."""
+        return self.answer(request, refused)
+
+    def page_kind(self, request: Request) -> Hashable | None:
+        """The page in a frame has headers of its own."""
+        return "k" in request.query_params
+
+
+CHECKOUT_ERRORS = PageForm(
+    nowhere=("There is no such page", "Open the payment again from the shop. Nothing was changed."),
+    ours=(
+        "We cannot answer right now",
+        "Please look again in a moment. Your order is kept, and nothing is charged twice.",
+    ),
 )
-
-
-_NO_PAGE = (
-    "There is no such page",
-    "Perhaps the address was cut off when it was copied. Nothing was changed.",
+ACCOUNT_ERRORS = PageForm(
+    nowhere=(
+        "There is no such page",
+        "Perhaps the address was cut off when it was copied. Nothing was changed.",
+    ),
+    ours=(
+        "We cannot answer right now",
+        "Please look again in a moment. Your plans are as they were, and nothing is charged twice.",
+    ),
+    home=("/account", "See your plans"),
 )
-_OURS_THERE = (
-    "We cannot answer right now",
-    "Please look again in a moment. Your plans are as they were, and nothing is charged twice.",
-)
-
-
-def trouble(request: Request, status: int, headers: dict[str, str]) -> Response:
-    """A refusal where a person is looking: a page in place of the API's error body."""
-    nowhere, ours = (_NO_PAGE, _OURS_THERE) if in_account(request.url.path) else (_TROUBLE[404], _OURS)
-    known = nowhere if status in {404, 405} else _TROUBLE.get(status, ours)
-    response = problem(request, status, *known)
-    response.headers.update(headers)
-    return response
 
 
 def problem(
@@ -151,8 +172,8 @@ def problem(
     """
     if place is None:
         place = _FRAMED if "k" in request.query_params else ALONE
-    if back is None and in_account(request.url.path):
-        back = "/account", "See your plans"
+    if back is None and isinstance(errors := request.scope["route"].area.errors, PageForm):
+        back = errors.home
     context: Page = {
         "page": {"title": headline, "lead": None, "step": None, "steps": 4},
         "merchant": None,

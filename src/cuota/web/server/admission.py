@@ -1,36 +1,42 @@
-"""What one process takes on at a time. Asked once a request, before any work; what finds no place is refused.
+"""Admission control: how many requests one process works on at a time, and which requests it refuses.
 
-A place is held until the event loop has gone round after the answer: what waits for one turn of the loop counts
-together, were it only for bad tokens to be refused. A good token's merchant is a party; unknown tokens are one together,
-and so is each open part of the service. Once a sixth of the places is taken, and not for a moment only, a party holds its
-share at most, and three times the mean; all who show no good token hold half at most while a merchant asks. The last
-quarter, or more, is not for new orders: what was begun is ended first.
+Each request is judged once, before any work. An admitted request holds a place; a refused one is answered 503.
+
+- A place is held until the event loop has finished the turn in which the request was answered. Requests that are answered
+  in the same turn therefore count together, even bad tokens that are refused at once.
+- Places are shared between parties (`parties.py`): a merchant whose token was valid before is a party, all unknown tokens
+  together are one party, and each open part of the service is one party.
+- Shares apply once a sixth of the places is taken and a queue has built up. Then no party holds more than its equal share,
+  nor more than three times the average. While a merchant is asking, the parties without a valid token hold at most half.
+- The last quarter of the places, or more, is closed to new orders, so that existing orders can be captured, voided and
+  refunded.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from itertools import product
+from collections.abc import Callable
 
 from starlette.types import Message, Receive, Scope
 
 from cuota.web.server.parties import STRANGERS, Parties, name_of
 from cuota.web.server.places import WINDOW, Places
+from cuota.web.server.route import Route
 from cuota.web.server.token_client import client_of_token
 
-_SDK = "/sdk/v1/checkouts"
-CREATIONS = {("GET", "/orders/authorize"), *product(["POST"], ("/order", "/checkouts", _SDK))}
-CREATIONS.add(("POST", "/orders/authorize"))
-# They cost no more than a refusal would, and say how the service is.
-ALWAYS = {*product(("GET", "HEAD"), ("/health/live", "/health/ready", "/metrics"))}
-ALWAYS |= {("OPTIONS", _SDK), ("OPTIONS", f"{_SDK}/leave"), ("GET", "/sdk/v1/window")}
-# Seconds. Longer than the second after which who was refused is told to come again.
+# A refused client is told to come back after this many seconds (the Retry-After header).
+RETRY_AFTER = 1
+# For this many seconds a refused party still counts when the shares are computed.
 PUT_OFF = 1.5
+assert PUT_OFF > RETRY_AFTER, "a party that comes back when it is told to must still have its share"
+assert PUT_OFF > WINDOW, (
+    "a refused party must be remembered for longer than the window in which it was refused"
+)
 
 
 class Place:
-    """What a request holds while it is worked on. `token` names the one it showed; 0 for none."""
+    """What a request holds while it is worked on. `token` identifies the token of the request; 0 for no token."""
 
     __slots__ = ("party", "since", "token")
 
@@ -38,59 +44,53 @@ class Place:
         self.party, self.token, self.since = party, token, since
 
 
+# The place of a request that is always answered. It counts for nobody.
 FREE = Place("", 0, 0.0)
 
 
 class Admission:
-    """The places of one process."""
+    """The places of one process. `clock` returns seconds that never go back."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.places = Places()
         self.parties = Parties()
         self.in_hand = 0
+        self._clock = clock
+        # Places held, by party.
         self._held: dict[str, int] = {}
+        # The parties of the requests that were answered in this turn of the event loop.
         self._left: list[str] = []
-        # Who came in this window of time.
+        # The parties that sent a request in this window of time.
         self._seen: set[str] = set()
         self._count, self._window_ends = 1, 0.0
-        # Who was refused, and is to come again in a second: its share is kept, or a flood would be alone by then.
+        # The parties that were refused in this period of PUT_OFF seconds, and in the one before. Their shares are kept
+        # until they come back. Otherwise a flood would look like the only party by then, and get all the places.
         self._put_off: set[str] = set()
         self._put_off_before: set[str] = set()
         self._put_off_ends = 0.0
-        # The fewest in hand in this window and in the one before: a burst goes, a queue stands.
+        # The lowest number of requests in hand, in this window and in the one before. A burst brings it up for a moment
+        # only; while a queue stands it stays up.
         self._fewest, self._stood = 0, 0
 
     @property
     def crowded(self) -> bool:
-        """Whether shares count at all just now."""
+        """Whether enough places are taken for shares to matter."""
         return self.in_hand * 6 >= self.places.all
 
     def enter(self, scope: Scope) -> Place | None:
-        """A place for this request; None: it is to be refused, and nothing of it done."""
-        asked = scope["method"], scope["path"]
-        if asked in ALWAYS:
+        """A place for this request; None if it must be refused, before any work."""
+        route: Route = scope["route"]
+        if route.always:
             return FREE
         authorization = next((value for name, value in scope["headers"] if name == b"authorization"), None)
-        token = 0 if asked[1].startswith("/checkout/") else name_of(authorization)
-        client = scope.get("token_client")
-        party = self.parties.client(client) if client else self.parties.of(asked[1], token)
-        creates = asked in CREATIONS
+        token = 0 if route.area.consumers else name_of(authorization)
+        party = self.parties.of(scope, token)
+        creates = scope["method"] in route.creates
         if why := self._why_not(party, creates=creates):
             self._note_refusal(why, party, creates=creates)
             return None
-        if (now := time.perf_counter()) >= self._window_ends:
-            # What was before a rest says nothing.
-            just = now < self._window_ends + WINDOW
-            self._stood, self._fewest = self._fewest if just else 0, self.in_hand
-            self._window_ends = now + WINDOW
-            if not just:
-                self._seen.clear()
-            if now >= self._put_off_ends:
-                before = self._put_off if now < self._put_off_ends + PUT_OFF else set()
-                self._put_off_before, self._put_off, self._put_off_ends = before, set(), now + PUT_OFF
-            self._count_parties()
-            self._seen.clear()
-            self.places.moved_on()
+        if (now := self._clock()) >= self._window_ends:
+            self._begin_window(now)
         elif self.in_hand < self._fewest:
             self._fewest = self.in_hand
         self._seen.add(party)
@@ -98,25 +98,39 @@ class Admission:
         self._held[party] = self._held.get(party, 0) + 1
         return Place(party, token, now)
 
+    def _begin_window(self, now: float) -> None:
+        # After a pause without requests, what was counted before it says nothing about now.
+        continues = now < self._window_ends + WINDOW
+        self._stood, self._fewest = self._fewest if continues else 0, self.in_hand
+        self._window_ends = now + WINDOW
+        if not continues:
+            self._seen.clear()
+        if now >= self._put_off_ends:
+            before = self._put_off if now < self._put_off_ends + PUT_OFF else set()
+            self._put_off_before, self._put_off, self._put_off_ends = before, set(), now + PUT_OFF
+        self._count_parties()
+        self._seen.clear()
+        self.places.moved_on()
+
     def patient(self, place: Place, receive: Receive) -> Receive:
-        """`receive`, for the time of which the place is given up: a slow client keeps nobody out."""
+        """A `receive` that gives the place up while it waits for the body: a slow client takes no place from others."""
         if place is FREE:
             return receive
 
         async def receive_on() -> Message:
-            began = time.perf_counter()
+            began = self._clock()
             self._give([place.party])
             try:
                 return await receive()
             finally:
                 self._held[place.party] = self._held.get(place.party, 0) + 1
                 self.in_hand += 1
-                place.since += time.perf_counter() - began
+                place.since += self._clock() - began
 
         return receive_on
 
     def leave(self, place: Place, scope: Scope, status: int = 0) -> None:
-        """The request was answered so, or its client has gone."""
+        """The request was answered with this status, or its client disconnected (0)."""
         if place is FREE:
             return
         if not self._left:
@@ -125,13 +139,13 @@ class Admission:
         if "client_good" in scope:
             self.parties.remember_client(scope["client_good"])
         if "merchant_id" in scope:
-            now = time.perf_counter()
+            now = self._clock()
             self.places.done(now - place.since, now)
             if "token_good" in scope and place.party == STRANGERS:
                 self.parties.remember(place.token, str(scope["merchant_id"]))
                 if client := client_of_token(scope["headers"]):
                     self.parties.remember_client(client)
-                # It was no stranger after all, and is not to share with one.
+                # This request counted for the unknown tokens, and turned out to be a merchant's.
                 for parties in (self._seen, self._put_off, self._put_off_before):
                     parties.discard(STRANGERS)
                 self._seen.add(str(scope["merchant_id"]))
@@ -143,7 +157,7 @@ class Admission:
         self._count = max(len(self._seen | self._put_off | self._put_off_before), 1)
 
     def _gone_round(self) -> None:
-        """A turn of the loop is over: what was answered in it holds nothing any more."""
+        """The turn of the event loop is over: release the places of the requests that were answered in it."""
         self._give(self._left)
 
     def _why_not(self, party: str, *, creates: bool) -> str:
@@ -164,12 +178,12 @@ class Admission:
 
     def _note_refusal(self, why: str, party: str, *, creates: bool) -> None:
         self.places.refused(why, begun=not creates and self.parties.is_merchant(party))
-        # Counted among the parties, or the shares would be made as if only those existed who have the places.
+        # A refused party still counts. Otherwise the shares would be computed for those who hold the places alone.
         self._seen.add(party)
         self._put_off.add(party)
 
     def _open_hold_half(self) -> bool:
-        """Whether all who show no good token have half the places, while a merchant asks too."""
+        """Whether the parties without a valid token hold half the places while a merchant is asking."""
         is_open = self.parties.is_open
         held = sum(held for party, held in self._held.items() if is_open(party))
         if held * 2 < self.places.all:

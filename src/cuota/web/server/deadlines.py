@@ -1,6 +1,6 @@
-"""How long a connection may take to send and to read, and how many may be open: one clock for all of a process.
+"""Timeouts of connections, and how many connections may be open. One clock serves all connections of a process.
 
-uvicorn has a limit for idle connections only; a request half sent it keeps for ever.
+uvicorn has a timeout for idle connections only. It would keep a half-sent request forever.
 """
 
 from __future__ import annotations
@@ -16,21 +16,25 @@ from prometheus_client import Counter
 from uvicorn.server import ServerState
 
 TICK_SECONDS = 0.5
-# Each is absolute: a byte a second does not extend it.
+# Time for the head of a request and for its body. A client that sends one byte per second does not extend them.
 HEAD_SECONDS = 10
 BODY_SECONDS = 15
-# The peer must have read something of its answer.
+# Within this time the client must read some part of its answer.
 READ_SECONDS = 15
-# A stopping process waits so long for the rest of what was begun.
+# A stopping process waits this long for the rest of requests that have begun to arrive.
 STOPPING_SECONDS = 4
-# After a refusal, what is still being sent is read and dropped, so that no reset overtakes the refusal.
+# After a refusal the server reads and drops what the client still sends. Closing at once would send a TCP reset, which
+# could reach the client before the refusal.
 LINGER_SECONDS = 2
+assert TICK_SECONDS < LINGER_SECONDS < STOPPING_SECONDS < HEAD_SECONDS <= BODY_SECONDS, (
+    "a timeout must be longer than a tick; a stopping process must end a refusal, and must not wait out a slow client"
+)
 MOST_OPEN = 4_000
-# Beyond them: so many at once are told so; further ones are cut.
+# This many connections above MOST_OPEN are answered 503; any more are cut.
 MOST_TURNED_AWAY = 500
-# So many are looked at in one turn of the loop: ending one in the middle of a body takes a tenth of a millisecond.
+# This many connections are checked in one turn of the event loop: ending one that sends a body takes 0.1 ms.
 AT_ONCE = 25
-# Open files that are kept for the database, the rails and the receivers of webhooks.
+# Open files that are left for the database, the rails and the receivers of webhooks.
 RESERVED_FILES = 512
 
 HEAD_TICKS, BODY_TICKS, READ_TICKS, STOPPING_TICKS, LINGER_TICKS = (
@@ -44,21 +48,21 @@ class Watched(Protocol):
     """A connection."""
 
     def judge(self) -> None:
-        """Called every tick: end what is late."""
+        """Called at every tick: end the connection if it is late."""
 
 
 class Watch:
     """The clock of a server's connections.
 
-    `ticks` goes on while somebody is connected. A tick that comes late counts once: while this process stood still
-    it listened to nobody, and that was nobody's fault. From `last` on nothing is waited for any more.
+    `ticks` counts up while there is a connection. A late tick counts once: while the process was paused it read nothing,
+    and no client is to be timed out for that. After the tick `last` the process waits for no request any more.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, connections: set[Watched]) -> None:
         self.ticks = 0
         self.last: float = float("inf")
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        # "No limit" is a negative number, and a system that allows few files is to have some connections all the same.
+        # "No limit" is a negative number. A system that allows few open files must still allow some connections.
         self.most_open = (
             MOST_OPEN
             if files == resource.RLIM_INFINITY
@@ -70,17 +74,17 @@ class Watch:
         self._armed = False
 
     def begin(self) -> None:
-        """Somebody has connected."""
+        """A connection was made: start the clock if it stands."""
         if not self._armed:
             self._armed = True
             self._loop.call_later(TICK_SECONDS, self._tick)
 
     def stop(self) -> None:
-        """The process stops; calling it again extends nothing."""
+        """The process stops. A second call does not extend the time."""
         self.last = min(self.last, self.ticks + STOPPING_TICKS)
 
     def late(self, since: int, ticks: int) -> bool:
-        """Whether more than `ticks` whole ones are over since then. Never early, and at most one tick late."""
+        """Whether more than `ticks` whole ticks have passed since `since`. Never early, and at most one tick late."""
         return self.ticks - since > ticks or self.ticks > self.last
 
     def _tick(self) -> None:
@@ -91,7 +95,7 @@ class Watch:
         self._judge(iter((*self._connections, *self.turned_away)))
 
     def _judge(self, connections: Iterator[Watched]) -> None:
-        """Some of them; the others once the loop has gone round, so that nobody waits while thousands are ended."""
+        """Check some connections, and the rest in later turns of the loop, so that no request waits for thousands of them."""
         some = tuple(islice(connections, AT_ONCE))
         for connection in some:
             connection.judge()
@@ -111,7 +115,7 @@ def watch_of(server: ServerState, loop: asyncio.AbstractEventLoop) -> Watch:
 
 
 def allow_open_files() -> None:
-    """Let this process open as many files as the system lets it: many begin with 1,024."""
+    """Raise the limit of open files as far as the system allows: on many systems it starts at 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_OPEN + MOST_TURNED_AWAY + RESERVED_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -1,4 +1,4 @@
-"""The bounds of a request's head, and the transport of a request that may be answered before its body has come."""
+"""The limits of a request's head, and the transport of a request that may be answered before its body is complete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 def head_refusal(url: bytes, headers: Headers, head_bytes: int) -> Refusal | None:
-    """Why a head that has come whole is too large; None where it is not. `head_bytes` were read for it, and no more."""
+    """Why a complete head is too large; None if it is not. At most `head_bytes` were read for it."""
     if len(url) > MOST_URL_BYTES:
         return LONG_URL
     many = len(headers) > MOST_HEADERS
@@ -35,17 +35,17 @@ def _size(headers: Headers) -> int:
 
 
 class Connection(Protocol):
-    """What is needed of the protocol of a connection."""
+    """The parts of a connection's protocol that `Lingering` needs."""
 
     transport: asyncio.Transport
     cycle: RequestResponseCycle
 
     def linger(self) -> None:
-        """End after the answer, and drop what still comes for a moment."""
+        """Close after the answer; until then read and drop what still arrives."""
 
 
 class Lingering:
-    """The transport as the cycle of a request with a body sees it: closing it waits for the rest of the body."""
+    """The transport of a request with a body: when the request closes it, the rest of the body is read first."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -53,7 +53,7 @@ class Lingering:
         self.is_closing = connection.transport.is_closing
 
     def close(self) -> None:
-        """Close at once, or once the peer had time to read the answer."""
+        """Close at once if the body is complete, otherwise when the client had time to read the answer."""
         connection = self._connection
         if connection.cycle.more_body and not connection.transport.is_closing():
             connection.linger()

@@ -1,4 +1,4 @@
-"""Only requests for a host that the sandbox is known by: its pages show one-time codes, and nobody signs in to read them.
+"""The sandbox answers only to its own host names: its pages show one-time codes, and need no login.
 
 A web page on any site can have its own name resolve to 127.0.0.1 (DNS rebinding) and then read what the browser gets
 from there. The Host header still carries that site's name.
@@ -13,8 +13,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from cuota.core.refusal import Code, Refused
 from cuota.web.server.edge import Edge
 
-# Probes ask by whatever address a machine has, and learn nothing.
-_ANY_HOST = ("/health/live", "/health/ready")
 _LOOPBACK = re.compile(r"127(?:\.[0-9]{1,3}){3}", re.ASCII)
 UNKNOWN = Refused(
     Code.BAD_HEADER,
@@ -24,7 +22,7 @@ UNKNOWN = Refused(
 
 
 class KnownHost:
-    """Around the application, in the sandbox only; `edge` words the refusal.
+    """Wraps the application, in the sandbox only. `edge` answers the refusal.
 
     `hosts` are lower case, without ports, IPv6 addresses in brackets.
     """
@@ -38,7 +36,12 @@ class KnownHost:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] == "http" and not self._is_known(scope) and scope["path"] not in _ANY_HOST:
+        # A health check may use any address that the machine has.
+        if (
+            scope["type"] == "http"
+            and not self._is_known(scope)
+            and scope["path"] not in self._edge.routes.probes
+        ):
             await self._edge.refuse(scope, receive, send, UNKNOWN)
         else:
             await self._app(scope, receive, send)
@@ -47,7 +50,7 @@ class KnownHost:
         if self._last in scope["headers"]:
             return True
         hosts = [header for header in scope["headers"] if header[0] == b"host"]
-        # None or several, here and above: the edge refuses that itself.
+        # The edge itself refuses a request with no Host header, or with several.
         if len(hosts) != 1:
             return True
         host = _without_port(hosts[0][1].decode("latin-1"))

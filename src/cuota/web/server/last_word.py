@@ -1,4 +1,4 @@
-"""What a client is told where its connection ends before there is a request that the application could answer."""
+"""The messages that a connection ends with when there is no complete request for the application to answer."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cuota.web.server.request_id import new_request_id
 MOST_URL_BYTES = 8 * 1024
 MOST_HEADERS = 100
 MOST_HEADER_BYTES = 16 * 1024
-# The request line and the header fields together: what has not ended by here is refused unread.
+# The request line and the header fields together. A head that is longer is refused before it is complete.
 MOST_HEAD_BYTES = MOST_URL_BYTES + MOST_HEADER_BYTES + 512
 
 
 class Refusal(NamedTuple):
-    """Status line, the reason's name in the metrics, and the text."""
+    """The status line, the reason as the metrics name it, and the text."""
 
     status: str
     reason: str
@@ -60,7 +60,7 @@ FULL = Refusal(
 
 
 def answer_of(refusal: Refusal, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """The whole answer, with the headers that every answer has; it closes the connection."""
+    """The complete answer, with the headers of every answer and `Connection: close`."""
     content = refusal.text.encode() + b"\n"
     head = [b"HTTP/1.1 " + refusal.status.encode(), *(name + b": " + value for name, value in headers)]
     head += [b"content-type: text/plain; charset=utf-8", b"content-length: %d" % len(content)]

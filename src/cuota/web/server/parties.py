@@ -1,78 +1,71 @@
-"""Who asks, as far as that is known without work: places are shared between parties."""
+"""Which party a request counts for, as far as that is known without any work. Places are shared between parties."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import deque
 
+from starlette.types import Scope
+
+from cuota.web.server.route import Area
+
 MOST_KNOWN = 20_000
-# Of one merchant: the newest. Otherwise one that gets token after token would make all the others unknown.
+# The newest tokens of one merchant. Without this limit, a merchant that gets token after token would push out all others.
 MOST_TOKENS = 100
 STRANGERS = "strangers"
-_OPEN = {
-    "account",
-    "checkout",
-    "docs",
-    "oauth",
-    "orders",
-    "sandbox",
-    "sdk",
-    "static",
-    "texts",
-    "v1",
-    ".well-known",
-}
+_CONSUMERS = "/checkout/"
 
 
 def name_of(authorization: bytes | None) -> int:
-    """Not the token itself: a number that tells it from others in this process only; 0 where there is none."""
+    """A number that stands for this token in this process, so that the token is not kept; 0 without a token."""
     return 0 if authorization is None else hash(authorization.strip(b" \t")) or 1
 
 
 class Parties:
-    """A merchant whose token was good is a party; all unknown tokens are one, and so is each open part."""
+    """Remembers valid tokens. A merchant with one is a party; all unknown tokens are one party; each open area is one."""
 
     def __init__(self) -> None:
         self._known: dict[int, str] = {}
         self._tokens: dict[str, deque[int]] = {}
         self._clients: dict[bytes, str] = {}
 
-    def client(self, client_id: bytes) -> str:
-        """The party of who asks for a token in this client's name: its own, where that client succeeded lately."""
-        return self._clients.get(hashlib.sha256(client_id).digest(), "oauth")
-
     def remember_client(self, client_id: bytes) -> None:
-        """Keep that this client succeeded. Beside its merchant's own calls: who knows the id only takes no share of them."""
+        """Remember that this client got a token.
+
+        It is a party beside its merchant: somebody who knows only the client's id takes no share from the merchant's calls.
+        """
         name = hashlib.sha256(client_id).digest()
         if name in self._clients:
             return
         if len(self._clients) >= MOST_KNOWN:
-            # The oldest half goes, and is known again with its next success.
+            # Forget the older half. A forgotten client is known again after its next success.
             for old in list(self._clients)[: MOST_KNOWN // 2]:
                 del self._clients[old]
         self._clients[name] = f"/oauth/{name.hex()}"
 
-    def of(self, path: str, token: int) -> str:
-        """The party of who shows this token, by its name; 0 for none."""
-        if path.startswith("/checkout/"):
-            # The consumers of one merchant, beside its own calls.
-            return path[:46] if path[10:46] in self._tokens else "checkout"
-        if token:
-            return self._known.get(token, STRANGERS)
-        part = path[1:].partition("/")[0]
-        return part if part in _OPEN else "nobody"
+    def of(self, scope: Scope, token: int) -> str:
+        """The party of a request whose route was found; `token` is the name of the token it shows, 0 for none."""
+        area: Area = scope["route"].area
+        if area.consumers:
+            # The consumers of one merchant, beside the merchant's own calls.
+            merchant = scope["path_params"].get("merchant_id")
+            return f"{_CONSUMERS}{merchant}" if merchant in self._tokens else area.party
+        if client := scope.get("token_client"):
+            # A client that got a token lately is a party of its own.
+            return self._clients.get(hashlib.sha256(client).digest(), area.party)
+        return self._known.get(token, STRANGERS) if token else area.party
 
     @staticmethod
     def is_open(party: str) -> bool:
-        """Whether it is no merchant, nor a merchant's consumers: those have a merchant's id in their names."""
+        """Whether the party is neither a merchant nor a merchant's consumers: their names contain the merchant's id."""
         return len(party) < 36
 
     def is_merchant(self, party: str) -> bool:
-        """Whether it is one, or the consumers of one."""
-        return party.removeprefix("/checkout/") in self._tokens
+        """Whether the party is a merchant or a merchant's consumers."""
+        return party.removeprefix(_CONSUMERS) in self._tokens
 
     def remember(self, token: int, merchant: str) -> None:
-        """Keep that this token was good."""
+        """Remember that this token was valid."""
         if token in self._known:
             return
         if len(self._known) >= MOST_KNOWN:
@@ -85,7 +78,7 @@ class Parties:
         self._known[token] = merchant
 
     def forget(self, token: int) -> None:
-        """It is good no more: whoever shows it takes nothing from its merchant's share."""
+        """Forget a token that is no longer valid: requests with it no longer count for its merchant."""
         merchant = self._known.pop(token, None)
         if merchant is not None:
             self._tokens[merchant].remove(token)

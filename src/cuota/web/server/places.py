@@ -1,21 +1,25 @@
-"""How many places a process has: learned from how long merchants' calls take, ten times a second."""
+"""How many places a process has. It learns the number from the time that merchants' calls take, ten times a second."""
 
 from __future__ import annotations
 
 from cuota.web.server.metrics import REFUSED
 
-# A process that the system let wait for a moment finds all that came meanwhile at once: that alone is no overload.
+# The lowest, first and highest number. The lowest is well above one: when the operating system pauses the process for a
+# moment, all the requests of that moment arrive at once, and that is no overload.
 LEAST, START, MOST = 64, 192, 1_024
-# Seconds that calls take on the mean, and times what they take at ease: a database that is far away makes every call
-# slow, and fewer at a time would not mend it.
+assert LEAST < START < MOST, "the number of places must be able to move both ways"
+# Average seconds of a call: up to QUICK is fast, above SLOW is slow. A call may also take SLOWER times what calls take
+# without load: a distant database makes every call slow, and fewer places would not help.
 QUICK, SLOW, SLOWER = 0.1, 0.4, 3.0
+assert QUICK * 2 < SLOW, "a process with more places than at the start must be found slow sooner"
+# Seconds over which calls are averaged, and how many calls are enough for an average.
 WINDOW, ENOUGH = 0.1, 10
-# Windows in a row that must be too slow: a start, or a checkpoint of the database, is no overload.
+# This many windows in a row must be slow. A start, or a checkpoint of the database, is shorter, and no overload.
 PATIENCE = 5
 
 
 class Places:
-    """`all` of them, and up to how many new orders may come in. Whoever measures calls `done`."""
+    """`all` is the number of places. While at least `for_new` of them are taken, no new order is admitted."""
 
     def __init__(self) -> None:
         self.all = START
@@ -33,7 +37,7 @@ class Places:
         self._full += begun and why == "full"
 
     def done(self, seconds: float, now: float) -> None:
-        """A merchant's call took so long."""
+        """Note how many seconds a merchant's call took; `now` is the time of admission's clock."""
         self._spent += seconds
         self._finished += 1
         if now >= self._window_ends:
@@ -43,13 +47,13 @@ class Places:
             self._window_ends = now + WINDOW
 
     def moved_on(self) -> None:
-        """A tenth of a second has gone by, whoever was served: fewer are for new orders as long as others find none."""
+        """A window of time has passed: open fewer places to new orders while requests about existing orders find none."""
         self._new_share = self._new_share * 0.7 if self._full else min(0.75, self._new_share + 0.05)
         self._full = 0
         self.for_new = self.all * self._new_share
 
     def _learn(self, mean: float) -> None:
-        """Fewer where calls take too long, more where somebody was refused while they do not."""
+        """Fewer places if calls are slow; more places if calls are fast and a request was refused."""
         self._ease = min(mean, self._ease if self._refused else self._ease * 1.001)
         ease, least = self._ease * SLOWER, START if self.all > START else LEAST
         slow = mean > max(QUICK * 2 if self.all > START else SLOW, ease)

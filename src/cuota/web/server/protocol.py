@@ -1,7 +1,6 @@
-"""The HTTP protocol of a connection, with the bounds that uvicorn lacks: of size, of time, of number.
+"""The HTTP protocol of a connection, with the limits that uvicorn lacks: size, time, and number of requests.
 
-What is refused here is refused before there is a request, or while its body is still on the way: nothing was applied.
-A request that is whole is never touched: it is answered, and then the connection ends.
+A refusal here comes before a request is complete: nothing was applied. A complete request is always answered first.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from cuota.web.body import MOST_BYTES
 from cuota.web.server.deadlines import (
     BODY_TICKS,
     ENDED,
@@ -44,13 +44,14 @@ from cuota.web.server.last_word import (
     answer_of,
 )
 
-# On the wire, behind the head: eight times the largest body (`web/body`), room for one that comes byte by byte
-# in chunks, and none for endless chunk extensions and trailers.
+# Bytes on the wire after the head. A body in chunks of one byte needs six for each. The limit stops endless extensions.
 MOST_MESSAGE_BYTES = 2 * 1024 * 1024
-# Requests that were sent ahead of the answer to an earlier one. The last of them closes; the client sends the rest again.
+assert MOST_MESSAGE_BYTES >= 8 * MOST_BYTES, "the largest body must fit, in chunks of one byte too"
+# Requests sent before the answer to an earlier one. The last of them closes the connection.
 MOST_PIPELINED = 8
-# The parser is fed so much at a time: whatever one read brought, a bound is at most so far away.
+# The parser gets at most this many bytes at a time, so a limit is exceeded by no more than this.
 PART_BYTES = 16 * 1024
+assert PART_BYTES < MOST_HEAD_BYTES < MOST_MESSAGE_BYTES, "a part must not jump over a limit"
 
 _AT_ONCE = struct.pack("ii", 1, 0)
 
@@ -64,23 +65,22 @@ class _Trailers(Exception):
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection. Its message is in the head or behind it; `_since` is when that began, by the server's watch."""
+    """One connection. `_in_head`: the head of a request is expected or being read; `_since` is the tick at which that began."""
 
     url = b""
     _in_head = True
     _head_bytes = 0
     _message_bytes = 0
     _since = 0
-    # Nothing that still comes is read: the connection ends once what was asked before is answered.
+    # Nothing more is read. The connection closes when the earlier requests are answered.
     _deaf = False
     _refused = False
     _turned_away = False
-    # Which request is being answered, where others wait behind it; otherwise it is `cycle`.
+    # The request that is being answered while others wait behind it. Without others it is `cycle`.
     _answering: RequestResponseCycle | None = None
     _held: tuple[RequestResponseCycle, ASGI3Application] | None = None
-    # Of what was answered: what the peer has not taken yet, and when it last took something.
-    _unread = 0
-    _read_at = 0
+    # Bytes of answers that the client has not read yet, and the tick at which it last read something.
+    _unread = _read_at = 0
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._idle_ticks = int(config.timeout_keep_alive / TICK_SECONDS)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection, or turn it away, before any work."""
+        """Accept a connection, or turn it away before any work."""
         watch = self._watch
         self._since = self._read_at = watch.ticks
         watch.begin()
@@ -105,16 +105,16 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport = transport
         self._deaf = self._turned_away = True
         if len(watch.turned_away) < MOST_TURNED_AWAY:
-            # Told once it asks something: an answer ahead of the question confuses clients.
+            # It is answered 503 when it sends something: an answer before the request confuses clients.
             watch.turned_away.add(self)
         else:
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
+        """The connection is closed."""
         self._watch.turned_away.discard(self)
         if self._answering is not None:
-            # uvicorn tells the newest request only: the one that is being answered would write to what is closed.
+            # uvicorn tells the newest request only. The one that is being answered would go on writing.
             self._answering.disconnected = True
             self._answering.message_event.set()
         self.pipeline.clear()
@@ -126,7 +126,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._watch.stop()
 
     def on_headers_complete(self) -> None:
-        """The head is over; bodies have their own limit (`web/body`)."""
+        """The head is complete. Bodies have their own limit (`web/body`)."""
         if too_much := head_refusal(self.url, self.headers, self._head_bytes):
             self._refuse(too_much)
             raise _Enough
@@ -137,11 +137,11 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(self.pipeline) == 1:
             self._answering = before
         self._in_head, self._message_bytes, self._since = False, 0, self._watch.ticks
-        # What the parser still reads as a header is a trailer, and no line of the head of a request under way.
+        # The parser reports trailers as headers too. They must not be added to the head of this request.
         self.headers = []
 
     def on_message_complete(self) -> None:
-        """The request is whole: what comes now is the head of another."""
+        """The request is complete: the next bytes are the head of another one."""
         if self.headers:
             raise _Trailers
         super().on_message_complete()
@@ -152,7 +152,7 @@ class BoundedProtocol(HttpToolsProtocol):
             raise _Enough
 
     def on_response_complete(self) -> None:
-        """As uvicorn's, without the timer that it sets and cancels for each answer: the watch sees who is idle."""
+        """As in uvicorn, but without a timer for each answer: the watch finds idle connections."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -164,21 +164,21 @@ class BoundedProtocol(HttpToolsProtocol):
             self._since = self._watch.ticks
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        """Nothing is begun for whoever has not read what was answered before, or has been refused since."""
+        """Start a request, unless the client still has to read an earlier answer, or was refused in the meantime."""
         if self.flow.write_paused:
             self._held = cycle, app
         elif not cycle.disconnected:
             super()._start_asgi_task(cycle, expecting(cycle, app) if cycle.waiting_for_100_continue else app)
 
     def resume_writing(self) -> None:
-        """The peer reads again."""
+        """The client reads again."""
         super().resume_writing()
         if self._held is not None:
             held, self._held = self._held, None
             self._start_asgi_task(*held)
 
     def data_received(self, data: bytes) -> None:
-        """Feed the parser no more of a request than it may have."""
+        """Give the parser no more bytes of a request than are allowed."""
         size = len(data)
         if self._in_head and self._head_bytes + size <= PART_BYTES and not self._deaf:
             if not self._head_bytes:
@@ -191,7 +191,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._part(data)
 
     def _part(self, data: bytes) -> None:
-        """The same, of much at a time or of a body."""
+        """The same for many bytes at a time, and for a body."""
         while data and not self._deaf:
             if self._in_head:
                 most = min(PART_BYTES, MOST_HEAD_BYTES - self._head_bytes)
@@ -213,21 +213,21 @@ class BoundedProtocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(part)
         except httptools.HttpParserUpgrade:
-            # The parser takes what follows for the other protocol, a body too: nothing behind this can be told apart.
+            # The parser takes everything after this for the other protocol, the body too: no further request can be read.
             self._end()
         except httptools.HttpParserError:
             if not self._deaf:
                 self._refuse(UNREADABLE)
 
     def judge(self) -> None:
-        """Once a tick: end what is late."""
+        """Called at every tick: end the connection if it is late."""
         watch, transport = self._watch, self.transport
         unread = transport.get_write_buffer_size()
         if not unread or unread < self._unread:
             self._read_at = watch.ticks
         elif watch.late(self._read_at, READ_TICKS):
             ENDED.labels("unread").inc()
-            # With a reset: the system would keep what nobody reads, and go on asking whether it may send it.
+            # Close with a TCP reset. Otherwise the system keeps the unread bytes and goes on trying to send them.
             transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, _AT_ONCE)
             transport.abort()
             return
@@ -236,7 +236,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         cycle = self.cycle
         if self._deaf:
-            # A body that was refused while earlier requests were answered leaves a request that nobody answers.
+            # If a body was refused while earlier requests were being answered, its request gets no answer.
             gone = cycle is None or cycle.response_complete or cycle.disconnected
             if gone and not self.pipeline and watch.late(self._since, LINGER_TICKS):
                 transport.close()
@@ -246,22 +246,22 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(LATE_BODY if watch.ticks <= watch.last else STOPPING)
 
     def _judge_sending(self) -> None:
-        """Nothing is being answered: the peer sends, or is idle."""
+        """Nothing is being answered: the client is sending, or idle."""
         watch, cycle = self._watch, self.cycle
-        if not self._in_head:  # a body that was answered before it was whole
+        if not self._in_head:  # the request was answered before its body was complete
             if watch.late(self._since, BODY_TICKS):
                 self._refuse(LATE_BODY)
         elif self._head_bytes or (cycle is not None and self.scope is not cycle.scope):
-            # The second: its first bytes came behind another request, in one packet.
+            # Second condition: the head began in the same packet as the end of another request.
             if watch.late(self._since, HEAD_TICKS):
                 self._refuse(LATE_HEAD)
         elif watch.late(self._since, HEAD_TICKS if cycle is None else self._idle_ticks):
-            # It asks nothing. A word would be taken for the answer to what it may be sending just now.
+            # It has sent nothing. A message now could be taken for the answer to a request that is on its way.
             ENDED.labels("silent" if cycle is None else "idle").inc()
             self.transport.close()
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Say why and end; where the word would be read as the answer to something else, only end."""
+        """Say why and close; only close where the message would be taken for the answer to another request."""
         ENDED.labels(refusal.reason).inc()
         cycle = self.cycle
         if cycle is None or cycle.response_complete:
@@ -273,7 +273,7 @@ class BoundedProtocol(HttpToolsProtocol):
         elif self._in_head or cycle.response_started:
             self._end()
         else:
-            # Its body is never handed on: who waits for it is told that the client has gone.
+            # The handler that waits for the body never gets it. It is told that the client has disconnected.
             self._deaf, self._since = True, self._watch.ticks
             cycle.disconnected = True
             cycle.waiting_for_100_continue = False
@@ -282,19 +282,19 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._say(refusal)
 
     def _say(self, refusal: Refusal) -> None:
-        """The last answer of this connection."""
+        """Send the last answer of this connection."""
         self._deaf = self._refused = True
         self._since = self._watch.ticks
         self.transport.write(answer_of(refusal, self.server_state.default_headers))
         self.transport.write_eof()
 
     def linger(self) -> None:
-        """End after an answer that came before the whole body. A reset at once could overtake the answer."""
+        """Close after an answer that came before the body was complete, but not at once: a reset could overtake the answer."""
         self._deaf, self._since = True, self._watch.ticks
         self.flow.resume_reading()
         self.transport.write_eof()
 
     def _end(self) -> None:
-        """Hear no more; the last request that was taken says so with its answer, and closes."""
+        """Read no more. The answer to the last accepted request says `Connection: close`."""
         self._deaf, self._since = True, self._watch.ticks
         self.cycle.keep_alive = False

@@ -1,4 +1,7 @@
-"""Requests beside whoever moves the sandbox's clock: each sees its instant; while all is copied back they wait."""
+"""Requests while the sandbox's clock is moved or its database is copied.
+
+A request sees the time that the clock was moved to. While the database is copied or restored, requests wait.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ WAIT_LONGER = Refused(
 
 
 class Standing:
-    """Around the application, in the sandbox only. A request that waits too long is answered 503."""
+    """Wraps the application, in the sandbox only. A request that waits for more than WAIT_SECONDS is answered 503."""
 
     def __init__(self, edge: Edge, context: Context, standstill: Standstill) -> None:
         self._edge = edge
@@ -31,7 +34,7 @@ class Standing:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http" or scope["path"].startswith("/health/"):
+        if scope["type"] != "http" or scope["path"] in self._edge.routes.probes:
             await self._edge(scope, receive, send)
             return
         gate = self._standstill.requests
@@ -53,8 +56,8 @@ class Standing:
                 await self._edge.refuse(scope, receive, send, WAIT_LONGER)
                 return
             if self._standstill.moved.moving:
-                # Not by the look that is taken every now and then: a request that somebody makes because of what
-                # happened at an instant is made at that instant.
+                # The clock is read now, rather than at its next periodic reading: a request that somebody makes because
+                # of an event must be made at the time of that event, or later.
                 with contextlib.suppress(Refused, TimeoutError, *BUSY, *GONE):
                     await self._standstill.moved.refresh(self._context.pool)
             await self._edge(scope, receive, send)

@@ -15,14 +15,8 @@ from starlette.types import Message, Receive, Scope
 
 from cuota.web.body import MOST_SMALL_BYTES
 
-PATH = "/oauth/token"
 _IN_JSON = re.compile(rb'"client_id"[ \t\r\n]*+:[ \t\r\n]*+"([^"\\]{1,1024})"')
 _IN_FORM = re.compile(rb"(?:^|&)client_id=([^&%+]{1,1024})(?:&|$)")
-
-
-def is_token_request(scope: Scope) -> bool:
-    """Whether this asks for a token."""
-    return bool(scope["path"] == PATH and scope["method"] == "POST")
 
 
 async def read_client(scope: Scope, receive: Receive) -> tuple[bytes | None, Receive]:

@@ -11,13 +11,13 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.refusal import Refused
+from cuota.core.refusal import Code, Refused
 from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.plan.enter_account import SESSION_LIFE, Visit, load_account
 from cuota.flows.plan.manage_plan import find_plan
 from cuota.web.api.order import guid
 from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, see_other
-from cuota.web.pages.render import trouble
+from cuota.web.pages.render import ACCOUNT_ERRORS
 from cuota.web.service import service_of
 
 PATH = "/account"
@@ -69,7 +69,7 @@ def signed_out() -> Response:
 
 def missing(request: Request) -> Response:
     """One page for a malformed address, another consumer's plan, and one that nobody has."""
-    return trouble(request, 404, {})
+    return ACCOUNT_ERRORS.answer(request, Refused(Code.NOT_FOUND, "There is no such plan."))
 
 
 def proved(handler: Handler) -> Callable[[Request], Awaitable[Response]]:

@@ -1,0 +1,113 @@
+"""Finds the route of a request, before admission: one dictionary for fixed paths, a few patterns for the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import compile_path
+
+from cuota.web.server.route import NOBODY, Area, Endpoint, Route
+
+Match = Callable[[str], re.Match[str] | None]
+UNKNOWN = "unknown"
+
+
+class Routes:
+    """A table of routes, indexed. Of two rows that match, the one whose last segment is fixed wins, then the first."""
+
+    def __init__(self, table: Iterable[Route]) -> None:
+        rows = tuple(table)
+        # Paths of the health checks.
+        self.probes = frozenset(row.path for row in rows if row.probe)
+        self._fixed: dict[tuple[str, str], Route] = {}
+        # By method, first segment and last segment; by an empty last segment where that is a parameter.
+        self._patterns: dict[tuple[str, str, str], list[tuple[Match, Route]]] = {}
+        # For a path that exists while the method does not: the answer 405.
+        self._other_method: dict[str, Route] = {}
+        self._other_method_patterns: dict[str, list[tuple[Match, Route]]] = {}
+        # For a path that does not exist: the answer 404, in the form of the area that it seems to be in.
+        self._missing: dict[str, Route] = {}
+        self._nowhere = _missing(Area(documented=True))
+        for row in rows:
+            self._add(row)
+        for segment in {_segment(row.path) for row in rows}:
+            areas = {row.area for row in rows if _segment(row.path) == segment}
+            self._missing[segment] = _missing(_common(areas))
+
+    def _add(self, row: Route) -> None:
+        methods = row.methods.split()
+        methods += ["HEAD"] if "GET" in methods else []
+        segment, refusing = _segment(row.path), _not_allowed(row, methods)
+        if "{" not in row.path:
+            self._fixed.update({(method, row.path): row for method in methods})
+            self._other_method.setdefault(row.path, refusing)
+            return
+        if "{" in segment:
+            raise ValueError(f"The first segment of {row.path} must be fixed text: routes are found by it.")
+        match = compile_path(row.path)[0].fullmatch
+        last = row.path.rpartition("/")[2]
+        for method in methods:
+            key = method, segment, "" if "{" in last else last
+            self._patterns.setdefault(key, []).append((match, row))
+        self._other_method_patterns.setdefault(segment, []).append((match, refusing))
+
+    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
+        """The route and the parameters in the path. A path that does not exist has a route too: it answers 404."""
+        route = self._fixed.get((method, path))
+        if route is not None:
+            return route, {}
+        segment = path[1 : path.find("/", 1)]
+        for last in (path.rpartition("/")[2], ""):
+            for match, route in self._patterns.get((method, segment, last), ()):
+                found = match(path)
+                if found is not None:
+                    return route, found.groupdict()
+        return self._refusing(path), {}
+
+    def _refusing(self, path: str) -> Route:
+        """The route that answers 405 where the path exists with another method, otherwise 404."""
+        if path in self._other_method:
+            return self._other_method[path]
+        segment, slash, _ = path[1:].partition("/")
+        for match, route in self._other_method_patterns.get(segment, ()):
+            if match(path) is not None:
+                return route
+        return self._missing.get(segment, self._nowhere) if slash else self._nowhere
+
+
+def _segment(path: str) -> str:
+    return path[1:].partition("/")[0]
+
+
+def _common(areas: set[Area]) -> Area:
+    """The area of a path that does not exist: that of its neighbors, where they agree."""
+    if len(areas) == 1:
+        return areas.pop()
+    parties = {area.party for area in areas} - {NOBODY}
+    return Area(party=parties.pop() if len(parties) == 1 else NOBODY, documented=True)
+
+
+def _missing(area: Area) -> Route:
+    async def missing(_: Request) -> Response:
+        raise HTTPException(404)
+
+    return Route("", UNKNOWN, missing, area)
+
+
+def _not_allowed(row: Route, methods: list[str]) -> Route:
+    return replace(
+        row, methods="", path=UNKNOWN, endpoint=_refusing_method(", ".join(sorted(methods))),
+        creates=(), always=False, probe=False, by_client=False,
+    )  # fmt: skip
+
+
+def _refusing_method(allowed: str) -> Endpoint:
+    async def not_allowed(_: Request) -> Response:
+        raise HTTPException(405, headers={"Allow": allowed})
+
+    return not_allowed
