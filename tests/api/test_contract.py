@@ -101,7 +101,7 @@ def test_every_object_in_an_answer_is_closed_and_complete() -> None:
     optional = {"PublicKey", "IssuerMetadata", "Event", "SignatureProblem"}
     optional |= {"OrderRecord", "ItemRecord", "CheckoutStarted", "CheckoutResult"}
     # What was ignored of a request, and which profile would have accepted it, is said only where there is something.
-    optional |= {"Movement", "Refund", "DryRun", "SmiCheckout", "Problem", "MoneyProblem"}
+    optional |= {"Movement", "Refund", "DryRunResult", "SmiCheckout", "Problem", "MoneyProblem"}
     for name, schema in DOCUMENT["components"]["schemas"].items():
         if "properties" in schema and not name.endswith("Request"):
             assert schema["additionalProperties"] is False, name
