@@ -1,4 +1,4 @@
-"""Holds an exchange against `openapi.yaml`: what the service answers must be what its contract says.
+"""Holds an exchange against the OpenAPI document: what the service answers must be what its contract says.
 
 contract = Contract()
 contract.check("POST", "/order", 200, response.headers, response.content, request_body=body)

@@ -1,9 +1,10 @@
 // One checkout, from the click to its end. It ends once; what comes later is acknowledged and otherwise ignored.
-import type { CheckoutOutcome, CloseReason, Display } from "../types/pay";
+import type { CheckoutOutcome, Display } from "../types/pay";
 import { authorize, Failure, leave, type Opened, shownAs, type Signed } from "./api.ts";
 import type { Callbacks } from "./callbacks.ts";
 import { type FromPage, type FromSdk, judge, VERSION } from "./messages.ts";
 import { openModal } from "./modal.ts";
+import { type Act, EDGES, type Happening, type State } from "./states.ts";
 import { openPopup, type Surface } from "./surface.ts";
 import { trace } from "./trace.ts";
 import { within } from "./waiting.ts";
@@ -19,22 +20,37 @@ const LAST_WORD = 8_000;
 /** A window that is "closed" this soon was cut off by the page's Cross-Origin-Opener-Policy, not closed by a hand. */
 const SEVERED = 2_500;
 
+type Ended = NonNullable<Opened["ended"]>;
+const BY_CUSTOMER: CheckoutOutcome = { status: "closed", message: "closed_by_customer" };
+const BY_SHOP: CheckoutOutcome = { status: "closed", message: "closed_by_merchant" };
+
 export class Checkout {
   readonly outcome: Promise<CheckoutOutcome>;
-  over = false;
-  /** Paid, and the shop's callback is at work. */
-  private complete = false;
+  private state: State = "asking";
   private surface: Surface | null = null;
   private signed: Signed | null = null;
   private opened: Opened | null = null;
-  private answered = false;
-  private closing = false;
-  private leaving = false;
+  /** How it ends, as far as is known. */
+  private end: CheckoutOutcome = BY_CUSTOMER;
   private asking: Promise<unknown> = Promise.resolve();
   private readonly stop = new AbortController();
   private readonly began = Date.now();
   private readonly origin: string;
   private settle: (outcome: CheckoutOutcome) => void = () => undefined;
+  private readonly acts: Record<Act, () => unknown> = {
+    show: () => this.show(),
+    greet: () => this.surface?.ready(),
+    answerSilence: () => this.answerSilence(),
+    redirect: () => this.redirect(),
+    askToEnd: () => this.askToEnd(),
+    askAgainToEnd: () => this.askAgainToEnd(),
+    leave: () => this.leave(),
+    report: () => this.report(),
+    reportClosedByShop: () => this.reportClosedByShop(),
+    reportRefused: () => this.reportRefused(),
+    reportUnreachable: () => this.reportUnreachable(),
+    putAway: () => this.putAway(),
+  };
 
   /** Call it inside the click: the window is opened here, before any wait. */
   constructor(
@@ -63,15 +79,16 @@ export class Checkout {
     }
     const message = verdict.message as FromPage;
     trace("message", `page → ${message.type}`, message);
-    if (message.type === "ready") this.ready();
+    if (message.type === "ready") this.on("ready");
     if (message.type === "error" && !this.over) void this.callbacks.call("onError", message.messages);
     if (message.type === "complete") {
       this.say({ type: "ack", of: "complete" });
-      void this.end({ status: "complete", result: message.result });
+      this.on("complete", { status: "complete", result: message.result });
     }
     if (message.type === "closed") {
       this.say({ type: "ack", of: "closed" });
-      void this.closed(message.message);
+      if (message.message === "closed_by_customer") this.on("left");
+      else this.on("closed", { status: "closed", message: message.message });
     }
   }
 
@@ -81,17 +98,17 @@ export class Checkout {
 
   /** End the customer's session; what was paid by then stays paid and is reported so. */
   close(): void {
-    if (this.over) this.surface?.close();
-    if (this.over || this.closing) return;
-    this.closing = true;
-    if (!this.answered) return void this.leave("closed_by_merchant");
-    this.say({ type: "close" });
-    setTimeout(() => void this.leave("closed_by_merchant"), LEAVE);
+    this.on("close");
+  }
+
+  /** The end is known; the shop's callback may still run. */
+  get over(): boolean {
+    return this.is("paid", "ended");
   }
 
   /** Whether this body is paid just now, so that a second click must not ask again. */
   completes(signed: Signed): boolean {
-    return this.complete && this.signed?.body === signed.body;
+    return this.is("paid") && this.signed?.body === signed.body;
   }
 
   /** Nothing of it stays on the page. */
@@ -99,25 +116,44 @@ export class Checkout {
     this.surface?.close();
   }
 
+  private is(...states: State[]): boolean {
+    return states.includes(this.state);
+  }
+
+  /** Something happened: go where the table leads from here, and do what it says. */
+  private on(happening: Happening, end?: CheckoutOutcome): void {
+    const edge = EDGES[this.state][happening];
+    if (!edge) return;
+    const [to, act] = edge;
+    this.state = to;
+    if (end) this.end = end;
+    if (act) void this.acts[act]();
+  }
+
   private async run(signing: Signed | Promise<Signed>): Promise<void> {
     const slow = setTimeout(() => this.surface?.say("slow"), SLOW);
     try {
       this.signed = await signing;
       // Closed while the signature was on its way: nothing is asked for.
-      if (this.over || this.leaving) return;
+      if (!this.is("asking")) return;
       const asking = authorize(this.base, this.signed, this.stop.signal);
       this.asking = asking.catch(() => undefined);
       this.opened = await asking;
     } catch (error) {
-      if (!this.over && !this.leaving) await this.fail(error);
-      return;
+      const failure = error instanceof Failure ? error : new Failure([`The signed request could not be had: ${String(error)}`]);
+      return this.on(failure.network ? "unreachable" : "refused", { status: "error", messages: failure.messages });
     } finally {
       clearTimeout(slow);
     }
-    if (this.over || this.leaving) return;
+    // Left while the service was asked: `leave` reads the answer.
+    if (!this.is("asking")) return;
     const { ended } = this.opened;
-    if (ended && !this.hasCardToShow()) await this.end(ending(ended));
-    else this.show();
+    if (ended && !this.hasCardToShow()) this.endedBefore(ended);
+    else this.on("opened");
+  }
+
+  private endedBefore(ended: Ended): void {
+    this.on("result" in ended ? "complete" : "closed", outcomeOf(ended));
   }
 
   /** A card is given by the page only, to the browser that paid; an answer to this page never holds one. */
@@ -127,92 +163,99 @@ export class Checkout {
   }
 
   private show(): void {
-    if (!this.opened || this.over) return;
+    if (!this.opened) return;
     const surface = this.surface;
     if (!surface) return this.redirect();
     surface.show(shownAs(this.opened.url, surface.kind));
-    setTimeout(() => {
-      if (this.answered || this.over || this.leaving || this.surface !== surface) return;
-      if (surface.kind === "iframe") this.redirect();
-      else void this.callbacks.call("onError", ["The checkout page has not loaded yet. The connection may be slow."]);
-    }, surface.kind === "iframe" ? FRAME : POPUP);
+    setTimeout(() => this.surface === surface && this.on("silent"), surface.kind === "iframe" ? FRAME : POPUP);
+  }
+
+  private answerSilence(): void {
+    if (this.surface?.kind === "iframe") this.redirect();
+    else void this.callbacks.call("onError", ["The checkout page has not loaded yet. The connection may be slow."]);
   }
 
   /** The last way, that always works: the whole page goes to the checkout and comes back. */
   private redirect(): void {
-    if (!this.opened || this.over || this.leaving || this.answered) return;
+    if (!this.opened) return;
     this.surface?.close();
     this.surface = null;
     // Paid before: from a redirect it would only come back here, and be led away again.
-    if (this.opened.ended) return void this.end(ending(this.opened.ended));
+    if (this.opened.ended) return this.endedBefore(this.opened.ended);
     trace("window", "redirect");
     location.assign(shownAs(this.opened.url, "redirect"));
   }
 
   private modal(): Surface {
-    return openModal(this.origin, () => void this.leave("closed_by_customer"), () => this.redirect());
+    return openModal(this.origin, () => this.on("gone"), () => this.on("blocked"));
   }
 
-  private ready(): void {
-    this.answered = true;
+  private askToEnd(): void {
+    this.say({ type: "close" });
+    setTimeout(() => this.on("late"), LEAVE);
+  }
+
+  private askAgainToEnd(): void {
     this.surface?.ready();
-    if (this.closing) this.say({ type: "close" });
+    this.say({ type: "close" });
   }
 
   /** Looks whether the window is still there. */
   private watch(): void {
-    if (this.leaving || !this.surface?.gone()) return;
+    if (!this.surface?.gone()) return;
     const early = Date.now() - this.began < SEVERED || !document.hasFocus();
-    if (this.answered || this.closing || this.surface.kind !== "popup" || !early) return void this.leave("closed_by_customer");
+    if (!this.is("asking", "shown") || this.surface.kind !== "popup" || !early) return this.on("gone");
     trace("window", "popup cut off from this page; modal instead");
     this.surface = this.modal();
     this.show();
   }
 
-  private async closed(message: CloseReason): Promise<void> {
-    if (this.closing && message === "closed_by_customer") await this.end({ status: "closed", message: "closed_by_merchant" });
-    // By Escape in the frame, perhaps while a card was being charged; or by us, on a page without a way out.
-    else if (this.closing || message === "closed_by_customer") await this.leave(message);
-    else await this.end({ status: "closed", message });
-  }
-
-  /** The window goes. Perhaps the payment was made just before: the service is asked. If we close, it ends the session. */
-  private async leave(reason: CloseReason): Promise<void> {
-    if (this.over || this.leaving) return;
-    this.leaving = true;
+  /** The window goes. Perhaps the payment was made just before: the service is asked. If the shop closes, it ends the session. */
+  private async leave(): Promise<void> {
     this.surface?.close();
-    if (this.signed && !this.opened) await within(this.closing ? LEAVE : LAST_LOOK, () => this.asking);
+    if (this.signed && !this.opened) await within(this.is("ending") ? LEAVE : LAST_LOOK, () => this.asking);
     this.stop.abort();
     const { signed, opened } = this;
     let ended = opened?.ended;
-    if (signed && opened && !ended && !this.closing) {
+    if (signed && opened && !ended && !this.is("ending")) {
       ended = await within(LAST_LOOK, async (stop) => (await authorize(this.base, signed, stop, 1)).ended);
     }
-    const given = !ended || ("message" in ended && ended.message === "closed_by_customer");
-    if (signed && given && this.closing) ended = await within(LAST_WORD, (stop) => leave(this.base, signed, stop));
-    const left = { message: this.closing ? "closed_by_merchant" : reason } as const;
-    await this.end(ending(!ended || ("message" in ended && ended.message === "closed_by_customer") ? left : ended));
+    if (signed && isGivenUp(ended) && this.is("ending")) ended = await within(LAST_WORD, (stop) => leave(this.base, signed, stop));
+    if (ended && "result" in ended) this.on("complete", outcomeOf(ended));
+    else this.on("found", isGivenUp(ended) ? (this.is("ending") ? BY_SHOP : BY_CUSTOMER) : outcomeOf(ended));
   }
 
-  private async fail(error: unknown): Promise<void> {
-    const failure = error instanceof Failure ? error : new Failure([`The signed request could not be had: ${String(error)}`]);
-    this.over = true;
-    // What the shop has to mend is the shop's to say; a broken connection is said where the customer looks.
-    if (failure.network) this.surface?.say("failed");
-    else this.surface?.close();
-    await this.callbacks.call("onError", failure.messages);
-    this.settle({ status: "error", messages: failure.messages });
-  }
-
-  private async end(outcome: CheckoutOutcome): Promise<void> {
-    if (this.over) return;
-    this.over = true;
-    this.complete = outcome.status === "complete";
-    if (outcome.status === "complete") await this.callbacks.call("onComplete", outcome.result);
-    else if (outcome.status === "closed") await this.callbacks.call("onClose", outcome.message);
+  /** The shop is told, and then the window goes. */
+  private async report(): Promise<void> {
+    const { end } = this;
+    if (end.status === "complete") await this.callbacks.call("onComplete", end.result);
+    else if (end.status === "closed") await this.callbacks.call("onClose", end.message);
     this.surface?.close();
-    this.complete = false;
-    this.settle(outcome);
+    this.on("told");
+    this.settle(end);
+  }
+
+  private reportClosedByShop(): Promise<void> {
+    this.end = BY_SHOP;
+    return this.report();
+  }
+
+  /** What the shop has to mend is the shop's to say. */
+  private reportRefused(): Promise<void> {
+    this.surface?.close();
+    return this.reportError();
+  }
+
+  /** A broken connection is said where the customer looks. */
+  private reportUnreachable(): Promise<void> {
+    this.surface?.say("failed");
+    return this.reportError();
+  }
+
+  private async reportError(): Promise<void> {
+    const { end } = this;
+    if (end.status === "error") await this.callbacks.call("onError", end.messages);
+    this.settle(end);
   }
 
   private say(what: { type: "ack"; of: "complete" | "closed" } | { type: "close" }): void {
@@ -223,5 +266,8 @@ export class Checkout {
   }
 }
 
-const ending = (ended: NonNullable<Opened["ended"]>): CheckoutOutcome =>
+const outcomeOf = (ended: Ended): CheckoutOutcome =>
   "result" in ended ? { status: "complete", result: ended.result } : { status: "closed", message: ended.message };
+/** Neither paid nor refused: still open as far as we know, or the customer left. */
+const isGivenUp = (ended: Ended | undefined): ended is undefined | { message: "closed_by_customer" } =>
+  !ended || ("message" in ended && ended.message === "closed_by_customer");

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import yaml
-
 from cuota.config.table import SETTINGS
 from cuota.core.order.ledger import Account
 from cuota.core.order.order import EDGES, PaymentState
 from cuota.core.refusal import Code
 from cuota.core.sandbox import TEST_CARDS
 from cuota.web.app import ROUTES
+from cuota.web.docs.bundle import bundle
 from cuota.web.problem import STATUS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +22,7 @@ def _doc(name: str) -> str:
 
 
 def _contract() -> dict:
-    return yaml.safe_load((ROOT / "src/cuota/web/openapi.yaml").read_text())
+    return bundle()
 
 
 def test_every_setting_stands_in_the_table_of_running() -> None:

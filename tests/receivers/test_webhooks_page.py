@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from receiver_programs import DOCS
 
 from cuota.core.webhook.delivery import TIMETABLE
 from cuota.core.webhook.signature import pay_signature, webhook_signature
+from cuota.web.docs.bundle import bundle
 from makers import Merchant
 from sending import deliver
 
-CONTRACT = Path(__file__).resolve().parents[2] / "src/cuota/web/openapi.yaml"
 PAGE = (DOCS / "webhooks.md").read_text()
 
 
@@ -68,7 +66,7 @@ async def test_the_example_has_the_fields_that_are_sent_today_in_their_order(mer
 
 
 def test_every_type_of_event_has_its_row() -> None:
-    contract = yaml.safe_load(CONTRACT.read_text())
+    contract = bundle()
     types = [*contract["components"]["schemas"]["EventType"]["enum"], "webhook.test"]
     assert sorted(re.findall(r"^\| `([a-z]+\.[a-z]+)` \|", PAGE, re.MULTILINE)) == sorted(types)
 

@@ -1,16 +1,15 @@
-"""The contract of the merchant API as a document: `/openapi.json`, made from `web/openapi.yaml` once per process."""
+"""The contract of the merchant API as a document: `/openapi.json`, made from `web/docs/openapi` once per process."""
 
 from __future__ import annotations
 
 import json
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-import yaml
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.web.docs.bundle import bundle
 from cuota.web.served import Served, make, serve
 from cuota.web.service import service_of
 
@@ -19,15 +18,12 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cache-Control": "public, max-age=300",
 }
-_FILE = Path(__file__).resolve().parent.parent / "openapi.yaml"
 
 
 @lru_cache(maxsize=8)
 def load_contract(base_url: str) -> dict[str, object]:
     """The OpenAPI document with the address of this service filled in. Shared: read it, do not change it."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    document = yaml.load(_FILE.read_text("utf-8"), Loader=loader)  # noqa: S506 - a safe one
-    filled: dict[str, object] = _fill(document, base_url.rstrip("/"))
+    filled: dict[str, object] = _fill(bundle(), base_url.rstrip("/"))
     return filled
 
 
