@@ -1,4 +1,4 @@
-"""Keeping what tries came to: whatever waits at a moment is recorded together, one statement for each merchant."""
+"""Recording results of deliveries in batches: results that wait at the same moment share one statement for each merchant."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cuota.db.webhook.deliveries import Result
 
 AT_ONCE = 2
 MOST_TOGETHER = 200
-# Within a claim's lease, after which another worker tries anyhow.
+# How long to try to record. This must be shorter than a claim's lease, after which another worker sends again anyway.
 TRY_SECONDS = 15.0
 PAUSE_SECONDS = 0.25
 Waiting = tuple[Result, "asyncio.Future[None]"]
@@ -26,17 +26,20 @@ log = logging.getLogger("cuota.webhooks")
 
 
 class Recorder:
-    """One a courier. A result that cannot be recorded in time is lost, and its delivery is tried again."""
+    """Records results; each courier has one.
+
+    If a result cannot be recorded in time, it is lost and the delivery is retried.
+    """
 
     def __init__(self, pool: Pool, freed: Callable[[], None]) -> None:
-        """`freed` is told when something has become due by what was recorded."""
+        """`freed` is called when a recorded result has made a later event due."""
         self._pool = pool
         self._freed = freed
         self._waiting: dict[UUID, list[Waiting]] = defaultdict(list)
         self._writers: set[asyncio.Task[None]] = set()
 
     async def record(self, result: Result) -> None:
-        """Return once it is recorded, or given up."""
+        """Record a result. Return when it is recorded, or when recording was given up."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[result.claimed.merchant_id].append((result, done))
         if len(self._writers) < AT_ONCE:
@@ -54,14 +57,16 @@ class Recorder:
         assert writer is not None
         try:
             while self._waiting:
-                # The merchant that has waited longest; what is left of it goes to the end.
+                # Take the merchant that has waited longest. What does not fit into the batch goes to the end of the
+                # queue.
                 merchant_id = next(iter(self._waiting))
                 together = self._waiting.pop(merchant_id)
                 if left := together[MOST_TOGETHER:]:
                     self._waiting[merchant_id] = left
                 await self._save(merchant_id, together[:MOST_TOGETHER])
         finally:
-            # In the same step that found nothing waiting: whatever comes next starts a writer of its own.
+            # There is no `await` between this line and the check that found nothing waiting. So the next result starts a
+            # new writer.
             self._writers.discard(writer)
 
     async def _save(self, merchant_id: UUID, together: list[Waiting]) -> None:
@@ -86,7 +91,7 @@ class Recorder:
             except asyncpg.PostgresError:
                 if len(results) == 1:
                     return log.exception("attempt not recorded")
-                # One that the database refuses takes no other with it.
+                # The database rejected one of the results. Record each alone, so that the others are kept.
                 for result in results:
                     await self._recorded(merchant_id, [result])
                 return None
