@@ -1,4 +1,4 @@
-"""The consumer proves a phone number with a one-time code, and says who they are."""
+"""The consumer proves a phone number with a one-time code, and enters a name and address."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TOO_MANY = (
 
 
 async def send_code(context: Context, checkout: Checkout, typed: str, browser: Browser = NOWHERE) -> None:
-    """Text a code to the number; raises Problem. Codes and their limits stay on the real clock."""
+    """Send a code to the number by text message; raise Problem. Codes and their limits use the real clock."""
     require_open(checkout.order, context.now())
     phone = typed_number(typed)
     if not is_us_number(phone):
@@ -43,7 +43,7 @@ async def send_code(context: Context, checkout: Checkout, typed: str, browser: B
     code_hash = context.vault.code_hashes(f"{phone}:{code}")[0]
     ends_at = now + CODE_LIFE
     if not await checkouts.code_sent(context.pool, checkout.key, phone, code_hash, ends_at, CODES_A_SESSION):
-        # Many asked at once: the count and its limit are one statement.
+        # Many requests may arrive at once, so one statement both counts the code and checks the limit.
         context.texted(Limit.BROWSER)
         raise Problem({"phone": _TOO_MANY})
     try:
@@ -55,9 +55,11 @@ async def send_code(context: Context, checkout: Checkout, typed: str, browser: B
 
 
 async def check_code(context: Context, checkout: Checkout, typed: str) -> str:
-    """Compare in constant time, at most five tries a code, counted before they are judged; raises Problem.
+    """Check a code in constant time; raise Problem.
 
-    Answers the session's new secret: one that somebody planted in this browser before is worthless from here on.
+    A code has at most five tries, and a try is counted before it is checked.
+
+    Returns the session's new secret. If somebody planted the old secret in this browser, that secret is now worthless.
     """
     require_open(checkout.order, context.now())
     code = "".join(typed.split())
@@ -83,13 +85,16 @@ async def check_code(context: Context, checkout: Checkout, typed: str) -> str:
 
 
 def is_code(context: Context, phone: str, typed: str, code_hash: bytes) -> bool:
-    """Whether this is the code that went to this number, in constant time. An old secret key's codes are good too."""
+    """Tell, in constant time, whether this code was sent to this number.
+
+    Codes hashed with an old secret key are valid too.
+    """
     fits = [hmac.compare_digest(each, code_hash) for each in context.vault.code_hashes(f"{phone}:{typed}")]
     return any(fits)
 
 
 async def give_details(context: Context, checkout: Checkout, profile: Profile) -> None:
-    """Keep what the consumer said about themselves, for this checkout and the next visit."""
+    """Store the consumer's name and address for this checkout and for the next visit."""
     require_open(checkout.order, context.now())
     session = checkout.session
     if session.consumer_id is None or session.phone is None:
@@ -99,7 +104,7 @@ async def give_details(context: Context, checkout: Checkout, profile: Profile) -
 
 
 async def give_shipping(context: Context, checkout: Checkout, shipping: ShippingAddress) -> None:
-    """Keep where an express order is to be sent."""
+    """Store the shipping address of an express order."""
     require_open(checkout.order, context.now())
     if checkout.session.consumer_id is None:
         raise Problem(notice="Confirm your phone number first.")

@@ -1,4 +1,4 @@
-"""The consumer leaves by the cancel control, or nobody finished in time."""
+"""A checkout ends without payment: the consumer cancels it, or it times out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def leave_checkout(context: Context, merchant_id: UUID, order_id: UUID) ->
 
 
 async def lapse_order(context: Context, merchant_id: UUID, order_id: UUID) -> None:
-    """The worker's way: its time is over. Somebody else may have ended it first, or freed it to go on: as well."""
+    """Abandon an order whose time is over, as a background job. Does nothing if the order has changed meanwhile."""
     try:
         await _abandon(context, merchant_id, order_id, left=False)
     except (Final, Charging, _StillTime):
@@ -35,7 +35,7 @@ async def _abandon(context: Context, merchant_id: UUID, order_id: UUID, *, left:
         return await orders.read_with_plan(session, merchant_id, order_id)
 
     def decide(found: Found) -> Outcome:
-        # What was due when the worker looked may be so no longer: a declined card gives the consumer the rest of the time.
+        # The order may no longer be due: after a declined card the consumer has the rest of the time.
         if not left and context.now() < found.order.expires_at:
             raise _StillTime
         return abandon(found.order, context.now(), left=left)
