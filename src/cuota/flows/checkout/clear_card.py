@@ -91,7 +91,10 @@ def _no(context: Context, issued: Issued, order: Order, amount: int, merchant_id
 
 
 def _reused() -> Refused:
-    return Refused(Code.IDEMPOTENCY_KEY_REUSED, "This reference was used for another amount before.")
+    return Refused(
+        Code.IDEMPOTENCY_KEY_REUSED,
+        "This reference was already used for another amount. Use a new reference.",
+    )
 
 
 async def clear_card(
@@ -148,7 +151,11 @@ async def _begin(
 
 
 def _in_progress() -> Refused:
-    return Refused(Code.IDEMPOTENCY_IN_PROGRESS, "The same reference is being worked on.", retry_after=1)
+    return Refused(
+        Code.IDEMPOTENCY_IN_PROGRESS,
+        "Another request with this reference is in progress. Try again shortly.",
+        retry_after=1,
+    )
 
 
 async def _finish(context: Context, network: CardNetwork, clearing: Clearing) -> None:
