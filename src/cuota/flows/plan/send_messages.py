@@ -1,4 +1,4 @@
-"""Consumers are told: claimed messages are written out and handed to the message rail, under their own key."""
+"""Sends messages to consumers: claim due messages, write their texts, pass them to the message rail with their own keys."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from cuota.flows.context import Context
 from cuota.flows.plan.write_letter import write_letter
 from cuota.rails.unavailable import RailUnavailable
 
-# Few enough that the slowest rail is through with them before their claim's lease ends.
+# Few enough that even the slowest rail finishes them before the lease of the claim ends.
 BATCH = 24
 AT_ONCE = 8
 LONGEST_WAIT = timedelta(hours=1)
-# About a day and a half of trying: after that a reminder of a payment tells nobody anything.
+# Retries continue for about a day and a half. After that, a reminder is of no use.
 MOST_TRIES = 40
 log = logging.getLogger("cuota.work")
 
 
 async def send_messages(context: Context) -> int:
-    """Send what is due; answers how many were claimed."""
+    """Send the messages that are due. Return how many were claimed."""
     claimed = await messages.claim(context.pool, context.now(), BATCH)
     places = asyncio.Semaphore(AT_ONCE)
 
@@ -36,7 +36,7 @@ async def send_messages(context: Context) -> int:
             try:
                 await _send_one(context, due)
             except Exception:
-                # One that cannot be sent holds up no other; its lease ends, and it is tried again.
+                # A message that cannot be sent does not stop the others. Its lease ends, and it is retried.
                 log.exception("message failed", extra={"facts": {"orderId": str(due.order_id)}})
 
     await asyncio.gather(*(send(due) for due in claimed))
