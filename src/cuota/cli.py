@@ -86,9 +86,9 @@ def _parser() -> argparse.ArgumentParser:
 
     add = adder(groups)
     _listen(
-        add("serve", _serve, "API, token issuer, pages and background work of one environment", json=False)
+        add("serve", _serve, "run the API, the token issuer, the pages and the background jobs", json=False)
     )
-    add("work", _work, "the background work alone; any number of workers may run", json=False)
+    add("work", _work, "run only the background jobs; any number of workers may run", json=False)
     shown = add("demo", _demo, "serve, a demo merchant, and its shop on a second origin", json=False)
     _listen(shown)
     shown.add_argument("--shop-port", type=_port, default=8001, help="port of the shop (default 8001)")
@@ -96,8 +96,10 @@ def _parser() -> argparse.ArgumentParser:
     merchants.register(merchant)
     merchant_secrets.register(merchant)
     approvals.register_merchant(merchant)
-    approvals.register(group("approvals", "what merchants say of their customers, and whether it helps"))
-    consumers.register(group("consumer", "what is stored about a person, and erasing it"))
+    approvals.register(
+        group("approvals", "data that merchants send about their customers, and whether the data helps")
+    )
+    consumers.register(group("consumer", "export or erase what is stored about a person"))
     sandbox.register(group("sandbox", "tools for the sandbox"))
     events.register_listen(add)
     events.register_webhook(group("webhook", "webhooks that were sent"))
@@ -106,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     keys.register(keyring)
     operate.register(add)
     backup.register(add)
-    risk.register_explain(group("explain", "in words what happened and why, with the numbers"))
+    risk.register_explain(group("explain", "explain what happened and why, with the numbers"))
     risk.register_policy(group("policy", "risk policies"))
     risk.register(add)
     time.register(add)

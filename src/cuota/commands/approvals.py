@@ -173,7 +173,9 @@ def register_merchant(add: Add) -> None:
 def register(add: Add) -> None:
     """`cuota approvals ...`."""
     parser = add(
-        "report", approvals_report, "what a merchant's trial shows so far, and whether it may be turned on"
+        "report",
+        approvals_report,
+        "show a merchant's trial so far, and whether Advanced Approvals may be turned on",
     )
     parser.add_argument("merchant", metavar="NAME_OR_ID")
     parser.add_argument(

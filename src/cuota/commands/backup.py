@@ -68,7 +68,7 @@ def restore_database(options: argparse.Namespace) -> int:
 
 def register(add: Add) -> None:
     """`cuota backup` and `cuota restore`."""
-    taken = add("backup", backup_database, "write everything that is needed to start again to one new file")
+    taken = add("backup", backup_database, "write a complete backup to a new file")
     taken.add_argument(
         "file", type=Path, metavar="FILE", help="a new file; an existing one is never overwritten"
     )

@@ -1,4 +1,4 @@
-"""`cuota consumer`: what is stored about a person, and erasing it."""
+"""`cuota consumer`: export or erase what is stored about a person."""
 
 from __future__ import annotations
 
@@ -111,19 +111,19 @@ def _lines(done: Erasure, *, dry_run: bool) -> list[str]:
 
 def register(add: Add) -> None:
     """`cuota consumer ...`."""
-    export = add("export", consumer_export, "everything stored about a person, as JSON", json=False)
+    export = add(
+        "export", consumer_export, "print everything that is stored about a person, as JSON", json=False
+    )
     export.add_argument(
         "--out", type=Path, metavar="FILE", help="write to a new file (default: standard output)"
     )
-    erase = add(
-        "erase", consumer_erase, "erase a person's data, once nothing is owed; says what stays and why"
-    )
+    erase = add("erase", consumer_erase, "erase a person's data if nothing is owed; say what stays and why")
     erase.add_argument("--dry-run", action="store_true", help="say what would be erased, and change nothing")
     erase.add_argument("--yes", action="store_true", help="do it without asking")
     erase.add_argument(
         "--refunds-settled",
         action="store_true",
-        help="what cards refused to take back was paid to the person another way",
+        help="confirm that refunds that cards refused were paid to the person in another way",
     )
     for parser in (export, erase):
         parser.add_argument(

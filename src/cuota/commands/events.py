@@ -58,12 +58,12 @@ def webhook_replay(options: argparse.Namespace) -> int:
 
 def register_listen(add: Add) -> None:
     """`cuota listen`."""
-    heard = add("listen", listen_to, "print a merchant's events as they come")
+    heard = add("listen", listen_to, "print a merchant's events as they happen")
     heard.add_argument("--merchant", required=True, metavar="NAME_OR_ID")
     heard.add_argument(
-        "--forward", metavar="URL", help="send each on to this address too, with its signatures"
+        "--forward", metavar="URL", help="also send each event to this address, with its signatures"
     )
-    heard.add_argument("--from-start", action="store_true", help="begin with the first event there is")
+    heard.add_argument("--from-start", action="store_true", help="begin with the first event")
 
 
 def register_webhook(add: Add) -> None:

@@ -101,20 +101,20 @@ def register(add: Add) -> None:
     signing = add(
         "rotate-signing-secret",
         rotate_signing,
-        "a new secret for signed checkout requests and X-Pay-Signature; the old one works for a day beside it",
+        "create a new secret for signed checkout requests and X-Pay-Signature; the old one also stays valid for a day",
     )
     signing.add_argument("merchant", metavar="NAME_OR_ID")
     webhook = add(
         "rotate-webhook-secret",
         rotate_webhook,
-        "a new secret for webhook signatures; for a day webhooks carry both signatures",
+        "create a new secret for webhook signatures; for a day, webhooks have both signatures",
     )
     webhook.add_argument("merchant", metavar="NAME_OR_ID")
     webhook.add_argument(
         "endpoint",
         metavar="ENDPOINT",
         nargs="?",
-        help="id or address of a registered endpoint; left out: the merchant's own, for orders' callback addresses",
+        help="id or address of a registered endpoint; without it, the merchant's own secret, which signs webhooks to callback addresses",
     )
     for parser in (signing, webhook):
         parser.add_argument(
@@ -123,14 +123,14 @@ def register(add: Add) -> None:
         parser.add_argument(
             "--again",
             action="store_true",
-            help="the new secret got lost: replace it by another, and let the old one go on as it was",
+            help="use this if the new secret was lost: replace it, and keep the old secret as it is",
         )
         parser.add_argument(
-            "--end-old", action="store_true", help="make no new secret; the old one works no more"
+            "--end-old", action="store_true", help="create no new secret, and end the old one now"
         )
     reinstate = add(
         "reinstate",
         merchant_reinstate,
-        "let a revoked merchant in again, with a new credential and new secrets everywhere",
+        "reactivate a revoked merchant, with a new credential and new secrets",
     )
     reinstate.add_argument("merchant", metavar="NAME_OR_ID")

@@ -179,7 +179,7 @@ def _terms(parser: argparse.ArgumentParser, *, new: bool) -> None:
     parser.add_argument(
         "--defer-funds-capture",
         action=argparse.BooleanOptionalAction,
-        help=told("capture by calls of the merchant instead of at once", "at once"),
+        help=told("capture an order when the merchant calls, not already at the approval", "at the approval"),
     )
     parser.add_argument(
         "--profile", type=_profile, metavar="strict|lenient", help=told("how order bodies are read", "strict")
@@ -194,14 +194,16 @@ def _terms(parser: argparse.ArgumentParser, *, new: bool) -> None:
 
 def register(add: Add) -> None:
     """`cuota merchant ...`."""
-    create = add("create", merchant_create, "add a merchant; prints its credentials, this once")
+    create = add(
+        "create", merchant_create, "add a merchant; print its credentials, which are shown only once"
+    )
     create.add_argument("--name", required=True, help="the name that consumers see; unique")
     _terms(create, new=True)
     add("list", merchant_list, "all merchants")
     for name, command, text in (
-        ("show", merchant_show, "one merchant's terms and client ids"),
+        ("show", merchant_show, "show a merchant's terms and client ids"),
         ("update", merchant_update, "change terms, for orders created from now on"),
-        ("rotate-secret", merchant_rotate, "a new client secret; the old one lives on for a while"),
+        ("rotate-secret", merchant_rotate, "create a new client secret; the old one stays valid for a while"),
         ("revoke", merchant_revoke, "revoke a merchant's credentials; its tokens stop working"),
     ):
         parser = add(name, command, text)
@@ -220,8 +222,8 @@ def register(add: Add) -> None:
             parser.add_argument(
                 "--again",
                 action="store_true",
-                help="the new secret got lost: replace it by another, and let the old one go on as it was",
+                help="use this if the new secret was lost: replace it, and keep the old secret as it is",
             )
             parser.add_argument(
-                "--end-old", action="store_true", help="make no new secret; the old one works no more"
+                "--end-old", action="store_true", help="create no new secret, and end the old one now"
             )

@@ -157,7 +157,7 @@ def register_keys(add: Add) -> None:
     add(
         "rotate",
         keys_rotate,
-        "add a signing key; the present one verifies until its last token has ended",
+        "add a signing key; the present key still verifies until its last token has expired",
     )
 
 
@@ -166,12 +166,12 @@ def register(add: Add) -> None:
     add(
         "verify",
         verify_ledger,
-        "rederive every order from the ledger and name each row that disagrees",
+        "recalculate every order from the ledger and list each row that differs",
     )
     add(
         "card-refunds",
         card_refunds,
-        "money back that a card refused: owed to consumers, to be paid another way",
+        "list refunds that a card refused; pay them to the consumer in another way",
     )
     upgrade = add("migrate", migrate_database, "bring the database up to this release")
     upgrade.add_argument(
@@ -183,10 +183,10 @@ def register(add: Add) -> None:
     upgrade.add_argument(
         "--row-security",
         choices=("on", "off"),
-        help="and turn row-level security by merchant on or off; then restart the service (docs/running.md)",
+        help="also turn row-level security by merchant on or off; then restart the service (docs/running.md)",
     )
     upgrade.add_argument(
         "--citus",
         action="store_true",
-        help="and move its tables to their shards, each merchant's rows to one",
+        help="also move the tables to their shards, with all rows of a merchant on one shard",
     )

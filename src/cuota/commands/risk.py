@@ -184,13 +184,13 @@ def _simulated(version: str, found: Simulated) -> list[str]:
 def _range(parser: argparse.ArgumentParser, *, since_required: bool) -> None:
     text = "a date (2026-12-25), a date with time and zone (2026-12-25T09:30Z), or so long ago (90m, 36h, 30d, 6w)"
     parser.add_argument("--since", required=since_required, metavar="DATE", help=text)
-    parser.add_argument("--until", metavar="DATE", help="the same; up to now where not given")
-    parser.add_argument("--merchant", metavar="NAME", help="name or id; all merchants where not given")
+    parser.add_argument("--until", metavar="DATE", help="the end, written the same way (default: now)")
+    parser.add_argument("--merchant", metavar="NAME", help="a merchant's name or id (default: all merchants)")
 
 
 def register_explain(add: Add) -> None:
     """`cuota explain ...`."""
-    parser = add("decision", explain_decision, "what a risk decision went by, and why it came out so")
+    parser = add("decision", explain_decision, "explain a risk decision: its facts and its reasons")
     parser.add_argument("id", type=_id, metavar="ID")
     parser.add_argument(
         "--letter",
@@ -198,8 +198,8 @@ def register_explain(add: Add) -> None:
         help="the letter that tells the consumer why, as the service that ran last writes it",
     )
     for name, flow, text in (
-        ("order", words.explain_order, "what happened to an order, and every decision about it"),
-        ("plan", words.explain_plan, "each installment of an order's plan, and what became of it"),
+        ("order", words.explain_order, "explain what happened to an order, and every decision about it"),
+        ("plan", words.explain_plan, "explain an order's plan: each installment and its state"),
     ):
         parser = add(name, _explain(flow), text)
         parser.add_argument(
@@ -211,18 +211,18 @@ def register_explain(add: Add) -> None:
 def register_policy(add: Add) -> None:
     """`cuota policy ...`."""
     parser = add(
-        "show", policy_show, "a policy's kept text, word for word; without a version the one in force"
+        "show", policy_show, "print the stored text of a policy; without a version, the policy in force"
     )
     parser.add_argument("version", nargs="?", metavar="VERSION")
-    parser = add("check", policy_check, "whether a policy can be used; names the line where not")
+    parser = add("check", policy_check, "check whether a policy can be used; name the line of an error")
     parser.add_argument("file", type=Path, metavar="FILE")
-    parser = add("simulate", policy_simulate, "what another policy would have done; changes nothing")
+    parser = add("simulate", policy_simulate, "show what another policy would have decided; change nothing")
     parser.add_argument("file", type=Path, metavar="FILE")
     _range(parser, since_required=True)
 
 
 def register(add: Add) -> None:
     """`cuota decide`."""
-    parser = add("decide", decide_again, "make stored decisions again and show every one that differs")
+    parser = add("decide", decide_again, "repeat stored decisions and show each one that differs")
     parser.add_argument("--replay", action="store_true", required=True, help="nothing is stored or changed")
     _range(parser, since_required=False)

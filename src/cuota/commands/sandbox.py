@@ -90,7 +90,7 @@ def register(add: Add) -> None:
     complete = add(
         "complete",
         sandbox_complete,
-        "walk a hosted checkout to its end, as a browser without script would",
+        "complete a hosted checkout, as a browser without JavaScript would",
     )
     complete.add_argument("redirect_url", metavar="REDIRECT_URL")
     complete.add_argument("--outcome", choices=["approved", "declined", "abandoned"], required=True)
@@ -98,6 +98,6 @@ def register(add: Add) -> None:
         "--card", metavar="NUMBER", help="pay with this test card (default 4242 4242 4242 4242)"
     )
     complete.add_argument("--phone", metavar="NUMBER", help="as the consumer with this number")
-    inbox = add("inbox", sandbox_inbox, "what consumers were sent, newest first")
+    inbox = add("inbox", sandbox_inbox, "list the messages to consumers, newest first")
     inbox.add_argument("--to", type=_recipient, metavar="PHONE_OR_EMAIL", help="to this one only")
     inbox.add_argument("--limit", type=_limit, default=20, metavar="N", help="so many (default 20)")

@@ -232,19 +232,17 @@ def register(add: Add) -> None:
         return parser
 
     forward = under(
-        "advance", time_advance, "move the clock; all that falls due on the way happens at its instant"
+        "advance", time_advance, "move the clock forward; everything that falls due happens at its own time"
     )
     forward.add_argument(
         "to", type=_instant, metavar="SPAN_OR_DATE", help="90m, 36h, 14d, 6w, 2026-12-25, 2026-12-25T09:30Z"
     )
     for name, command, text in (
-        ("fork", time_fork, "copy the whole sandbox aside"),
-        ("rewind", time_rewind, "go back to a fork; what happened since is gone"),
+        ("fork", time_fork, "save a copy of the whole sandbox"),
+        ("rewind", time_rewind, "go back to a fork; everything that happened since then is lost"),
         ("forget", time_forget, "drop a fork"),
     ):
         parser = under(name, command, text)
         parser.add_argument("name", metavar="NAME")
         if name == "fork":
-            parser.add_argument(
-                "--replace", action="store_true", help="take the place of a fork of that name"
-            )
+            parser.add_argument("--replace", action="store_true", help="replace a fork of this name")

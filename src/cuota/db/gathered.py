@@ -68,7 +68,7 @@ class Gatherer:
             queue = self._waiting[kind, merchant_id] = []
             self._go_on(kind, merchant_id)
         elif len(queue) >= MOST_WAITING:
-            message = "Too many of your requests wait; nothing was applied. Try again shortly."
+            message = "Too many of your requests are queued; nothing was applied. Try again shortly."
             raise Refused(Code.UNAVAILABLE, message, retry_after=1)
         future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
         queue.append((asked, future))

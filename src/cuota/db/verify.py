@@ -1,6 +1,6 @@
-"""`cuota verify`: rederive every order's amounts, plan and balances from the ledger, and name each row that disagrees.
+"""`cuota verify`: recalculates every order's amounts, plan and balances from the ledger, and names each row that differs.
 
-One statement an order's facts, a batch of orders at a time; the comparison is a plain function of what was read.
+One statement reads the facts of a batch of orders; the comparison is a plain function of these facts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from cuota.db.risk.decisions import INTACT
 from cuota.db.verify_rules import disagreements_of
 
 BATCH = 500
-# Merchants, and whoever else stands in the ledger: found by jumping along its key, not by reading all of it.
+# All merchants, and every merchant id in the ledger. The statement jumps along the ledger's key and does not read all of
+# it.
 _MERCHANTS = """
 WITH RECURSIVE held AS (
     (SELECT merchant_id FROM transfers ORDER BY merchant_id LIMIT 1)
@@ -67,7 +68,7 @@ _FIRST = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """One row that does not agree with the ledger, or with the rows beside it; `problem` gives both numbers."""
+    """One row that disagrees with the ledger or with related rows; `problem` gives both numbers."""
 
     merchant_id: UUID
     order_id: UUID
@@ -77,7 +78,7 @@ class Disagreement:
 
 @dataclass(slots=True)
 class Report:
-    """What was looked at, and what disagreed."""
+    """How many orders were checked, and which rows disagree."""
 
     orders: int = 0
     transfers: int = 0
@@ -85,10 +86,10 @@ class Report:
 
 
 async def verify(pool: Pool, told: Told = untold) -> Report:
-    """Look at every order of every merchant; `told` is called with how many orders are done, of how many."""
+    """Check every order of every merchant. `told` is called with the number of orders checked so far, and of all orders."""
     report = Report()
     async with pool.session() as session:
-        # Nobody waits for it, and a large merchant takes longer than a request may.
+        # No timeout: nothing waits for this, and a large merchant takes longer than a request may.
         await session.execute("SET statement_timeout = 0")
         try:
             total = await session.fetchval("SELECT count(*) FROM orders")

@@ -1,6 +1,6 @@
-"""Workers by name: each holds a lock of that name for as long as it lives, so that what a dead one had claimed is known.
+"""Named workers: each holds a lock with its name while it lives, so that the claims of dead workers can be found.
 
-PostgreSQL gives the lock back when the session ends, however it ends: no clocks are compared, nothing is written.
+PostgreSQL frees the lock when the session ends, however it ends. So no clocks are compared and nothing is written.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from cuota.db.order.orders import Session
 from cuota.db.pool import BUSY, GONE, Connection, Pool, patience_with
 from cuota.db.sandbox.clock import JOBS_LOCK, MOVER_LOCK
 
-# How often a worker looks after its lock. Without it, it is taken for dead (flows/webhook/free_claims.py).
+# The lock is checked several times within the time after which a worker without its lock is considered dead.
 LOOK_SECONDS = 0.5
 CLOSE_SECONDS = 2.0
 NAMELESS_SECONDS = 5.0
 log = logging.getLogger("cuota.work")
 
 _TAKE = "SELECT pg_try_advisory_lock($1)"
-# A primary that was demoted under us has locks, too, which nobody looks at.
+# A primary that was demoted still has locks, but no other process checks them.
 _STILL = "SELECT NOT pg_is_in_recovery() AS here"
-# Shared, and given back at the end of the statement: any number of workers may look at once.
+# A shared lock, freed at the end of the statement, so that any number of workers may check at the same time.
 _UNHELD = """SELECT name FROM unnest($1::bigint[]) AS t (name)
     WHERE pg_try_advisory_xact_lock_shared(name)"""
-# A session's lock by one number of 64 bits is shown as two of 32.
+# PostgreSQL shows a session lock on one 64-bit number as two 32-bit numbers.
 _ALIVE = """SELECT count(*) AS alive FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
     AND mode = 'ExclusiveLock' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND (classid::bigint << 32) | objid::bigint <> ALL ($1::bigint[])"""
 
 
 class Worker:
-    """A process by its name among all workers."""
+    """A process, with its unique name among all workers."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -46,15 +46,17 @@ class Worker:
 
     @property
     def name(self) -> int | None:
-        """What its claims carry. None where it could not take the lock for long: those end by their lease alone.
+        """Return the name that its claims carry, or None if it could not take the lock for long.
 
-        Between two sessions it keeps its name: should it die just then, that is seen all the same.
+        Claims without a name end only by their lease.
+
+        The worker keeps its name between two sessions. If it dies in between, that is noticed all the same.
         """
         return self._name if time.monotonic() - self._held_at < NAMELESS_SECONDS else None
 
     @contextlib.asynccontextmanager
     async def living(self) -> AsyncIterator[None]:
-        """Inside, the lock is held, and taken again after each loss of its session."""
+        """Hold the lock inside this block, and take it again whenever its session is lost."""
         task = asyncio.create_task(self._live())
         try:
             yield
@@ -76,7 +78,7 @@ class Worker:
 
     async def _hold(self, session: Connection) -> None:
         try:
-            # Taken still where the server has not noticed yet that our session before this one is gone.
+            # The lock is still taken if the server has not noticed yet that our previous session has ended.
             while not await _true(session, _TAKE, self._name):  # noqa: ASYNC110 - the server tells nobody
                 await asyncio.sleep(LOOK_SECONDS / 2)
             self._held_at = time.monotonic()
@@ -98,11 +100,11 @@ async def _true(session: Connection, sql: str, *values: object) -> bool:
 
 
 async def unheld(session: Session, names: list[int]) -> list[int]:
-    """Those of these names whose lock nobody holds at this moment: dead, or about to take it again."""
+    """Return the names whose lock nobody holds at this moment. These workers are dead, or about to take the lock again."""
     return [row["name"] for row in await session.fetch(_UNHELD, names)]
 
 
 async def count_alive(session: Session) -> int:
-    """How many processes of the service (`cuota serve`, `cuota work`) hold their name's lock: 0 where none runs."""
+    """Return how many processes of the service (`cuota serve`, `cuota work`) hold the lock with their name."""
     row = await session.fetchrow(_ALIVE, [JOBS_LOCK, MOVER_LOCK, MIGRATE_LOCK])
     return 0 if row is None else int(row["alive"])

@@ -1,7 +1,7 @@
-"""`cuota backup FILE`: one file with everything to start again, taken while the service runs.
+"""`cuota backup FILE`: writes one file with everything that a new start needs, while the service runs.
 
-By pg_dump, as the owner of the tables: it reads all of them, sees one moment of the database whatever happens meanwhile, works
-alike for the embedded database and for yours, and is read by later versions of PostgreSQL.
+It uses pg_dump as the owner of the tables. pg_dump reads all tables as of one moment, works for the embedded database
+and for an external one, and its output can be read by later versions of PostgreSQL.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from cuota.run import runtime
 
 COUNTED = ("orders", "transfers", "movements", "events")
 PROBE = "the key of this backup"
-# The roles with rights in what is dumped; PostgreSQL's own schemas are not, and their grants name the server's superuser.
+# The roles with rights in the dumped schemas. PostgreSQL's own schemas are not dumped: their grants name the server's
+# superuser.
 _ROLES = """
 WITH ours AS (SELECT oid, nspacl FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema$)'),
 tables AS (SELECT oid, relacl FROM pg_class WHERE relnamespace IN (SELECT oid FROM ours))
@@ -41,12 +42,12 @@ SELECT DISTINCT r.rolname::text AS name FROM (
 ) granted CROSS JOIN LATERAL aclexplode(granted.acl) a JOIN pg_roles r ON r.oid = a.grantee
 WHERE r.rolname !~ '^pg_' AND r.rolname <> current_user ORDER BY 1
 """
-# A line is printed each time so much more is written.
+# A line is printed each time this much more is written.
 MEBIBYTE = 1 << 20
 
 
 class CannotBackUp(Exception):
-    """No backup was written; the text says why."""
+    """No backup was written. The text says why."""
 
 
 Begun = Callable[[config.Settings, asyncpg.Connection], Awaitable[None]]
@@ -55,7 +56,7 @@ Begun = Callable[[config.Settings, asyncpg.Connection], Awaitable[None]]
 async def backup(
     settings: config.Settings, where: dict[str, Any], file: Path, told: Told, begun: Begun | None = None
 ) -> Manifest:
-    """Write `file`; raises CannotBackUp, ProgramFailed or WrongKey, and leaves nothing behind then.
+    """Write `file`; raise CannotBackUp, ProgramFailed or WrongKey, and leave no file behind then.
 
     `begun` is called once it is known that the database can be backed up.
     """
@@ -67,7 +68,7 @@ async def backup(
             await begun(settings, connection)
         vault = Vault(settings.secret_key, settings.old_secret_keys)
         await _require_key(connection, vault)
-        # Inside this transaction everything is as of one moment; pg_dump is told to look at the same.
+        # This transaction sees one moment of the database, and pg_dump is told to use the same snapshot.
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             snapshot = await connection.fetchval("SELECT pg_export_snapshot()")
             facts = await _facts(connection, settings, vault)
@@ -96,13 +97,13 @@ async def _require_ours(connection: asyncpg.Connection) -> None:
         raise CannotBackUp(
             "On a Citus cluster each node is backed up by PostgreSQL's own tools; see docs/scaling.md."
         )
-    # Nobody waits for it, and it may take long.
+    # No timeout: nothing waits for this statement, and it may take long.
     for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
         await connection.execute(f"SET {name} = 0")
 
 
 async def _require_key(connection: asyncpg.Connection, vault: Vault) -> None:
-    """The secret key at hand must be this database's: it may go into the file. Raises WrongKey."""
+    """Check that the secret key belongs to this database, because the key may go into the file. Raises WrongKey."""
     row = await connection.fetchrow(
         "SELECT key_id, private_key FROM signing_keys ORDER BY active_at DESC LIMIT 1"
     )
@@ -152,7 +153,7 @@ def _write(aside: Path, programs: Programs, snapshot: str, facts: dict[str, Any]
 
 
 def _checked(aside: Path, programs: Programs, told: Told) -> Manifest:
-    """Read the file again as a restore would, so that a bad one is never taken for a backup."""
+    """Read the file again as a restore would, so that a damaged file is never taken for a backup."""
     with archive.opened(aside) as (packed, manifest):
         archive.require_whole(packed, manifest, aside)
         listing = programs.start(
@@ -165,7 +166,7 @@ def _checked(aside: Path, programs: Programs, told: Told) -> Manifest:
 
 
 def feed_dump(packed: zipfile.ZipFile, sink: Any, told: Told, note: str) -> None:
-    """Copy the dump of a backup into `sink`, and tell how many MiB of how many are read."""
+    """Copy the dump of a backup into `sink`, and report how many MiB of how many are read."""
     total, read = packed.getinfo(archive.DUMP).file_size / MEBIBYTE, 0
 
     def count(chunk: bytes) -> None:
@@ -177,7 +178,7 @@ def feed_dump(packed: zipfile.ZipFile, sink: Any, told: Told, note: str) -> None
 
 
 def feed(source: Any, sink: Any, copied: Callable[[bytes], None] = lambda _: None) -> None:
-    """Copy until the source ends, or the reader has read enough. `copied` is called with each piece."""
+    """Copy until the source ends or the reader has read enough. `copied` is called with each piece."""
     try:
         while chunk := source.read(archive.CHUNK):
             sink.write(chunk)
@@ -188,6 +189,6 @@ def feed(source: Any, sink: Any, copied: Callable[[bytes], None] = lambda _: Non
 
 
 def take(settings: config.Settings, file: Path, told: Told, begun: Begun | None = None) -> Manifest:
-    """Reach the database, starting the embedded one if need be, and back it up."""
+    """Connect to the database, starting the embedded one if necessary, and back it up."""
     with runtime.database(settings) as where:
         return asyncio.run(backup(settings, where, file, told, begun))

@@ -1,6 +1,6 @@
-"""One worker process: the web application and the background work on one event loop.
+"""One worker process: the web application and the background jobs on one event loop.
 
-Started by `cuota serve` with the listening socket; it ends cleanly on SIGTERM, and when its parent is gone.
+`cuota serve` starts it with the listening socket. It ends cleanly on SIGTERM, and when its parent process is gone.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ log = logging.getLogger("cuota.run.process")
 
 
 class DrainingServer(uvicorn.Server):
-    """uvicorn closes idle connections at once when it stops, and a request may just be on its way on one.
+    """A uvicorn server that drains its connections when it stops.
 
-    This one says `Connection: close` with every answer first, then stops taking connections, then closes.
+    uvicorn itself closes idle connections at once, although a request may just be arriving on one. This server first
+    says `Connection: close` in every response, then accepts no new connections, then closes.
     """
 
     def __init__(self, settings: uvicorn.Config, edge: Edge, stopping: asyncio.Event) -> None:
@@ -54,7 +55,7 @@ class DrainingServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Drain, then stop."""
         self._edge.drain()
-        # The background work ends first: the requests that are left have the process to themselves.
+        # The background jobs end first, so that the remaining requests have the process to themselves.
         self._stopping.set()
         await asyncio.sleep(TAKE_SECONDS)
         for server in self.servers:
@@ -66,7 +67,7 @@ class DrainingServer(uvicorn.Server):
 
 
 def set_up_logging(level: str) -> None:
-    """JSON lines on standard error; ours and uvicorn's warnings."""
+    """Write our logs, and uvicorn's warnings, as JSON lines to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
@@ -75,7 +76,7 @@ def set_up_logging(level: str) -> None:
 
 @contextlib.asynccontextmanager
 async def _watched(edge: Edge, listener: socket.socket | None) -> AsyncIterator[None]:
-    """Metrics and health on a port of their own, until the service has stopped: so long it says that it is stopping."""
+    """Serve metrics and health on a port of their own until the service has stopped. While the service stops, they say so."""
     if listener is None:
         yield
         return
@@ -140,16 +141,16 @@ async def _serve(
 
 
 def _outside(edge: Edge, context: Context, standstill: Standstill | None) -> ASGIApp:
-    """The application; in the sandbox inside what only a sandbox needs."""
+    """Return the application, wrapped in what only a sandbox needs."""
     if standstill is None:
         return edge
     return KnownHost(Standing(edge, context, standstill), edge, context.settings.hosts)
 
 
 def _collect_less() -> None:
-    """What is loaded by now stays: no later collection of garbage looks at it, and they come less often.
+    """Exempt everything that is loaded now from garbage collection, and collect less often.
 
-    Next to nothing here is a cycle. A request would spend a tenth of its time on looking for one.
+    Almost nothing here forms reference cycles, and requests would spend a tenth of their time searching for cycles.
     """
     gc.collect()
     gc.freeze()
@@ -159,14 +160,14 @@ def _collect_less() -> None:
 def _background(
     context: Context, signals: Signals, standstill: Standstill | None, *, jobs: bool
 ) -> asyncio.Task[None] | None:
-    """The jobs, or at least somebody who lets requests wait while the sandbox is copied."""
+    """Run the jobs, or at least the task that makes requests wait while the sandbox is copied."""
     if jobs:
         return asyncio.create_task(work(context, signals, standstill))
     return asyncio.create_task(standstill.keep(signals.stop)) if standstill else None
 
 
 def _teller(signals: Signals) -> Callable[[Event], None]:
-    """An event that is durable is counted, and wakes the one who sends it on."""
+    """Return the function that is called with each durable event: it counts the event and wakes the job that sends it."""
 
     def happened(event: Event) -> None:
         count(event)
@@ -176,7 +177,7 @@ def _teller(signals: Signals) -> Callable[[Event], None]:
 
 
 def _watch_work(ended: asyncio.Task[None], server: uvicorn.Server) -> None:
-    """A process whose background work has broken down must not look well: it ends, and its parent starts another."""
+    """End the process if its background jobs have failed, so that it does not look healthy. The parent starts another one."""
     if not ended.cancelled() and ended.exception() is not None:
         log.critical("background work broke down", exc_info=ended.exception())
         server.should_exit = True
@@ -190,7 +191,9 @@ async def _watch_parent(server: uvicorn.Server) -> None:
 
 
 def main() -> int:
-    """`python -m cuota.run.process FD LISTEN PARENT [FD]`: settings come from the environment, as the parent read them.
+    """Run `python -m cuota.run.process FD LISTEN PARENT [FD]`.
+
+    Settings come from the environment, as the parent read them.
 
     The second FD is the socket for metrics and health alone.
     """
@@ -199,7 +202,7 @@ def main() -> int:
     settings = config.load(listen=sys.argv[2])
     set_up_logging(settings.log_level)
     allow_open_files()
-    # Ctrl-C in a terminal reaches the whole group; the parent decides, and sends SIGTERM.
+    # Ctrl-C in a terminal reaches the whole process group. The parent decides what happens, and sends SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, listener, watched, background=True))

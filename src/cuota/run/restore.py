@@ -1,4 +1,4 @@
-"""`cuota restore FILE`: into an empty data folder or an empty database, all or nothing, checked at the end."""
+"""`cuota restore FILE`: restores into an empty data folder or database, all or nothing, and checks the result."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from cuota.db.verify import Report, verify
 from cuota.run import runtime
 from cuota.run.backup import COUNTED, PROBE, feed, feed_dump
 
-# A later pg_dump sets what an earlier server does not know, and what a restore does not need.
+# A newer pg_dump sets a parameter that an older server does not know and a restore does not need.
 _NOT_EVERYWHERE = b"SET transaction_timeout = 0;\n"
 _HEAD_BYTES = 1 << 16
-# Of ours and of anybody's: whatever is there keeps a restore out.
+# Any table, ours or not, prevents a restore.
 _EMPTY = """SELECT NOT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname !~ '^(pg_|information_schema)' AND c.relkind IN ('r', 'p', 'v', 'S'))"""
 _MAY_FILL = (
@@ -36,11 +36,11 @@ _MAY_FILL = (
 
 
 class CannotRestore(Exception):
-    """Nothing was restored; the text says why."""
+    """Nothing was restored. The text says why."""
 
 
 def restore(file: Path, told: Told) -> tuple[Manifest, Report]:
-    """Read `file` into the database that the settings name. Raises CannotRestore, BadArchive, WrongKey, ProgramFailed."""
+    """Restore `file` into the database that the settings name. Raises CannotRestore, BadArchive, WrongKey, ProgramFailed."""
     with archive.opened(file) as (packed, manifest):
         _require_readable(manifest)
         place = config.place()
@@ -76,7 +76,7 @@ def _require_readable(manifest: Manifest) -> None:
 
 
 def _bring_key(packed: zipfile.ZipFile, manifest: Manifest, place: config.Place) -> None:
-    """Put the key where the sandbox looks for it, before anything makes a new one."""
+    """Put the key where the sandbox looks for it, before anything creates a new key."""
     path = place.data_dir / "secret.key"
     if place.names_its_key or path.exists():
         return
@@ -130,7 +130,7 @@ async def _fill(
                 raise CannotRestore(
                     f"{name} has {count} rows, the backup had {manifest.counts[name]}: do not use it."
                 )
-        # Plans are made for what is there, and not for an empty database.
+        # Update the statistics, so that queries are planned for the restored data and not for an empty database.
         await connection.execute("ANALYZE")
     finally:
         await connection.close()
@@ -140,7 +140,7 @@ async def _fill(
 
 
 async def _make_roles(connection: asyncpg.Connection, roles: list[str]) -> None:
-    """Roles belong to the server and not to the database; ours must be this user's, who works as it."""
+    """Create the roles, and make this user a member of each. Roles belong to the server, not to the database."""
     try:
         for role in roles:
             if not await connection.fetchval("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)", role):
@@ -154,7 +154,7 @@ async def _make_roles(connection: asyncpg.Connection, roles: list[str]) -> None:
 
 
 def _load(programs: Programs, packed: zipfile.ZipFile, told: Told) -> None:
-    """pg_restore makes SQL of the dump, psql runs it in one transaction: all of it or nothing."""
+    """Load the dump: pg_restore turns it into SQL, psql runs the SQL in one transaction."""
     quiet = ("--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", "--output=/dev/null")
     sql = programs.start(
         programs.command("psql", *quiet, f"--dbname={programs.address}"),
@@ -187,13 +187,13 @@ def _load(programs: Programs, packed: zipfile.ZipFile, told: Told) -> None:
 
 
 class _Plain:
-    """The SQL without the one line that not every server knows."""
+    """The SQL without the one line that not every server accepts."""
 
     def __init__(self, source: IO[bytes]) -> None:
         self._source = source
         self._head: bytes | None = source.read(_HEAD_BYTES).replace(_NOT_EVERYWHERE, b"", 1)
 
     def read(self, size: int) -> bytes:
-        """The next bytes, none at the end."""
+        """Return the next bytes, or none at the end."""
         head, self._head = self._head, None
         return head or self._source.read(size)

@@ -1,4 +1,4 @@
-"""Opening what a process needs: the database, migrated and ours; the rails; the secrets."""
+"""Opens what a process needs: the database, migrated and checked; the rails; the secrets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WAIT_FOR_DATABASE = 30.0
 
 @contextlib.contextmanager
 def database(settings: Settings) -> Iterator[dict[str, Any]]:
-    """What asyncpg.connect takes; the embedded PostgreSQL runs as long as anybody is inside."""
+    """Return what asyncpg.connect takes. The embedded PostgreSQL runs as long as any caller is inside this block."""
     if settings.database_url is not None:
         yield {"dsn": settings.database_url}
         return
@@ -41,14 +41,14 @@ def database(settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def owner(settings: Settings, where: dict[str, Any]) -> dict[str, Any]:
-    """Where the database is reached as the owner of its tables: migrations and copies of the sandbox need that."""
+    """Return how to connect as the owner of the tables, as migrations and copies of the sandbox must."""
     return {"dsn": settings.database_owner_url} if settings.database_owner_url else where
 
 
 async def migrated(settings: Settings, where: dict[str, Any], told: Told = untold) -> list[str]:
-    """Bring the database up to date, waiting for it to be there; answers the names that were applied.
+    """Wait for the database and bring it up to date. Return the names of the applied migrations.
 
-    A role that owns nothing cannot: then it must be up to date.
+    A role that does not own the tables cannot migrate; then the database must be up to date already.
     """
     connection = await _connect(owner(settings, where))
     try:
@@ -61,7 +61,7 @@ async def migrated(settings: Settings, where: dict[str, Any], told: Told = untol
 
 
 async def judged_role(settings: Settings, where: dict[str, Any]) -> str | None:
-    """Refuse a database role with too few rights or too many (UnsafeDatabase); answers a warning, or None."""
+    """Refuse a database role with too few or too many rights (UnsafeDatabase). Return a warning, or None."""
     connection, _ = await service_role.connect(where, timeout=5)
     try:
         return await service_rights.settle(connection, sandbox=settings.sandbox)
@@ -85,7 +85,7 @@ async def _connect(where: dict[str, Any]) -> asyncpg.Connection:
 
 
 async def note_served(context: Context, *, decides: bool) -> None:
-    """Write down what the running service calls itself, says in letters and decides by, for commands."""
+    """Store the audience, the letters' words and the policy of the running service, for commands to use."""
     settings = context.settings
     if decides:
         await keep_policy(context.pool, settings.policy, context.policy)
@@ -102,7 +102,7 @@ async def note_served(context: Context, *, decides: bool) -> None:
 
 
 async def as_served(context: Context, *, address: bool) -> Context:
-    """With the letters' words of the service that ran last, and with `address` its audience; else the settings' own."""
+    """Return the settings with the letters' words of the service that ran last; with `address`, also with its audience."""
     served, settings = await last_served.read(context.pool), context.settings
     if served is None:
         return context
@@ -133,9 +133,12 @@ async def opened(
     now: Callable[[], datetime] = utc_now,
     decides: bool = True,
 ) -> AsyncIterator[Context]:
-    """A context on a migrated database; closes its pool at the end. `now` is the clock: the sandbox's can be moved.
+    """Open a context on a migrated database, and close its pool at the end.
 
-    What `decides` nothing does not fail for a policy of the shell's: it is given the release's own.
+    `now` is the clock: the sandbox's can be moved.
+
+    If `decides` is false, an invalid policy in the shell's settings is no error: the context gets the release's own
+    policy.
     """
     policy = _policy(settings) if decides else read_policy(None)[0]
     key_id = Vault(settings.secret_key).key_id

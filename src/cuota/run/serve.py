@@ -1,4 +1,4 @@
-"""`cuota serve`: opens the port, brings the database up to date, and keeps the worker processes running."""
+"""`cuota serve`: opens the port, migrates the database, and keeps the worker processes running."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ from cuota.run.stopping import STOP_SECONDS
 READY_SECONDS = 30.0
 CHECK_SECONDS = 0.5
 LEFT_BEHIND_SECONDS = 4.0
-# So much of an answer the system takes at a time: otherwise it would keep megabytes for each who asks and never reads.
+# The kernel's send buffer for each connection. By default it would hold megabytes for each client that asks and never
+# reads.
 MOST_UNSENT_BYTES = 64 * 1024
 
 
 class CannotServe(Exception):
-    """The service cannot start, or cannot go on; the text says what to do."""
+    """The service cannot start or cannot continue. The text says what to do."""
 
 
 @dataclass
 class Serving:
-    """A running service: its sockets and its worker processes."""
+    """A running service: its worker processes, and whether it was told to stop."""
 
     settings: config.Settings
     listener: socket.socket
@@ -50,15 +51,15 @@ class Serving:
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start_worker(self) -> None:
-        """Start one more worker on the shared socket."""
-        # Our process id goes along: should we be killed while it starts, it must not take another for its parent.
+        """Start one more worker process on the shared socket."""
+        # Pass our process id: if we are killed while the worker starts, it must not take another process for its parent.
         descriptor = str(self.listener.fileno())
         command = [sys.executable, "-m", "cuota.run.process", descriptor, self.listen, str(os.getpid())]
         sockets = [self.listener.fileno()]
         if self.watched is not None:
             sockets.append(self.watched.fileno())
             command.append(str(self.watched.fileno()))
-        # They never migrate, so the owner's password is not theirs to know.
+        # Worker processes never migrate, so they do not get the owner's password.
         environment = {
             name: value for name, value in os.environ.items() if name != "CUOTA_DATABASE_OWNER_URL"
         }
@@ -89,7 +90,7 @@ def _on_signal(_number: int, _frame: FrameType | None) -> None:
 
 
 def _bind(listener: socket.socket, host: str, port: int) -> None:
-    """Bind, waiting for the workers of a killed parent: they leave by themselves within seconds."""
+    """Bind the socket. Wait for worker processes of a killed parent: they end by themselves within seconds."""
     until = time.monotonic() + LEFT_BEHIND_SECONDS
     while True:
         try:
@@ -103,7 +104,7 @@ def _bind(listener: socket.socket, host: str, port: int) -> None:
 
 
 def bind(host: str, port: int, *, option: str = "--port") -> socket.socket:
-    """The listening socket; raises CannotServe naming what stands in the way, and the option that cures it."""
+    """Return the listening socket. Raises CannotServe, which says what prevents it and which option helps."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -128,7 +129,7 @@ def _watched(settings: config.Settings) -> socket.socket | None:
 
 
 def _shown(listener: socket.socket, host: str = "") -> str:
-    """HOST:PORT as it stands in an address."""
+    """Return HOST:PORT as written in a URL."""
     bound, port, *_ = listener.getsockname()
     name = host or bound
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
@@ -137,7 +138,7 @@ def _shown(listener: socket.socket, host: str = "") -> str:
 def serve(
     host: str, port: int, workers: int, *, when_ready: Callable[[config.Settings], None] | None = None
 ) -> int:
-    """Run until SIGTERM or Ctrl-C. Ready, it prints one line of JSON; or calls `when_ready`, which tells it otherwise."""
+    """Run until SIGTERM or Ctrl-C. When ready, print one line of JSON, or call `when_ready` instead."""
     started = time.monotonic()
     listener = bind(host, port)
     listen = f"http://{_shown(listener, host)}"
@@ -164,14 +165,14 @@ def serve(
                 when_ready(settings)
             _keep_running(serving)
         except _Stop:
-            # A second Ctrl-C while stopping changes nothing: stopping is bounded anyway.
+            # A second Ctrl-C while stopping changes nothing, because stopping takes a bounded time anyway.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
     return 0
 
 
 def _warn(settings: config.Settings, host: str) -> None:
-    """Say what a sandbox that others can reach means."""
+    """Warn about a sandbox that other machines can reach."""
     if settings.sandbox and not is_loopback(host):
         print(
             f"cuota: warning: this sandbox listens on {host}, so others may reach it. Anybody who does can read its "
@@ -199,9 +200,10 @@ def _ready(
 
 
 async def _prepared(settings: config.Settings, where: dict[str, Any]) -> str:
-    """Migrate, and meet a wrong secret key, rail or policy here: told in one line, once, and not by each worker.
+    """Migrate, and check the secret key, the rails and the policy.
 
-    Answers the version of the policy in force.
+    Checking here prints an error once, in one line, instead of once for each worker process. Returns the version of the
+    policy in force.
     """
     await runtime.migrated(settings, where)
     warning = await runtime.judged_role(settings, where)
@@ -214,7 +216,7 @@ async def _prepared(settings: config.Settings, where: dict[str, Any]) -> str:
 
 @contextlib.contextmanager
 def _metrics_folder() -> Iterator[None]:
-    """Where the workers keep their counters, so that any of them can answer for all."""
+    """Return the folder of the workers' counters, so that any worker process can answer for all of them."""
     folder = tempfile.mkdtemp(prefix="cuota-metrics-")
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
     try:
@@ -237,16 +239,16 @@ def _wait_ready(serving: Serving, listen: str) -> None:
 
 
 def _keep_running(serving: Serving) -> None:
-    """Replace a worker that died, and bring the embedded database back should its supervisor have been killed."""
+    """Replace worker processes that died, and restart the embedded database if its supervisor was killed."""
     while True:
         time.sleep(CHECK_SECONDS)
         for worker in list(serving.workers):
             if worker.poll() is not None:
                 serving.workers.remove(worker)
-                # Its gauges would count for ever.
+                # Otherwise the gauges of the dead process would count for ever.
                 multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
                 serving.start_worker()
         if serving.settings.database_url is None:
-            # A disk that is full or read-only for a while ends nothing here.
+            # A disk that is full or read-only for a while must not end the service.
             with contextlib.suppress(EmbeddedFailed, OSError):
                 open_embedded(serving.settings.data_dir).close()

@@ -1,4 +1,4 @@
-"""`cuota work`: the background work alone, beside any number of others; each job claims in the database."""
+"""`cuota work`: runs the background jobs without the web. Any number may run; each job claims its rows in the database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cuota.work.loop import Signals, work
 
 
 def work_alone() -> int:
-    """Run until SIGTERM or Ctrl-C; what is under way then is finished."""
+    """Run until SIGTERM or Ctrl-C, and let the jobs in progress finish."""
     settings = config.load()
     set_up_logging(settings.log_level)
     with runtime.database(settings) as where, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -55,4 +55,4 @@ async def _work(settings: config.Settings, where: dict[str, object]) -> None:
 
 
 def _nothing_remembered() -> None:
-    """A worker keeps nothing of the database in memory."""
+    """Do nothing: a worker caches nothing of the database."""

@@ -143,7 +143,7 @@ async def _earlier(
         message = "This Idempotency-Key was used for a different request. Use a new key for a new request."
         raise Refused(Code.IDEMPOTENCY_KEY_REUSED, message)
     if kept is None or kept.status is None or kept.body is None:
-        message = "The first request with this Idempotency-Key still runs. Ask again shortly."
+        message = "The first request with this Idempotency-Key is still in progress. Try again shortly."
         raise Refused(Code.IDEMPOTENCY_IN_PROGRESS, message, retry_after=1)
     media_type = "application/json" if kept.status < 400 else MEDIA_TYPE
     body = seal.open(kept.body) if seal else kept.body

@@ -1,4 +1,4 @@
-"""Moving the sandbox's clock forward: whatever falls due on the way happens at its own instant, in order."""
+"""Moving the sandbox's clock forward: everything that falls due on the way happens at its own instant, in order."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from cuota.flows.webhook.pace_webhooks import HurriedPace
 from cuota.work.loop import Job, jobs_of
 from cuota.work.webhooks import Webhooks
 
-# What is due is done, then what this caused, and so on. Requests from outside go on meanwhile, and a receiver may answer
-# each event by a call that makes the next: after so many turns time goes on, and what is left is done at the next instant.
+# At each instant the jobs run again until nothing is due. Requests from outside continue meanwhile, and a receiver may
+# answer each event with a call that creates the next event. So after this many rounds the clock moves on, and the rest is
+# done at the next instant.
 MOST_TURNS = 10
 
 
 @dataclass(slots=True)
 class Done:
-    """What happened at one instant, or on the whole way: by job, events by type, payments and messages in words.
+    """What happened at one instant, or on the whole way: counts by job, events by type, payments and messages as text.
 
-    `webhooks` counts attempts, and of these the acknowledged ones and those that timed out.
+    `webhooks` counts all attempts, the acknowledged attempts, and the attempts that timed out.
     """
 
     jobs: Counter[str] = field(default_factory=Counter)
@@ -43,9 +44,9 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Advanced:
-    """How far the clock was moved. `stopped` means that it was interrupted on the way, between two instants.
+    """How far the clock was moved. `stopped` means that the advance was interrupted between two instants.
 
-    `hung` are the receivers that timed out on the way, by host.
+    `hung` are the hosts of the receivers that timed out.
     """
 
     before: datetime
@@ -58,7 +59,7 @@ class Advanced:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How far an advance is: where the clock stands, how many webhooks wait for an answer, and what was attempted."""
+    """The progress of an advance: the time on the clock, how many webhooks wait for an answer, and the attempts so far."""
 
     before: datetime
     at: datetime
@@ -82,7 +83,10 @@ async def advance(
     stop: asyncio.Event,
     watch: Watch = lambda _: None,
 ) -> Advanced:
-    """Move on. `context` has the frozen clock; `watch` is told often, `tell` of what has happened. Raises BadInstant."""
+    """Move the clock.
+
+    `context` has the frozen clock. `watch` is called often; `tell` is called with what has happened. Raises BadInstant.
+    """
     before = frozen.at = await move.hold((await move.reading()).now)
     target = asked.after(before)
 
@@ -110,7 +114,7 @@ async def advance(
 
 
 class _Way:
-    """All jobs, again and again at each instant, until a whole round does nothing."""
+    """Runs all jobs at each instant, again and again until a whole round does nothing."""
 
     def __init__(self, context: Context, tell: Tell, pace: HurriedPace, look: Callable[[], None]) -> None:
         self.context = replace(context, happened=self._happened)
@@ -126,7 +130,7 @@ class _Way:
         self._here.events[event.type] += 1
 
     async def settle(self, at: datetime) -> None:
-        """Do all that is due at this instant, and all that this causes at the same instant."""
+        """Do everything that is due at this instant, and everything that follows from it at the same instant."""
         self._here, attempted = Done(), self._pace.attempts.copy()
         for _ in range(MOST_TURNS):
             left = await clock.count_due(self.context.pool, at)
@@ -135,7 +139,7 @@ class _Way:
             while left > 0 and (done := await self._round()):
                 left -= done
             if left > 0:
-                # A whole round did nothing: what is left can be done at a later instant, or never.
+                # A whole round did nothing. What is still due can only be done at a later instant, or never.
                 break
         self._here.webhooks.update(self._pace.attempts - attempted)
         if self._here:
@@ -148,13 +152,15 @@ class _Way:
             self._tell(at, self._here)
 
     async def _round(self) -> int:
-        """Every job once; answers how much was done that can have caused anything."""
+        """Run every job once. Return how much was done that can lead to more work."""
         done = {job.name: await job.run(self.context) for job in self._jobs}
         self._look()
         await self.webhooks.rest()
         published = self.webhooks.published
         done["webhooks"] -= published
-        # Attempts at webhooks are counted where they are made: some that are looked at only step aside.
+        # Webhook attempts are counted where they are made, because this count includes deliveries that were only
+        # postponed.
         self._here.jobs.update({name: count for name, count in done.items() if count and name != "webhooks"})
-        # What is published is addressed in the same round: by itself it causes nothing, unless there was too much.
+        # Publishing also adds the deliveries in the same round, so it leads to more work only when there were too many
+        # events.
         return sum(done.values()) + (published if published >= PUBLISHED_AT_ONCE else 0)

@@ -1,4 +1,4 @@
-"""Money on its way back to cards."""
+"""The job that sends money back to cards."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from cuota.flows.order.return_money import return_money
 
 
 async def return_due_money(context: Context) -> int:
-    """Ask the rail for what is due; answers how many."""
+    """Ask the card rail for all due card refunds. Return how many."""
     return await return_money(context)

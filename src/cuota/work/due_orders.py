@@ -1,4 +1,7 @@
-"""Orders for which something is due: a charge to look up, a consumer who never came back, an authorization's end."""
+"""The job for orders that need work.
+
+That is: a charge to look up, a checkout that timed out, an authorization that ends, a payment or reminder that is due.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,16 @@ from cuota.flows.order.expire_authorizations import expire_authorization
 from cuota.flows.plan.collect_installments import collect, finish_collection, wait_longer
 
 BATCH = 100
-# So a rail that is slow to answer about some orders does not keep the others waiting.
+# Several at a time, so that slow answers of the card rail about some orders do not delay the others.
 AT_ONCE = 8
-# One that fails is not at the head of the queue again at once: a hundred such would leave nobody else a turn.
+# How long an order that failed waits before it is tried again. Without this, a hundred failing orders would block the
+# queue.
 ASIDE = timedelta(minutes=1)
 log = logging.getLogger("cuota.work")
 
 
 async def settle_due_orders(context: Context) -> int:
-    """Settle what is due now, a few at a time; answers how many were settled."""
+    """Settle the orders that are due, a few at a time. Return how many were settled."""
     places = asyncio.Semaphore(AT_ONCE)
 
     async def settle(merchant_id: UUID, order_id: UUID) -> bool:
@@ -38,7 +42,7 @@ async def settle_due_orders(context: Context) -> int:
             except Refused as busy:
                 log.warning("order waits", extra={"facts": {"orderId": str(order_id), "code": busy.code}})
             except Exception:
-                # One order that cannot be settled holds up no other.
+                # An order that cannot be settled must not stop the others.
                 log.exception("order failed", extra={"facts": {"orderId": str(order_id)}})
                 now = context.now()
                 with contextlib.suppress(Refused, *GONE):
@@ -50,12 +54,13 @@ async def settle_due_orders(context: Context) -> int:
 
 
 async def _settle_one(context: Context, merchant_id: UUID, order_id: UUID) -> bool:
-    """False where it is still due: the loop rests before it asks the rail again."""
+    """Settle one order. Return False if it is still due, so that the loop pauses before it asks the card rail again."""
     found = await orders.read_with_plan(context.pool, merchant_id, order_id)
     if found is None:
         return False
     order, now = found.order, context.now()
-    # First of all: what was never captured is not charged, and a silent card rail holds up no void.
+    # The authorization comes first: what was never captured must not be charged, and a card rail that does not answer
+    # must not delay a void.
     if order.authorization_due_at is not None and order.authorization_due_at <= now:
         await expire_authorization(context, merchant_id, order_id)
     if order.charging is not None:
@@ -69,7 +74,7 @@ async def _settle_one(context: Context, merchant_id: UUID, order_id: UUID) -> bo
 
 
 async def _finish(context: Context, order: Order) -> bool:
-    """A charge without an answer is looked up; without one still, it goes to the end of the queue."""
+    """Look up a charge that has no answer. If there is still none, the order goes to the end of the queue."""
     assert order.charging is not None
     pending = await charges.pending(context.pool, order.merchant_id, order.order_id)
     if pending is None:

@@ -1,4 +1,7 @@
-"""The worker's loop: small jobs, each at its own pace. Any number of workers may run; each job claims or is stale."""
+"""The worker's loop: small jobs, each with its own interval.
+
+Any number of workers may run, because each job claims its rows.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +29,11 @@ log = logging.getLogger("cuota.work")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job answers how much it did; after none it rests so many seconds, or until something has happened here.
+    """A job returns how much it did. After it did nothing, it rests `seconds`, or until a signal arrives.
 
-    `pause`: so many seconds after a run that did something. What happens meanwhile is done together: it costs a busy
-    service a fraction, and a quiet one nothing. `real` rests by the real clock, whatever the sandbox's says.
+    `pause` is the rest after a run that did something. Work that arrives meanwhile is batched, which saves a busy
+    service work and costs a quiet one nothing. With `real`, the rest is measured by the real clock and not by the
+    sandbox's.
     """
 
     name: str
@@ -44,7 +48,7 @@ class Job:
 class Signals:
     """What a loop listens to: `stop` ends it; `news` says that there is something to send.
 
-    This process has just written an event, or recorded the answer that the next one waited for.
+    `news` is set when this process has just written an event, or has recorded the answer that a later event waited for.
     """
 
     stop: asyncio.Event
@@ -52,7 +56,7 @@ class Signals:
 
 
 def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
-    """Everything that runs by itself, for the worker and for whoever moves the sandbox's clock."""
+    """Return all background jobs, for the worker and for moving the sandbox's clock."""
     return (
         Job("webhooks", webhooks.run, 0.5, wakes=True, pause=0.005),
         Job("free_claims", webhooks.free_claims, 1.0, real=True),
@@ -61,16 +65,19 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("messages", send_due_messages, 1.0),
         Job("virtual_cards", settle_cards, 1.0),
         Job("tidy", tidy, 300.0, real=True),
-        # By the service's clock, and nothing waits for it: whoever moves the clock does not run it on the way. A batch
-        # takes a session for milliseconds; between two of them the other jobs have it.
+        # This job uses the service's clock. Nothing waits for it, so it does not run while the clock is moved. Each batch
+        # uses a session for milliseconds and leaves it to the other jobs in between.
         Job("retention", keep_terms, 300.0, pause=0.5, real=True),
     )
 
 
 async def work(context: Context, signals: Signals, standstill: Standstill | None = None) -> None:
-    """Run every job until told to stop; what is at work then is finished. In the sandbox all stand still at times."""
+    """Run every job until `stop`, then let the running jobs finish.
+
+    In the sandbox, jobs also pause while the clock is moved.
+    """
     worker = Worker(context.pool)
-    # What was recorded wakes the job that sends the next: an order's events follow one another at once.
+    # A recorded result wakes the job that sends the next event, so the events of one order follow each other at once.
     webhooks = Webhooks(context, worker, signals.news.set)
     gate = standstill.jobs if standstill else Gate(is_open=True)
     async with worker.living():
@@ -99,7 +106,7 @@ async def _repeat(context: Context, job: Job, signals: Signals, gate: Gate) -> N
                     "job waits", extra={"facts": {"job": job.name, "problem": type(problem).__name__}}
                 )
             except Exception:
-                # One job's bug stops neither the others nor itself for good.
+                # A bug in one job must stop neither the other jobs nor this job for good.
                 log.exception("job failed", extra={"facts": {"job": job.name}})
         if done:
             await asyncio.sleep(job.pause)

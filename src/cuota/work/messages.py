@@ -1,4 +1,4 @@
-"""Messages to consumers."""
+"""The job that sends messages to consumers."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from cuota.flows.plan.send_messages import send_messages
 
 
 async def send_due_messages(context: Context) -> int:
-    """Send what is due; answers how many."""
+    """Send the messages that are due. Return how many."""
     return await send_messages(context)

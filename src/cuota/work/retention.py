@@ -1,4 +1,7 @@
-"""The retention job: what is past its term goes, in small batches. Terms are settings; docs/retention.md has the reasons."""
+"""The retention job: delete data that has reached its age limit, in small batches.
+
+The limits are settings; docs/retention.md gives the reasons.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from cuota.flows.context import Context
 
 
 async def keep_terms(context: Context) -> int:
-    """One batch of everything; answers how many rows were looked at. By the service's clock."""
+    """Run one batch for every kind of data, by the service's clock. Return how many rows were looked at."""
     settings, pool, now = context.settings, context.pool, context.now()
 
     def before(days: int) -> datetime:
@@ -19,7 +22,7 @@ async def keep_terms(context: Context) -> int:
     abandoned, declined = before(settings.keep_abandoned_days), before(settings.keep_declined_days)
     done = await retention.blank_ended_orders(pool, Status.ABANDONED, abandoned, now)
     done += await retention.blank_ended_orders(pool, Status.DECLINED, declined, now)
-    # A declined order's letter is addressed with what its consumer gave.
+    # The letter about a declined order needs the name and address that the consumer gave.
     done += await retention.forget_consumers(pool, declined)
     done += await retention.forget_messages(pool, before(settings.keep_messages_days))
     return done + await retention.forget_attempts(pool, before(settings.keep_attempts_days))

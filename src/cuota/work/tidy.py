@@ -1,4 +1,4 @@
-"""Dropping what is too old to matter: kept answers, failed logins, abandoned browsers, what orders were tried with."""
+"""The job that deletes what is no longer needed: stored responses, failed logins, abandoned sessions, old risk signals."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SIGNALS_KEPT = timedelta(hours=2 * MOST_HOURS)
 
 
 async def tidy(context: Context) -> int:
-    """Tidy up. Answers 0, so that it rests afterwards, unless there are more expired answers to delete.
+    """Delete old rows. Return 0, so that the job rests afterwards, unless more expired responses are left to delete.
 
-    They are created as fast as merchants call. A fixed number every five minutes would never catch up.
+    Stored responses are created as fast as merchants call. A fixed number every five minutes would never catch up.
     """
     now = utc_now()
     forgotten = await idempotency.forget(context.pool, now)
@@ -28,7 +28,7 @@ async def tidy(context: Context) -> int:
     await codes.forget(context.pool, now)
     await accounts.forget(context.pool, now)
     await remembered.forget(context.pool, now)
-    # By the service's clock, as they are written.
+    # Signals are written and deleted by the service's clock. This is longer than any policy's window.
     await history.forget(context.pool, context.now() - SIGNALS_KEPT)
     await asks.forget(context.pool, context.now() - SIGNALS_KEPT)
     return forgotten if forgotten == idempotency.FORGOTTEN_AT_ONCE else 0

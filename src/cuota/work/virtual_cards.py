@@ -1,4 +1,4 @@
-"""Virtual cards: what the network began is finished, limits fall with voids, shown numbers are hidden."""
+"""The job for virtual cards: finish what the card network began, lower limits after voids, hide shown numbers."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from cuota.flows.context import Context
 
 
 async def settle_cards(context: Context) -> int:
-    """All three; answers how many."""
+    """Run all three steps. Return how many cards were handled."""
     return await finish_clearings(context) + await tell_limits(context) + await hide_cards(context)

@@ -1,4 +1,4 @@
-"""Publishing events and sending webhooks."""
+"""The job that publishes events and sends webhooks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ assert REST_SECONDS > LONGEST_SECONDS
 
 
 class Webhooks:
-    """One courier a process, with one pool of connections. `published` is what the last run put into the feeds."""
+    """One courier with one connection pool in each process.
+
+    `published` is the number of events that the last run published.
+    """
 
     def __init__(
         self,
@@ -32,24 +35,24 @@ class Webhooks:
         self.published = 0
 
     async def run(self, context: Context) -> int:
-        """Publish, then start sending what is due; answers how much there was."""
+        """Publish events, then start sending due deliveries. Return how many there were."""
         self.published = await publish_events(context)
         return self.published + await self._courier.send_due()
 
     async def free_claims(self, context: Context) -> int:
-        """Free what nobody has under way any more; answers how much."""
+        """Release claims that no process is working on. Return how many."""
         return await self._heir.free_claims(context)
 
     @property
     def under_way(self) -> int:
-        """How many webhooks wait for their answer."""
+        """Return how many webhooks wait for an answer."""
         return len(self._courier.under_way())
 
     async def rest(self) -> None:
-        """Wait until nothing is under way, answers recorded."""
+        """Wait until no delivery is in progress and all answers are recorded."""
         await self._courier.finish(REST_SECONDS)
 
     async def close(self) -> None:
-        """Let what is under way end, then close the connections."""
+        """Let the deliveries in progress finish, then close the connections."""
         await self._courier.finish(FINISH_SECONDS)
         await self._client.close()

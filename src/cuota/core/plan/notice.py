@@ -1,4 +1,4 @@
-"""The words of what consumers are told about their plan."""
+"""The texts of the messages that consumers get about their plans."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from cuota.core.dates import day
 from cuota.core.order.outcome import Notice, NoticeKind, Standing
 from cuota.core.plan.installment import COUNT
 
-# What the merchant did, whenever it liked: told in the daytime where the consumer lives.
+# Messages about a merchant's action. The action may happen at night; its message is sent in the daytime of the consumer's
+# time zone.
 MOVED = frozenset({NoticeKind.REFUNDED, NoticeKind.VOIDED, NoticeKind.EXPIRED})
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A message's subject line and text, plain. `attached` follows in a mail, which has the room."""
+    """A message's subject and text, without markup. `attached` follows the text in an e-mail, which has room for it."""
 
     subject: str
     text: str
@@ -26,10 +27,10 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a notice is about. `page` is the address of the consumer's own page.
+    """What a message is about. `page` is the address of the consumer's account page.
 
-    `card` is the card that pays the plan, such as `Visa ending 4242`; `cards` those that paid, by charge.
-    `overtaken`: a later notice of the order tells what is left to pay.
+    `card` is the card that pays the plan, such as `Visa ending 4242`; `cards` are the cards that paid, by charge.
+    `overtaken` is true if a later message about the order says what is left to pay.
     """
 
     merchant: str
@@ -43,31 +44,31 @@ class About:
 
     @property
     def order(self) -> str:
-        """`order A-1042 at Alder & Oak`."""
+        """Return `order A-1042 at Alder & Oak`."""
         return f"{self.order_alone} at {self.merchant}"
 
     @property
     def order_alone(self) -> str:
-        """`order A-1042`, in a sentence that names the shop already."""
+        """Return `order A-1042`, for a sentence that names the shop already."""
         return f"order {self.reference}" if self.reference else "order"
 
     @property
     def paying(self) -> str:
-        """The card that pays, by its last digits where they are known."""
+        """Return the card that pays, with its last digits if they are known."""
         return self.card or "your card"
 
     def shown(self, cents: int) -> str:
-        """An amount in the order's currency."""
+        """Return an amount in the order's currency."""
         return money.shown(cents, self.currency)
 
 
 def letter_words(paragraphs: list[str], merchant: str) -> Words:
-    """A letter about an order that was not approved (`core/risk/adverse`), as a message."""
+    """Return the letter about a declined order (`core/risk/adverse.py`) as a message."""
     return Words(f"About your order at {merchant}", "\n\n".join(paragraphs))
 
 
 def words(notice: Notice, about: About) -> Words:
-    """Write a notice. The text alone says everything."""
+    """Write a message. The text alone says everything."""
     return _WORDS[notice.kind](notice, about)
 
 
@@ -76,7 +77,7 @@ def _which(notice: Notice, about: About) -> str:
 
 
 def _left(stands: Standing | None, about: About) -> str:
-    """What is still to pay, on which days, by which card."""
+    """Return what is still to pay, on which days, by which card."""
     if stands is None or about.overtaken:
         return ""
     if not stands.left:
@@ -86,7 +87,7 @@ def _left(stands: Standing | None, about: About) -> str:
 
 
 def _back(stands: Standing | None, about: About) -> str:
-    """What goes back, to which card."""
+    """Return what goes back, and to which card."""
     by_card: dict[str, int] = {}
     for charge, cents in stands.back if stands else ():
         card = about.cards.get(charge, "your card")
@@ -100,7 +101,7 @@ def _back(stands: Standing | None, about: About) -> str:
 def _plan_started(notice: Notice, about: About) -> Words:
     amount, left = about.shown(notice.amount), _left(notice.standing, about)
     text = f"We charged {amount} to {about.paying}: {_which(notice, about)}."
-    if notice.standing is None:  # written by the release before
+    if notice.standing is None:  # written by the previous release
         left = f" The next is due on {day(notice.day)}."
     kept = f"Your payment agreement, as you accepted it:\n\n{about.agreement}" if about.agreement else ""
     return Words(f"We received {amount}", f"{text}{left} Your plan and receipts: {about.page}", kept)
@@ -147,7 +148,7 @@ def _card_changed(notice: Notice, about: About) -> Words:
 
 
 def _moved(subject: str, cause: str, notice: Notice, about: About) -> Words:
-    """A void or refund: what happened, what goes back, what is left."""
+    """Describe a void or refund: what happened, what goes back, what is left to pay."""
     back = _back(notice.standing, about)
     smaller = notice.standing is not None and notice.standing.left
     changed = (

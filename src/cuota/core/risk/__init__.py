@@ -1,1 +1,1 @@
-"""Facts, policy, decision, and the words for it."""
+"""Risk: facts, policy, decision, and the texts that explain a decision."""

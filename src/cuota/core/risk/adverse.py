@@ -1,6 +1,6 @@
-"""Why an order was not approved, in the words that the consumer is told: on the page, and in a letter.
+"""The reasons for a declined order, as the consumer reads them: on the page and in a letter.
 
-The letter is in the manner of a notice of adverse action under the Equal Credit Opportunity Act (12 CFR 1002.9).
+The letter follows the notice of adverse action under the Equal Credit Opportunity Act (12 CFR 1002.9).
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from datetime import date
 
 from cuota.core.dates import day as shown_day
 
-# Who sees to the law for a creditor that is neither a bank nor a credit union (12 CFR part 1002, appendix A).
+# The agency that enforces the law for a creditor that is neither a bank nor a credit union (12 CFR part 1002, appendix
+# A).
 AGENCY = "Federal Trade Commission, Equal Credit Opportunity, Washington, DC 20580"
 
 _TOO_MANY = "We saw very many orders {with_what} in a short time. Waiting a day or more could help."
@@ -73,13 +74,16 @@ _EQUAL = (
 
 
 def sentence(code: str, limit_text: str = "") -> str:
-    """What one decline code means, to the consumer. `limit_text` is what they may owe at once (`$2,000.00`)."""
+    """Return what one decline code means, for the consumer.
+
+    `limit_text` is the most that they may owe at once (`$2,000.00`).
+    """
     most = "we can offer you at present"
     return SENTENCES[code].format(limit=f"{limit_text}, the most that {most}" if limit_text else most)
 
 
 def sentences(reasons: Sequence[str], limit_text: str = "") -> list[str]:
-    """What each reason means, in the order of their weight."""
+    """Return what each reason means, the most important reason first."""
     return [sentence(code, limit_text) for code in reasons]
 
 
@@ -95,9 +99,9 @@ def letter(
     limit_text: str = "",
     agency: str = AGENCY,
 ) -> list[str]:
-    """The letter's paragraphs. `creditor` is the lender's name and where to write to, on one line.
+    """Return the letter's paragraphs. `creditor` is the lender's name and postal address, on one line.
 
-    `brand` is the name that consumers see, `day` the day of the order, `amount_text` as shown (`$120.00`).
+    `brand` is the name that consumers see, `day` the day of the order, `amount_text` the amount as shown (`$120.00`).
     """
     one = len(reasons) == 1
     asked = (
@@ -122,7 +126,7 @@ def letter(
 
 
 def _sources(reasons: Sequence[str]) -> list[str]:
-    """Where what we went by came from. The law gives a right of its own where somebody else told us."""
+    """Say where the data came from. The law gives the consumer an additional right if the data came from somebody else."""
     own = "We used no consumer report from a credit bureau and no credit score of one."
     shop = (
         "In part we went by what the shop told us about your account there. You have the right to know what that was: "

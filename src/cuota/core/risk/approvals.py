@@ -1,6 +1,7 @@
-"""Advanced Approvals: what a merchant says about its logged-in customer, read by type. Nothing in it costs a sale.
+"""Advanced Approvals: reads what a merchant says about its logged-in customer.
 
-Ten fields under two names each. What cannot be read is left out and named; nothing here raises, whatever was sent.
+There are ten fields, each with two names. A value that cannot be read is left out and listed. Nothing here raises an
+exception, whatever the merchant sent, so bad data never costs a sale.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from cuota.core.risk.facts import FieldValue
 LONGEST_TEXT = 100
 MOST_COUNTED = 10**9
 MOST_CENTS = 10**12
-# Systems that know no date often send the first day of their calendar: as an age it would be the best there is.
+# Systems that do not know a date often send the first day of their calendar. Such a date would look like the best
+# customer.
 NO_DATE = date(1970, 1, 1)
 
 _YES, _NO = frozenset({"true", "yes", "1", "on"}), frozenset({"false", "no", "0", "off"})
@@ -31,14 +33,15 @@ _LEVELS = {"low": 10, "medium": 50, "high": 90}
 
 
 class _UnreadableError(ValueError):
-    """Not a value of the field's type."""
+    """The value is not of the field's type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The fields that could be read, under their SMI names; those that could not, as they were sent; how many more.
+    """The fields that could be read, the fields that could not, and how many more there were.
 
-    A date is days before today, an average is cents, a fulfillment is `online`, `pickup` or `other`.
+    Fields that could be read have their SMI names; the others are as they were sent. A date is stored as days before
+    today, an average as cents, a fulfillment as `online`, `pickup` or `other`.
     """
 
     fields: dict[str, FieldValue]
@@ -47,7 +50,7 @@ class Read:
 
 
 class Field(NamedTuple):
-    """One of the ten: its name on each interface, and how a value is read."""
+    """One of the ten fields: its name on each interface, and how its value is read."""
 
     gateway: str
     smi: str
@@ -55,10 +58,10 @@ class Field(NamedTuple):
 
 
 def read_fields(raw: Mapping[str, object], today: date) -> Read:
-    """Read whatever was sent. Null and empty text are the same as absent.
+    """Read whatever the merchant sent. Null and empty text count as absent.
 
-    Where one field came under several names, the gateway's is taken if it can be read, then the SMI's; what says
-    otherwise is named unreadable.
+    If one field came under several names, the gateway's name wins if its value can be read, then the SMI's. A different
+    value under the other name is listed as unreadable.
     """
     sent: dict[str, list[tuple[int, str, object]]] = {}
     unknown = 0
@@ -83,7 +86,10 @@ def read_fields(raw: Mapping[str, object], today: date) -> Read:
 
 
 def risk_level(assessment: str) -> int | None:
-    """A merchant's own assessment as 0 (no risk) to 100, where it is such a number or says low, medium or high."""
+    """Return the merchant's own assessment as a number from 0 (no risk) to 100.
+
+    The words low, medium and high are accepted.
+    """
     text = assessment.strip().casefold().removesuffix("risk").strip()
     if text in _LEVELS:
         return _LEVELS[text]
@@ -94,7 +100,11 @@ def risk_level(assessment: str) -> int | None:
 
 
 def _known(name: object) -> tuple[Field | None, int]:
-    """Which field a name means, and its rank: the gateway's name, that in other letters, the SMI's, that in other letters."""
+    """Return the field that a name means, and the rank of the name.
+
+    The ranks: the gateway's name, the gateway's name with other capitals, the SMI's name, the SMI's name with other
+    capitals.
+    """
     if not isinstance(name, str) or not name.isascii():
         return None, 0
     field = _BY_NAME.get(name.lower())
@@ -114,7 +124,7 @@ def _flag(value: object, _today: date) -> bool:
 
 
 def _days(value: object, today: date) -> int:
-    """Days before today. A time that names its zone is taken to the day that it was in UTC, as `today` is."""
+    """Return a date as days before today. A time with a zone is converted to its day in UTC, because `today` is in UTC."""
     if not isinstance(value, str):
         raise _UnreadableError
     text = value.strip()
@@ -141,7 +151,7 @@ def _count(value: object, _today: date) -> int:
 
 
 def _cents(value: object, _today: date) -> int:
-    """An average has any number of decimal places: it is rounded to the cent."""
+    """Return an average as cents. It may have any number of decimal places, and is rounded to the cent."""
     if isinstance(value, str):
         written = _MONEY.fullmatch(value.strip())
         if written is None:
@@ -167,14 +177,14 @@ def _fulfillment(value: object, _today: date) -> str:
     if not isinstance(value, str):
         raise _UnreadableError
     text = "".join(letter for letter in value.casefold() if letter.isalnum())
-    # "online, pickup in store" is a pickup: how it was ordered does not say how it is handed over.
+    # "online, pickup in store" is a pickup: what counts is how the goods are handed over, not how they were ordered.
     if any(word in text for word in _PICKED_UP):
         return "pickup"
     return "online" if any(word in text for word in _SENT) else "other"
 
 
 def _number(value: object) -> Decimal:
-    """Nought or more, exactly as written; a native float by what it prints as."""
+    """Return a number of zero or more, exactly as written. A float is read as it prints."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         raise _UnreadableError
     if isinstance(value, str):
@@ -183,7 +193,7 @@ def _number(value: object) -> Decimal:
         number = Decimal(value.strip().replace(",", ""))
     else:
         number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    # Beyond this no field has a meaning, and arithmetic would round or refuse.
+    # A larger number is meaningless in every field, and arithmetic would round it or fail.
     if not number.is_finite() or number < 0 or number > MOST_CENTS:
         raise _UnreadableError
     return round(number, 10) if int(number.as_tuple().exponent) < -10 else number

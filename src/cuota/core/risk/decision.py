@@ -1,4 +1,4 @@
-"""Risk decisions: a pure function of facts under a policy. The same facts and policy give the same outcome."""
+"""Risk decisions: a pure function of facts and a policy. The same facts and policy always give the same result."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import NamedTuple
 from cuota.core.risk.facts import Facts
 from cuota.core.risk.policy import Counted, Policy
 
-# An adverse action notice names at most so many principal reasons.
+# A notice of adverse action gives at most this many principal reasons.
 MOST_REASONS = 4
 DAYS_A_MONTH = 30
 
-# Why an order is declined whatever its score, the weightiest first.
+# Reasons that decline an order whatever its score, the most important first.
 REFUSALS = (
     "overdue_payments",
     "over_limit",
@@ -25,9 +25,9 @@ REFUSALS = (
 )
 SANDBOX_DECLINE, SANDBOX_APPROVE = "sandbox_decline_requested", "sandbox_approve_requested"
 WITHIN_LIMIT, GOOD_HISTORY, KNOWN_TO_MERCHANT = "within_limit", "good_history", "known_to_merchant"
-# What only approvals say.
+# Reasons that only approvals have.
 APPROVAL_CODES = (WITHIN_LIMIT, GOOD_HISTORY, KNOWN_TO_MERCHANT, SANDBOX_APPROVE)
-# What only declines say: REFUSALS, and what cost points.
+# Reasons that only declines have: REFUSALS, and the costs in the score.
 DECLINE_CODES = (
     *REFUSALS,
     "late_payments",
@@ -46,9 +46,10 @@ DECLINE_CODES = (
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Approved or declined, with its reasons by their codes, the weightiest first.
+    """Approved or declined, with the codes of the reasons, the most important first.
 
-    `limit` is what the consumer may owe at once, in cents. `inputs` and the policy's version make it again.
+    `limit` is the most that the consumer may owe at once, in cents. `inputs` and the policy's version suffice to repeat
+    the decision.
     """
 
     approved: bool
@@ -60,9 +61,9 @@ class Decision:
 
 
 class Part(NamedTuple):
-    """What one thing gives to the score or takes off it; `most` is the best it could be.
+    """The points that one fact adds to the score or takes off; `most` is the most that it could add.
 
-    `code` is the reason where it is not at its best; empty for the base, which always is.
+    `code` is the reason to give if it adds less than that. The base has no code, because it never changes.
     """
 
     name: str
@@ -72,12 +73,12 @@ class Part(NamedTuple):
 
     @property
     def missing(self) -> int:
-        """How far it is from its best."""
+        """Return how many points are missing to the most."""
         return self.most - self.points
 
 
 def decide(facts: Facts, policy: Policy) -> Decision:
-    """Decide. What the sandbox's test surnames ask for comes before everything else."""
+    """Decide. The sandbox's test surnames come before everything else."""
     refused, parts = refusals(facts, policy), score_parts(facts, policy)
     score = sum(part.points for part in parts)
     approved = not refused and score >= policy.score.threshold
@@ -94,12 +95,12 @@ def decide(facts: Facts, policy: Policy) -> Decision:
 
 
 def refusals(facts: Facts, policy: Policy) -> tuple[str, ...]:
-    """Which rules decline this order whatever its score."""
+    """Return the rules that decline this order whatever its score."""
     history, seen, most = facts.history, facts.velocity, policy.velocity
     broken = {
         "overdue_payments": history.overdue_installments >= policy.refuse_overdue,
         "over_limit": max(0, history.outstanding) + max(0, facts.amount) > policy.limit(history),
-        # Others were tried before; with this one there would be more than may be.
+        # The count is of earlier orders; this order would be one more than allowed.
         "velocity_phone": seen.phone >= most.phone.orders,
         "velocity_card": seen.card >= most.card.orders,
         "velocity_address": seen.address >= most.address.orders,
@@ -110,7 +111,7 @@ def refusals(facts: Facts, policy: Policy) -> tuple[str, ...]:
 
 
 def score_parts(facts: Facts, policy: Policy) -> tuple[Part, ...]:
-    """All that the score is the sum of."""
+    """Return all parts of the score."""
     history, score, limit = facts.history, policy.score, policy.limit(facts.history)
     months = (history.days_known or 0) // DAYS_A_MONTH
     used = min(max(0, facts.amount), limit)
@@ -127,7 +128,7 @@ def score_parts(facts: Facts, policy: Policy) -> tuple[Part, ...]:
         ),
         _counted("declined_orders", score.declined_orders, history.declined_orders, "recently_declined"),
         _counted("disputes", score.disputes, history.disputes, "disputed_payments"),
-        # Rounded towards nothing taken.
+        # Rounded in favor of the consumer.
         Part("amount", -(-score.amount * used // limit), 0, "high_amount"),
         *_mismatches(facts, policy),
         _approvals(facts, policy),
@@ -135,11 +136,11 @@ def score_parts(facts: Facts, policy: Policy) -> tuple[Part, ...]:
 
 
 def principal_reasons(refused: Sequence[str], parts: Sequence[Part], slack: int) -> tuple[str, ...]:
-    """At most four: what refused, then what cost most points, and nothing that does not matter.
+    """Return at most four reasons: first the rules that refused, then the costs that took most points.
 
-    `slack` is how many points below the best score an order is still approved. A cost matters where there is some
-    choice of the other costs that leaves the order approved without it and declined with it: put right alone, or
-    after others, it changes the outcome. One that is too small for that is not told, however real it is.
+    `slack` is how many points below the best score an order is still approved. A cost is a reason only if removing it
+    can change the result. That is so if some of the other costs alone still leave the order approved, and this cost in
+    addition makes it declined. A cost that is too small for that is not given as a reason.
     """
     costs = [part for part in parts if part.missing > 0 and part.code not in refused]
     telling = [part for part in costs if _matters(part, costs, slack)]
@@ -148,7 +149,7 @@ def principal_reasons(refused: Sequence[str], parts: Sequence[Part], slack: int)
 
 
 def _matters(part: Part, costs: Sequence[Part], slack: int) -> bool:
-    # Bit n of `sums`: some of the other costs together take exactly n points, and the order is still approved.
+    # Bit n of `sums` is set if some choice of the other costs takes exactly n points and the order is still approved.
     sums, within = 1, (1 << (slack + 1)) - 1
     for other in costs:
         if other is not part:
@@ -157,7 +158,10 @@ def _matters(part: Part, costs: Sequence[Part], slack: int) -> bool:
 
 
 def _carried_by(facts: Facts, policy: Policy, parts: Sequence[Part]) -> tuple[str, ...]:
-    """What an approval rests on, found by leaving it out; being within the limit always does."""
+    """Return the reasons of an approval: the good history, the merchant's data, or both, and the limit in any case.
+
+    The order is decided again without the history, without the merchant's data, and without both.
+    """
     newcomer = replace(facts.history, paid_installments=0, days_known=None)
     points = {part.name: part.points for part in parts}
     given = points["approvals"]
@@ -175,7 +179,7 @@ def _carried_by(facts: Facts, policy: Policy, parts: Sequence[Part]) -> tuple[st
         return (WITHIN_LIMIT,)
     by_history, by_merchant = holds(history=True, merchant=False), holds(history=False, merchant=True)
     carriers = []
-    # Where either would do, both carry it; where only both do, too.
+    # If either of two facts would suffice, both count; if only both together suffice, both count too.
     if by_history or not by_merchant:
         carriers.append((points["paid_installments"] + points["months_known"], GOOD_HISTORY))
     if by_merchant or not by_history:
@@ -200,7 +204,10 @@ def _mismatches(facts: Facts, policy: Policy) -> tuple[Part, ...]:
 
 
 def _approvals(facts: Facts, policy: Policy) -> Part:
-    """Only what is on counts. What it adds is more than anybody needs: without it nothing is missing."""
+    """Return the points from Advanced Approvals, if they are on.
+
+    These points come on top of the normal score, so an order without them lacks nothing.
+    """
     given = facts.approvals
     points = given.points if given is not None and given.mode == "on" else 0
     points = min(max(points, -policy.approvals_most), policy.approvals_most)

@@ -1,4 +1,4 @@
-"""A decision in words and numbers, for whoever answers for it: what was known, what the policy says, what followed."""
+"""A decision in words and numbers, for the operator: what was known, what the policy says, and the result."""
 
 from __future__ import annotations
 
@@ -64,20 +64,20 @@ _FLAGS = {
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 order`, `2 orders`."""
+    """Return `1 order` or `2 orders`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def because(code: str) -> str:
-    """A reason's code and what it means. One of an earlier release is shown as it is."""
+    """Return a reason's code and meaning. An unknown code, from another release, is returned as it is."""
     meaning = {**_DECLINED_BECAUSE, **APPROVED_BECAUSE}.get(code)
     return f"{code}: {meaning}" if meaning else code
 
 
 def explain(decision: Decision, facts: Facts, policy: Policy, unreadable: Sequence[str] = ()) -> list[str]:
-    """Line by line, with every number that went in. The decision is this policy's on these facts.
+    """Explain line by line, with every number that was used. The policy must be the one that made this decision.
 
-    `unreadable` are the names under which the shop said what nobody can read.
+    `unreadable` are the names of the fields whose values could not be read.
     """
     lines = [f"Why: {because(decision.reasons[0])}."]
     lines += [f"     {because(code)}." for code in decision.reasons[1:]]
@@ -172,7 +172,7 @@ def _model_says(given: Approvals, policy: Policy) -> list[str]:
 
 
 def _said(name: str, value: FieldValue, currency: str) -> str:
-    """A field as it was read, in words."""
+    """Describe a field's value in words."""
     if isinstance(value, bool):
         return f"{_FLAGS.get(name, name)}: {'yes' if value else 'no'}"
     if not isinstance(value, int):

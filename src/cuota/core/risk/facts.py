@@ -1,6 +1,6 @@
-"""What a decision knows: plain numbers about an order and its consumer. Nobody's name, number or address is in it.
+"""The facts of a decision: plain numbers about an order and its consumer, without a name, a phone number or an address.
 
-The facts are what a decision stores, so they alone must be enough to make it again.
+A decision stores its facts, and they must suffice to repeat the decision.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _Word = TypeVar("_Word", bound=str)
 
 
 class BadInputs(ValueError):
-    """Stored inputs that are not a decision's facts, such as those of a release before there were any."""
+    """The stored inputs are not the facts of a decision. A release that stored no facts wrote them."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The consumer's past with every merchant here. Money is cents.
+    """The consumer's history with all merchants of this installation. Money is in cents.
 
-    `outstanding`: unpaid installments of approved plans, and the whole of orders whose card is being charged now.
-    `late_installments` were paid after a failed charge; `declined_orders` were so in the last 30 days;
-    `days_known` since the first approved order, None before there is one.
+    `outstanding`: the unpaid installments of approved plans, and the full amount of orders whose card is being charged
+    now. `late_installments` were paid after a failed charge. `declined_orders` counts the last 30 days. `days_known`
+    counts from the first approved order; it is None if there is none.
     """
 
     approved_orders: int = 0
@@ -43,10 +43,10 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Velocity:
-    """Other orders that were tried to be paid with the same, within the policy's window for each kind.
+    """How many other orders used the same phone, card, address or device lately, within the policy's window for each.
 
-    `phone` and `card` also count charges and card changes that were asked for at /account and did not pay.
-    This order is not counted; `device` is 0 where the browser keeps none.
+    `phone` and `card` also count failed charges and card changes on the account page. The order itself is not counted.
+    `device` is 0 if the browser stores no id.
     """
 
     phone: int = 0
@@ -57,10 +57,10 @@ class Velocity:
 
 @dataclass(frozen=True, slots=True)
 class Mismatches:
-    """What does not fit together.
+    """Facts that contradict each other.
 
-    The order named another phone number; the billing state is not the order's; an express order goes to
-    another state; the name is not the one this consumer gave earlier.
+    The order names another phone number; the billing state differs from the order's; an express order ships to another
+    state; the name differs from the name that this consumer gave before.
     """
 
     order_phone: bool = False
@@ -71,7 +71,7 @@ class Mismatches:
 
 @dataclass(frozen=True, slots=True)
 class Approvals:
-    """Advanced Approvals data as it was read, and what the merchant's model says of it, in points of the score."""
+    """The Advanced Approvals data as it was read, and the points that the merchant's model gives it."""
 
     mode: Mode
     fields: dict[str, FieldValue]
@@ -82,9 +82,9 @@ class Approvals:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known when the consumer presses the button. Cents.
+    """Everything that is known when the consumer presses the button. Money is in cents.
 
-    `steer` is what the sandbox's test surnames ask for; always empty in production.
+    `steer` is the result that a test surname of the sandbox asks for; it is always empty in production.
     """
 
     amount: int
@@ -98,7 +98,7 @@ class Facts:
     steer: Steer = ""
 
     def as_inputs(self) -> dict[str, object]:
-        """As plain JSON values, which `of_inputs` reads back exactly."""
+        """Return the facts as plain JSON values, which `of_inputs` reads back exactly."""
         inputs = asdict(self)
         if self.approvals is not None:
             inputs["approvals"]["contributions"] = [list(each) for each in self.approvals.contributions]
@@ -106,7 +106,7 @@ class Facts:
 
     @staticmethod
     def of_inputs(inputs: Mapping[str, object]) -> Facts:
-        """Read what a decision stored. Raises BadInputs where anything is missing, unknown or of another type."""
+        """Read the stored facts of a decision. Raises BadInputs if anything is missing, unknown or of another type."""
         given = _members(inputs, Facts, "inputs")
         approvals = given["approvals"]
         return Facts(

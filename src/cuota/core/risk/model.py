@@ -1,6 +1,7 @@
-"""What one merchant's data about its customers adds to the score: plain whole numbers, so that each can be printed.
+"""How many points one merchant's customer data adds to the score, in whole numbers, so that each can be printed.
 
-Every field has one direction that no model can turn round, what is not sent counts for nothing, and the sum is bounded.
+Each field has one fixed direction (more is good, or more is bad), which no model can reverse. A missing field adds
+nothing. The sum is bounded.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple, TypeGuard
 from cuota.core.risk.approvals import risk_level
 from cuota.core.risk.facts import FieldValue
 
-# A feature is 0 to 1 in thousandths; a weight is points in thousandths.
+# A feature is a number from 0 to 1, in thousandths. A weight is points, in thousandths.
 WHOLE = 1_000
 MOST_POINTS = 1_000
 LONGEST_VERSION = 60
@@ -22,14 +23,15 @@ SHIFT, BOUND = "shift", "bound"
 
 
 class BadModel(ValueError):
-    """Not a model as `Model.as_document` writes it; the text says what is wrong, and where."""
+    """The document is not a model as `Model.as_document` writes it. The text says what is wrong, and where."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """What a field is worth: `milli_points` between its worst and its best.
+    """What a field is worth: `milli_points` between its worst and its best value.
 
-    At `neutral` (thousandths) it gives nothing: better adds, worse takes.
+    At the value `neutral` (in thousandths) the field adds nothing; a better value adds points, a worse one takes
+    points.
     """
 
     field: str
@@ -39,10 +41,10 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Of one merchant. Never more than `bound` points either way.
+    """The model of one merchant. It never adds or takes more than `bound` points.
 
-    `shift` is added wherever the data says anything that the model knows: it sets the loss rate at the threshold to
-    what it was without the data.
+    `shift` is added whenever the data says anything that the model knows. It keeps the loss rate at the threshold the
+    same as without the data.
     """
 
     version: str
@@ -51,17 +53,17 @@ class Model:
     shift: int = 0
 
     def as_document(self) -> dict[str, object]:
-        """As plain JSON values, which `model_of` reads back exactly."""
+        """Return the model as plain JSON values, which `model_of` reads back exactly."""
         return {**asdict(self), "weights": [asdict(weight) for weight in self.weights]}
 
     def named(self) -> Model:
-        """With a version that follows from its numbers: the same numbers have the same, on every machine."""
+        """Return the model with a version made from its numbers: the same numbers have the same version on every machine."""
         numbers = json.dumps(replace(self, version="").as_document(), sort_keys=True)
         return replace(self, version=f"logistic-{hashlib.sha256(numbers.encode()).hexdigest()[:12]}")
 
 
 class Feature(NamedTuple):
-    """How a field is measured, in thousandths, None where it says nothing; and whether more of it is good."""
+    """How a field is measured, in thousandths (None if it says nothing), and whether more of it is good."""
 
     measure: Callable[[FieldValue, int], int | None]
     good: bool
@@ -70,9 +72,9 @@ class Feature(NamedTuple):
 def points(
     model: Model, fields: Mapping[str, FieldValue], amount: int
 ) -> tuple[int, tuple[tuple[str, int], ...]]:
-    """Points of the score for an order of `amount` cents, and what each field gave: they add up exactly.
+    """Return the points for an order of `amount` cents, and the points of each field. They add up exactly.
 
-    Besides fields, `shift` and, where the bound cut the sum, `bound` are named.
+    The result also names `shift` and, if the sum was cut to the bound, `bound`.
     """
     given = [each for weight in model.weights if (each := _contribution(weight, fields, amount)) is not None]
     if not given:
@@ -87,7 +89,7 @@ def points(
 
 
 def measured(field: str, fields: Mapping[str, FieldValue], amount: int) -> int | None:
-    """The feature of a field in thousandths; None where the field is missing or says nothing."""
+    """Return the value of a field in thousandths, or None if the field is missing or says nothing."""
     value = fields.get(field)
     return None if value is None else FEATURES[field].measure(value, amount)
 
@@ -112,7 +114,7 @@ def _contribution(weight: Weight, fields: Mapping[str, FieldValue], amount: int)
     if value is None:
         return None
     above = value - weight.neutral if FEATURES[weight.field].good else weight.neutral - value
-    # Millionths of points, rounded to the nearest whole one.
+    # In millionths of points, rounded to the nearest whole one.
     return weight.field, (weight.milli_points * above + 500_000) // 1_000_000
 
 
@@ -121,7 +123,7 @@ def _weight(value: object, where: str) -> Weight:
     field = given["field"]
     if not isinstance(field, str) or field not in FEATURES:
         raise BadModel(f"{where}.field must be one of {', '.join(FEATURES)}")
-    # Never below 0: that is what keeps every field's direction.
+    # Never below 0. This keeps every field's direction.
     most = MOST_POINTS * WHOLE
     return Weight(
         field,
@@ -147,7 +149,7 @@ def _is(value: FieldValue, _amount: int) -> int | None:
 
 
 def _more(half: int) -> Callable[[FieldValue, int], int | None]:
-    """More counts for more, and ever less so: `half` of it is worth half."""
+    """More is worth more, with diminishing returns: `half` of it is worth half of the most."""
 
     def measure(value: FieldValue, _amount: int) -> int | None:
         return WHOLE * value // (value + half) if _counted(value) else None
@@ -156,7 +158,7 @@ def _more(half: int) -> Callable[[FieldValue, int], int | None]:
 
 
 def _recent(half: int) -> Callable[[FieldValue, int], int | None]:
-    """Today is worth all, `half` days ago half."""
+    """A day is worth less the longer ago it is: today is worth the most, `half` days ago half of that."""
 
     def measure(value: FieldValue, _amount: int) -> int | None:
         return WHOLE * half // (value + half) if _counted(value) else None
@@ -165,7 +167,7 @@ def _recent(half: int) -> Callable[[FieldValue, int], int | None]:
 
 
 def _above_average(value: FieldValue, amount: int) -> int | None:
-    """Nothing up to the customer's average, half at twice as much, all far beyond."""
+    """An amount up to the customer's average is worth 0, twice the average half of the most, and far above it the most."""
     if not _counted(value) or value == 0:
         return None
     return WHOLE * (amount - value) // amount if amount > value else 0
@@ -187,13 +189,14 @@ def _counted(value: FieldValue) -> TypeGuard[int]:
 FEATURES: dict[str, Feature] = {
     "customer_logged_in": Feature(_is, good=True),
     "customer_is_member": Feature(_is, good=True),
-    # 100 is the most risk. A merchant whose own score runs the other way must turn it round; until then it has no weight.
+    # 100 is the highest risk. A merchant whose own score runs the other way must reverse it; until then it gets no
+    # weight.
     "merchant_risk_assessment": Feature(_level, good=False),
     "same_device": Feature(_is, good=True),
-    # Picked up goods are gone within the hour, and no delivery address ties them to anybody.
+    # Goods that are picked up are gone within the hour, and no delivery address identifies anybody.
     "fulfillment_method": Feature(_picked_up, good=False),
     "account_creation_date": Feature(_more(180), good=True),
-    # An account that slept for a year and wakes up to buy is how a stolen one looks.
+    # A stolen account often looks like this: unused for a year, then a purchase.
     "last_transaction_date": Feature(_recent(90), good=True),
     "customer_transaction_count": Feature(_more(5), good=True),
     "customer_average_order_value": Feature(_above_average, good=False),

@@ -1,7 +1,7 @@
 """A risk policy: the numbers that decide, as versioned data.
 
-Loading it refuses whatever would make a good history count against somebody: so every policy that is in force is fair
-in this sense, and not only the one that was tested.
+Loading a policy refuses every policy in which a good history would count against a consumer. So every policy in force
+is fair in this sense, not only the tested one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cuota.core.risk.policy_text import BadPolicy, Table, Text
 
 __all__ = ["BadPolicy", "Policy", "load_policy"]
 
-# Bounds against a slip of the hand, far beyond what a sensible policy says.
+# Bounds against typing errors, far beyond what a sensible policy says.
 MOST_POINTS = 1_000
 MOST_COUNTED = 100
 MOST_SCORE = 10_000
@@ -23,7 +23,10 @@ MOST_HOURS = 24 * 30
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From so many paid installments on, with at most so many late ones (None: any), the limit is this. Cents."""
+    """The limit for a consumer with at least this many paid installments and at most this many late ones (None: any).
+
+    In cents.
+    """
 
     paid_installments: int
     late_at_most: int | None
@@ -32,7 +35,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """The most that a consumer may owe at once. Cents; `new` before any step is reached."""
+    """The most that a consumer may owe at once, in cents. `new` applies before any step is reached."""
 
     new: int
     ceiling: int
@@ -41,7 +44,7 @@ class Exposure:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """At most so many orders with the same, in so many hours."""
+    """At most this many orders with the same value, in this many hours."""
 
     orders: int
     hours: int
@@ -49,7 +52,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class VelocityLimits:
-    """Of each kind of thing that orders are tried with."""
+    """The windows for phone, card, address and device."""
 
     phone: Window
     card: Window
@@ -59,7 +62,7 @@ class VelocityLimits:
 
 @dataclass(frozen=True, slots=True)
 class MismatchPoints:
-    """What each mismatch takes off the score: 0 or less."""
+    """The points that each mismatch takes off the score: 0 or less."""
 
     order_phone: int
     billing_state: int
@@ -69,7 +72,7 @@ class MismatchPoints:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Points for each of something, for the first `most` of them."""
+    """Points for each of something, counting at most `most` of them."""
 
     points: int
     most: int
@@ -79,7 +82,8 @@ class Counted:
 class Score:
     """How the score is made: `base`, and points. Below `threshold` an order is declined.
 
-    `amount` is what an order of the consumer's whole limit takes off, and a smaller one in proportion.
+    `amount` is the points that an order of the consumer's whole limit takes off; a smaller order takes off
+    proportionally less.
     """
 
     base: int
@@ -97,8 +101,8 @@ class Score:
 class Policy:
     """All numbers of one version.
 
-    `refuse_overdue` and `refuse_disputes`: from so many on, whatever the score. `approvals_most`: the most points that
-    Advanced Approvals may add or take. `text` is what it was read from, word for word.
+    `refuse_overdue` and `refuse_disputes`: with at least this many, an order is declined whatever its score.
+    `approvals_most`: the most points that Advanced Approvals may add or take. `text` is the exact text of the policy.
     """
 
     version: str
@@ -112,7 +116,7 @@ class Policy:
     text: str = field(default="", repr=False, compare=False)
 
     def limit(self, history: History) -> int:
-        """Cents that a consumer with this history may owe at once: the highest of the steps that they have reached."""
+        """Return the cents that a consumer with this history may owe at once: the highest step that the consumer has reached."""
         reached = [
             step.limit
             for step in self.exposure.steps
@@ -123,7 +127,7 @@ class Policy:
 
 
 def load_policy(text: str) -> Policy:
-    """Read a policy. Raises BadPolicy, whose text names the line and says what should stand there."""
+    """Read a policy. Raises BadPolicy, whose text names the line and says what to write there."""
     root = Text(text).root()
     root.only("version", "refuse_from", "exposure", "velocity", "mismatch", "score", "approvals")
     refuse = root.table("refuse_from").only("overdue_installments", "disputes")
@@ -190,7 +194,7 @@ def _score(table: Table) -> Score:
         base=table.integer("base", 0, MOST_SCORE),
         threshold=table.integer("threshold", 0, MOST_SCORE),
         amount=table.integer("amount", -MOST_POINTS, 0),
-        # What is good never takes points, what is bad never gives any.
+        # Good facts never take points, and bad facts never add any.
         paid_installments=counted("paid_installments", 0, MOST_POINTS),
         months_known=counted("months_known", 0, MOST_POINTS),
         late_installments=counted("late_installments", -MOST_POINTS, 0),

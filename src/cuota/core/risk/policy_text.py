@@ -1,4 +1,4 @@
-"""A policy's text, read with the line of everything: whoever wrote it is told where to look and what to write there."""
+"""Reads a policy's text and keeps the line of every value, so that an error can say where to look and what to write."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SAID_PLACE = re.compile(r" \(at (?:line \d+, column \d+|end of document)\)$")
 
 
 class BadPolicy(ValueError):
-    """Not a policy; the text begins with `line N:` and says what should stand there."""
+    """The text is not a policy. The message begins with `line N:` and says what to write there."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(f"line {line}: {message}")
@@ -30,7 +30,7 @@ class BadPolicy(ValueError):
 
 
 class Table:
-    """One table of the text. What is asked for must be there, and be what is asked for."""
+    """One table of the text. Each method raises BadPolicy if the value is missing or of another type."""
 
     def __init__(self, text: Text, path: Path, values: dict[str, object]) -> None:
         self._text = text
@@ -38,21 +38,21 @@ class Table:
         self._values = values
 
     def table(self, name: str) -> Table:
-        """A table inside."""
+        """Return a table inside this one."""
         found = self._take(name, f"a table [{_written((*self._path, name))}]")
         if not _is_table(found):
             raise self.refuse(name, f"must be a table [{_written((*self._path, name))}]")
         return Table(self._text, (*self._path, name), found)
 
     def tables(self, name: str) -> list[Table]:
-        """Tables of one kind, in the order of the text; there may be none."""
+        """Return the tables of one kind, in the order of the text. There may be none."""
         found = self._values.get(name, [])
         if not isinstance(found, list) or not all(_is_table(each) for each in found):
             raise self.refuse(name, f"must be tables [[{_written((*self._path, name))}]]")
         return [Table(self._text, (*self._path, name, at), each) for at, each in enumerate(found)]
 
     def integer(self, name: str, low: int, high: int) -> int:
-        """A whole number, both ends allowed."""
+        """Return a whole number. Both bounds are allowed."""
         needed = f"a whole number from {low} to {high}"
         found = self._take(name, needed)
         if isinstance(found, bool) or not isinstance(found, int) or not low <= found <= high:
@@ -60,11 +60,11 @@ class Table:
         return found
 
     def optional_integer(self, name: str, low: int, high: int) -> int | None:
-        """The same, or nothing."""
+        """Return a whole number, or None if it is missing."""
         return self.integer(name, low, high) if name in self._values else None
 
     def cents(self, name: str) -> int:
-        """An amount of money of more than nothing, as text with two decimals: read exactly."""
+        """Return a positive amount of money, written as text with two decimals, exactly."""
         needed = 'an amount as text with two decimals, such as "600.00"'
         found = self._take(name, needed)
         if not isinstance(found, str) or not _MONEY.fullmatch(found) or not money.cents_of(found):
@@ -72,7 +72,7 @@ class Table:
         return money.cents_of(found)
 
     def version(self, name: str) -> str:
-        """A name for good."""
+        """Return the version. A version always means the same text."""
         needed = 'a name of small letters, digits, dots and dashes, such as "2026-11-standard"'
         found = self._take(name, needed)
         if not isinstance(found, str) or not _VERSION.fullmatch(found):
@@ -80,14 +80,14 @@ class Table:
         return found
 
     def only(self, *known: str) -> Table:
-        """The same; raises BadPolicy where it has another key: a misspelt one would otherwise count for nothing."""
+        """Return the table; raise BadPolicy if it has any other key, because a misspelled key would have no effect."""
         for name in self._values:
             if name not in known:
                 raise self.refuse(name, f"is not known; here may stand: {', '.join(known)}")
         return self
 
     def refuse(self, name: str, message: str) -> BadPolicy:
-        """What is wrong with one key, at its line."""
+        """Return an error about one key, with its line."""
         path = (*self._path, name)
         return BadPolicy(self._text.line_of(path), f"{_written(path)} {message}")
 
@@ -98,7 +98,7 @@ class Table:
 
 
 class Text:
-    """A TOML text and where each of its keys stands. Raises BadPolicy where it is not TOML."""
+    """A TOML text and the lines of its keys. Raises BadPolicy if the text is not TOML."""
 
     def __init__(self, text: str) -> None:
         lines = text.split("\n")
@@ -119,11 +119,11 @@ class Text:
         self._lines = _places(lines)
 
     def root(self) -> Table:
-        """All of it."""
+        """Return the whole text as a table."""
         return Table(self, (), self._values)
 
     def line_of(self, path: Path) -> int:
-        """Where a key stands; one that is missing, where its table begins."""
+        """Return the line of a key. For a missing key, return the first line of its table."""
         while path and path not in self._lines:
             path = path[:-1]
         return self._lines.get(path, 1)

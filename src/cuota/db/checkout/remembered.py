@@ -1,4 +1,4 @@
-"""Browsers that are known again: each holds a random token, kept here as a keyed hash, bound to one consumer."""
+"""Browsers that are recognized: each holds a random token, stored here as a keyed hash, for one consumer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FORGET = "DELETE FROM remembered_browsers WHERE ends_at < $1"
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """Whose browser it is, and the plan that was agreed to in it last: the card that pays that one is offered."""
+    """The consumer of a browser, and the latest plan from that browser. The card that pays this plan is offered."""
 
     consumer_id: UUID
     merchant_id: UUID
@@ -30,33 +30,33 @@ class Remembered:
 async def remember(
     session: Session, token_hash: bytes, browser: Remembered, now: datetime, ends_at: datetime
 ) -> None:
-    """A browser in which an order was approved."""
+    """Store a browser in which an order was approved."""
     ids = (browser.consumer_id, browser.merchant_id, browser.order_id)
     await session.fetchrow(_REMEMBER, token_hash, *ids, now, ends_at)
 
 
 async def read(session: Session, token_hash: bytes, now: datetime) -> Remembered | None:
-    """None for a forged, revoked or ended one."""
+    """Return the browser with this token, or None for a forged, revoked or expired token."""
     row = await session.fetchrow(_READ, token_hash, now)
     return None if row is None else Remembered(*row)
 
 
 async def revoke(session: Session, token_hash: bytes) -> None:
-    """A browser is known no more."""
+    """Forget one browser."""
     await session.fetchrow(_REVOKE, token_hash)
 
 
 async def revoke_all(session: Session, consumer_id: UUID) -> int:
-    """No browser of this consumer is known any more; answers how many there were."""
+    """Forget all browsers of this consumer. Return how many there were."""
     return len(await session.fetch(_REVOKE_ALL, consumer_id))
 
 
 async def count(session: Session, consumer_id: UUID, now: datetime) -> int:
-    """How many browsers know this consumer."""
+    """Return how many browsers recognize this consumer."""
     row = await session.fetchrow(_COUNT, consumer_id, now)
     return int(row["browsers"]) if row else 0
 
 
 async def forget(session: Session, now: datetime) -> None:
-    """Drop those that have ended."""
+    """Delete expired rows."""
     await session.fetchrow(_FORGET, now)

@@ -1,4 +1,4 @@
-"""Virtual cards as we keep them: whose they are and to which browser they were shown. Never a number."""
+"""Virtual cards as we store them: to which order they belong, and to which browser they were shown. Never a number."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from cuota.db.order.orders import Session
 
-# While one worker asks the issuer nobody else does; if it dies, another takes over after this.
+# The lease of a claim: only one worker asks the issuer; if it dies, another one takes over after this time.
 LEASE = timedelta(seconds=60)
 
 _INTEGRATION = "SELECT integration FROM sdk_checkouts WHERE merchant_id = $1 AND order_id = $2"
@@ -19,7 +19,7 @@ _READ = """SELECT key, issued_at FROM virtual_cards
     WHERE merchant_id = $1 AND order_id = $2 AND session_hash = $3"""
 _ISSUED = """UPDATE virtual_cards SET issued_at = coalesce(issued_at, $3)
     WHERE merchant_id = $1 AND order_id = $2"""
-# The minutes run from the first time, whatever comes later.
+# The minutes count from the first time that the card is shown.
 _REVEALED = """UPDATE virtual_cards SET revealed_at = coalesce(revealed_at, $3), hide_at = coalesce(hide_at, $4)
     WHERE merchant_id = $1 AND order_id = $2 AND (revealed_at IS NULL OR revealed_at > $5) RETURNING 1"""
 _MERCHANTS_TOLD = (
@@ -43,7 +43,7 @@ _HIDDEN = "UPDATE virtual_cards SET hide_at = NULL WHERE merchant_id = $1 AND or
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An order's card: the issuer's key, and when it was made."""
+    """An order's card: the issuer's key, and when the card was issued and first shown."""
 
     key: UUID
     issued_at: datetime | None
@@ -51,7 +51,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class ToTell:
-    """A card whose limit has fallen. `changes` is what was seen: later ones are told later."""
+    """A card whose limit has fallen. `changes` is the number of changes that were seen; later changes are reported later."""
 
     merchant_id: UUID
     order_id: UUID
@@ -61,7 +61,7 @@ class ToTell:
 
 
 async def is_virtual(session: Session, merchant_id: UUID, order_id: UUID) -> bool:
-    """Whether the order is to be paid to the merchant by a virtual card."""
+    """Tell whether the order is paid to the merchant by a virtual card."""
     row = await session.fetchrow(_INTEGRATION, merchant_id, order_id)
     return row is not None and row["integration"] == "virtual_card"
 
@@ -69,27 +69,27 @@ async def is_virtual(session: Session, merchant_id: UUID, order_id: UUID) -> boo
 async def claim(
     session: Session, merchant_id: UUID, order_id: UUID, key: UUID, session_hash: bytes, now: datetime
 ) -> Kept | None:
-    """How the card of this browser stands, from now on if it had none; None for any but the one that paid."""
+    """Return the card of this browser, and create its row if there was none. Return None for a browser that did not pay."""
     await session.fetchrow(_CLAIM, merchant_id, order_id, key, session_hash, now)
     row = await session.fetchrow(_READ, merchant_id, order_id, session_hash)
     return None if row is None else Kept(**row)
 
 
 async def issued(session: Session, merchant_id: UUID, order_id: UUID, now: datetime) -> None:
-    """The issuer has made it: from now on it is told of every void."""
+    """Record that the issuer has made the card. From now on the issuer is told of every void."""
     await session.fetchrow(_ISSUED, merchant_id, order_id, now)
 
 
 async def revealed(
     session: Session, merchant_id: UUID, order_id: UUID, now: datetime, shown_for: timedelta
 ) -> bool:
-    """About to be shown. False where its minutes are over."""
+    """Record that the card is about to be shown. Return False if its minutes are over."""
     row = await session.fetchrow(_REVEALED, merchant_id, order_id, now, now + shown_for, now - shown_for)
     return row is not None
 
 
 async def claim_to_tell(session: Session, now: datetime, limit: int) -> list[ToTell]:
-    """Claim cards whose issuer does not know the limit yet, at most `limit` a merchant."""
+    """Claim cards whose issuer does not know the limit yet, at most `limit` of each merchant."""
     merchants = await session.fetch(_MERCHANTS_TOLD, now)
     return [
         ToTell(**row)
@@ -99,17 +99,17 @@ async def claim_to_tell(session: Session, now: datetime, limit: int) -> list[ToT
 
 
 async def told(session: Session, card: ToTell) -> None:
-    """The issuer knows, unless there was another void meanwhile."""
+    """Record that the issuer knows the limit, unless there was another void meanwhile."""
     await session.fetchrow(_TOLD, card.merchant_id, card.order_id, card.changes)
 
 
 async def tell_later(session: Session, card: ToTell, at: datetime) -> None:
-    """The issuer did not answer."""
+    """Record that the issuer did not answer, and when to retry."""
     await session.fetchrow(_LATER, card.merchant_id, card.order_id, card.changes, at)
 
 
 async def to_hide(session: Session, now: datetime, limit: int) -> list[tuple[UUID, UUID, UUID]]:
-    """(merchant id, order id, key) of cards whose minutes are over; hiding twice does no harm."""
+    """Return (merchant id, order id, key) of the cards whose minutes are over. Hiding a card twice does no harm."""
     merchants = await session.fetch(_MERCHANTS_HIDDEN, now)
     return [
         (merchant["merchant_id"], row["order_id"], row["key"])
@@ -119,5 +119,5 @@ async def to_hide(session: Session, now: datetime, limit: int) -> list[tuple[UUI
 
 
 async def hidden(session: Session, merchant_id: UUID, order_id: UUID) -> None:
-    """The issuer shows it to nobody any more."""
+    """Record that the issuer no longer shows the card."""
     await session.fetchrow(_HIDDEN, merchant_id, order_id)

@@ -1,7 +1,8 @@
-"""The parts of the one statement that saves outcomes.
+"""The parts of the SQL statement that saves outcomes.
 
-Every part joins its rows to `changed`, the orders that were still as they were read: no order, no write. A part holds
-the rows of one outcome or of many (`db/gathered`); the statement is the same.
+The part `changed` updates the orders whose version is still the one that was read. Every other part joins its rows to
+`changed`, so an order that has changed meanwhile writes nothing. A part holds the rows of one outcome or of many
+(`db/gathered.py`); the statement is the same.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from cuota.db.order.columns import CHANGED, NEW, Values, changed_row, new_row
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One CTE: its name, its SQL with parameters numbered from :1, and their values."""
+    """One CTE: its name, its SQL with parameters numbered from :1, and the values of the parameters."""
 
     name: str
     sql: str
@@ -26,26 +27,29 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What outcomes write into one table. `sql` takes one array for each of `width` columns, order_id first."""
+    """What outcomes write into one table.
+
+    `sql` takes one array for each of `width` columns; order_id is the first column.
+    """
 
     name: str
     sql: str
     width: int
 
     def part(self, rows: Sequence[Values]) -> Part:
-        """These rows, as columns."""
+        """Return these rows as a part, one array for each column."""
         return Part(self.name, self.sql, tuple(map(list, zip(*rows, strict=True))))
 
 
 def unnested(columns: Sequence[str], first: int = 1) -> tuple[str, str]:
-    """`:1::uuid[], ...` and the names, for columns written `name type`."""
+    """Return the arrays `:1::uuid[], ...` and the column names, for columns written as `name type`."""
     names, types = zip(*(column.split() for column in columns), strict=True)
     arrays = ", ".join(f":{number}::{kind}[]" for number, kind in enumerate(types, first))
     return arrays, ", ".join(names)
 
 
 def added(name: str, table: str, columns: str, conflict: str = "") -> Table:
-    """New rows of a table, each with the order that it belongs to."""
+    """Return the insert of new rows. Each row belongs to an order in `changed`."""
     every = ["order_id uuid", *columns.split(", ")]
     arrays, names = unnested(every)
     sql = f"""INSERT INTO {table} (merchant_id, {names}) SELECT changed.merchant_id, r.* FROM changed
@@ -54,7 +58,7 @@ def added(name: str, table: str, columns: str, conflict: str = "") -> Table:
 
 
 def altered(name: str, table: str, columns: str, change: str, also: str = "") -> Table:
-    """Changed rows of a table; `change` and `also` name a row's new values `r`."""
+    """Return the update of existing rows. In `change` and `also`, `r` is the row of new values."""
     every = ["order_id uuid", *columns.split(", ")]
     arrays, names = unnested(every)
     sql = f"""UPDATE {table} t SET {change} FROM changed JOIN unnest({arrays}) AS r ({names})
@@ -70,12 +74,12 @@ _KEPT = """UPDATE idempotency_keys k SET status = :4::smallint, body = :5 FROM c
 
 
 def held(merchant_id: UUID, key: str, lease: UUID) -> Part:
-    """The lease on an Idempotency-Key, locked: without it nothing is written."""
+    """Lock the lease on an Idempotency-Key. Without the lease, nothing is written."""
     return Part("held", _HELD, (merchant_id, key, lease))
 
 
 def kept(merchant_id: UUID, key: str, lease: UUID, status: int, body: bytes) -> Part:
-    """The answer for an Idempotency-Key: kept only if what it answers was written."""
+    """Store the response for an Idempotency-Key, only if the outcome was written."""
     return Part("kept", _KEPT, (merchant_id, key, lease, status, body))
 
 

@@ -1,4 +1,4 @@
-"""What an outcome writes, table by table: the columns, and the rows that one outcome has for them."""
+"""What an outcome writes into each table: the columns, and the rows of one outcome."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STARTED = added(
 
 
 def started(order_id: UUID, start: Start) -> Values:
-    """How the checkout was started. The same signed text twice is refused by its unique index."""
+    """Return the row that says how the checkout was started. Its unique index rejects the same signed text twice."""
     additional = None if start.additional is None else encode(start.additional).decode()
     return (order_id, start.body_hash, start.origin, start.display, start.flow, start.integration, additional)
 
@@ -36,7 +36,7 @@ EVENTS = added(
     "created_at timestamptz",
     "RETURNING merchant_id, order_id, sequence",
 )
-# What is not in the feed yet; the worker publishes it.
+# Events that are not in the feed yet. A background job publishes them.
 OUTBOX = Part(
     "outboxed",
     "INSERT INTO outbox (merchant_id, order_id, sequence) SELECT merchant_id, order_id, sequence FROM event",
@@ -45,7 +45,7 @@ OUTBOX = Part(
 
 
 def events(order_id: UUID, happened: Sequence[Event], after: int, at: datetime) -> list[Values]:
-    """What happened, numbered on from the order's last."""
+    """Return the rows of these events, numbered on from the order's last event."""
     return [
         (order_id, number, e.type, e.operation, e.amount, e.reference, e.success, e.message, at)
         for number, e in enumerate(happened, after + 1)
@@ -56,7 +56,7 @@ def _events(outcome: Outcome) -> list[Values]:
     return events(outcome.order.order_id, outcome.events, outcome.order.events, outcome.at)
 
 
-# A second try after a declined card agrees anew.
+# If the consumer tries again after a declined card, the new agreement replaces the old one.
 _PLAN = added(
     "plan",
     "plans",
@@ -132,7 +132,7 @@ def _movement(outcome: Outcome) -> list[Values]:
     return [(outcome.order.order_id, moved.kind, moved.reference, moved.movement_id, moved.amount, moved.at)]
 
 
-# New, or cut.
+# New installments, or changed ones.
 _INSTALLMENTS = added(
     "installment",
     "installments",
@@ -193,7 +193,7 @@ def _card_refund_settled(outcome: Outcome) -> list[Values]:
     return [(outcome.order.order_id, settled.job_id, settled.state, settled.reason, outcome.at)]
 
 
-# What the consumer is told; the worker sends it.
+# Messages to the consumer. A background job sends them.
 _NOTICES = added(
     "notice",
     "messages",

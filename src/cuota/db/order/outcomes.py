@@ -1,7 +1,8 @@
-"""The only writer of money: outcomes go down in one statement, one transaction, one round trip.
+"""The only module that writes money. It saves an outcome in one statement, one transaction, one round trip.
 
-The statement begins with the orders, where their versions are still the ones that were read; every other part takes
-its rows from those, so a stale outcome writes nothing at all. Behind it stand unique keys and CHECK constraints.
+The statement begins with the orders whose versions are still the ones that were read. Every other part takes its rows
+from those orders, so an outdated outcome writes nothing. Unique keys and CHECK constraints protect the tables in
+addition.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from cuota.db.pool import Pool
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer to keep with the money for its Idempotency-Key. Saved only while the lease is still held."""
+    """The response to store for an Idempotency-Key, together with the money. It is saved only while the lease is held."""
 
     key: str
     lease: UUID
@@ -39,7 +40,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """A new order with its first events and what never changes about it: token, merchantReference, JSON document."""
+    """A new order with its first events and the parts that never change: token, merchantReference, JSON document."""
 
     order: Order
     token: UUID
@@ -50,10 +51,11 @@ class NewOrder:
 
 
 async def save(session: Session, outcome: Outcome, answer: Answer | None = None) -> bool:
-    """Write an outcome. True: all of it is durable. False: the order changed meanwhile and nothing was written.
+    """Save an outcome. True: everything is durable. False: the order has changed meanwhile and nothing was written.
 
-    Never cancelled once sent: a caller that goes away changes nothing. On a pool, what waits at that moment is
-    saved together; inside somebody's transaction, with a lease, or with a risk decision, it is saved alone.
+    The statement is never cancelled once it was sent, even if the caller is. On a pool, outcomes that wait at the same
+    moment are saved in one batch. Inside the caller's transaction, with a lease, or with a risk decision, an outcome is
+    saved alone.
     """
     if isinstance(session, Pool) and answer is None and outcome.decision is None:
         return await session.together(_SAVES, outcome.order.merchant_id, outcome)
@@ -68,7 +70,10 @@ async def save(session: Session, outcome: Outcome, answer: Answer | None = None)
 
 
 async def create(session: Session, new: NewOrder, answer: Answer | None = None) -> bool:
-    """Write a new order. False where the Idempotency-Key's lease was lost, or the signed text made one before."""
+    """Save a new order.
+
+    Return False if the lease on the Idempotency-Key was lost, or the signed text already made an order.
+    """
     if isinstance(session, Pool) and answer is None and new.start is None:
         return await session.together(_CREATES, new.order.merchant_id, new)
     created = parts.created([(new.order, new.token, len(new.events))], leased=answer is not None)
@@ -77,7 +82,7 @@ async def create(session: Session, new: NewOrder, answer: Answer | None = None) 
 
 
 def _leased(merchant_id: UUID, answer: Answer | None, changed: Part) -> list[Part]:
-    """The order between its lease and its answer: a stale outcome must not leave an answer behind."""
+    """Put the order between its lease and its response, so that an outdated outcome leaves no response behind."""
     if answer is None:
         return [changed]
     held = parts.held(merchant_id, answer.key, answer.lease)
@@ -85,7 +90,7 @@ def _leased(merchant_id: UUID, answer: Answer | None, changed: Part) -> list[Par
 
 
 def _written(outcomes: Sequence[Outcome]) -> list[Part]:
-    """What these outcomes write beside their orders."""
+    """Return the parts for everything that these outcomes write, except the orders themselves."""
     shape = []
     for table, rows_of in tables.TABLES:
         rows = [row for outcome in outcomes for row in rows_of(outcome)]
@@ -97,7 +102,7 @@ def _written(outcomes: Sequence[Outcome]) -> list[Part]:
 
 
 def _begun(new: Sequence[NewOrder]) -> list[Part]:
-    """What these new orders write beside themselves."""
+    """Return the parts for everything that these new orders write, except the orders themselves."""
     details = [(one.order.order_id, one.reference, one.document) for one in new]
     starts = [tables.started(one.order.order_id, one.start) for one in new if one.start]
     events = [
@@ -112,7 +117,8 @@ async def _alone(session: Session, shape: list[Part]) -> bool:
     try:
         row = await asyncio.shield(session.fetchrow(*_asked(shape)))
     except asyncpg.UniqueViolationError:
-        # Another outcome used the key, or began a charge, between our read and our write: decide again.
+        # Another outcome used the same reference, or began a charge, between our read and our write. The caller decides
+        # again.
         return False
     return row is not None
 
@@ -124,7 +130,7 @@ def _asked(shape: list[Part]) -> tuple[str, *tuple[object, ...]]:
 
 @lru_cache(maxsize=256)
 def _statement(shape: tuple[tuple[str, str, int], ...]) -> str:
-    """Join parts into one statement; each numbers its parameters from :1, and gets its own range here."""
+    """Join the parts into one statement. Each part numbers its parameters from :1 and gets its own range here."""
     ctes, base = [], 0
     for name, sql, count in shape:
         text = sql
@@ -136,7 +142,7 @@ def _statement(shape: tuple[tuple[str, str, int], ...]) -> str:
 
 
 async def _save_together(session: Session, outcomes: Sequence[Outcome]) -> list[bool]:
-    # In one order everywhere, so that two batches never wait for each other's rows.
+    # Always sorted by order id, so that two batches never deadlock.
     batch = sorted(outcomes, key=lambda outcome: outcome.order.order_id)
     saved = {
         row["order_id"] for row in await session.fetch(*_asked([parts.changed(batch), *_written(batch)]))
@@ -159,6 +165,6 @@ async def _create_one(session: Session, new: NewOrder) -> bool:
     return await _alone(session, [created, *_begun([new])])
 
 
-# At most one outcome of an order rides in a batch: the second is stale once the first is saved.
+# A batch holds at most one outcome of each order, because saving the first would make the second outdated.
 _SAVES = Gathered(_save_one, _save_together, lambda outcome: outcome.order.order_id)
 _CREATES = Gathered(_create_one, _create_together)

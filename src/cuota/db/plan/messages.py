@@ -1,4 +1,4 @@
-"""Messages to consumers: written with what they tell of, claimed by a worker, kept with what became of them."""
+"""Messages to consumers: saved with the change that they are about, claimed by a worker, and stored with their results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cuota.db.order.orders import Session
 from cuota.db.plan.plans import CARD
 from cuota.db.pool import Row
 
-# If a worker dies, another takes over after this. flows/plan/send_messages.py asserts that a rail is done sooner.
+# The lease of a claim, longer than a rail's timeout: if a worker dies, another one takes over after this time.
 LEASE = timedelta(seconds=60)
 
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM messages WHERE try_at <= $1"
@@ -51,7 +51,7 @@ _LATER = """UPDATE messages SET try_at = $4, tries = greatest(tries - 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """Why an order was declined, and to whom it is told. Cents."""
+    """Why an order was declined, and who is told. The amounts are in cents."""
 
     reasons: tuple[str, ...]
     limit: int | None
@@ -60,11 +60,12 @@ class Declined:
 
 @dataclass(frozen=True, slots=True)
 class DueMessage:
-    """A claimed message, whom it goes to, and what its words are made of. `tries` counts this one.
+    """A claimed message, its recipient, and what its text is made of. `tries` includes the coming try.
 
-    `reference` is the merchant's own number of the order. `card` is the one that pays the plan, `cards` those that
-    paid so far, by charge. `zone` is where the consumer lives, `agreement` what was accepted when the plan started.
-    `declined` is what the letter about a declined order tells. `overtaken`: a later message tells what is left to pay.
+    `reference` is the merchant's own number of the order. `card` is the card that pays the plan, `cards` are the cards
+    that paid so far, by charge. `zone` is the consumer's time zone, `agreement` the agreement that was accepted.
+    `declined` is the content of the letter about a declined order. `overtaken`: a later message says what is left to
+    pay.
     """
 
     merchant_id: UUID
@@ -85,7 +86,7 @@ class DueMessage:
 
 
 async def claim(session: Session, now: datetime, limit: int) -> list[DueMessage]:
-    """Claim messages that are due, at most `limit`; whose turn it is first is left to chance."""
+    """Claim messages that are due, at most `limit`. The order of the merchants is random."""
     merchants = [row["merchant_id"] for row in await session.fetch(_MERCHANTS_DUE, now)]
     random.shuffle(merchants)
     found: list[DueMessage] = []
@@ -125,17 +126,17 @@ def _standing_of(text: str | None) -> Standing | None:
 
 
 async def settle(session: Session, due: DueMessage, reason: str | None, at: datetime) -> None:
-    """It was sent (`reason` None), or is given up."""
+    """Record that the message was sent (`reason` None) or given up."""
     state = "sent" if reason is None else "failed"
     ids = (due.merchant_id, due.order_id, due.notice.notice_id)
     await session.fetchrow(_SETTLED, *ids, state, reason, at)
 
 
 async def wait_for_day(session: Session, due: DueMessage, at: datetime) -> None:
-    """It is night where the consumer lives: once more at `at`, as if it had not been claimed."""
+    """It is night in the consumer's time zone: send at `at`, as if the message had not been claimed."""
     await session.fetchrow(_LATER, due.merchant_id, due.order_id, due.notice.notice_id, at)
 
 
 async def try_again(session: Session, due: DueMessage, at: datetime, reason: str) -> None:
-    """The rail could not take it: once more at `at`."""
+    """The rail could not send the message: retry at `at`."""
     await session.fetchrow(_AGAIN, due.merchant_id, due.order_id, due.notice.notice_id, at, reason)

@@ -1,4 +1,4 @@
-"""What is past its term, a small batch of one merchant at a time. Terms and reasons stand in docs/retention.md."""
+"""Deletes data that has reached its age limit, in small batches of one merchant. docs/retention.md gives limits and reasons."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cuota.db.pool import Pool
 from cuota.db.privacy.erasure import blank_orders
 
 BATCH = 200
-# An order that is open so long after its term is stuck: it does not keep the ones behind it for ever.
+# An order that is still open this long after its limit is stuck. It must not block the orders behind it for ever.
 STUCK = timedelta(days=30)
 ZERO = UUID(int=0)
 CONSUMERS = "consumers"
@@ -22,7 +22,7 @@ CROSS JOIN LATERAL (SELECT o.created_at FROM orders o WHERE o.merchant_id = m.me
 """
 _BEGIN = """INSERT INTO retention (merchant_id, term, order_id, at) VALUES ($1, $2, $3, '-infinity')
     ON CONFLICT DO NOTHING"""
-# The row is the lock: of two workers one goes on from here.
+# The row is the lock: only one of two workers continues from here.
 _PLACE = """SELECT order_id, at FROM retention WHERE merchant_id = $1 AND term = $2 FOR UPDATE SKIP LOCKED"""
 _NEXT = """SELECT order_id, status, created_at FROM orders WHERE merchant_id = $1 AND order_id > $2
     ORDER BY order_id LIMIT $3"""
@@ -52,9 +52,10 @@ _FORGET_CONSUMERS = (
 
 
 async def blank_ended_orders(pool: Pool, status: str, before: datetime, now: datetime) -> int:
-    """Take the consumer out of orders that ended as `status` and are older; answers how many were looked at.
+    """Remove the consumer from orders that ended as `status` and are older. Return how many were looked at.
 
-    One batch for each merchant. Each order is looked at once for each status: a longer term does not bring one back.
+    There is one batch for each merchant. Each order is looked at once for each status, so a longer limit set later
+    restores nothing.
     """
     merchants = await pool.fetch(_MERCHANTS_WITH_ORDERS, status, before, ZERO)
     return sum([await _blank_some(pool, row["merchant_id"], status, before, now) for row in merchants])
@@ -80,12 +81,12 @@ async def _blank_some(pool: Pool, merchant_id: UUID, status: str, before: dateti
 
 
 async def forget_messages(pool: Pool, before: datetime) -> int:
-    """Delete messages that were settled before; answers how many."""
+    """Delete messages that were settled before this time. Return how many."""
     return await _forget(pool, _MERCHANTS_WITH_MESSAGES, _MESSAGES, before)
 
 
 async def forget_attempts(pool: Pool, before: datetime) -> int:
-    """Delete delivery attempts that were made before; answers how many."""
+    """Delete delivery attempts that were made before this time. Return how many."""
     return await _forget(pool, _MERCHANTS_WITH_ATTEMPTS, _ATTEMPTS, before)
 
 
@@ -95,7 +96,7 @@ async def _forget(pool: Pool, merchants: str, some: str, before: datetime) -> in
 
 
 async def forget_consumers(pool: Pool, before: datetime) -> int:
-    """Delete people who gave their details and never agreed to a plan; answers how many were looked at."""
+    """Delete people who gave their details and never agreed to a plan. Return how many were looked at."""
     await pool.fetchrow(_BEGIN, ZERO, CONSUMERS, ZERO)
     async with pool.session() as session, session.transaction():
         place = await session.fetchrow(_PLACE, ZERO, CONSUMERS)

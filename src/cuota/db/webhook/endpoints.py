@@ -1,4 +1,4 @@
-"""Webhook endpoints that merchants registered, with their secrets encrypted."""
+"""The webhook endpoints that merchants registered, with their secrets encrypted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _COLUMNS = (
 _INSERT = f"INSERT INTO webhook_endpoints ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 _LIST = f"""SELECT {_COLUMNS} FROM webhook_endpoints
     WHERE merchant_id = $1 AND state <> 'deleted' ORDER BY created_at, endpoint_id"""
-# The merchant's row is the lock of its list. The count is a statement of its own, so that it sees what others added.
+# The merchant's row is the lock of its list. Counting is a separate statement, so that it sees what other transactions
+# added.
 _LOCK_LIST = "SELECT 1 FROM merchants WHERE merchant_id = $1 FOR NO KEY UPDATE"
 _COUNT = "SELECT count(*) AS held FROM webhook_endpoints WHERE merchant_id = $1 AND state <> 'deleted'"
 _READ = f"SELECT {_COLUMNS} FROM webhook_endpoints WHERE merchant_id = $1 AND endpoint_id = $2 AND state <> 'deleted'"
@@ -33,7 +34,7 @@ _SECRETS = """SELECT w.endpoint_id, w.secret, w.old_secret, w.old_secret_ends_at
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A registered receiver. Secrets are encrypted; two live while one is rotated."""
+    """A registered receiver. Its secrets are encrypted; during a rotation two are valid."""
 
     merchant_id: UUID
     endpoint_id: UUID
@@ -46,15 +47,15 @@ class Endpoint:
     created_at: datetime
 
 
-# A secret, the one before it, and when that one ends.
+# A secret, the previous secret, and the time at which the previous one ends.
 Pair = tuple[bytes, bytes | None, datetime | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What a merchant's deliveries are signed with, encrypted: its own two, and each endpoint's.
+    """The encrypted secrets that sign a merchant's deliveries: the merchant's own two, and one for each endpoint.
 
-    Each with the one before it and when that ends, while it is rotated.
+    During a rotation, each comes with the previous secret and the time at which the previous one ends.
     """
 
     webhook: Pair
@@ -63,7 +64,7 @@ class Secrets:
 
 
 async def insert(session: Session, endpoint: Endpoint, most: int) -> bool:
-    """Add one, in a transaction of its own; False where the merchant has `most` already."""
+    """Add an endpoint, in a transaction of its own. Return False if the merchant has `most` endpoints already."""
     e = endpoint
     await session.fetchrow(_LOCK_LIST, e.merchant_id)
     row = await session.fetchrow(_COUNT, e.merchant_id)
@@ -77,24 +78,27 @@ async def insert(session: Session, endpoint: Endpoint, most: int) -> bool:
 
 
 async def read_all(session: Session, merchant_id: UUID) -> list[Endpoint]:
-    """A merchant's, oldest first."""
+    """Return a merchant's endpoints, oldest first."""
     return [Endpoint(*row) for row in await session.fetch(_LIST, merchant_id)]
 
 
 async def read(session: Session, merchant_id: UUID, endpoint_id: UUID) -> Endpoint | None:
-    """By id; a deleted one is not there."""
+    """Return an endpoint by its id. A deleted one is not found."""
     row = await session.fetchrow(_READ, merchant_id, endpoint_id)
     return None if row is None else Endpoint(*row)
 
 
 async def lock(session: Session, merchant_id: UUID, endpoint_id: UUID) -> Endpoint | None:
-    """The same, held until the transaction ends: a change writes the whole row, so two must not cross."""
+    """Return an endpoint and lock its row until the transaction ends.
+
+    A change writes the whole row, so two changes must not overlap.
+    """
     row = await session.fetchrow(_LOCK, merchant_id, endpoint_id)
     return None if row is None else Endpoint(*row)
 
 
 async def update(session: Session, endpoint: Endpoint) -> None:
-    """Write it; what waits for it goes to the new address."""
+    """Write the endpoint. Its pending deliveries go to the new address."""
     e = endpoint
     await session.fetchrow(
         _UPDATE, e.merchant_id, e.endpoint_id, e.url, e.description, e.state, e.secret, e.old_secret,
@@ -104,12 +108,12 @@ async def update(session: Session, endpoint: Endpoint) -> None:
 
 
 async def end_old_secret(session: Session, merchant_id: UUID, endpoint_id: UUID, now: datetime) -> bool:
-    """The old secret signs no more; False where none lives."""
+    """End the old secret now. Return False if there is none."""
     return await session.fetchrow(_END_OLD, merchant_id, endpoint_id, now) is not None
 
 
 async def secrets_of(session: Session, merchant_id: UUID) -> Secrets:
-    """Everything to sign with, in one round trip."""
+    """Return all secrets that sign a merchant's deliveries, in one round trip."""
     rows = await session.fetch(_SECRETS, merchant_id)
     held = {
         row["endpoint_id"]: (row["secret"], row["old_secret"], row["old_secret_ends_at"])

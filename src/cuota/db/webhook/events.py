@@ -1,4 +1,4 @@
-"""Events: publishing them into each merchant's feed, and reading what their bodies are made of."""
+"""Events: publish them into each merchant's feed, and read what their bodies are made of."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ OWN_ADDRESS = UUID(int=0)
 
 _WAITING = "SELECT DISTINCT merchant_id FROM outbox"
 _FEED = "INSERT INTO feeds (merchant_id, last_position) VALUES ($1, 0) ON CONFLICT DO NOTHING"
-# The feed's row is the lock: whoever has it numbers what is committed, so that no position fills up later.
+# The feed's row is the lock. Only the holder numbers committed events, so no reader can miss a position that is filled
+# later.
 _PUBLISH = """
 WITH mine AS (
     SELECT last_position FROM feeds WHERE merchant_id = $1 FOR UPDATE SKIP LOCKED
@@ -71,7 +72,7 @@ _LAST = "SELECT last_position FROM feeds WHERE merchant_id = $1"
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """One event of an order, as written. Cents."""
+    """One event of an order, as stored. The amount is in cents."""
 
     sequence: int
     type: str
@@ -85,7 +86,7 @@ class Happened:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the bodies of an order's events are made of; nothing in it changes once it is written."""
+    """What the bodies of an order's events are made of. None of it ever changes."""
 
     record: OrderRecord
     reference: str
@@ -95,7 +96,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an event stands in its merchant's feed."""
+    """The position of an event in its merchant's feed."""
 
     position: int
     order_id: UUID
@@ -103,12 +104,12 @@ class Place:
 
 
 async def waiting(session: Session) -> list[UUID]:
-    """Merchants that have something to publish."""
+    """Return the merchants that have events to publish."""
     return [row["merchant_id"] for row in await session.fetch(_WAITING)]
 
 
 async def publish(session: Session, merchant_id: UUID, now: datetime, limit: int) -> int:
-    """Number what is committed and address it to every receiver; 0 where another worker is at it."""
+    """Number the committed events and add a delivery for each receiver. Return 0 if another worker is publishing."""
     row = await session.fetchrow(_PUBLISH, merchant_id, limit, now, OWN_ADDRESS)
     if row is not None and not row["locked"]:
         await session.fetchrow(_FEED, merchant_id)
@@ -117,7 +118,7 @@ async def publish(session: Session, merchant_id: UUID, now: datetime, limit: int
 
 
 async def facts(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> dict[UUID, Facts]:
-    """The facts behind several orders' events, in one round trip."""
+    """Return the facts of several orders' events, in one round trip."""
     rows = await session.fetch(_FACTS, merchant_id, order_ids)
     return {row["order_id"]: _facts_of(row) for row in rows}
 
@@ -132,17 +133,17 @@ def _facts_of(row: Any) -> Facts:
 
 
 async def page(session: Session, merchant_id: UUID, after: int, limit: int) -> list[Place]:
-    """The feed after a position."""
+    """Return the events of the feed after a position."""
     return [Place(*row) for row in await session.fetch(_PAGE, merchant_id, after, limit)]
 
 
 async def last_position(session: Session, merchant_id: UUID) -> int:
-    """Where the feed ends now."""
+    """Return the last position of the feed."""
     row = await session.fetchrow(_LAST, merchant_id)
     return 0 if row is None else int(row["last_position"])
 
 
 async def position(session: Session, merchant_id: UUID, order_id: UUID, sequence: int) -> int | None:
-    """Where an event stands in the feed; None where it is not published, or not this merchant's."""
+    """Return the position of an event, or None if it is not published or belongs to another merchant."""
     row = await session.fetchrow(_POSITION, merchant_id, order_id, sequence)
     return None if row is None else int(row["position"])

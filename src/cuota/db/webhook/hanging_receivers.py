@@ -1,4 +1,4 @@
-"""Receivers that have timed out lately: those whose pending delivery ended its last attempt without an answer in time."""
+"""Receivers that have timed out lately: the last attempt of a pending delivery ended without an answer in time."""
 
 from __future__ import annotations
 
@@ -16,5 +16,8 @@ WHERE d.state = 'pending' AND d.failed > 0 AND last.error = $1
 
 
 async def hanging(session: Session) -> list[Lane]:
-    """Looks at every pending delivery: for the start of an advance, not for each request."""
+    """Return such receivers.
+
+    This reads every pending delivery, so it is only for the start of an advance, not for each request.
+    """
     return [Lane(*row) for row in await session.fetch(_HANGING, TIMED_OUT)]

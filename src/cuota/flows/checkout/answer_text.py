@@ -1,6 +1,7 @@
-"""A consumer answers a text: STOP ends texts to the number, START brings them back, HELP is answered.
+"""A consumer answers a text message: STOP ends messages to the number, START resumes them, HELP gets an explanation.
 
-One-time codes are sent all the same: the person at the page asks for each of them. Notices go on by mail.
+One-time codes are sent even after STOP, because the person at the page asks for each code. Other messages then go by
+e-mail.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from cuota.core.message import Message
 from cuota.db.checkout import codes, text_choices
 from cuota.flows.context import Context, utc_now
 
-# Two programs that answer each other end here.
+# A limit on replies, so that two programs that answer each other stop.
 REPLIES_AN_HOUR = 10
 
 
 async def answer_text(context: Context, key: str, phone: str, text: str, said_at: datetime) -> Answer:
-    """Note what was answered, and reply; the same `key` again is the same answer. Raises RailUnavailable."""
+    """Record the consumer's choice and reply. The same `key` again gives the same reply. Raises RailUnavailable."""
     answer = read_answer(text)
     if answer in {Answer.STOP, Answer.START}:
         stopped = answer is Answer.STOP
@@ -34,12 +35,12 @@ async def answer_text(context: Context, key: str, phone: str, text: str, said_at
 
 
 def number_hash(context: Context, phone: str) -> bytes:
-    """By what a number's choice is kept."""
+    """Return the hash under which a number's choice is stored."""
     return context.vault.hash("text-choice", phone)
 
 
 async def is_stopped(context: Context, phone: str) -> bool:
-    """Whether the owner of a number wants no texts."""
+    """Tell whether the owner of a number has stopped text messages."""
     return await text_choices.is_stopped(context.pool, number_hash(context, phone))
 
 

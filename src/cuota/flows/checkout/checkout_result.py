@@ -1,4 +1,4 @@
-"""What the merchant's page, and its webhook, are told about who paid and where it is sent."""
+"""The customer and the shipping address, as the merchant's page and webhook get them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COUNTRY = "US"
 
 
 def customer_of(payer: str) -> dict[str, object]:
-    """The customer as the consumer described themselves; `payer` is the plan's stored JSON."""
+    """Return the customer as the consumer filled in the form; `payer` is the JSON stored with the plan."""
     given = json.loads(payer)
     return {
         "firstName": given["given_names"],
@@ -36,7 +36,7 @@ def _place(place: dict[str, Any]) -> dict[str, object]:
 
 
 def shipping_of(payer: str | None) -> dict[str, object] | None:
-    """Where an express order is sent; None for any other."""
+    """Return the shipping address of an express order, or None for other orders."""
     given = json.loads(payer).get("shipping") if payer else None
     if given is None:
         return None
@@ -53,9 +53,9 @@ def shipping_of(payer: str | None) -> dict[str, object] | None:
 
 
 def result_of(order: Order, payer: str | None, start: Start) -> dict[str, object] | None:
-    """The argument of `onComplete`, without a card; None while the order is not approved.
+    """Return the argument of `onComplete`, without a card, or None if the order is not approved.
 
-    Without `payer` it names nobody: for a browser that proved nothing.
+    Without `payer` the result names nobody. A browser that proved nothing gets this result.
     """
     if order.status is not Status.APPROVED:
         return None

@@ -1,8 +1,9 @@
-"""What a virtual card does moves its order: a capture captures it, a reversal voids it, a refund refunds it.
+"""A virtual card moves its order's money: a capture captures the order, a reversal voids it, a refund refunds it.
 
-Three commits, none inside another: the network puts the amount aside (pending), the order takes it under the clearing's
-own id, the network writes it down (done). A process that dies in between leaves it pending: the same reference again
-goes on with it, or the worker does, once its lease has ended. The order knows the id, so it is never taken twice.
+There are three separate commits: the card network reserves the amount (pending), the order applies it under the
+clearing's id, and the network records the result (done). If the process dies in between, the clearing stays pending.
+Then a repeated request with the same reference continues it, or the background job does after the lease has ended. The
+order knows the clearing's id, so nothing is applied twice.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from cuota.flows.order.refund_order import refund_order
 from cuota.flows.order.void_order import void_order
 from cuota.rails.card_network import LEASE, Authorization, CardNetwork, Clearing, Issued, Presented
 
-# Room for `card-` within a movement's 100 characters.
+# The limit leaves room for `card-` within the 100 characters of a movement's reference.
 LONGEST_REFERENCE = 95
 BATCH = 50
 assert LEASE.total_seconds() > WAIT_SECONDS + CONNECT_SECONDS + HANGS_SECONDS
@@ -37,13 +38,13 @@ _OVER = {
     "reverse": Code.VOID_EXCEEDS_UNCAPTURED,
     "refund": Code.REFUND_EXCEEDS_CAPTURED,
 }
-# Of these nothing is known of the order's word: it is asked again.
+# After these refusals it is unknown whether the order applied the clearing, so the order is asked again.
 _UNKNOWN = {Code.UNAVAILABLE, Code.IDEMPOTENCY_IN_PROGRESS, Code.INTERNAL_ERROR}
 log = logging.getLogger("cuota.work")
 
 
 def network_of(context: Context) -> CardNetwork:
-    """The sandbox's card network. Raises Refused(not_found) where there is none."""
+    """Return the sandbox's card network; raise Refused(not_found) if there is none."""
     if context.rails.card_network is None or not context.settings.sandbox:
         raise Refused(Code.NOT_FOUND, "There is nothing at this path. The API is described at /docs.")
     return context.rails.card_network
@@ -52,16 +53,17 @@ def network_of(context: Context) -> CardNetwork:
 async def authorize_card(
     context: Context, card: Presented, amount: int, merchant_id: UUID | None, reference: str | None
 ) -> Authorization | None:
-    """The network asks the issuer, the issuer asks us. None for a number that nobody issued.
+    """Authorize a payment with a virtual card. Return None for a number that was never issued.
 
-    Raises Refused where the reference was used for another amount.
+    Raises Refused if the reference was used for another amount.
     """
     network = network_of(context)
     issued = await network.find(card)
     if issued is None:
         return None
     if not issued.fits or merchant_id not in {None, issued.merchant_id}:
-        # The answer to a reference holds the authorization's id, a secret: not for whoever knows only the number.
+        # The stored response contains the authorization's id, which is a secret. Somebody who knows only the card number
+        # must not get it.
         reference = None
     earlier = await network.earlier(issued.key, reference) if reference is not None else None
     if earlier is None:
@@ -91,15 +93,20 @@ def _no(context: Context, issued: Issued, order: Order, amount: int, merchant_id
 
 
 def _reused() -> Refused:
-    return Refused(Code.IDEMPOTENCY_KEY_REUSED, "This reference was used for another amount before.")
+    return Refused(
+        Code.IDEMPOTENCY_KEY_REUSED,
+        "This reference was already used for another amount. Use a new reference.",
+    )
 
 
 async def clear_card(
     context: Context, authorization_id: UUID, kind: str, reference: str, amount: int | None
 ) -> Clearing:
-    """Capture, reverse or refund; `amount` None takes all that is left. The same reference again answers the same.
+    """Capture, reverse or refund.
 
-    Raises Refused; then nothing was applied and the reference is free.
+    With `amount` None, take all that is left. The same reference again gives the same result.
+
+    Raises Refused; then nothing was applied and the reference can be used again.
     """
     network = network_of(context)
     clearing = await network.clearing(authorization_id, kind, reference)
@@ -137,7 +144,7 @@ async def _begin(
         async with context.lock(order_id):
             begun = 0 < asked <= most and await network.begin(clearing, context.now())
     except asyncpg.UniqueViolationError:
-        # The same reference came twice at once.
+        # The same reference arrived twice at the same moment.
         raise _in_progress() from None
     if not begun:
         message = f"Only {money.text_of(most)} of this authorization can be taken by a {kind}."
@@ -146,11 +153,15 @@ async def _begin(
 
 
 def _in_progress() -> Refused:
-    return Refused(Code.IDEMPOTENCY_IN_PROGRESS, "The same reference is being worked on.", retry_after=1)
+    return Refused(
+        Code.IDEMPOTENCY_IN_PROGRESS,
+        "Another request with this reference is in progress. Try again shortly.",
+        retry_after=1,
+    )
 
 
 async def _finish(context: Context, network: CardNetwork, clearing: Clearing) -> None:
-    """The order takes it, or refuses it for good; raises Refused."""
+    """Let the order apply the clearing or refuse it for good; raise Refused."""
     kind = _KINDS[clearing.kind]
     asked = Asked(kind, f"card-{clearing.reference}", clearing.amount)
     ours = replace(context, new_id=_first(clearing.clearing_id, context.new_id))
@@ -164,13 +175,16 @@ async def _finish(context: Context, network: CardNetwork, clearing: Clearing) ->
 
 
 def _first(movement_id: UUID, then: Callable[[], UUID]) -> Callable[[], UUID]:
-    """The movement is known by the clearing's id: a repeat finds its own and knows that it was applied."""
+    """Apply the movement for the first time.
+
+    It is stored under the clearing's id, so a repeat finds it and knows that it was applied.
+    """
     first = [movement_id]
     return lambda: first.pop() if first else then()
 
 
 async def finish_clearings(context: Context) -> int:
-    """The worker's: what nobody came back for. Answers how many were claimed."""
+    """Continue clearings that stayed pending, as a background job. Return how many were claimed."""
     network = context.rails.card_network
     if network is None:
         return 0

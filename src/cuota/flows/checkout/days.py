@@ -1,4 +1,4 @@
-"""Calendar days where a consumer lives."""
+"""Calendar days in the consumer's time zone."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from zoneinfo import ZoneInfo
 
 
 def local_day(now: datetime, zone: str) -> date:
-    """The day it is now in a time zone."""
+    """Return today's date in a time zone."""
     return now.astimezone(ZoneInfo(zone)).date()

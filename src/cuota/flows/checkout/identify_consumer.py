@@ -1,4 +1,4 @@
-"""The consumer proves a phone number with a one-time code, and says who they are."""
+"""The consumer proves a phone number with a one-time code, and enters a name and address."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ async def send_code(context: Context, checkout: Checkout, typed: str, browser: B
 
 
 async def check_code(context: Context, checkout: Checkout, typed: str) -> str:
-    """Compare in constant time, at most five tries a code, counted before they are judged; raises Problem.
+    """Check a code in constant time; raise Problem.
 
-    Answers the session's new secret: one that somebody planted in this browser before is worthless from here on.
+    A code has at most five tries, and a try is counted before it is checked.
+
+    Returns the session's new secret. If somebody planted the old secret in this browser, that secret is now worthless.
     """
     require_open(checkout.order, context.now())
     tried = await checkouts.try_code(context.pool, checkout.key)
@@ -67,7 +69,7 @@ async def give_details(context: Context, checkout: Checkout, profile: Profile) -
 
 
 async def give_shipping(context: Context, checkout: Checkout, shipping: ShippingAddress) -> None:
-    """Keep where an express order is to be sent."""
+    """Store the shipping address of an express order."""
     require_open(checkout.order, context.now())
     if checkout.session.consumer_id is None:
         raise Problem(notice="Confirm your phone number first.")

@@ -1,4 +1,4 @@
-"""An approved virtual-card order gets its card: made once, shown to one browser, for a few minutes only."""
+"""An approved virtual-card order gets its card: issued once, shown to one browser, for a few minutes only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cuota.flows.context import Context, utc_now
 from cuota.rails.issuing import IssuingRail, VirtualCard
 from cuota.rails.unavailable import RailUnavailable
 
-# On the real clock, as everything that guards access. A lost answer is fetched again; nobody comes back an hour later.
+# The real clock, as for everything that guards access. A browser can fetch a lost answer again, but not an hour later.
 SHOWN_FOR = timedelta(minutes=10)
 BATCH = 100
 LONGEST_WAIT = timedelta(hours=1)
@@ -26,17 +26,17 @@ log = logging.getLogger("cuota.work")
 
 
 def issues_cards(context: Context) -> bool:
-    """Whether virtual-card checkouts can be taken at all: ask before one is opened."""
+    """Tell whether virtual-card checkouts are possible at all. Check this before one is opened."""
     return context.rails.issuing is not None
 
 
 async def reveal_card(context: Context, checkout: Checkout) -> dict[str, object] | None:
-    """What `onComplete` of a virtual-card checkout is given, the card in plain. Never store, log or cache it.
+    """Return what `onComplete` of a virtual-card checkout gets, with the card in plain text. Never store, log or cache it.
 
-    None: there is nothing to show to this browser (again). It is no virtual-card order, or not approved; the order was
-    voided or captured otherwise; another browser paid; or ten minutes have passed since it was first shown.
-    The merchant must then be contacted, who voids the order. Raises Refused(unavailable) while the issuer does not
-    answer: the page may be loaded again.
+    Returns None if there is nothing to show to this browser: the order is no virtual-card order, or not approved; the
+    order was voided, or captured in another way; another browser paid; or ten minutes have passed since the card was
+    first shown. The consumer must then contact the merchant, who voids the order. Raises Refused(unavailable) while the
+    issuer does not answer; the page can then be loaded again.
     """
     order, session = checkout.order, checkout.session
     rail = context.rails.issuing
@@ -49,14 +49,14 @@ async def reveal_card(context: Context, checkout: Checkout) -> dict[str, object]
         return None
     now = utc_now()
     kept = await virtual_cards.claim(context.pool, *ids, context.new_id(), session.session_hash, now)
-    # Read after the claim: whatever is voided from here on finds the card and is told to the issuer.
+    # Read the order after the claim. A void after this point finds the card and lowers its limit.
     found = await orders.read_with_plan(context.pool, *ids)
     if kept is None or found is None or not found.order.capturable:
         return None
     try:
         if kept.issued_at is None:
             await _issue(context, rail, found.order, kept)
-        # The minutes run from an answer that is shown, not from an issuer that was down.
+        # The ten minutes begin when the card is shown, not while the issuer does not answer.
         card = await rail.reveal(kept.key)
         if card is None or not await virtual_cards.revealed(context.pool, *ids, now, SHOWN_FOR):
             return None
@@ -101,7 +101,7 @@ def _result(checkout: Checkout, card: VirtualCard) -> dict[str, object]:
 
 
 async def tell_limits(context: Context) -> int:
-    """The worker's: an order was voided, so its card pays for no more than is left. Answers how many were due."""
+    """Lower the card's limit after a void, as a background job. Return how many cards were due."""
     rail = context.rails.issuing
     if rail is None:
         return 0
@@ -123,7 +123,7 @@ async def _tell(context: Context, rail: IssuingRail, card: ToTell) -> None:
 
 
 async def hide_cards(context: Context) -> int:
-    """The worker's: what was shown long enough is shown to nobody any more."""
+    """Hide cards that were shown long enough, as a background job."""
     rail = context.rails.issuing
     due = await virtual_cards.to_hide(context.pool, utc_now(), BATCH) if rail is not None else []
     hidden = 0

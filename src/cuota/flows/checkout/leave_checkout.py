@@ -1,4 +1,4 @@
-"""The consumer cancels the checkout, or nobody finished it in time."""
+"""A checkout ends without payment: the consumer cancels it, or it times out."""
 
 from __future__ import annotations
 

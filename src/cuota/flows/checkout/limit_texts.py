@@ -1,8 +1,8 @@
-"""One-time codes are counted before one is sent. A refused one counts for nobody.
+"""Rate limits on one-time codes. A code is counted before it is sent; a refused code does not count.
 
-A number's owner is not locked out by others: what one address or one browser may ask for is less than what a number
-may get, the checkout and the account page count apart, and a browser that proved the number before has a count of
-its own and is not held to that of the prefix.
+Nobody can lock out the owner of a number: one address or one browser may request fewer codes than one number may get;
+the checkout and the account page count separately; and a browser that has proved the number before has a limit of its
+own and is exempt from the limit of the number's prefix.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CODES = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class Browser:
-    """Where a code is asked for: from which address, where one is known, and by a browser that holds which token."""
+    """The client that requests a code: its address, if known, and the token that its browser holds."""
 
     network: str | None = None
     token: str | None = None
@@ -37,14 +37,14 @@ NOWHERE = Browser()
 async def count_code(
     context: Context, purpose: str, phone: str, browser: Browser, now: datetime, order: str | None = None
 ) -> Limit | None:
-    """Count a code for a number; answers the limit that is reached, where it may not be sent.
+    """Count a code for a number. Return the limit that was reached if the code must not be sent.
 
-    `purpose` counts apart from others; `order` is the checkout that asks.
+    Each `purpose` is counted separately; `order` is the checkout that requests the code.
     """
     counted = await _counted(context, purpose, phone, browser, order)
     if not counted:
         return None
-    # All of them change the installation's row: they wait here, not each with a session in hand.
+    # All requests change the same row. They wait for this lock before they take a database session.
     async with context.lock(_CODES):
         full = await codes.count(context.pool, [(value, most) for _, value, most in counted], now)
     refused = next(
@@ -58,7 +58,7 @@ async def count_code(
 async def _counted(
     context: Context, purpose: str, phone: str, browser: Browser, order: str | None
 ) -> list[tuple[Limit, bytes, int]]:
-    """What a code for this number counts for, and how many of each an hour may have."""
+    """Return what a code for this number counts for, and how many codes each may have in an hour."""
     limits, hash_of = context.settings.text_limits, context.vault.hash
     remembered = await who_is_remembered(context, browser.token)
     known = remembered is not None and remembered.consumer_id == context.vault.consumer_id(phone)
@@ -70,7 +70,7 @@ async def _counted(
     counted = [(limit, value, most) for limit, value, most in chosen if most is not None]
     if order is not None:
         counted.append((Limit.ORDER, hash_of("codes-of-order", order), ORDER_AN_HOUR))
-    # In the sandbox no text is sent, and everybody tries the same few numbers.
+    # The sandbox sends no texts, and everybody tries the same few numbers.
     return (
         counted
         if context.settings.sandbox

@@ -1,4 +1,4 @@
-"""A returning consumer, in a browser that knows them: the card of their latest plan there pays with one press."""
+"""A returning consumer in a known browser pays with one press, with the card of the latest plan in that browser."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOT_KNOWN = "This browser does not know your card any more. Confirm your phone n
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Who may pay with what. Shown only to the browser that holds the token."""
+    """The consumer and the card that can pay. It is shown only to the browser that holds the token."""
 
     consumer: Consumer
     profile: Profile
@@ -34,10 +34,10 @@ class Offer:
 
 
 async def find_offer(context: Context, checkout: Checkout, token: str | None) -> Offer | None:
-    """What this browser may be offered in this checkout; None: everything goes as in any other browser.
+    """Return what this browser may be offered in this checkout, or None for the normal steps.
 
-    Not in a frame, where there are no cookies; not where the order asks for an address first, nor where the merchant
-    names somebody else's number.
+    There is no offer in a frame, because a frame has no cookies; none if the order asks for a shipping address first;
+    and none if the merchant names another number.
     """
     if token is None or checkout.verified or checkout.express or checkout.display is Display.IFRAME:
         return None
@@ -45,7 +45,7 @@ async def find_offer(context: Context, checkout: Checkout, token: str | None) ->
     if known is None:
         return None
     consumer = await consumers.read(context.pool, known.consumer_id)
-    # Agreed to at whatever merchant it was.
+    # The latest plan may be from any merchant.
     with everyone():
         agreed = await plans.read(context.pool, known.merchant_id, known.order_id)
     if consumer is None or consumer.profile is None or agreed is None or needs_card(agreed.plan):
@@ -58,9 +58,10 @@ async def find_offer(context: Context, checkout: Checkout, token: str | None) ->
 async def pay_again(
     context: Context, checkout: Checkout, token: str | None, agreement_hash: str
 ) -> tuple[Checkout, Order]:
-    """Pay with the offered card; answers the checkout as this consumer's, and the order as it then is.
+    """Pay with the offered card. Return the checkout, now this consumer's, and the order.
 
-    Raises what `submit_checkout` does. The agreement's text is held against what was shown, before anything else.
+    Raises what `submit_checkout` raises. Before anything else, the agreement's text is compared with the text that was
+    shown.
     """
     require_open(checkout.order, context.now())
     offer = await find_offer(context, checkout, token)
@@ -80,7 +81,7 @@ async def pay_again(
 
 
 async def _not_offered(context: Context, checkout: Checkout) -> Problem:
-    """Why the card is not offered any more. Raises Final or Charging where an earlier press of the button used the token up."""
+    """Return why the card is no longer offered. Raises Final or Charging if an earlier press of the button used the token."""
     order = checkout.order
     found = await orders.read_with_plan(context.pool, order.merchant_id, order.order_id)
     if found is not None:
@@ -89,9 +90,10 @@ async def _not_offered(context: Context, checkout: Checkout) -> Problem:
 
 
 async def _recognize(context: Context, theirs: Checkout, consumer_id: UUID, token: str | None) -> bool:
-    """The session is this consumer's, as after a code: it may try another card, and sees its plan.
+    """Give the session to this consumer, as after a code: it may try another card, and it sees the plan.
 
-    False where the browser was forgotten meanwhile. An erasure holds the same row: it is over, or finds this session.
+    Returns False if the browser was forgotten meanwhile. An erasure locks the same row, so either the erasure is
+    finished, or it finds this session.
     """
     async with context.pool.session() as connection, connection.transaction():
         await history.lock(connection, consumer_id)

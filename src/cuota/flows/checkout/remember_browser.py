@@ -1,4 +1,4 @@
-"""A browser in which an order was approved knows its consumer again for 90 days. On the real clock, as all access is."""
+"""A browser in which an order was approved recognizes its consumer for 90 days, by the real clock."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _hash(context: Context, token: str) -> bytes:
 async def remember_browser(
     context: Context, consumer_id: UUID, merchant_id: UUID, order_id: UUID, earlier: str | None
 ) -> str:
-    """Answers the token that the browser keeps from here on; the `earlier` one opens nothing any more."""
+    """Return the browser's new token. The `earlier` token is no longer valid."""
     token, now = secrets.token_urlsafe(32), utc_now()
     browser = Remembered(consumer_id, merchant_id, order_id)
     await remembered.remember(context.pool, _hash(context, token), browser, now, now + REMEMBERED_FOR)
@@ -34,7 +34,7 @@ async def remember_browser(
 async def who_is_remembered(
     context: Context, token: str | None, session: Session | None = None
 ) -> Remembered | None:
-    """Whose browser it is that holds this token; None for a forged, revoked or ended one."""
+    """Return the consumer of the browser with this token, or None for a forged, revoked or expired token."""
     if token is None:
         return None
     # The browser is known at every merchant.
@@ -43,12 +43,12 @@ async def who_is_remembered(
 
 
 async def forget_all(context: Context, consumer_id: UUID) -> int:
-    """No browser knows this consumer any more; answers how many did."""
+    """Forget this consumer in all browsers. Return how many there were."""
     with everyone():
         return await remembered.revoke_all(context.pool, consumer_id)
 
 
 async def forget_browser(context: Context, token: str) -> None:
-    """The token opens nothing from here on."""
+    """Revoke this token."""
     with everyone():
         await remembered.revoke(context.pool, _hash(context, token))

@@ -1,4 +1,4 @@
-"""A signed request starts a checkout: the same text again is the same order."""
+"""A signed request starts a checkout. The same signed text always leads to the same order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cuota.flows.order.create_order import OrderRequest, new_order, write_order
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A checkout and how it stands. `payer` is the stored JSON of who agreed to pay, if anybody has."""
+    """A checkout and its state. `payer` is the stored JSON of the consumer who agreed to pay, if there is one."""
 
     order: Order
     token: UUID
@@ -28,9 +28,9 @@ class Begun:
 async def start_checkout(
     context: Context, merchant: Merchant, request: OrderRequest, start: Start, *, auto_capture: bool
 ) -> Begun:
-    """Create the order, or find the one that this signed text made before.
+    """Create the order, or find the order that this signed text created before.
 
-    Raises Refused(amount_out_of_range); the merchant's webhook then hears `order.rejected`, once.
+    Raises Refused(amount_out_of_range); the merchant's webhook then gets `order.rejected` once.
     """
     if (earlier := await find_started(context, merchant, start.body_hash)) is not None:
         return await _told_here(context, earlier, start.origin)
@@ -40,7 +40,7 @@ async def start_checkout(
         order = replace(order, status=edge(order.status, "reject").after)
     token = new_token()
     if not await write_order(context, order, token, request, start):
-        # Somebody else's identical call was first by a moment.
+        # An identical request created the order a moment earlier.
         earlier = await find_started(context, merchant, start.body_hash)
         assert earlier is not None
         return await _told_here(context, earlier, start.origin)
@@ -50,7 +50,7 @@ async def start_checkout(
 
 
 async def _told_here(context: Context, begun: Begun, origin: str | None) -> Begun:
-    """The page that asked last is the one that hears: a shop may have it on www and without."""
+    """Send the result to the page that asked last, because a shop may have the page both with and without www."""
     if origin is None or origin == begun.start.origin:
         return begun
     order = begun.order
@@ -59,7 +59,7 @@ async def _told_here(context: Context, begun: Begun, origin: str | None) -> Begu
 
 
 async def find_started(context: Context, merchant: Merchant, body_hash: bytes | None) -> Begun | None:
-    """What this signed text made before, if anything. Raises Refused where it was out of range."""
+    """Return what this signed text created before, if anything. Raises Refused if its amount was out of range."""
     earlier = None
     if body_hash is not None:
         earlier = await sdk_checkouts.read_earlier(context.pool, merchant.merchant_id, body_hash)
@@ -67,7 +67,7 @@ async def find_started(context: Context, merchant: Merchant, body_hash: bytes | 
         return None
     if earlier.rejected:
         require_in_range(merchant, earlier.order.amount)
-        # The range has changed since; what was refused stays so.
+        # The merchant's range may have changed since, but what was refused stays refused.
         message = "This text was refused: its amount was outside your range then. Sign the order anew."
         raise Refused(Code.AMOUNT_OUT_OF_RANGE, message)
     return Begun(earlier.order, earlier.token, earlier.start, earlier.payer)

@@ -35,10 +35,10 @@ NOT_REACHED = "Your card's bank cannot be reached at the moment. Nothing was cha
 async def submit_checkout(
     context: Context, checkout: Checkout, card: CardEntry, agreement_hash: str
 ) -> Order:
-    """Decide, charge, approve or not; answers the order as it then is.
+    """Decide, charge, and approve or decline. Return the order as it is then.
 
-    Raises Problem; Final, Charging, Lapsed where the order went another way meanwhile; Forgotten where the consumer was
-    erased meanwhile.
+    Raises Problem; Final, Charging or Lapsed if the order has changed meanwhile; Forgotten if the consumer was erased
+    meanwhile.
     """
     ends.require_open(checkout.order, context.now())
     _agreed_terms(context, checkout, agreement_hash)
@@ -53,7 +53,7 @@ async def submit_checkout(
 def _agreed_terms(
     context: Context, checkout: Checkout, agreement_hash: str
 ) -> tuple[UUID, Profile, str, Terms]:
-    """Who pays (id, profile, phone) and what they agreed to; raises Problem where that is not what was shown."""
+    """Return who pays (id, profile, phone) and the agreement; raise Problem if the agreement is not the one that was shown."""
     session = checkout.session
     if session.consumer_id is None or session.profile is None or session.phone is None:
         raise Problem(notice="Confirm your phone number and details first.")
@@ -66,7 +66,7 @@ def _agreed_terms(
 
 
 async def pay_with(context: Context, checkout: Checkout, card: PlanCard, agreement_hash: str) -> Order:
-    """The same with a card that the rail knows already."""
+    """Do the same with a card that the card rail already knows."""
     order, now = checkout.order, context.now()
     ends.require_open(order, now)
     consumer_id, profile, phone, terms = _agreed_terms(context, checkout, agreement_hash)
@@ -85,7 +85,8 @@ async def pay_with(context: Context, checkout: Checkout, card: PlanCard, agreeme
             return ends.decline(considered.order, decided, letter, now)
         return ends.begin(considered.order, plan, charge, decided, now)
 
-    # Saved only if the order's version is unchanged: of twenty presses at once one begins, the others see it charging.
+    # The order's version protects this save: of twenty presses at the same moment one begins a charge, and the others see
+    # it.
     ids = (order.merchant_id, order.order_id)
     if not await seal_policy(context):
         raise Problem(notice=NOT_DECIDING)
@@ -101,7 +102,7 @@ async def pay_with(context: Context, checkout: Checkout, card: PlanCard, agreeme
 def _agreed(
     checkout: Checkout, consumer_id: UUID, payer: Profile, phone: str, terms: Terms, now: datetime
 ) -> Plan:
-    """What the consumer has just agreed to."""
+    """Return what the consumer has just agreed to."""
     text, first = terms.agreement, terms.plan[0]
     shipping = checkout.session.shipping if checkout.express else None
     browser = checkout.session.session_hash
@@ -111,7 +112,7 @@ def _agreed(
 
 
 async def finish_charge(context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge) -> bool:
-    """The worker's way for a first charge without an answer. False where the rail still has none."""
+    """Finish a first charge that had no answer, as a background job. Return False if the card rail still has no answer."""
     charge = pending.charge
     record = _recorder(context, merchant_id, order_id, charge, pending.first_day, pending.zone)
     return await look_up(context, charge, record)

@@ -1,4 +1,4 @@
-"""One browser in one checkout: opening it, and reading where it stands."""
+"""One browser in one checkout: open the checkout, and load its state."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from cuota.db.order.documents import Document
 from cuota.flows.checkout.days import local_day
 from cuota.flows.context import Context, utc_now
 
-# On the real clock, as everything that guards access: moving the sandbox's clock logs nobody out.
+# The real clock, as for everything that guards access: moving the sandbox's clock logs nobody out.
 SESSION_LIFE = timedelta(hours=24)
 
 
 class Problem(Exception):
-    """Something the consumer can put right: texts by field, or a notice for the whole page."""
+    """Something that the consumer can correct: texts for each field, or a notice for the whole page."""
 
     def __init__(self, errors: dict[str, str] | None = None, notice: str | None = None) -> None:
         super().__init__(notice or "fields")
@@ -43,9 +43,9 @@ class Forgotten(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """Everything a page shows or a step decides on, as read at its start.
+    """Everything that a page shows or a step decides on, as it was read at the start of the request.
 
-    `left`: an Abandoned order was ended by its customer; the others lapsed.
+    `left` is true for an Abandoned order that its consumer canceled; other Abandoned orders timed out.
     """
 
     merchant: Merchant
@@ -60,17 +60,20 @@ class Checkout:
 
     @property
     def verified(self) -> bool:
-        """Whether this browser proved its number: before that nothing personal is shown."""
+        """Tell whether this browser has proved the number. Until then, nothing personal is shown."""
         return self.session.verified_at is not None
 
     @property
     def express(self) -> bool:
-        """Whether the consumer is asked where to send it."""
+        """Tell whether the consumer is asked for a shipping address."""
         return self.start is not None and self.start.flow is Flow.EXPRESS
 
     @property
     def display(self) -> Display:
-        """Where this browser sees the pages: it is the merchant's script that listens, or nobody does."""
+        """Return where this browser sees the pages.
+
+        A window or frame counts only if the merchant's script can hear the result.
+        """
         listening = self.start is not None and self.start.in_page and self.start.origin is not None
         return self.session.display or Display.REDIRECT if listening else Display.REDIRECT
 
@@ -91,9 +94,9 @@ async def open_checkout(
     display: Display | None = None,
     device: str | None = None,
 ) -> tuple[UUID, str] | None:
-    """A browser follows the link: (order id, a new session secret). None for an unknown link.
+    """Open a checkout by its link. Return the order id and a new session secret, or None for an unknown link.
 
-    `device` is the browser's own word, the same at every merchant; None where it keeps none.
+    `device` is the browser's own id, the same at every merchant, or None if the browser stores none.
     """
     order_id = await orders.find_by_token(context.pool, merchant_id, token)
     if order_id is None:
@@ -106,12 +109,12 @@ async def open_checkout(
 
 
 def session_key(context: Context, merchant_id: UUID, order_id: UUID, secret: str) -> Key:
-    """The row's key: the secret itself is only in the browser."""
+    """Return the key of the session's row. Only the browser has the secret itself."""
     return merchant_id, order_id, context.vault.hash("checkout-session", secret)
 
 
 async def load(context: Context, merchant_id: UUID, order_id: UUID, secret: str) -> Checkout | None:
-    """Read the checkout of this browser; None for a forged, forgotten or foreign session."""
+    """Read the checkout of this browser. Return None for a forged or expired session, or one of another checkout."""
     key = session_key(context, merchant_id, order_id, secret)
     found = await checkouts.read(context.pool, key)
     if found is None or utc_now() > found.session.created_at + SESSION_LIFE:
@@ -131,14 +134,14 @@ async def load(context: Context, merchant_id: UUID, order_id: UUID, secret: str)
 
 
 def preview_plan(context: Context, checkout: Checkout) -> list[Installment]:
-    """The plan as it would be today, before anybody has agreed to it."""
+    """Return the plan as it would be today, before anybody has agreed to it."""
     profile = checkout.session.profile
     zone = zone_of(profile.address.state if profile else checkout.document.address.get("state"))
     return schedule(checkout.order.amount, checkout.order.fee, local_day(context.now(), zone))
 
 
 def propose(context: Context, checkout: Checkout, profile: Profile) -> Terms:
-    """The terms for this consumer today."""
+    """Return the terms for this consumer today."""
     zone = zone_of(profile.address.state)
     plan = schedule(checkout.order.amount, checkout.order.fee, local_day(context.now(), zone))
     settings = context.settings
@@ -156,7 +159,7 @@ def propose(context: Context, checkout: Checkout, profile: Profile) -> Terms:
 
 
 async def known_consumer(context: Context, checkout: Checkout) -> Consumer | None:
-    """Who this browser proved to be, if they were here before."""
+    """Return the consumer that this browser proved to be, if that consumer exists already."""
     if not checkout.verified or checkout.session.consumer_id is None:
         return None
     return await consumers.read(context.pool, checkout.session.consumer_id)

@@ -1,4 +1,4 @@
-"""Who signed: the merchant of a signed request, checked in constant time over the exact bytes."""
+"""Verifies the signature of a merchant's request, in constant time, over the exact bytes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from cuota.flows.context import Context, utc_now
 async def verify_signature(
     context: Context, merchant_id: UUID, signed: bytes, signature: str | None
 ) -> Merchant:
-    """The merchant whose signing secret made this signature; the one before it is good too while it is rotated.
+    """Return the merchant whose signing secret made this signature. During a rotation the previous secret is valid too.
 
-    Raises Refused(invalid_signature), for an unknown merchant just as for a wrong signature; in the sandbox it says
-    what was received.
+    Raises Refused(invalid_signature), both for an unknown merchant and for a wrong signature. In the sandbox the
+    message says what was received.
     """
     found = await sdk_checkouts.read_signer(context.pool, merchant_id)
     keys = [secrets.token_urlsafe(32)] if found is None else _secrets(context, found)
-    # Every one is tried: how long it takes does not tell which fits.
+    # Every secret is tried, so that the time taken does not tell which one fits.
     given = (signature or "").encode()
     fits = [hmac.compare_digest(pay_signature(key, signed).encode(), given) for key in keys]
     if any(fits) and found is not None:
@@ -41,7 +41,7 @@ async def verify_signature(
 
 
 def _secrets(context: Context, signer: Signer) -> list[str]:
-    """The merchant's signing secret, and the one before it while that lives."""
+    """Return the merchant's signing secret, and the previous one while it is valid."""
     bound_to = f"signing-secret:{signer.merchant.merchant_id}"
     held = [context.vault.decrypt(signer.secret, bound_to)]
     if signer.old_secret is not None and signer.old_ends_at is not None and utc_now() < signer.old_ends_at:

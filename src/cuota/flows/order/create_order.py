@@ -63,7 +63,9 @@ async def create_order(
     answer = remember(created) if remember else None
     if not await write_order(context, order, token, request, start, answer):
         raise Refused(
-            Code.IDEMPOTENCY_IN_PROGRESS, "Another request with this Idempotency-Key runs.", retry_after=1
+            Code.IDEMPOTENCY_IN_PROGRESS,
+            "Another request with this Idempotency-Key runs.",
+            retry_after=1,
         )
     return created
 
@@ -109,7 +111,9 @@ async def write_order(
     try:
         saved = await outcomes.create(context.pool, new, answer)
     except GONE:
-        raise unavailable("The database went away; at worst an order stands that nobody will open.") from None
+        raise unavailable(
+            "The database connection was lost. Try again; an order may exist that nobody will open."
+        ) from None
     if saved:
         for event in events:
             context.happened(event)

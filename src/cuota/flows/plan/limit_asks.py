@@ -1,7 +1,9 @@
-"""Charges and card changes that a consumer asks for are counted before a card is asked: card testing ends here.
+"""Rate limits on charges and card changes by consumers, against card testing.
 
-A network address keeps only the asks in which a card was declined: many people may share it.
-What is charged by schedule is not counted and never waits.
+An attempt is counted before the card is charged.
+
+For an IP address only declined attempts count, because many people may share the address. Scheduled charges are not
+counted and never wait.
 """
 
 from __future__ import annotations
@@ -19,14 +21,14 @@ from cuota.flows.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks: a proved phone number, from a network address, where one is known."""
+    """The consumer who makes the attempt: a proved phone number, and an IP address if it is known."""
 
     phone: str
     network: str | None = None
 
 
 class Limited(Problem):
-    """Asked too often. Nothing was charged or changed; `again_at` is when the next ask is allowed."""
+    """The rate limit is reached. Nothing was charged or changed; `again_at` is when the next attempt is allowed."""
 
     def __init__(self, again_at: datetime) -> None:
         super().__init__(notice="Too many payments or card changes were asked for in a short time.")
@@ -35,36 +37,36 @@ class Limited(Problem):
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One ask as it was counted."""
+    """One counted attempt."""
 
     subjects: dict[Subject, bytes]
     at: datetime
 
 
 def card_hash(context: Context, fingerprint: str) -> bytes | None:
-    """The keyed hash by which risk knows a card; None where its rail gives no fingerprint."""
+    """Return the keyed hash by which risk knows a card, or None if the card rail gives no fingerprint."""
     return context.vault.hash(f"signal-{SignalKind.CARD}", fingerprint) if fingerprint else None
 
 
 async def count_ask(context: Context, order_id: UUID, asker: Asker, card: bytes | None = None) -> Ask:
-    """Count an ask about a plan; raises Limited. `card` is the hash of the card that will be asked."""
+    """Count an attempt for a plan; raise Limited. `card` is the hash of the card that will be charged."""
     hash_of = context.vault.hash
     subjects = {
         Subject.PLAN: hash_of("asks-plan", str(order_id)),
-        # The same hash as the signals of orders have: risk counts both.
+        # The signals of orders use the same hash, so risk counts both.
         Subject.PHONE: hash_of(f"signal-{SignalKind.PHONE}", asker.phone),
     }
     if asker.network is not None:
         subjects[Subject.NETWORK] = hash_of("asks-network", asker.network)
     if card is not None:
         subjects[Subject.CARD] = card
-    # Contenders wait here, not each with a session in hand.
+    # Concurrent attempts wait for this lock before they take a database session.
     async with context.lock(order_id):
         return await _count(context, subjects)
 
 
 async def count_card(context: Context, card: bytes | None) -> Ask:
-    """Count an ask about a card that is known only by now; raises Limited."""
+    """Count an attempt for a card that only now became known; raise Limited."""
     return await _count(context, {} if card is None else {Subject.CARD: card})
 
 
@@ -77,7 +79,7 @@ async def _count(context: Context, subjects: dict[Subject, bytes]) -> Ask:
 
 
 async def note_paid(context: Context, *made: Ask) -> None:
-    """The card paid: risk does not hold the ask against anybody."""
+    """Record that the card paid, so that risk does not count the attempt as a failure."""
     for ask in made:
         others: dict[Subject, bytes] = {
             subject: value for subject, value in ask.subjects.items() if subject is not Subject.NETWORK
@@ -87,12 +89,15 @@ async def note_paid(context: Context, *made: Ask) -> None:
 
 
 async def free_network(context: Context, ask: Ask) -> None:
-    """No card was declined. A network address may be a whole office's or a mobile carrier's: its count is given back."""
+    """Remove the attempt from the count of the IP address, because no card was declined.
+
+    Many people may share the address.
+    """
     if Subject.NETWORK in ask.subjects:
         network = {Subject.NETWORK: ask.subjects[Subject.NETWORK]}
         await asks.give_back(context.pool, network, ask.at)
 
 
 async def give_back(context: Context, ask: Ask) -> None:
-    """No card was asked after all."""
+    """Remove the attempt from all counts, because no card was charged."""
     await asks.give_back(context.pool, ask.subjects, ask.at)

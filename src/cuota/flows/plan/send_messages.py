@@ -1,4 +1,4 @@
-"""Consumers are told: claimed messages are written out and handed to the message rail, under their own key."""
+"""Sends messages to consumers: claim due messages, write their texts, pass them to the message rail with their own keys."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from cuota.flows.plan.write_letter import write_letter
 from cuota.rails.bounded import MESSAGE_SECONDS
 from cuota.rails.unavailable import RailUnavailable
 
+# Few enough that even the slowest rail finishes them before the lease of the claim ends.
 BATCH = 24
 AT_ONCE = 8
 # The slowest rail is through with a batch before the lease of its claims ends.
 assert messages.LEASE.total_seconds() > BATCH / AT_ONCE * MESSAGE_SECONDS
 LONGEST_WAIT = timedelta(hours=1)
-# About a day and a half of trying: after that a reminder of a payment tells nobody anything.
+# Retries continue for about a day and a half. After that, a reminder is of no use.
 MOST_TRIES = 40
 log = logging.getLogger("cuota.work")
 
 
 async def send_messages(context: Context) -> int:
-    """Send what is due; answers how many were claimed."""
+    """Send the messages that are due. Return how many were claimed."""
     claimed = await messages.claim(context.pool, context.now(), BATCH)
     places = asyncio.Semaphore(AT_ONCE)
 
@@ -38,7 +39,7 @@ async def send_messages(context: Context) -> int:
             try:
                 await _send_one(context, due)
             except Exception:
-                # One that cannot be sent holds up no other; its lease ends, and it is tried again.
+                # A message that cannot be sent does not stop the others. Its lease ends, and it is retried.
                 log.exception("message failed", extra={"facts": {"orderId": str(due.order_id)}})
 
     await asyncio.gather(*(send(due) for due in claimed))

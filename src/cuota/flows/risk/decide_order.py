@@ -1,4 +1,4 @@
-"""Risk decides about one order: everything that is known, in one read; the decision; and what is kept of it."""
+"""The risk decision about one order: read everything in one statement, decide, and store the decision."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Considered:
 
 
 class Case:
-    """One press of the button: which consumer pays for which order with which card."""
+    """One press of the button: the consumer, the order, and the card. It reads for `settle`, then decides."""
 
     def __init__(
         self, context: Context, checkout: Checkout, profile: Profile, card: PlanCard, now: datetime
@@ -98,7 +98,7 @@ class Case:
 
 
 def _since(context: Context, now: datetime) -> dict[SignalKind, datetime]:
-    """Each kind of signal has a window of its own."""
+    """Return the start of the window for each kind of signal."""
     windows = context.policy.velocity
     return {kind: now - timedelta(hours=getattr(windows, kind).hours) for kind in SignalKind}
 
@@ -106,7 +106,7 @@ def _since(context: Context, now: datetime) -> dict[SignalKind, datetime]:
 def _signals(
     context: Context, checkout: Checkout, profile: Profile, card: PlanCard
 ) -> Mapping[SignalKind, bytes]:
-    """What the order is tried with, as keyed hashes: the same thing is known again, and cannot be read."""
+    """Return the phone, card, address and device as keyed hashes: equal values can be recognized, but not read."""
     tried = {
         SignalKind.PHONE: checkout.session.phone or "",
         SignalKind.ADDRESS: address_key(profile.address),
@@ -120,7 +120,7 @@ def _signals(
 
 
 def _mismatches(checkout: Checkout, profile: Profile, earlier_surname: str | None) -> Mismatches:
-    """What the order's own words, the consumer's, and those of an earlier visit do not agree on."""
+    """Compare the order's data, the consumer's data, and the data of earlier visits."""
     document, state = checkout.document, profile.address.state.upper()
     ordered_from = (document.value["billing"] or {}).get("state")
     named = document.consumer.get("phoneNumber")
@@ -138,7 +138,7 @@ def _plain(name: str) -> str:
 
 
 def _approvals(seen: Seen, amount: int, now: datetime) -> Approvals | None:
-    """What the merchant says about its customer, and what its model makes of it; None where it is off."""
+    """Return what the merchant says about its customer, and the points of its model. None if Advanced Approvals are off."""
     if seen.approvals not in {"trial", "on"}:
         return None
     mode: Mode = "on" if seen.approvals == "on" else "trial"
@@ -152,14 +152,14 @@ def _approvals(seen: Seen, amount: int, now: datetime) -> Approvals | None:
 
 
 def _of_nobody(fields: dict[str, FieldValue]) -> dict[str, FieldValue]:
-    """A decision is kept for good, so that no free text may be in it: an assessment may name somebody."""
+    """Remove free text. A decision is stored for good, and free text might name somebody."""
     said = fields.get(ASSESSMENT)
     free = isinstance(said, str) and risk_level(said) is None
     return {**fields, ASSESSMENT: "other"} if free else fields
 
 
 def _model(text: str | None) -> Model | None:
-    """The merchant's model; one that another release wrote and this one cannot read is none: it costs no sale."""
+    """Return the merchant's model. A model of another release that cannot be read counts as none, so that no sale is lost."""
     try:
         return None if text is None else model_of(json.loads(text))
     except BadModel:
@@ -168,7 +168,7 @@ def _model(text: str | None) -> Model | None:
 
 
 def _steer(surname: str) -> Steer:
-    """The sandbox's test surnames decide, and only there."""
+    """Return the result that a test surname asks for, in the sandbox only."""
     steers: dict[str, Steer] = {
         DECLINED_SURNAME.casefold(): "decline",
         APPROVED_SURNAME.casefold(): "approve",

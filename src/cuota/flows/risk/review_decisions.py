@@ -1,4 +1,4 @@
-"""Decisions looked at again: made anew from what was stored, and as another policy would have made them."""
+"""Reviews stored decisions: repeats them from the stored facts, and simulates another policy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ END = datetime(2200, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A stored decision made again. `decision` is None where that cannot be, and `why` says so."""
+    """A stored decision that was repeated. `decision` is None if it cannot be repeated, and `why` says so."""
 
     policy: Policy | None
     facts: Facts | None
@@ -32,7 +32,7 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A decision that comes out otherwise: each thing by its name, as stored and as made again."""
+    """A decision with a different result: each differing value by its name, as stored and as repeated."""
 
     made: Made
     values: dict[str, tuple[object, object]]
@@ -40,7 +40,10 @@ class Difference:
 
 @dataclass(slots=True)
 class Replayed:
-    """`before` were made before their facts and policy were kept, so they cannot be made again."""
+    """The result of a replay.
+
+    `before` counts decisions made before facts and policies were stored, which cannot be repeated.
+    """
 
     decisions: int = 0
     before: int = 0
@@ -49,14 +52,14 @@ class Replayed:
 
 @dataclass(slots=True)
 class Tally:
-    """Orders. Cents. `unpaid` is what they should have paid by now and have not."""
+    """A number of orders and their amounts in cents. `unpaid` is what should have been paid by now and was not."""
 
     orders: int = 0
     amount: int = 0
     unpaid: int = 0
 
     def add(self, became: Became) -> None:
-        """One more."""
+        """Add one order."""
         self.orders += 1
         self.amount += became.amount
         self.unpaid += became.overdue
@@ -64,9 +67,10 @@ class Tally:
 
 @dataclass(slots=True)
 class Simulated:
-    """What was decided, beside what another policy says to the same facts. An order counts once, by its last decision.
+    """The decisions as they were made, beside the results of another policy. An order counts once, by its last decision.
 
-    `reasons`: why it would have declined what was approved. `before`: decided before facts were kept.
+    `reasons`: why the other policy would have declined approved orders. `before`: decisions made before facts were
+    stored.
     """
 
     approved: Tally = field(default_factory=Tally)
@@ -79,7 +83,7 @@ class Simulated:
     before: int = 0
 
     def add(self, became: Became, decision: Decision) -> None:
-        """One more order."""
+        """Add one order."""
         was, would = became.made.approved, decision.approved
         (self.approved if was else self.declined).add(became)
         (self.would_approve if would else self.would_decline).add(became)
@@ -91,25 +95,25 @@ class Simulated:
 
 
 class Policies:
-    """Stored policies by version, each read once."""
+    """Stored policies by version. Each is read once."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._known: dict[str, Policy | str] = {}
 
     async def find(self, version: str) -> Policy | str:
-        """The policy, or why there is none."""
+        """Return the policy, or the reason why there is none."""
         if version not in self._known:
             text = await policies.read(self._context.pool, version)
             self._known[version] = _loaded(version, text)
         return self._known[version]
 
     async def has(self, version: str) -> bool:
-        """Whether decisions were made under it since facts are kept."""
+        """Tell whether the policy made any decision since facts are stored."""
         return isinstance(await self.find(version), Policy)
 
     async def again(self, made: Made) -> Again:
-        """Make a decision again from what was stored with it."""
+        """Repeat a decision from what was stored with it."""
         policy = await self.find(made.policy_version)
         try:
             facts = Facts.of_inputs(made.inputs)
@@ -131,7 +135,7 @@ def _loaded(version: str, text: str | None) -> Policy | str:
 
 
 def differences(made: Made, decision: Decision) -> dict[str, tuple[object, object]]:
-    """What is stored, and what comes out now, where they differ."""
+    """Return the values that differ between the stored and the repeated decision."""
     pairs = {
         "approved": (made.approved, decision.approved),
         "reasons": (list(made.reasons), list(decision.reasons)),
@@ -155,13 +159,13 @@ async def _range(
 async def last_of_each(
     context: Context, since: datetime, until: datetime, merchant_id: UUID | None
 ) -> Collection[Became]:
-    """Each order once, by its last decision: a later card of the same order was decided about anew."""
+    """Return the last decision of each order. A second card of the same order leads to a new decision."""
     found = _range(context, since, until, merchant_id)
     return {became.made.order_id: became async for became in found}.values()
 
 
 async def replay(context: Context, since: datetime, until: datetime, merchant_id: UUID | None) -> Replayed:
-    """Make every decision of a range again, under the policy that it was made under."""
+    """Repeat every decision of a time range, each under its own policy."""
     done, kept = Replayed(), Policies(context)
     async for became in _range(context, since, until, merchant_id):
         done.decisions += 1
@@ -180,7 +184,7 @@ async def replay(context: Context, since: datetime, until: datetime, merchant_id
 async def simulate(
     context: Context, policy: Policy, since: datetime, until: datetime, merchant_id: UUID | None
 ) -> Simulated:
-    """What another policy would have done with every order since then, and what became of those orders."""
+    """Decide every order since then under another policy, and report what became of these orders."""
     found = Simulated()
     for became in await last_of_each(context, since, until, merchant_id):
         facts = _facts(became.made)

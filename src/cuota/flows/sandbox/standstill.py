@@ -1,4 +1,4 @@
-"""A serving process beside whoever moves the clock: jobs stand still, and while all is copied requests wait too."""
+"""A serving process while the sandbox's clock is moved: background jobs pause, and during a copy requests wait too."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from cuota.db.sandbox.clock import JOBS_LOCK
 from cuota.flows.sandbox.clock import SandboxClock
 
 LOOK_SECONDS = 0.05
-# Requests that are slower than this are not waited for: the database keeps their halves apart.
+# How long to wait for requests in progress. Slower ones are not waited for: the database keeps their parts consistent.
 REQUESTS_END_SECONDS = 8.0
 log = logging.getLogger("cuota.clock")
 
 
 class Gate:
-    """A door with a count of who is inside."""
+    """A gate that counts who is inside."""
 
     def __init__(self, *, is_open: bool) -> None:
         self._opened = asyncio.Event()
@@ -34,13 +34,13 @@ class Gate:
 
     @property
     def is_open(self) -> bool:
-        """Whether one may go in at once."""
+        """Tell whether the gate is open."""
         return self._opened.is_set()
 
     @contextlib.asynccontextmanager
     async def inside(self) -> AsyncIterator[None]:
-        """Wait until the door is open, and be counted."""
-        # Asked again after each wait: it may have been shut before we had our turn.
+        """Wait until the gate is open, then be counted as inside."""
+        # Checked again after each wait, because the gate may have been closed meanwhile.
         while not self._opened.is_set():
             await self._opened.wait()
         self.enter()
@@ -50,32 +50,35 @@ class Gate:
             self.leave()
 
     def enter(self) -> None:
-        """Go in through an open door; `leave` must follow."""
+        """Enter through the open gate; `leave` must follow."""
         self._inside += 1
         self._empty.clear()
 
     def leave(self) -> None:
-        """Go out."""
+        """Leave."""
         self._inside -= 1
         if not self._inside:
             self._empty.set()
 
     def open(self) -> None:
-        """Let everybody in."""
+        """Open the gate."""
         self._opened.set()
 
     async def shut(self) -> None:
-        """Let nobody in, and wait until everybody is out."""
+        """Close the gate, and wait until nobody is inside."""
         self._opened.clear()
         await self._empty.wait()
 
 
 async def _nothing() -> None:
-    """Where no jobs run."""
+    """Do nothing: no jobs run here."""
 
 
 class Standstill:
-    """One in each serving process of the sandbox. `forget` drops what the process remembers of the database."""
+    """Pauses jobs and requests; there is one in each serving process of the sandbox.
+
+    `forget` clears the caches of the process.
+    """
 
     def __init__(self, where: dict[str, Any], moved: SandboxClock, forget: Callable[[], None]) -> None:
         self.moved = moved
@@ -85,7 +88,7 @@ class Standstill:
         self._forget = forget
 
     async def keep(self, stop: asyncio.Event, rest: Callable[[], Awaitable[None]] = _nothing) -> None:
-        """Until `stop`: share the lock while jobs run; give it back, with nothing under way, when the clock moves.
+        """Until `stop`: share the lock while jobs run; when the clock moves, finish what is in progress and give the lock back.
 
         `rest` waits for what the jobs have started and not finished: webhooks.
         """
@@ -125,7 +128,7 @@ class Standstill:
 
 
 async def _pause(stop: asyncio.Event, seconds: float) -> bool:
-    """Wait a little; True at once when it is time to stop."""
+    """Wait a little. Return True at once when it is time to stop."""
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(stop.wait(), seconds)
     return stop.is_set()

@@ -1,4 +1,4 @@
-"""Webhooks: events are published, claimed, signed both ways, sent, and the answer is recorded."""
+"""Webhooks: publish events, claim deliveries, sign and send them, and record the answers."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from cuota.flows.webhook.show_event import event_body, event_id
 from cuota.rails.http import GuardedClient
 
 PUBLISHED_AT_ONCE = 500
-# So that sending never takes the sessions that requests need.
+# A limit, so that sending webhooks never uses all the database sessions that requests need.
 MERCHANTS_AT_ONCE = 3
 log = logging.getLogger("cuota.webhooks")
 
 
 async def publish_events(context: Context) -> int:
-    """Put what has happened into the feeds and address it to its receivers; answers how much."""
+    """Put new events into the feeds, and add a delivery for each receiver. Return how many events were published."""
     published = 0
     for merchant_id in await events.waiting(context.pool):
         published += await events.publish(context.pool, merchant_id, context.now(), PUBLISHED_AT_ONCE)
@@ -40,7 +40,10 @@ async def publish_events(context: Context) -> int:
 
 
 class Courier:
-    """Sends what is due. A slow receiver holds up only its own: each has a few at a time, claimed from its own queue."""
+    """Sends due deliveries.
+
+    Each receiver has its own queue and its own limit, so a slow receiver delays only its own deliveries.
+    """
 
     def __init__(
         self,
@@ -50,7 +53,10 @@ class Courier:
         freed: Callable[[], None] = lambda: None,
         pace: Pace | None = None,
     ) -> None:
-        """`worker`: in whose name it claims. `freed` is told when an answer has made the next of its order due."""
+        """`worker` is the worker that claims deliveries.
+
+        `freed` is called when a recorded result has made a later event due.
+        """
         self._context = context
         self._client = client
         self._worker = worker
@@ -60,7 +66,7 @@ class Courier:
         self._limits = Limits(self._pace.at_once)
 
     async def send_due(self) -> int:
-        """Claim what is due and start sending it; answers how much was done. Does not wait for answers."""
+        """Claim due deliveries and start sending them; do not wait for answers. Return how many were claimed or postponed."""
         places = asyncio.Semaphore(MERCHANTS_AT_ONCE)
 
         async def send(merchant_id: UUID, lanes: list[Lane]) -> int:
@@ -71,11 +77,14 @@ class Courier:
         return sum(await asyncio.gather(*(send(merchant_id, lanes) for merchant_id, lanes in due.items())))
 
     def under_way(self) -> list[Claim]:
-        """What this process knows that it has claimed, and has not recorded yet."""
+        """Return the deliveries that this process has claimed and not yet recorded."""
         return [item.claim for item in self._under_way.values()]
 
     async def finish(self, seconds: float) -> None:
-        """Let what is under way end; what has not after so many seconds is given up, and tried again by its lease."""
+        """Wait up to `seconds` for the deliveries in progress, then cancel the rest.
+
+        Their leases end, and they are retried.
+        """
         if self._under_way:
             _, late = await asyncio.wait(self._under_way, timeout=seconds)
             for task in late:
@@ -85,7 +94,7 @@ class Courier:
 
     async def _lanes_due(self) -> dict[UUID, list[Lane]]:
         lanes = await deliveries.lanes_due(self._context.pool, self._context.now())
-        # Where there is not room for all, it is not always the same who have it.
+        # Shuffle, so that not always the same queues are served when the limit does not allow all.
         random.shuffle(lanes)
         due: dict[UUID, list[Lane]] = defaultdict(list)
         for lane in lanes:
@@ -97,7 +106,8 @@ class Courier:
         room = self._limits.room(lanes)
         if not room:
             return 0
-        # One session for all three: what is claimed is not left waiting for its lease because none was free.
+        # All three statements use one session. Otherwise claimed deliveries might wait for a free session until their
+        # lease ends.
         async with context.pool.session() as session:
             name = self._worker.name if self._worker else None
             claimed, aside = await deliveries.claim(session, merchant_id, context.now(), room, name)
@@ -126,7 +136,7 @@ class Courier:
     async def _send(
         self, item: Claimed, facts: dict[UUID, Facts], secrets: Secrets, bodies: dict[str, bytes]
     ) -> None:
-        """`bodies` holds what is made already: many receivers are sent the same event."""
+        """Send one delivery. `bodies` caches event bodies, because many receivers get the same event."""
         context = self._context
         identity = event_id(item.order_id, item.sequence)
         try:
@@ -137,7 +147,8 @@ class Courier:
             body = bodies[identity]
             headers = signed(context, item.merchant_id, item.receiver, secrets, identity, body)
         except Exception:
-            # One that cannot be made holds up no other; it keeps its place in the timetable and can be replayed.
+            # An event that cannot be written does not stop other deliveries. It is retried on the usual schedule and can
+            # be replayed.
             log.exception("webhook not made", extra={"facts": {"eventId": identity}})
             attempt = Attempt(None, 0, "the event could not be written")
         else:
@@ -155,12 +166,16 @@ class Courier:
 def signed(
     context: Context, merchant_id: UUID, receiver: UUID, secrets: Secrets, identity: str, body: bytes
 ) -> list[tuple[str, str]]:
-    """The headers of one try: Standard Webhooks with every live secret, and the SDK's formula over the raw body."""
-    # Every receiver's library holds this one against its own clock and refuses what is five minutes off, so it is the
-    # real time of sending; the body's `timestamp` says when it happened on the service's clock.
+    """Return the headers of one try, signed in two ways.
+
+    One is the Standard Webhooks signature with every valid secret; the other is the SDK's signature of the raw body.
+    """
+    # Receivers compare this timestamp with their own clocks and reject a difference of five minutes, so it is the real
+    # time of sending. The body's `timestamp` is the time of the event on the service's clock.
     timestamp = int(utc_now().timestamp())
     keys = live_secrets(context, merchant_id, receiver, secrets)
-    # One value only: the old secret's as long as it lives, so that a receiver has that day to take the new one.
+    # This header has room for one signature only. It uses the previous secret while that is valid, so a receiver has a
+    # day to change to the new secret.
     signing = live_signing(context, merchant_id, secrets)[-1]
     return [
         ("Content-Type", "application/json"),
@@ -173,19 +188,22 @@ def signed(
 
 
 def live_secrets(context: Context, merchant_id: UUID, receiver: UUID, secrets: Secrets) -> list[str]:
-    """The webhook secrets that a receiver may check with: the endpoint's, or the merchant's for an order's address."""
+    """Return the webhook secrets that a receiver may verify with.
+
+    An endpoint has its own; a callback URL uses the merchant's.
+    """
     if receiver == OWN_ADDRESS or receiver not in secrets.endpoints:
         return _live(context.vault, secrets.webhook, f"webhook-secret:{merchant_id}")
     return _live(context.vault, secrets.endpoints[receiver], f"endpoint-secret:{receiver}")
 
 
 def live_signing(context: Context, merchant_id: UUID, secrets: Secrets) -> list[str]:
-    """The merchant's signing secret, and behind it the one before it while that lives."""
+    """Return the merchant's signing secret, followed by the previous one while the previous one is still valid."""
     return _live(context.vault, secrets.signing, f"signing-secret:{merchant_id}")
 
 
 def _live(vault: Vault, pair: Pair, bound_to: str) -> list[str]:
-    """The secret, and behind it the one before it while that lives."""
+    """Decrypt a secret, followed by the previous one while the previous one is still valid."""
     secret, old, old_ends = pair
     held = [vault.decrypt(secret, bound_to)]
     if old is not None and old_ends is not None and utc_now() < old_ends:

@@ -1,4 +1,4 @@
-"""What nobody has under way any more is due again: for whoever claims it next, seconds later and not after its lease."""
+"""Release claims that no process is working on, so that another worker can claim the deliveries within seconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from cuota.db.webhook.claims import Claim
 from cuota.db.workers import Worker
 from cuota.flows.context import Context
 
-# A worker that has only lost its session has its lock again by then, and what it has just claimed it knows of.
+# Within this time, a worker that only lost its database session takes its lock again, and learns of what it has just
+# claimed.
 DEAD_SECONDS = 2.0
 # A worker looks after its lock several times before it is taken for dead.
 assert 3 * workers.LOOK_SECONDS < DEAD_SECONDS
@@ -22,10 +23,11 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Heir:
-    """One a process: frees what the dead had claimed, and what was claimed for this process without its knowing.
+    """Releases two kinds of claims: those of dead workers, and those that this process holds without knowing it.
 
-    The latter happens where the database said so on a session that was lost. Should somebody be at it after all, nothing
-    breaks: the receiver may be sent again what it was just sent, and the number of the try decides whose answer counts.
+    The second kind arises when the database has claimed deliveries but the session was lost before the answer arrived.
+    If a claim is released although a worker is still sending, nothing breaks: the receiver may get the same event
+    twice, and only the result of the latest try is recorded. There is one Heir in each process.
     """
 
     def __init__(
@@ -37,7 +39,7 @@ class Heir:
         self._unknown: dict[Claim, float] = {}
 
     async def free_claims(self, context: Context) -> int:
-        """Free them; answers how many. What is so for the first time now is left until it was so for a while."""
+        """Release such claims and return how many. A claim is only released after it was seen this way for DEAD_SECONDS."""
         return await self._of_the_dead(context) + await self._unknown_here(context)
 
     async def _of_the_dead(self, context: Context) -> int:

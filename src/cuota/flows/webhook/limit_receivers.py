@@ -1,4 +1,4 @@
-"""How much each receiver may have under way, so that slow and dead ones delay nobody else."""
+"""How many deliveries each receiver may have in progress, so that slow and dead receivers delay no others."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from cuota.core.webhook.delivery import FIRST_AT_ONCE, Attempt, next_at_once
 from cuota.db.webhook.deliveries import Lane
 
 MOST_UNDER_WAY = 400
-# What those who have not shown that they answer promptly may have of it together: the rest is for those who have.
+# The shared limit for queues that have not yet answered promptly. The rest is reserved for queues that have.
 MOST_DOUBTFUL = 200
 REMEMBERED = 10_000
 
 
 class Limits:
-    """Counts what is under way for each queue, and learns from its answers how many it can take."""
+    """Counts the deliveries in progress for each queue, and adjusts each queue's limit by the answers."""
 
     def __init__(self, next_at_once: Callable[[int, Attempt], int] = next_at_once) -> None:
         self._next_at_once = next_at_once
@@ -23,7 +23,10 @@ class Limits:
         self._at_once: dict[Lane, int] = {}
 
     def room(self, lanes: list[Lane]) -> dict[Lane, int]:
-        """How many each may have now; those without room are left out."""
+        """Return how many deliveries each queue may start now, without the queues that may start none.
+
+        `crowded` is set if a queue that answers may start none.
+        """
         total = MOST_UNDER_WAY - self._under_way.total()
         doubtful = MOST_DOUBTFUL - sum(n for lane, n in self._under_way.items() if not self._prompt(lane))
         given: dict[Lane, int] = {}
@@ -38,17 +41,17 @@ class Limits:
         return given
 
     def begin(self, lane: Lane) -> None:
-        """One more is under way."""
+        """Count one more delivery in progress."""
         self._under_way[lane] += 1
 
     def learn(self, lane: Lane, attempt: Attempt) -> None:
-        """What its answer says about the next ones."""
+        """Adjust the queue's limit after an answer."""
         if len(self._at_once) >= REMEMBERED:
             self._at_once.clear()
         self._at_once[lane] = self._next_at_once(self._limit(lane), attempt)
 
     def end(self, lane: Lane) -> None:
-        """One is no longer under way."""
+        """Count one delivery less in progress."""
         self._under_way[lane] -= 1
         if not self._under_way[lane]:
             del self._under_way[lane]

@@ -1,4 +1,4 @@
-"""Webhook endpoints: register, change, pause, rotate, test, remove; and sending events again."""
+"""Webhook endpoints: register, change, pause, rotate the secret, test, remove."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OLD_SECRET_LIVES = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a merchant may choose; None leaves it as it is."""
+    """The changes that a merchant asks for. None leaves a value as it is."""
 
     url: str | None = None
     description: str | None = None
@@ -33,7 +33,7 @@ class Change:
 
 
 def endpoint_not_found() -> Refused:
-    """The same for an unknown id and another merchant's."""
+    """The refusal for an unknown id. Another merchant's endpoint gets the same one."""
     return Refused(Code.NOT_FOUND, "There is no such webhook endpoint. GET /webhook-endpoints lists yours.")
 
 
@@ -42,11 +42,11 @@ def _new_secret() -> str:
 
 
 async def register(context: Context, merchant_id: UUID, url: str, description: str) -> tuple[Endpoint, str]:
-    """Add an endpoint; its secret is shown this once."""
+    """Add an endpoint. Return it with its secret, which is never shown again."""
     endpoint_id, secret = context.new_id(), _new_secret()
     sealed = context.vault.encrypt(secret, f"endpoint-secret:{endpoint_id}")
     made = Endpoint(merchant_id, endpoint_id, url, description, "active", sealed, None, None, context.now())
-    # Registrations of one merchant wait here, not each with a database session in hand.
+    # Registrations of one merchant wait for this lock before they take a database session.
     async with (
         context.lock(merchant_id),
         context.pool.session() as connection,
@@ -61,7 +61,7 @@ async def register(context: Context, merchant_id: UUID, url: str, description: s
 
 
 async def find(context: Context, merchant_id: UUID, endpoint_id: UUID) -> Endpoint:
-    """By id; raises Refused(not_found)."""
+    """Return the endpoint with this id; raise Refused(not_found)."""
     found = await endpoints.read(context.pool, merchant_id, endpoint_id)
     if found is None:
         raise endpoint_not_found()
@@ -69,7 +69,7 @@ async def find(context: Context, merchant_id: UUID, endpoint_id: UUID) -> Endpoi
 
 
 async def change(context: Context, merchant_id: UUID, endpoint_id: UUID, asked: Change) -> Endpoint:
-    """Change, pause or resume. What waits goes to the new address; a paused endpoint loses nothing."""
+    """Change, pause or resume an endpoint. Pending deliveries go to the new address; a paused endpoint loses no event."""
 
     def to(found: Endpoint) -> Endpoint:
         return replace(
@@ -85,7 +85,7 @@ async def change(context: Context, merchant_id: UUID, endpoint_id: UUID, asked: 
 async def _changed(
     context: Context, merchant_id: UUID, endpoint_id: UUID, to: Callable[[Endpoint], Endpoint]
 ) -> Endpoint:
-    """Read, change and write under the row's lock: a change must not bring back a secret that was just rotated."""
+    """Read, change and write under the row's lock, so that a change never restores a secret that was just rotated."""
     async with context.pool.session() as connection, connection.transaction():
         found = await endpoints.lock(connection, merchant_id, endpoint_id)
         if found is None:
@@ -103,7 +103,11 @@ async def rotate(
     *,
     again: bool = False,
 ) -> tuple[Endpoint, str]:
-    """A new secret; the old one signs too for a day. `again`: it replaces the last new one, and the old one stays."""
+    """Create a new secret.
+
+    The old secret also signs until `old_lives` has passed. With `again`, the new secret replaces the last new one, and
+    the old secret stays valid as before.
+    """
     secret = _new_secret()
     sealed = context.vault.encrypt(secret, f"endpoint-secret:{endpoint_id}")
     ends_at: datetime = utc_now() + old_lives
@@ -117,13 +121,13 @@ async def rotate(
 
 
 async def remove(context: Context, merchant_id: UUID, endpoint_id: UUID) -> None:
-    """Remove it; what waited for it is parked, and its attempts stay readable."""
+    """Remove an endpoint. Its pending deliveries are parked, and its attempts stay readable."""
     await _changed(context, merchant_id, endpoint_id, lambda found: replace(found, state="deleted"))
     await deliveries.park(context.pool, merchant_id, endpoint_id, context.now())
 
 
 async def send_test(context: Context, client: GuardedClient, merchant_id: UUID, endpoint_id: UUID) -> Attempt:
-    """Send a `webhook.test` now and answer what came back; it is in no feed and is not tried again."""
+    """Send a `webhook.test` event now and return the attempt. The test is in no feed and is not retried."""
     found = await find(context, merchant_id, endpoint_id)
     identity, now = f"evt_test_{context.new_id().hex}", context.now()
     empty = dict.fromkeys(

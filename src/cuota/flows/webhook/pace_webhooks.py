@@ -1,4 +1,4 @@
-"""How long webhooks wait for an answer and for their next try: while the service runs, and while its clock is moved."""
+"""Timeouts and retry delays of webhooks, both normally and while the sandbox's clock is moved."""
 
 from __future__ import annotations
 
@@ -11,38 +11,39 @@ from cuota.core.webhook.delivery import MOST_AT_ONCE, Attempt, next_at_once, nex
 from cuota.db.webhook.deliveries import Lane
 from cuota.rails.http import ACKNOWLEDGE_SECONDS
 
-# While the clock is moved: what a receiver gets that has timed out, and what it gets after it has done so this often
-# in a row. An answer gives it the first again.
+# While the clock is moved: the timeout of a receiver that has timed out once, and its timeout after this many timeouts in
+# a row. Any answer restores the first of the two.
 HUNG_SECONDS = 1.0
 HUNG_IN_A_ROW = 3
 HASTY_SECONDS = 0.1
 
 
 class Pace:
-    """The service's own: each attempt has the time that the docs promise, and later tries are spread by chance."""
+    """The normal pace: each attempt has the timeout that the docs promise, and retry delays have random jitter."""
 
     def seconds(self, lane: Lane) -> float:
-        """How long this receiver may take to answer an attempt."""
+        """Return the timeout in seconds for an attempt at this receiver."""
         del lane
         return ACKNOWLEDGE_SECONDS
 
     def at_once(self, at_once: int, attempt: Attempt) -> int:
-        """How many attempts a receiver may have under way after this one."""
+        """Return how many attempts a receiver may have in progress after this one."""
         return next_at_once(at_once, attempt)
 
     def wait(self, tries: int, attempt: Attempt, now: datetime) -> timedelta | None:
-        """How long the next try waits after `tries` failed ones; None: it is parked."""
+        """Return the delay before the next try after `tries` failed tries, or None to park the delivery."""
         del now
         return next_try(tries, attempt, random.random())  # noqa: S311 - jitter, no secret
 
     def learn(self, lane: Lane, attempt: Attempt) -> None:
-        """What an attempt came to."""
+        """Learn from the result of an attempt."""
 
 
 class HurriedPace(Pace):
-    """While the clock is moved, everybody waits for the slowest receiver: one that hangs costs seconds, not minutes.
+    """The pace while the sandbox's clock is moved.
 
-    It counts what was attempted and what was acknowledged. `hanging` are receivers that are known to hang already.
+    Moving the clock waits for the slowest receiver, so a receiver that hangs gets a short timeout. This class also
+    counts attempts and acknowledged attempts. `hanging` are receivers that are already known to hang.
     """
 
     def __init__(self, hanging: Iterable[Lane] = (), learned: Callable[[], None] = lambda: None) -> None:
@@ -53,22 +54,25 @@ class HurriedPace(Pace):
         self._learned = learned
 
     def seconds(self, lane: Lane) -> float:
-        """The full time until it has timed out once, then one second, and a tenth where it keeps hanging."""
+        """Return the full timeout until the receiver times out once, then one second, then a tenth of a second."""
         hung = self._in_a_row[lane]
         if not hung and not self.timed_out[lane]:
             return ACKNOWLEDGE_SECONDS
         return HUNG_SECONDS if hung < HUNG_IN_A_ROW else HASTY_SECONDS
 
     def at_once(self, at_once: int, attempt: Attempt) -> int:
-        """One that hangs gets many at once: nobody else waits for a place, everybody waits for the end."""
+        """Give a receiver that hangs many attempts at once.
+
+        Nothing else needs the room, and the clock waits for all of them.
+        """
         return MOST_AT_ONCE if attempt.timed_out else super().at_once(at_once, attempt)
 
     def wait(self, tries: int, attempt: Attempt, now: datetime) -> timedelta | None:
-        """Within the same tenth either way, on instants that many tries share."""
+        """Return the delay, rounded so that many retries share one instant."""
         return next_try_together(tries, attempt, now)
 
     def learn(self, lane: Lane, attempt: Attempt) -> None:
-        """Count it."""
+        """Count the attempt."""
         self.attempts["attempts"] += 1
         self.attempts["acknowledged"] += attempt.acknowledged
         self.attempts["timedOut"] += attempt.timed_out

@@ -1,12 +1,4 @@
-"""Recording the results of attempts: results that wait at the same moment are recorded together, one statement a merchant.
-
-db/gathered.py batches the statements of requests. It is kept apart, because each rule here is the opposite one:
-- All merchants share AT_ONCE writers, and a writer takes its batch only when it is free, so that recording never takes
-  the sessions that requests need. There, each merchant has its own batch under way, and no request waits for a limit.
-- A result is never refused: the courier limits how many there are. There, a request beyond the limit is refused at once.
-- After a lost session the same statement is sent again for TRY_SECONDS; then the result is dropped, and the webhook is
-  sent again. There, nothing is repeated, because it moves money: the caller must read first whether its save was applied.
-"""
+"""Recording results of deliveries in batches: results that wait at the same moment share one statement for each merchant."""
 
 from __future__ import annotations
 
@@ -27,6 +19,7 @@ from cuota.rails.http import LONGEST_SECONDS
 
 AT_ONCE = 2
 MOST_TOGETHER = 200
+# How long to try to record. This must be shorter than a claim's lease, after which another worker sends again anyway.
 TRY_SECONDS = 15.0
 # An attempt is made and recorded within its claim's lease: after that another worker makes the attempt again.
 assert deliveries.LEASE.total_seconds() > LONGEST_SECONDS + TRY_SECONDS
@@ -36,17 +29,20 @@ log = logging.getLogger("cuota.webhooks")
 
 
 class Recorder:
-    """One a courier. A result that cannot be recorded in time is lost, and its delivery is tried again."""
+    """Records results; each courier has one.
+
+    If a result cannot be recorded in time, it is lost and the delivery is retried.
+    """
 
     def __init__(self, pool: Pool, freed: Callable[[], None]) -> None:
-        """`freed` is told when something has become due by what was recorded."""
+        """`freed` is called when a recorded result has made a later event due."""
         self._pool = pool
         self._freed = freed
         self._waiting: dict[UUID, list[Waiting]] = defaultdict(list)
         self._writers: set[asyncio.Task[None]] = set()
 
     async def record(self, result: Result) -> None:
-        """Return once it is recorded, or given up."""
+        """Record a result. Return when it is recorded, or when recording was given up."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[result.claimed.merchant_id].append((result, done))
         if len(self._writers) < AT_ONCE:
@@ -64,14 +60,16 @@ class Recorder:
         assert writer is not None
         try:
             while self._waiting:
-                # The merchant that has waited longest; what is left of it goes to the end.
+                # Take the merchant that has waited longest. What does not fit into the batch goes to the end of the
+                # queue.
                 merchant_id = next(iter(self._waiting))
                 together = self._waiting.pop(merchant_id)
                 if left := together[MOST_TOGETHER:]:
                     self._waiting[merchant_id] = left
                 await self._save(merchant_id, together[:MOST_TOGETHER])
         finally:
-            # In the same step that found nothing waiting: whatever comes next starts a writer of its own.
+            # There is no `await` between this line and the check that found nothing waiting. So the next result starts a
+            # new writer.
             self._writers.discard(writer)
 
     async def _save(self, merchant_id: UUID, together: list[Waiting]) -> None:
@@ -96,7 +94,7 @@ class Recorder:
             except asyncpg.PostgresError:
                 if len(results) == 1:
                     return log.exception("attempt not recorded")
-                # One that the database refuses takes no other with it.
+                # The database rejected one of the results. Record each alone, so that the others are kept.
                 for result in results:
                     await self._recorded(merchant_id, [result])
                 return None

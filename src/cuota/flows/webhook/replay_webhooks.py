@@ -1,4 +1,4 @@
-"""Send events again: one, a range of the feed, or what went to one endpoint."""
+"""Send events again: one event, a range of the feed, or everything of one endpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cuota.flows.webhook.show_event import parse_event_id
 
 
 async def place_of(context: Context, merchant_id: UUID, name: str) -> Place:
-    """Where an event of this merchant stands; raises Refused(not_found), the same for another merchant's."""
+    """Return the position of an event of this merchant; raise Refused(not_found), also for another merchant's event."""
     parsed = parse_event_id(name)
     position = await events.position(context.pool, merchant_id, *parsed) if parsed else None
     if parsed is None or position is None:
@@ -22,7 +22,7 @@ async def place_of(context: Context, merchant_id: UUID, name: str) -> Place:
 
 
 async def position_of(context: Context, merchant_id: UUID, field: str, name: str) -> int:
-    """Where the event stands that bounds a range; raises Refused(validation_failed), which names the field."""
+    """Return the position of the event that bounds a range; raise Refused(validation_failed), which names the field."""
     try:
         return (await place_of(context, merchant_id, name)).position
     except Refused:
@@ -39,7 +39,10 @@ async def replay(
     after: str | None = None,
     until: str | None = None,
 ) -> int:
-    """Answers how many deliveries will be sent again. Bounds are event ids: after one, up to and with another."""
+    """Replay events and return how many deliveries will be sent.
+
+    `after` and `until` are event ids; `until` is included, `after` is not.
+    """
     low = await position_of(context, merchant_id, "after", after) if after else 0
     high = await position_of(context, merchant_id, "until", until) if until else deliveries.LAST
     if event:

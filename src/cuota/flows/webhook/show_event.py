@@ -1,4 +1,4 @@
-"""The body of an event: the same bytes whenever it is made, since it is made of facts that never change."""
+"""The body of an event. It has the same bytes every time, because it is made only of facts that never change."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ _MOVED = {
 
 
 def event_id(order_id: UUID, sequence: int) -> str:
-    """The event's id, the `webhook-id` of every try: `evt_<order id>_<sequence>`."""
+    """Return the event's id, `evt_<order id>_<sequence>`. It is the `webhook-id` of every try."""
     return f"evt_{order_id.hex}_{sequence}"
 
 
 def parse_event_id(text: str) -> tuple[UUID, int] | None:
-    """Order id and sequence of an event id; None for anything else."""
+    """Return the order id and sequence of an event id, or None if the text is not an event id."""
     found = _EVENT_ID.fullmatch(text)
     return (UUID(found[1]), int(found[2])) if found else None
 
 
 def event_body(facts: Facts, sequence: int, *, sandbox: bool) -> bytes:
-    """One flat JSON object. `order` is the record as it stood when this had happened."""
+    """Return the body as one flat JSON object. `order` is the record of the order right after this event."""
     earlier = [event for event in facts.events if event.sequence <= sequence]
     happened = earlier[-1]
     then = _as_of(facts.record, earlier)
@@ -69,13 +69,13 @@ def event_body(facts: Facts, sequence: int, *, sandbox: bool) -> bytes:
         "order": msgspec.Raw(record(then)),
     }
     if happened.type == "order.approved":
-        # Null where the order was approved before this was kept.
+        # Null if the order was approved by a release that did not store the payer.
         body["customer"] = None if facts.payer is None else customer_of(facts.payer)
     return encode(body)
 
 
 def _as_of(now: Record, events: list[Happened]) -> Record:
-    """The record after these events and no later one."""
+    """Return the record as it was after these events, before any later event."""
     kinds = {(_MOVED[event.type], event.reference) for event in events if event.type in _MOVED}
     movements = tuple(item for item in now.movements if (item.kind, item.reference) in kinds)
     sums = {kind: sum(item.amount for item in movements if item.kind is kind) for kind in Kind}

@@ -71,7 +71,7 @@ def fields_of(encoded: bytes) -> Fields:
         "\0" in part for field in fields if not _is_spared(field[0]) for part in field
     ):
         # As in JSON: the database keeps no such text.
-        raise Refused(Code.MALFORMED_REQUEST, "A name or a value holds a NUL.")
+        raise Refused(Code.MALFORMED_REQUEST, "A name or a value contains a NUL character. Remove it.")
     return fields
 
 

@@ -81,7 +81,8 @@ def _refusal(request: Request, refused: TokenRefused, status: int | None = None)
 def _read(request: Request, body: bytes) -> TokenRequest:
     if len(request.headers.getlist("authorization")) > 1:
         raise TokenRefused(
-            "invalid_client", "The caller could not be authenticated: two Authorization headers came."
+            "invalid_client",
+            "The caller could not be authenticated: the request has two Authorization headers. Send one.",
         )
     fields = _fields(request, body)
     header = request.headers.get("authorization", "")
