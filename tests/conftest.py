@@ -23,8 +23,8 @@ from cuota.run import runtime
 from cuota.web.app import make_app
 from cuota.web.server.early import early
 from cuota.web.server.metrics import count
-from makers import Clock, Merchant, Running, make_merchant
-from needed import told
+from support.makers import Clock, Merchant, Running, make_merchant
+from support.needed import told
 
 WIDE = Path(__file__).parent / "wide.toml"
 

@@ -16,8 +16,8 @@ import httpx
 import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
-from makers import Merchant, Running, make_merchant
-from needed import needed
+from support.makers import Merchant, Running, make_merchant
+from support.needed import needed
 
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "

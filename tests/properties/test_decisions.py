@@ -27,8 +27,8 @@ from cuota.core.risk.decision import (
 )
 from cuota.core.risk.facts import Approvals, Facts, History, Velocity
 from cuota.core.risk.policy import BadPolicy, Policy, load_policy
-from properties.risk_cases import ANY_FACTS, APPROVALS, FACTS, POINTS, mutations, policies
-from properties.steady import STEADY
+from support.properties.risk_cases import ANY_FACTS, APPROVALS, FACTS, POINTS, mutations, policies
+from support.properties.steady import STEADY
 
 
 def _said(made: Decision) -> tuple[object, ...]:

@@ -17,7 +17,7 @@ from cuota.rails.card import RailUnavailable
 from cuota.rails.card_network import CardNetwork, Presented
 from cuota.rails.issuing import SandboxIssuingRail, VirtualCard
 from cuota.rails.load import NoSuchRail, load
-from makers import Running
+from support.makers import Running
 
 
 @pytest.fixture

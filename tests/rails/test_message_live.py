@@ -10,7 +10,6 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from listeners import Hook, MailListener, certified, listening
 
 from cuota.core.message import Message
 from cuota.core.webhook.signature import webhook_signature
@@ -18,6 +17,7 @@ from cuota.rails import message_live
 from cuota.rails.message_live import LiveMessageRail
 from cuota.rails.senders import MailServer, Senders
 from cuota.rails.unavailable import RailUnavailable
+from support.rails.listeners import Hook, MailListener, certified, listening
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 PHONE = "2125550142"

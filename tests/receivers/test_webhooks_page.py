@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 import yaml
-from receiver_programs import DOCS
 
 from cuota.core.webhook.delivery import TIMETABLE
 from cuota.core.webhook.signature import pay_signature, webhook_signature
-from makers import Merchant
-from sending import deliver
+from support.makers import Merchant
+from support.receivers.programs import DOCS
+from support.sending import deliver
 
 CONTRACT = Path(__file__).resolve().parents[2] / "src/cuota/web/openapi.yaml"
 PAGE = (DOCS / "webhooks.md").read_text()
