@@ -58,13 +58,12 @@ async def test_a_card_that_cannot_be_put_away_is_told_and_nothing_is_charged(mer
     ("card", "message", "named"),
     [
         ("cuota.rails.card.SandboxCardRail", "sandbox", "CUOTA_CARD_RAIL"),
-        ("test_rails.Real", "cuota.rails.message.SandboxMessageRail", "CUOTA_MESSAGE_RAIL"),
+        ("tests.rails.test_rails.Real", "cuota.rails.message.SandboxMessageRail", "CUOTA_MESSAGE_RAIL"),
     ],
 )
 async def test_production_takes_no_simulator_by_whatever_name(
-    merchant: Merchant, card: str, message: str, named: str, monkeypatch: pytest.MonkeyPatch
+    merchant: Merchant, card: str, message: str, named: str
 ) -> None:
-    monkeypatch.syspath_prepend(__file__.rpartition("/")[0])
     with pytest.raises(NoSuchRail, match=named):
         load(card, message, merchant.service.context.pool, sandbox=False)
 
