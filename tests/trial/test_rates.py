@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cuota.trial.rates import interval, wilson
 from cuota.trial.risk_curve import fitted, risk
+from support.properties.steady import STEADY
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,7 @@ def test_a_share_of_nothing_could_be_anything() -> None:
     assert (wilson(0, 0).low, wilson(0, 0).high) == (0.0, 1.0)
 
 
+@STEADY
 @given(st.integers(0, 10_000), st.integers(1, 10_000))
 def test_a_share_lies_within_its_interval_and_that_within_nought_and_one(hits: int, more: int) -> None:
     found = wilson(hits, hits + more)

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from zoneinfo import ZoneInfo
 
 import pytest
 
 from cuota.core.order.ledger import Account
 from cuota.core.order.movement import Kind
-from cuota.core.order.order import Order
-from cuota.core.order.outcome import Charge, JobState, NoticeKind, Origin, Outcome, PlanCard
+from cuota.core.order.outcome import Charge, JobState, NoticeKind, Origin, PlanCard
 from cuota.core.order.posting import authorization, installment_paid
 from cuota.core.order.refund import refund
 from cuota.core.order.void import void
 from cuota.core.plan import collection
 from cuota.core.plan.collection import RETRIES, CardBusy, NothingOwed
-from cuota.core.plan.installment import Installment, plan_state
+from cuota.core.plan.installment import plan_state
+from support.core.collecting import CARD, DUE_2, ZONE, begun, on, said_no, timed
 from support.core.values import (
     MOVEMENT,
     NOW,
     TODAY,
     after,
-    approved,
     asked,
     charge_id,
     held,
@@ -31,34 +29,6 @@ from support.core.values import (
     plan,
     to_cards,
 )
-
-ZONE = ZoneInfo("America/New_York")
-CARD = PlanCard("card_token", "visa", "4242")
-DUE_2 = datetime(2026, 12, 5, tzinfo=ZONE)
-
-
-def timed(amount: int = 10_000, paid: tuple[int, ...] = (1,)) -> list[Installment]:
-    return collection.timed(plan(amount, paid=paid), ZONE, NOW)
-
-
-def on(agreed: list[Installment], **more: object) -> Order:
-    return approved(sum(item.amount for item in agreed), collect_at=collection.next_at(agreed), **more)
-
-
-def begun(
-    order: Order, agreed: list[Installment], at: datetime, number: int | None = None
-) -> tuple[Order, Charge]:
-    outcome = collection.begin(order, agreed, number, CARD, charge_id(2), at)
-    assert outcome is not None
-    assert outcome.charge is not None
-    return outcome.order, outcome.charge
-
-
-def said_no(
-    agreed: list[Installment], reason: str = "card_declined", number: int | None = None, at: datetime = DUE_2
-) -> Outcome:
-    order, charge = begun(on(agreed), agreed, at, number)
-    return collection.failed(order, agreed, charge, reason, ZONE, at, ids())
 
 
 def test_a_payment_is_due_at_the_start_of_its_day_where_the_consumer_lives() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuota.core.risk.approvals import FIELDS, NAMES, Read, read_fields, risk_level
+from support.properties.steady import STEADY
 
 TODAY = date(2026, 11, 21)
 AS_SENT = {
@@ -211,6 +212,7 @@ _known = st.sampled_from(
 _likely = st.from_regex(r"[0-9$.,eE+:TZ -]{1,40}", fullmatch=True) | st.sampled_from(list(AS_SENT.values()))
 
 
+@STEADY
 @given(st.dictionaries(_known | st.text(), _json | _likely), st.dates())
 def test_whatever_is_sent_nothing_is_raised_and_everything_is_accounted_for(
     raw: dict[str, object], today: date

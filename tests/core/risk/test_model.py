@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuota.core.risk.model import FEATURES, BadModel, Model, Weight, measured, model_of, points
+from support.properties.steady import STEADY
 
 ALL = tuple(Weight(field, 20_000, 500) for field in FEATURES)
 BEST: dict[str, bool | int | str] = {
@@ -88,6 +89,7 @@ def test_without_any_data_there_are_no_points_and_no_shift() -> None:
     )
 
 
+@STEADY
 @given(_models, _fields, _amounts)
 def test_points_never_pass_the_bound_and_what_is_printed_adds_up_to_them(
     model: Model, fields: dict[str, bool | int | str], amount: int
@@ -105,6 +107,7 @@ _BETTER: dict[str, Any] = {
 }
 
 
+@STEADY
 @given(_models, _fields, _amounts, st.data())
 def test_a_better_value_never_takes_points_whatever_the_model(
     model: Model, fields: dict[str, bool | int | str], amount: int, data: st.DataObject
@@ -123,6 +126,7 @@ def test_a_better_value_never_takes_points_whatever_the_model(
         assert points(model, better, amount)[0] >= before
 
 
+@STEADY
 @given(_models, _fields, _amounts, _amounts)
 def test_a_larger_order_never_has_more_points(
     model: Model, fields: dict[str, bool | int | str], amount: int, more: int
@@ -130,6 +134,7 @@ def test_a_larger_order_never_has_more_points(
     assert points(model, fields, amount + more)[0] <= points(model, fields, amount)[0]
 
 
+@STEADY
 @given(_fields, _amounts)
 def test_every_feature_is_between_nought_and_one(fields: dict[str, bool | int | str], amount: int) -> None:
     for field in FEATURES:
@@ -137,11 +142,13 @@ def test_every_feature_is_between_nought_and_one(fields: dict[str, bool | int | 
         assert value is None or 0 <= value <= 1_000
 
 
+@STEADY
 @given(_models)
 def test_a_model_is_read_back_from_its_json_as_it_was(model: Model) -> None:
     assert model_of(json.loads(json.dumps(model.as_document()))) == model
 
 
+@STEADY
 @given(_models, _models)
 def test_a_version_follows_from_the_numbers_alone(one: Model, other: Model) -> None:
     assert one.named() == one.named().named()

@@ -16,6 +16,7 @@ from cuota.core.webhook.delivery import (
     next_try,
     next_try_together,
 )
+from support.properties.steady import STEADY
 
 FAILED = Attempt(500, 20)
 DAY = 86_400
@@ -69,6 +70,7 @@ def test_a_receiver_that_answers_promptly_has_more_at_once_and_one_that_hangs_ha
     assert next_at_once(16, Attempt(None, 10_000, "no answer in time")) == 1
 
 
+@STEADY
 @given(
     tries=st.integers(1, len(TIMETABLE) - 1),
     at=st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001

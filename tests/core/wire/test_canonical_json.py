@@ -7,13 +7,13 @@ import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuota.core.wire.canonical_json import MOST_BYTES, MOST_VALUES, canonical, js_number, usual_texts
 from cuota.core.wire.strict_json import DEEPEST
 from support.needed import needed
-from support.properties.steady import STEADY
+from support.properties.steady import STEADY, steady
 
 PROGRAM = """
 require("node:readline").createInterface({input: process.stdin}).on("line", (line) => {
@@ -85,13 +85,13 @@ TEXTS = st.recursive(
 )
 
 
-@settings(STEADY, max_examples=400)
+@steady(400)
 @given(TEXTS)
 def test_any_json_is_printed_as_javascript_prints_it(node: Node, text: str) -> None:
     assert canonical(text.encode()) == node(text) is not None
 
 
-@settings(STEADY, max_examples=400)
+@steady(400)
 @given(NUMBERS)
 def test_any_number_is_printed_as_javascript_prints_it(node: Node, text: str) -> None:
     assert js_number(text) == node(text)

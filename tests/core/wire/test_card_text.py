@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuota.core.wire.card_text import masked, masked_tree, may_hold_card
-from support.properties.steady import STEADY
+from support.properties.steady import steady
 
 CARDS = {
     "4242424242424242": "************4242",
@@ -69,13 +69,13 @@ def _luhn(digits: str) -> bool:
     return sum(d - 9 if d > 9 else d for d in doubled) % 10 == 0
 
 
-@settings(STEADY, max_examples=500)
+@steady(500)
 @given(st.text(alphabet="0123456789", min_size=13, max_size=19))
 def test_exactly_what_passes_the_luhn_check_is_masked(digits: str) -> None:
     assert (masked(digits) != digits) is _luhn(digits)
 
 
-@settings(STEADY, max_examples=300)
+@steady(300)
 @given(st.text(alphabet="0123456789 -ax\u00e9", max_size=80))
 def test_the_scan_of_the_raw_body_never_misses_what_would_be_masked(text: str) -> None:
     assert len(masked(text)) == len(text)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from urllib.parse import parse_qsl, urlencode
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuota.core.wire import form_text
-from support.properties.steady import STEADY
+from support.properties.steady import steady
 
 FIELDS = st.lists(st.tuples(st.text(max_size=8), st.text(max_size=8)), max_size=6)
 
 
-@settings(STEADY, max_examples=300)
+@steady(300)
 @given(FIELDS)
 def test_it_writes_what_the_standard_library_writes(fields: list[tuple[str, str]]) -> None:
     fields = [
@@ -23,7 +23,7 @@ def test_it_writes_what_the_standard_library_writes(fields: list[tuple[str, str]
     assert form_text.written(fields).decode() == urlencode(fields)
 
 
-@settings(STEADY, max_examples=500)
+@steady(500)
 @given(st.text(alphabet="ab=&+%3dD2605fFeEcC9\x00;é ", max_size=30))
 def test_it_reads_what_the_standard_library_reads(text: str) -> None:
     try:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cuota.core.money import BadAmount, cents_of
 from cuota.core.wire.loose_amount import plain_amount
 from cuota.core.wire.strict_json import read_json
+from support.properties.steady import STEADY
 
 
 def read(value: object) -> int:
@@ -64,6 +65,7 @@ def test_a_negative_amount_keeps_its_sign() -> None:
 CENTS = st.integers(min_value=1, max_value=2_000_000)
 
 
+@STEADY
 @given(st.lists(CENTS, min_size=1, max_size=30), st.data())
 def test_every_total_minus_refunded_that_a_shop_computes_in_floats_is_read_as_its_cents(
     cart: list[int], data: st.DataObject
@@ -87,6 +89,7 @@ def test_every_total_minus_refunded_that_a_shop_computes_in_floats_is_read_as_it
         assert read(value) == expected
 
 
+@STEADY
 @given(st.decimals(min_value="-1e17", max_value="1e17", allow_nan=False, places=9))
 def test_only_what_lies_within_a_millionth_of_a_cent_is_moved(value: Decimal) -> None:
     seen = plain_amount(value)

@@ -11,13 +11,13 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuota.core.webhook.signature import pay_signature
 from cuota.core.wire.canonical_json import LARGEST
 from cuota.core.wire.signature_hint import AROUND, explain
-from support.properties.steady import STEADY
+from support.properties.steady import steady
 
 SECRET = "signing_y4w0vbDyzbhIFdrO_B5jrFBrrtwOofRefbr-1NU9oRs"
 VALUE = {
@@ -258,7 +258,7 @@ DRESSES = st.sampled_from(
 )
 
 
-@settings(STEADY, max_examples=300)
+@steady(300)
 @given(BODIES, st.data())
 def test_whatever_is_given_neither_the_right_signature_nor_the_secret_comes_back(
     body: bytes, data: st.DataObject

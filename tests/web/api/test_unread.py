@@ -14,6 +14,7 @@ from cuota.web.api.unknown import MOST_NAMED, unknown_fields
 from support.api.bodies import FULL, assert_refused, failures
 from support.api.smi_bodies import smi_body
 from support.makers import Merchant, order_body
+from support.properties.steady import STEADY
 
 OPERATIONS = ["capture", "void", "refund"]
 
@@ -74,6 +75,7 @@ async def test_smi_names_them_too(merchant: Merchant) -> None:
     assert set(found) == {"order.curency", "shopper.firstname"}
 
 
+@STEADY
 @given(st.dictionaries(st.text(min_size=1, max_size=60), st.integers(10**9, 10**10), max_size=80))
 def test_warnings_are_bounded_and_repeat_no_value_and_no_number_in_a_name(extra: dict[str, Any]) -> None:
     body = {
