@@ -20,7 +20,7 @@ from typing import Any
 
 import httpx
 
-READY_SECONDS = 40.0
+READY_SECONDS = 120.0
 
 
 def free_port() -> int:
@@ -29,7 +29,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def until(true: Callable[[], object], seconds: float = 20.0) -> None:
+def until(true: Callable[[], object], seconds: float = 120.0) -> None:
     """Wait for a condition, and say so where it never comes."""
     deadline = time.monotonic() + seconds
     while not true():
