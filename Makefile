@@ -19,7 +19,7 @@ run: .venv/run ## start the sandbox with a demo merchant and its shop; Ctrl-C en
 
 test: .venv/dev tests/openapi/node_modules tools ## every test, against a real PostgreSQL and a real browser
 	@echo "Running the tests in $(JOBS) processes, each with a PostgreSQL of its own.."
-	@echo "Only some: make test ARGS=\"tests/time -x\". What cannot be tried here is skipped, and counted at the end."
+	@echo "Only some: make test ARGS=\"tests/flows/sandbox -x\". What cannot be tried here is skipped, and counted at the end."
 	$(BIN)/pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 test-system: ## install the system packages that some tests need (Chromium, PHP, strace), by sudo where you are not root
@@ -42,6 +42,7 @@ bench: .venv/dev .venv/peers/ready ## measure, beside the limits of this machine
 
 faults: .venv/dev tools ## a fault at every step, planted bugs, then minutes of kills, stops and a bad network; prints its seeds
 	FAULTS_LONG=1 $(BIN)/pytest tests/faults
+	FAULTS_LONG=1 $(BIN)/pytest tests/core tests/properties tests/web/api/test_schemathesis.py
 	$(BIN)/python tests/faults --seconds 300 $(ARGS)
 	$(BIN)/python tests/faults --retries 10000 $(ARGS)
 
@@ -49,8 +50,8 @@ failovers: .venv/dev ## kill, freeze and switch a PostgreSQL primary 20 times un
 	$(BIN)/python tests/deploy/failovers.py $(ARGS)
 
 screenshots: .venv/dev tools ## pictures of every page and state, into .data/screenshots
-	$(BIN)/python tests/pages/screenshots.py .data/screenshots
-	$(BIN)/python tests/sdk_browser/pictures.py .data/screenshots
+	$(BIN)/python tests/pictures/screenshots.py .data/screenshots
+	$(BIN)/python tests/pictures/sdk.py .data/screenshots
 
 lock: .venv/dev ## compile the lock files anew from pyproject.toml
 	$(COMPILE) --extra build --output-file requirements.lock pyproject.toml

@@ -12,19 +12,18 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import asyncpg
 import pytest
-import uvicorn
 
 from cuota import config
-from cuota.db.embedded.server import Embedded, open_embedded
-from cuota.run import runtime
-from cuota.web.app import make_app
-from cuota.web.server.metrics import count
-from cuota.web.server.protocol import BoundedProtocol
-from makers import Clock, Merchant, Running, make_merchant
-from needed import told
+from support.needed import told
+
+# The application is imported where a fixture starts it: the tests of pure modules need none of it, and start faster.
+if TYPE_CHECKING:
+    from cuota.db.embedded.server import Embedded
+    from support.makers import Merchant, Running
 
 WIDE = Path(__file__).parent / "wide.toml"
 
@@ -54,6 +53,8 @@ def folder() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def embedded(folder: Path) -> Iterator[Embedded]:
     """The PostgreSQL of this run."""
+    from cuota.db.embedded.server import open_embedded
+
     with open_embedded(folder / "data") as opened:
         yield opened
 
@@ -74,6 +75,8 @@ def settings(folder: Path) -> config.Settings:
 @pytest.fixture(scope="session")
 async def template(embedded: Embedded, settings: config.Settings) -> str:
     """A migrated, empty database to copy from."""
+    from cuota.run import runtime
+
     await runtime.migrated(settings, dict(embedded.dsn_kwargs))
     await _copy(embedded, "cuota", "cuota_template")
     return "cuota_template"
@@ -102,6 +105,14 @@ async def own_database(embedded: Embedded, template: str) -> AsyncIterator[dict[
 @asynccontextmanager
 async def running(settings: config.Settings, where: dict[str, object]) -> AsyncIterator[Running]:
     """The whole application on loopback, in this process, on the port of its public_url, with a movable clock."""
+    import uvicorn
+
+    from cuota.run import runtime
+    from cuota.web.app import make_app
+    from cuota.web.server.metrics import count
+    from cuota.web.server.protocol import BoundedProtocol
+    from support.makers import Clock, Running
+
     clock = Clock()
     async with runtime.opened(settings, where, pool_size=16) as context:
         moved = replace(context, now=clock.now, happened=count)
@@ -142,6 +153,8 @@ async def service(settings: config.Settings, embedded: Embedded, template: str) 
 @pytest.fixture
 async def merchant(service: Running) -> AsyncIterator[Merchant]:
     """A merchant that captures by calls of its own (deferFundsCapture true), 1.00 to 2000.00."""
+    from support.makers import make_merchant
+
     async with make_merchant(service, defer_funds_capture=True) as made:
         yield made
 
@@ -149,5 +162,7 @@ async def merchant(service: Running) -> AsyncIterator[Merchant]:
 @pytest.fixture
 async def auto_merchant(service: Running) -> AsyncIterator[Merchant]:
     """A merchant whose orders are captured at once."""
+    from support.makers import make_merchant
+
     async with make_merchant(service, defer_funds_capture=False) as made:
         yield made

@@ -16,8 +16,8 @@ import httpx
 import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
-from makers import Merchant, Running, make_merchant
-from needed import needed
+from support.makers import Merchant, Running, make_merchant
+from support.needed import needed
 
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -79,7 +79,7 @@ async def shop(service: Running, tmp_path_factory: pytest.TempPathFactory) -> As
 
 async def _answering(process: asyncio.subprocess.Process, url: str) -> None:
     async with httpx.AsyncClient(trust_env=False) as http:
-        for _ in range(300):
+        for _ in range(2400):
             assert process.returncode is None, "the shop could not start; its reason stands above"
             try:
                 await http.get(f"{url}/health")

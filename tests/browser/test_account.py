@@ -9,11 +9,11 @@ from uuid import UUID
 import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
-from shopper import CARD_THAT_PAYS, fill, paid, press
 
-from conftest import PHONE, OpenTab
 from cuota.flows.plan.collect_installments import collect
-from makers import Merchant, Running, complete
+from support.browser.shopper import CARD_THAT_PAYS, fill, paid, press
+from support.makers import Merchant, Running, complete
+from tests.browser.conftest import PHONE, OpenTab
 
 pytestmark = pytest.mark.browser
 SCRIPTS = pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from playwright.async_api import Page, expect
-from shopper import DETAILS, card, fill, paid, press_pay, to_card, to_checkout
 
-from conftest import OpenTab, Shop
-from makers import Running
+from support.browser.shopper import DETAILS, card, fill, paid, press_pay, to_card, to_checkout
+from support.makers import Running
+from tests.browser.conftest import OpenTab, Shop
 
 pytestmark = pytest.mark.browser
 SCRIPTS = pytest.mark.parametrize(

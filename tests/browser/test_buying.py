@@ -8,7 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.async_api import Page, expect
-from shopper import (
+
+from support.browser.shopper import (
     CARD_DECLINED,
     CARD_THAT_PAYS,
     card,
@@ -19,9 +20,8 @@ from shopper import (
     to_card,
     to_checkout,
 )
-
-from conftest import OpenTab, Shop
-from makers import Running
+from support.makers import Running
+from tests.browser.conftest import OpenTab, Shop
 
 pytestmark = pytest.mark.browser
 SCRIPTS = pytest.mark.parametrize(

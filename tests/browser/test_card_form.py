@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from playwright.async_api import Page, expect
-from shopper import CARD_THAT_PAYS, press, press_pay, to_card, to_checkout
 
-from conftest import OpenTab, Shop
 from cuota.core.checkout.card import BadCard, read_card
-from makers import Running
+from support.browser.shopper import CARD_THAT_PAYS, press, press_pay, to_card, to_checkout
+from support.makers import Running
+from tests.browser.conftest import OpenTab, Shop
 
 pytestmark = pytest.mark.browser
 MISTAKES = [

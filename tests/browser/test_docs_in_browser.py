@@ -9,9 +9,9 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, Route, expect
 
-from conftest import OpenTab
 from cuota.web.docs.guides import listed
-from makers import Merchant, Running
+from support.makers import Merchant, Running
+from tests.browser.conftest import OpenTab
 
 pytestmark = pytest.mark.browser
 DESKTOP = {"width": 1280, "height": 900}
@@ -114,7 +114,7 @@ async def test_in_production_the_reference_offers_nothing_to_send(
     page = await open_tab(viewport=DESKTOP)
 
     async def as_production(route: Route) -> None:
-        # The page as production serves it, by the one word that differs (tests/api/test_docs_page.py holds that).
+        # The page as production serves it, by the one word that differs (tests/web/docs/test_docs_page.py holds that).
         answer = await route.fetch()
         body = (await answer.text()).replace('data-try="yes"', 'data-try="no"')
         await route.fulfill(response=answer, body=body)

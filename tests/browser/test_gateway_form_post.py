@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 from playwright.async_api import Page, Route, expect
 
-from gateway import SHOP, Fields, form_fields, signed
-from makers import Merchant
+from support.gateway import SHOP, Fields, form_fields, signed
+from support.makers import Merchant
 
 OpenTab = Callable[..., Awaitable[Page]]
 VALUES = {

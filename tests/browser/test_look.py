@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, Route, expect
-from shopper import CARD_DECLINED, card, fill, press, press_pay, to_card, to_checkout
 
-from conftest import PHONE, OpenTab, Shop
-from makers import Running
+from support.browser.shopper import CARD_DECLINED, card, fill, press, press_pay, to_card, to_checkout
+from support.makers import Running
+from tests.browser.conftest import PHONE, OpenTab, Shop
 
 pytestmark = pytest.mark.browser
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from playwright.async_api import expect
-from shopper import card, paid, press, press_pay, to_card, to_checkout
 
-from conftest import OpenTab, Shop
-from makers import Running
+from support.browser.shopper import card, paid, press, press_pay, to_card, to_checkout
+from support.makers import Running
+from tests.browser.conftest import OpenTab, Shop
 
 
 async def test_the_second_purchase_is_one_click_in_the_same_browser_also_without_a_mouse(

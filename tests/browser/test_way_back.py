@@ -10,9 +10,18 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.async_api import Page, expect
-from shopper import CARD_DECLINED, card, fill, last_order, press, press_pay, to_card, to_checkout
 
-from conftest import OpenTab, Shop
+from support.browser.shopper import (
+    CARD_DECLINED,
+    card,
+    fill,
+    last_order,
+    press,
+    press_pay,
+    to_card,
+    to_checkout,
+)
+from tests.browser.conftest import OpenTab, Shop
 
 pytestmark = pytest.mark.browser
 SCRIPTS = pytest.mark.parametrize(

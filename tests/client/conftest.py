@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from client_tools import Both, Cutter
 
-from makers import Merchant
+from support.client_tools import Both, Cutter
+from support.makers import Merchant
 
 
 @pytest.fixture(params=["blocking", "asyncio"])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cuota import config
-from own_service import Own, opened_own
+from support.own_service import Own, opened_own
 
 
 @pytest.fixture

@@ -18,12 +18,12 @@ from typing import Any
 
 import asyncpg
 import pytest
-from test_statements import statements
 
 from cuota.db import citus
 from cuota.db.citus import COORDINATOR, EVERYWHERE, MERCHANT, PLACES
 from cuota.db.order import outcome_tables
 from cuota.db.order.outcome_parts import Part, Table
+from tests.db.test_statements import statements
 
 # What goes over all shards, and why that is right. `reads` takes nothing but a plain read; `sweeps` deletes what
 # nobody looks at any more; `sandbox` runs only with the sandbox's clock.

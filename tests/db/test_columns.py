@@ -16,7 +16,7 @@ from cuota.core.plan.installment import Installment
 from cuota.db.order import columns, orders, outcomes
 from cuota.db.order.outcomes import NewOrder
 from cuota.flows.context import new_id, new_token
-from own_service import Own
+from support.own_service import Own
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TYPES = "SELECT attname, atttypid::regtype::text FROM pg_attribute WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped"

@@ -13,13 +13,13 @@ from typing import Any
 
 import asyncpg
 import pytest
-from embedded_processes import until
 
 from cuota.db.embedded import cluster as embedded_cluster
 from cuota.db.embedded.answer import accepts
 from cuota.db.embedded.folders import DATABASE, OWNER, PORT, prepare
 from cuota.db.embedded.programs import binaries_for
 from cuota.db.pool import GONE, open_pool
+from support.db.embedded_processes import until
 
 LOCAL = {"server_settings": {"synchronous_commit": "local"}}
 

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from cuota.db.pool import open_pool
-from own_service import Own
+from support.own_service import Own
 
 THIS = "merchant_id = $1 AND order_id = $2"
 APPEND_ONLY = ("transfers", "movements", "events", "decisions")

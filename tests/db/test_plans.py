@@ -14,11 +14,11 @@ from typing import Any
 
 import asyncpg
 import pytest
-from test_statements import statements
 
 from cuota.db.pool import SESSION
-from makers import phone_number
-from own_service import Own
+from support.makers import phone_number
+from support.own_service import Own
+from tests.db.test_statements import statements
 
 # What the planner is told of the tables: many rows wherever there are any, and nothing of what is in them.
 _LARGE = """DELETE FROM pg_statistic;

@@ -14,7 +14,6 @@ from typing import Any
 
 import asyncpg
 import pytest
-from embedded_processes import until
 
 from cuota.core.refusal import Code, Refused
 from cuota.db.embedded import cluster as embedded_cluster
@@ -24,6 +23,7 @@ from cuota.db.embedded.programs import binaries_for
 from cuota.db.migrate import migrate
 from cuota.db.pool import GONE, UnsafeDatabase, open_pool
 from cuota.web.problem import status_of
+from support.db.embedded_processes import until
 
 
 @pytest.mark.parametrize(

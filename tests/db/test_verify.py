@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from every_order import make_one_of_every_kind
 
 from cuota.db.verify import Report, verify
-from makers import ADDRESS, Profile, complete
-from own_service import Own
+from support.db.every_order import make_one_of_every_kind
+from support.makers import ADDRESS, Profile, complete
+from support.own_service import Own
 
 THIS = "merchant_id = $1 AND order_id = $2"
 

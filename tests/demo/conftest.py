@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from shop_network import ENVIRONMENT
 
 from cuota_demo.settings import Settings
+from support.demo.shop_network import ENVIRONMENT
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from demo_process import data_folder, demo
+from support.demo_process import data_folder, demo
 
 WAIT_SECONDS = 30
 

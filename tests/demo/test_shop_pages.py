@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Callable
 
 import httpx
 import pytest
-from shop_browser import Browser, provider
-from shop_network import MOVED, Answer, Network
 
 from cuota_demo.settings import Settings
+from support.demo.shop_browser import Browser, provider
+from support.demo.shop_network import MOVED, Answer, Network
 
 Visit = Callable[[Network], Browser]
 

@@ -8,12 +8,12 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from shop_network import ENVIRONMENT, RECORD
 
 from cuota_demo import money
 from cuota_demo.records import Payment, changes
 from cuota_demo.settings import Settings, SettingsError
 from cuota_demo.store import Operation, Store
+from support.demo.shop_network import ENVIRONMENT, RECORD
 
 
 @pytest.fixture

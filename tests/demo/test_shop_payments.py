@@ -6,10 +6,10 @@ from decimal import Decimal
 
 import httpx
 import pytest
-from shop_network import MOVED, RECORD, Answer, Network, refusal
 
 from cuota_demo.payments import PaymentError, Payments
 from cuota_demo.settings import Settings
+from support.demo.shop_network import MOVED, RECORD, Answer, Network, refusal
 
 
 def payments_over(settings: Settings, network: Network) -> Payments:

@@ -10,12 +10,12 @@ from typing import Any
 
 import httpx
 import pytest
-from shop_browser import Browser, provider
-from shop_network import RECORD, Network, refusal
-from told import ENVIRONMENT_TOLD, SIGNING_SECRET, event, headers, raw
 
 from cuota.core.webhook.signature import pay_signature
 from cuota_demo.settings import Settings
+from support.demo.shop_browser import Browser, provider
+from support.demo.shop_network import RECORD, Network, refusal
+from support.demo.told import ENVIRONMENT_TOLD, SIGNING_SECRET, event, headers, raw
 
 MERCHANT = "8a483947-2cb0-4241-9123-f816303a788d"
 OURS = {"merchantReference": "AO-1001"}

@@ -10,11 +10,11 @@ from typing import Any
 
 import httpx
 import pytest
-from shop_browser import Browser
-from shop_network import MOVED, RECORD, Answer, Network
-from told import ENVIRONMENT_TOLD, event, headers, raw
 
 from cuota_demo.settings import Settings
+from support.demo.shop_browser import Browser
+from support.demo.shop_network import MOVED, RECORD, Answer, Network
+from support.demo.told import ENVIRONMENT_TOLD, event, headers, raw
 
 MERCHANT = "8a483947-2cb0-4241-9123-f816303a788d"
 NUMBER = "4539578763621486"

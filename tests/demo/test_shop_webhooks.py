@@ -12,13 +12,13 @@ from typing import Any
 
 import httpx
 import pytest
-from shop_browser import Browser, provider
-from shop_network import ENVIRONMENT, MOVED, Network
-from told import ENVIRONMENT_TOLD, SIGNING_SECRET, WEBHOOK_SECRET, event, headers, raw
 
 from cuota_demo.records import Told
 from cuota_demo.settings import Settings, SettingsError
 from cuota_demo.store import Operation, Store
+from support.demo.shop_browser import Browser, provider
+from support.demo.shop_network import ENVIRONMENT, MOVED, Network
+from support.demo.told import ENVIRONMENT_TOLD, SIGNING_SECRET, WEBHOOK_SECRET, event, headers, raw
 
 OTHER = "whsec_YW5vdGhlciBzZWNyZXQsIG9mIDMyIGJ5dGVzIHRvby4="
 

@@ -20,8 +20,11 @@ from typing import Any
 
 import asyncpg
 import httpx
-from lasting_storefront import Storefront
-from machines import ORDER, bearer, command, folder, free_ports, merchant, script
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from support.deploy.lasting_storefront import Storefront
+from support.deploy.machines import ORDER, bearer, command, folder, free_ports, merchant, script
 
 KINDS = ("kill", "switch", "freeze")
 BACK_SECONDS = 30.0

@@ -8,7 +8,8 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from failovers import fail_over
+
+from tests.deploy.failovers import fail_over
 
 pytestmark = [
     pytest.mark.faults,

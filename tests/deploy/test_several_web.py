@@ -15,7 +15,8 @@ from typing import Any
 
 import httpx
 import pytest
-from machines import ORDER, bearer, command, folder, free_ports, merchant, script
+
+from support.deploy.machines import ORDER, bearer, command, folder, free_ports, merchant, script
 
 pytestmark = pytest.mark.faults
 

@@ -11,9 +11,12 @@ import asyncio
 import secrets
 import signal
 import sys
+from pathlib import Path
 
-from books import Books
-from campaign import Campaign, battered, campaign, retried
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from support.faults.books import Books
+from support.faults.campaign import Campaign, battered, campaign, retried
 
 _HISTORY = """
 SELECT created_at AS at, 'movement ' || kind || ' ' || reference || ' ' || amount AS what FROM movements WHERE order_id = $1::text::uuid

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from struck_shop import Shop, struck_shop
+
+from support.faults.struck_shop import Shop, struck_shop
 
 
 @pytest.fixture(scope="package")

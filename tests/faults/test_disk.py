@@ -18,13 +18,24 @@ from pathlib import Path
 import asyncpg
 import httpx
 import pytest
-from campaign import SAMPLE_SECONDS, Campaign, campaign_on
-from disks import eat, failing_fsync, full, on_small_disks, panics, processes, struck, to_the_brim, wal_of
-from drives import ready
-from fronts import Storefront
-from served import children, until
-from struck import StruckService
-from struck_shop import Shop, struck_shop
+
+from support.faults.campaign import SAMPLE_SECONDS, Campaign, campaign_on
+from support.faults.disks import (
+    eat,
+    failing_fsync,
+    full,
+    on_small_disks,
+    panics,
+    processes,
+    struck,
+    to_the_brim,
+    wal_of,
+)
+from support.faults.drives import ready
+from support.faults.fronts import Storefront
+from support.faults.served import children, until
+from support.faults.struck import StruckService
+from support.faults.struck_shop import Shop, struck_shop
 
 pytestmark = pytest.mark.faults
 

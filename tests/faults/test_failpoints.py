@@ -6,8 +6,9 @@ import itertools
 
 import httpx
 import pytest
-from served import ORDER
-from struck_shop import ACTIONS, Moment, Shop
+
+from support.faults.served import ORDER
+from support.faults.struck_shop import ACTIONS, Moment, Shop
 
 pytestmark = pytest.mark.faults
 

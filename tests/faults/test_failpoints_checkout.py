@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from struck_shop import ACTIONS, HANG_SECONDS, Shop
+
+from support.faults.struck_shop import ACTIONS, HANG_SECONDS, Shop
 
 pytestmark = pytest.mark.faults
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import httpx
 import pytest
-from served import ORDER, Client, Service, service, token, until
+
+from support.faults.served import ORDER, Client, Service, service, token, until
 
 pytestmark = pytest.mark.faults
 CLIENTS = 8

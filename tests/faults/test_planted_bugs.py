@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import drives
-import nets
 import pytest
-from campaign import Campaign, campaign_on
-from drives import Drive, ready, serial
-from served import free_port, until
-from struck import BuggedService
-from struck_shop import Shop, struck_shop
+
+from support.faults import drives, nets
+from support.faults.campaign import Campaign, campaign_on
+from support.faults.drives import Drive, ready, serial
+from support.faults.served import free_port, until
+from support.faults.struck import BuggedService
+from support.faults.struck_shop import Shop, struck_shop
 
 pytestmark = pytest.mark.faults
 

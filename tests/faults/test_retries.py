@@ -6,8 +6,9 @@ import asyncio
 import secrets
 
 import pytest
-from campaign import battered, campaign_on, retried
-from struck_shop import Shop
+
+from support.faults.campaign import battered, campaign_on, retried
+from support.faults.struck_shop import Shop
 
 pytestmark = pytest.mark.faults
 

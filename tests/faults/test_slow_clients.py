@@ -16,8 +16,9 @@ from typing import Any
 
 import httpx
 import pytest
-from served import ORDER, Service, service, token, until
-from slow_peers import Ending, flood, late, read_nothing, say, trickle
+
+from support.faults.served import ORDER, Service, service, token, until
+from support.faults.slow_peers import Ending, flood, late, read_nothing, say, trickle
 
 pytestmark = pytest.mark.faults
 

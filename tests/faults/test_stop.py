@@ -12,7 +12,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from served import ORDER, Service, service, token, until
+
+from support.faults.served import ORDER, Service, service, token, until
 
 pytestmark = pytest.mark.faults
 

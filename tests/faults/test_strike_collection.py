@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from struck_shop import ACTIONS, Shop, struck_shop
+
+from support.faults.struck_shop import ACTIONS, Shop, struck_shop
 
 pytestmark = pytest.mark.faults
 

@@ -6,7 +6,8 @@ import itertools
 import time
 
 import pytest
-from struck_shop import ACTIONS, HANG_SECONDS, Shop
+
+from support.faults.struck_shop import ACTIONS, HANG_SECONDS, Shop
 
 pytestmark = pytest.mark.faults
 

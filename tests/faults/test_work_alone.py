@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from served import free_port, service, until
-from struck import StruckService, World, receiver, world_of
+
+from support.faults.served import free_port, service, until
+from support.faults.struck import StruckService, World, receiver, world_of
 
 pytestmark = pytest.mark.faults
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cuota import config
-
-# The maker of a service on a database of its own stands with the database's tests.
-sys.path.append(str(Path(__file__).parents[1] / "db"))
-
-from own_service import Own, opened_own
+from support.own_service import Own, opened_own
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from cuota.db.pool import GONE, Pool, open_pool, refused_by_the_database
 from cuota.db.verify import verify
 from cuota.flows.context import Context
 from cuota.flows.order.capture_order import capture_order
-from own_service import Own
+from support.own_service import Own
 
 SAVE = "UPDATE orders o SET version"
 

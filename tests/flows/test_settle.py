@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 import pytest
-from interrupted import CutPool
 
 from cuota.core.order.event import Event
 from cuota.core.order.movement import Asked, Kind, Movement
@@ -22,7 +21,8 @@ from cuota.flows.order.capture_order import capture_order
 from cuota.flows.order.refund_order import refund_order
 from cuota.flows.order.void_order import void_order
 from cuota.flows.settle import settle
-from own_service import Own, opened_own
+from support.flows.interrupted import CutPool
+from support.own_service import Own, opened_own
 
 FLOWS = {Kind.CAPTURE: capture_order, Kind.VOID: void_order, Kind.REFUND: refund_order}
 

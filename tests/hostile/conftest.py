@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import secrets
-import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import asyncpg
 import pytest
-
-# Bodies with one thing wrong stand with the API's tests, the visitor of the pages with theirs.
-sys.path += [str(Path(__file__).parents[1] / name) for name in ("api", "pages", "faults")]
-sys.path.append(str(Path(__file__).parents[2]))
-
-from world import World
 
 from cuota import config
 from cuota.db.embedded.server import Embedded
 from cuota.run import runtime
 from cuota.web.app import make_app
-from makers import Clock, Merchant, Running, make_merchant
-from own_service import InProcess
+from support.hostile.world import World
+from support.makers import Clock, Merchant, Running, make_merchant
+from support.own_service import InProcess
 
 
 @pytest.fixture(scope="session")

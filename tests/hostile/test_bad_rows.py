@@ -10,14 +10,10 @@ import ast
 from pathlib import Path
 
 import pytest
-import rows_body
-import rows_edge
-import rows_late
-import rows_money
-import rows_signed
-import rows_token
-from decided import ANSWERED_BY, DECIDED
-from world import ASK, Row, World, read_rows
+
+from support.hostile import rows_body, rows_edge, rows_late, rows_money, rows_signed, rows_token
+from support.hostile.decided import ANSWERED_BY, DECIDED
+from support.hostile.world import ASK, Row, World, read_rows
 
 TESTS = Path(__file__).parents[1]
 ROWS = read_rows()

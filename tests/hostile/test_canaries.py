@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from life import CARD, Left, LoudService, live
-from served import free_port, until
-from traces import Canary, columns, dumped, seen
+
+from support.faults.served import free_port, until
+from support.hostile.life import CARD, Left, LoudService, live
+from support.hostile.traces import Canary, columns, dumped, seen
 
 DOCS = Path(__file__).parents[2] / "docs" / "proof.md"
 # The only columns that hold a person's number or address. The sandbox's inbox stands for the consumer's own phone.

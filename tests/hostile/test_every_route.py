@@ -14,15 +14,15 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from smi_bodies import smi_body
-from token_maker import ABSENT, forge
-from visitor import Visitor
-from world import World
 
 from cuota.web import app
 from cuota.web.app import ROUTES
-from makers import Merchant, complete
-from virtual_card import virtual_order
+from support.api.smi_bodies import smi_body
+from support.api.token_maker import ABSENT, forge
+from support.hostile.world import World
+from support.makers import Merchant, complete
+from support.pages.visitor import Visitor
+from support.virtual_card import virtual_order
 
 IDS = re.compile(r"{(\w+)}")
 # They name a file of the service's own, the same for everybody.

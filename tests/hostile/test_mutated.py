@@ -16,12 +16,12 @@ from typing import Any
 
 import httpx
 import pytest
-from hostile_shop import BACK, Shop, fired_at, seeds_of
-from judge import Verdict, fire
-from mutator import barrage, made
-from served import Service
 
-from contract import Contract
+from support.contract import Contract
+from support.faults.served import Service
+from support.hostile.hostile_shop import BACK, Shop, fired_at, seeds_of
+from support.hostile.judge import Verdict, fire
+from support.hostile.mutator import barrage, made
 
 REQUESTS = int(os.environ.get("HOSTILE_REQUESTS", "3000"))
 SEED = int(os.environ.get("HOSTILE_SEED", "0")) or random.SystemRandom().randrange(1, 2**31)
@@ -118,7 +118,7 @@ async def test_no_change_of_bytes_breaks_the_service_or_moves_money_that_nobody_
 
 @pytest.mark.parametrize("number", range(3))
 def test_the_same_seed_makes_the_same_requests(number: int) -> None:
-    from mutator import Seed
+    from support.hostile.mutator import Seed
 
     seeds = [Seed("a", "POST", "/order", (("A", "b"),), b'{"a":1}'), Seed("b", "GET", "/x")]
     once, again = (list(barrage(seeds, 50, number)) for _ in range(2))

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from cuota.web.app import ROUTES
-
-sys.path.append(str(Path(__file__).resolve().parents[2]))
-
 from bench import guard
+from cuota.web.app import ROUTES
 
 TABLE = Path(__file__).resolve().parents[2] / "bench" / "GUARD.md"
 MERCHANT = "0198a000-0000-7000-8000-000000000001"

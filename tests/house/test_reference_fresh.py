@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 from cuota.web.docs.guides import listed
-from node_sdk import check_lock, installed
+from support.node_sdk import check_lock, installed
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVED = ROOT / "src/cuota/web/docs/reference"

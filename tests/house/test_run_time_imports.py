@@ -13,10 +13,7 @@ from pathlib import Path
 
 import pytest
 
-# The command as the tests of the command line run it.
-sys.path.append(str(Path(__file__).parents[1] / "cli"))
-
-from commands import Cuota, on_a_folder
+from support.commands import Cuota, on_a_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = {"cuota", "cuota_demo"}

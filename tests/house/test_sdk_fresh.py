@@ -8,7 +8,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from node_sdk import SDK, SERVED, sdk
+from support.node_sdk import SDK, SERVED, sdk
 
 FILES = ("pay.js", "page.js", "inspect.js", "pay.d.ts")
 

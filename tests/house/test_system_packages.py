@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from needed import needed, told
+from support.needed import needed, told
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "tests" / "system_packages.sh"

@@ -9,9 +9,9 @@ from uuid import UUID
 
 import asyncpg
 import pytest
-from test_migrate import ask, empty, migrated
 
 from cuota.db.migrate import files
+from tests.migrations.test_migrate import ask, empty, migrated
 
 __all__ = ["empty"]
 

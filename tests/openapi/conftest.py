@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cuota.web.docs.contract import load_contract
-from node_sdk import installed
+from support.node_sdk import installed
 
 HERE = Path(__file__).parent
 Tool = Callable[..., str]

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from makers import Merchant
-from node_sdk import check_lock
+from support.makers import Merchant
+from support.node_sdk import check_lock
 
 HERE = Path(__file__).parent
 Tool = Callable[..., str]

@@ -13,14 +13,14 @@ from uuid import UUID
 
 import pytest
 
-from contract import read_json
 from cuota.db.order import orders
 from cuota.db.verify import Report, _verify_merchant
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.order.expire_authorizations import expire_authorization
 from cuota.flows.order.return_money import return_money
-from makers import Merchant, Running, complete, make_merchant
-from properties.model import Model
+from support.contract import read_json
+from support.makers import Merchant, Running, complete, make_merchant
+from support.properties.model import Model
 
 STEPS = 12
 WALKS = 15

@@ -13,8 +13,8 @@ import pytest
 
 from cuota.db.verify import Report, _verify_merchant
 from cuota.flows.checkout.issue_card import tell_limits
-from makers import Merchant, Running, make_merchant
-from virtual_card import Virtual, virtual_order
+from support.makers import Merchant, Running, make_merchant
+from support.virtual_card import Virtual, virtual_order
 
 STEPS = 14
 WALKS = 8

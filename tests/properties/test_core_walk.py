@@ -8,14 +8,14 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from core.values import NOW, charge_id, held, to_cards
 from cuota.core.checkout import ending as checkout
 from cuota.core.order.movement import Kind, shown_balances
 from cuota.core.order.order import Final, Status, balances
 from cuota.core.refusal import Refused
-from properties.book import AUTHORIZATION_DAYS, Book
-from properties.model import Model
-from properties.steady import WALK
+from support.core.values import NOW, charge_id, held, to_cards
+from support.properties.book import AUTHORIZATION_DAYS, Book
+from support.properties.model import Model
+from support.properties.steady import WALK
 
 KINDS = st.sampled_from(list(Kind))
 REFERENCES = st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "h"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cuota.core import money
 from cuota.core.wire.strict_json import read_json
 from cuota.db.order.documents import encode
-from properties.steady import STEADY
+from support.properties.steady import STEADY
 
 CENTS = st.integers(0, 10**18 - 1)
 

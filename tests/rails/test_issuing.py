@@ -17,7 +17,7 @@ from cuota.rails.card import RailUnavailable
 from cuota.rails.card_network import CardNetwork, Presented
 from cuota.rails.issuing import SandboxIssuingRail, VirtualCard
 from cuota.rails.load import NoSuchRail, load
-from makers import Running
+from support.makers import Running
 
 
 @pytest.fixture
@@ -134,16 +134,13 @@ class Real:
 
 
 @pytest.mark.parametrize("name", ["sandbox", "cuota.rails.issuing.SandboxIssuingRail"])
-async def test_production_takes_no_simulated_issuer(
-    service: Running, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(__file__.rpartition("/")[0])
+async def test_production_takes_no_simulated_issuer(service: Running, name: str) -> None:
     pool, vault = service.context.pool, service.context.vault
-    real = ("test_issuing.Real", "test_issuing.RealMessages", pool)
+    real = ("tests.rails.test_issuing.Real", "tests.rails.test_issuing.RealMessages", pool)
     with pytest.raises(NoSuchRail, match="CUOTA_ISSUING_RAIL: production needs a real rail or none"):
         load(*real, sandbox=False, issuing=name, safe=vault)
     assert load(*real, sandbox=False).issuing is None
-    rails = load(*real, sandbox=False, issuing="test_issuing.Real", safe=vault)
+    rails = load(*real, sandbox=False, issuing="tests.rails.test_issuing.Real", safe=vault)
     assert rails.issuing is not None
     assert rails.card_network is None
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
-from beside import Beside, beside
-from listeners import Hook, listening
-from visitor import Visitor
 
 from cuota import config
 from cuota.rails.senders import Senders
 from cuota.run import runtime
-from makers import Clock, make_merchant
+from support.makers import Clock, make_merchant
+from support.pages.beside import Beside, beside
+from support.pages.visitor import Visitor
+from support.rails.listeners import Hook, listening
 
 
 async def test_a_checkout_takes_the_code_that_was_texted_and_shows_none(

@@ -9,7 +9,10 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from receiver_programs import (
+
+from cuota.core.webhook.signature import pay_signature, webhook_signature
+from support.makers import Merchant
+from support.receivers.programs import (
     LANGUAGES,
     Letter,
     Receiver,
@@ -18,10 +21,7 @@ from receiver_programs import (
     order_told_to,
     started,
 )
-
-from cuota.core.webhook.signature import pay_signature, webhook_signature
-from makers import Merchant
-from sending import deliver, webhook_secret
+from support.sending import deliver, webhook_secret
 
 OTHER = "whsec_" + base64.b64encode(b"of another merchant, 32 bytes...").decode()
 

@@ -8,13 +8,13 @@ from itertools import accumulate
 from typing import Any
 
 import pytest
-from receiver_programs import DOCS
 
 from cuota.core.webhook.delivery import TIMETABLE
 from cuota.core.webhook.signature import pay_signature, webhook_signature
 from cuota.web.docs.bundle import bundle
-from makers import Merchant
-from sending import deliver
+from support.makers import Merchant
+from support.receivers.programs import DOCS
+from support.sending import deliver
 
 PAGE = (DOCS / "webhooks.md").read_text()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 
-from node_sdk import sdk
+from support.node_sdk import sdk
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:

@@ -7,12 +7,12 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
-from merchant_site import Site, opened_site
 from playwright.async_api import Browser, Page, async_playwright
-from sdk_hands import FLAGS, Tabs
 
-from makers import Running
-from needed import needed
+from support.makers import Running
+from support.needed import needed
+from support.sdk_browser.hands import FLAGS, Tabs
+from support.sdk_browser.merchant_site import Site, opened_site
 
 
 @pytest.fixture(scope="session")

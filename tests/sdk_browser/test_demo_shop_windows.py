@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 from playwright.async_api import Locator, Page, expect
-from sdk_hands import Tabs, buy, popup_of
 
-from demo_process import data_folder, demo
+from support.demo_process import data_folder, demo
+from support.sdk_browser.hands import Tabs, buy, popup_of
 
 pytestmark = pytest.mark.browser
 PHONE = {"width": 375, "height": 812}

@@ -14,9 +14,9 @@ import pytest
 
 from cuota.core.webhook.signature import pay_signature
 from cuota.web.api.gateway_form import signed_text
-from gateway import form_fields, get_link, post_form, record_of
-from makers import Merchant
-from needed import needed
+from support.gateway import form_fields, get_link, post_form, record_of
+from support.makers import Merchant
+from support.needed import needed
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "gateway.md").read_text()

@@ -16,7 +16,7 @@ import pytest
 from cuota.client import cents, sign
 from cuota.core.webhook.signature import pay_signature
 from cuota.core.wire.strict_json import read_json
-from needed import needed
+from support.needed import needed
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "sdk.md").read_text()

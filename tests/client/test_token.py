@@ -1,0 +1,100 @@
+"""The token: one for everybody, kept, replaced in time, and once after a 401."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from cuota.client import Unauthorized, Unavailable
+from cuota.client.talk import Terms
+from cuota.flows.merchant import manage_merchants
+from support.client_tools import Both, Cutter, header, reason
+from support.makers import Merchant
+
+TOKEN = "POST /oauth/token"
+
+
+@pytest.fixture
+async def watched(merchant: Merchant, cutter: Cutter, kind: str) -> Any:
+    """A client all of whose requests, those for tokens too, go through the cutter."""
+    async with Both.of(kind, merchant, base_url=cutter.url, auth_url=cutter.url) as both:
+        yield both
+
+
+def later(both: Both, seconds: float) -> None:
+    """The client's own clock goes forward."""
+    terms = both.client._terms
+    before = terms.clock
+    moved = Terms(**{**vars(terms), "clock": lambda: before() + seconds})
+    both.client._terms = both.client._tokens._terms = moved
+
+
+async def test_fifty_calls_at_once_fetch_one_token_and_keep_it(watched: Both, cutter: Cutter) -> None:
+    await asyncio.gather(*(watched("configuration") for _ in range(50)))
+    await watched("configuration")
+    assert len(cutter.tries(TOKEN)) == 1
+    assert len({header(head, "Authorization") for head in cutter.tries("/configuration")}) == 1
+    assert len(cutter.tries("/configuration")) == 51
+
+
+async def test_a_token_near_its_end_is_replaced_once_by_fifty_calls_before_it_fails(
+    watched: Both, cutter: Cutter
+) -> None:
+    await watched("configuration")
+    later(watched, 86400 - 30)
+    await asyncio.gather(*(watched("configuration") for _ in range(50)))
+    assert len(cutter.tries(TOKEN)) == 2
+    assert len({header(head, "Authorization") for head in cutter.tries("/configuration")}) == 2
+
+
+async def test_while_no_new_token_can_be_had_one_that_holds_is_used(watched: Both, cutter: Cutter) -> None:
+    await watched("configuration")
+    later(watched, 86400 - 30)
+    cutter.next_ones("/oauth/token", 1000)
+    await watched("configuration")
+    asked = len(cutter.tries(TOKEN))
+    await watched("configuration")
+    assert len(cutter.tries(TOKEN)) == asked == 1 + 3
+    later(watched, 60)
+    with pytest.raises(Unavailable):
+        await watched("configuration")
+
+
+async def test_a_token_that_is_refused_is_replaced_once_by_fifty_calls(watched: Both, cutter: Cutter) -> None:
+    await watched("configuration")
+    tokens = watched.client._tokens
+    held = tokens._held
+    assert held is not None
+    tokens._held = type(held)(held.token + "x", held.renew_at, held.ends_at)
+    await asyncio.gather(*(watched("configuration") for _ in range(50)))
+    assert len(cutter.tries(TOKEN)) == 2
+
+
+async def test_a_revoked_secret_is_told_as_unauthorized_and_asked_once_for_all(
+    watched: Both, cutter: Cutter, merchant: Merchant
+) -> None:
+    await watched("configuration")
+    await manage_merchants.revoke_merchant(merchant.service.context, str(merchant.merchant_id))
+    await asyncio.sleep(2.2)
+    cutter.slow["/oauth/token"] = 1.5
+    errors = await asyncio.gather(*(reason(watched("configuration"), Unauthorized) for _ in range(50)))
+    assert {error.code for error in errors} == {"invalid_client"}
+    # Who waits while one asks shares its answer.
+    assert len(cutter.tries(TOKEN)) in {2, 3}
+    assert merchant.client_secret not in "".join(f"{error!r} {error}" for error in errors)
+
+
+async def test_a_wrong_secret_is_told_at_once(merchant: Merchant, kind: str, cutter: Cutter) -> None:
+    async with Both.of(kind, merchant, client_secret="wrong", auth_url=cutter.url) as both:
+        error = await reason(both("configuration"), Unauthorized)
+    assert (error.code, error.status, error.undecided) == ("invalid_client", 401, False)
+    assert "could not be authenticated" in error.message
+    assert len(cutter.tries(TOKEN)) == 1
+
+
+async def test_a_token_whose_answer_is_lost_is_asked_for_again(watched: Both, cutter: Cutter) -> None:
+    cutter.next_ones("/oauth/token", 2)
+    await watched("configuration")
+    assert len(cutter.tries(TOKEN)) == 3

@@ -1,0 +1,93 @@
+"""`cuota demo`: the service with its shop, as `make run` starts them."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+
+from support.commands import Cuota
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def demo(cuota: Cuota, *options: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
+    """A running demo, the shop's address, and everything it printed until it was ready."""
+    port, shop_port = free_port(), free_port()
+    command = [sys.executable, "-m", "cuota", "demo", "--port", str(port), "--shop-port", str(shop_port)]
+    command += options
+    with subprocess.Popen(command, env=cuota.environment(), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        printed = []
+        for line in process.stdout:
+            printed.append(line)
+            if "Ctrl-C stops it" in line:
+                break
+        try:
+            yield process, f"http://127.0.0.1:{shop_port}", printed
+        finally:
+            process.terminate()
+            process.wait(15)
+
+
+def gone(address: str) -> bool:
+    """Whether nothing answers there any more, within a few seconds."""
+    for _ in range(100):
+        try:
+            httpx.get(address, timeout=1, trust_env=False)
+        except httpx.TransportError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_the_demo_prints_addresses_credentials_and_a_first_thing_to_try(cuota: Cuota) -> None:
+    with demo(cuota) as (process, shop, printed):
+        text = "".join(printed)
+        first = printed[0].split()
+        assert first[:3] == ["The", "shop", shop]
+        assert f"CUOTA_DATA_DIR={cuota.data} " in text
+        assert not any(line.startswith("{") for line in printed)
+        for wanted in (shop, "client_id", "client_secret", "123456", "4242 4242 4242 4242", "curl"):
+            assert wanted in text
+        assert httpx.get(shop, trust_env=False).status_code == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(15) == 0
+        assert gone(shop)
+
+
+def test_a_demo_that_listens_everywhere_prints_addresses_that_a_browser_can_open(cuota: Cuota) -> None:
+    with demo(cuota, "--host", "0.0.0.0") as (_, shop, printed):
+        text = "".join(printed)
+        assert "0.0.0.0" not in text
+        assert printed[0].split()[:3] == ["The", "shop", shop]
+        front = httpx.get(shop, trust_env=False)
+        assert front.status_code == 200
+
+
+def test_the_shop_ends_with_a_demo_that_is_killed(cuota: Cuota) -> None:
+    with demo(cuota) as (process, shop, _):
+        process.kill()
+        process.wait(15)
+        assert gone(shop)
+
+
+def test_a_taken_shop_port_is_told_before_anything_starts(cuota: Cuota) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = cuota("demo", "--port", str(free_port()), "--shop-port", str(taken.getsockname()[1]))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "Choose another --shop-port" in done.stderr

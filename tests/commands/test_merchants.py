@@ -1,0 +1,193 @@
+"""`cuota merchant ...`"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import subprocess
+import sys
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from support.commands import Cuota
+
+TERMS = {
+    "merchantId",
+    "name",
+    "minimumAmount",
+    "maximumAmount",
+    "deferFundsCapture",
+    "profile",
+    "currency",
+    "origins",
+}
+SECRETS = {"clientId", "clientSecret", "audience", "signingSecret", "webhookSecret"}
+
+
+def create(cuota: Cuota, *more: str) -> dict[str, Any]:
+    done = cuota("merchant", "create", "--name", f"Shop {secrets.token_hex(4)}", *more, "--json")
+    assert done.returncode == 0, done.stderr
+    # Where it acts, and nothing else.
+    assert done.stderr.startswith("cuota: sandbox, data in ")
+    assert done.stderr.count("\n") == 1
+    return dict(json.loads(done.stdout))
+
+
+def read(cuota: Cuota, *arguments: str) -> Any:
+    done = cuota(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    # Where it acts, and nothing else.
+    assert done.stderr.startswith("cuota: sandbox, data in ")
+    assert done.stderr.count("\n") == 1
+    return json.loads(done.stdout)
+
+
+def test_a_new_merchant_is_printed_with_its_secrets_this_once(cuota: Cuota) -> None:
+    made = create(cuota)
+    assert set(made) == TERMS | SECRETS
+    assert UUID(made["merchantId"])
+    shown = read(cuota, "merchant", "show", made["merchantId"])
+    assert set(shown) == TERMS | {"clientIds", "audience", "approvals"}
+    assert shown["approvals"] == "off"
+    assert "approvals          off" in cuota("merchant", "show", made["merchantId"]).stdout
+    assert shown["clientIds"] == [made["clientId"]]
+    assert all(
+        made[name] not in json.dumps(shown) for name in ("clientSecret", "signingSecret", "webhookSecret")
+    )
+
+
+def test_without_terms_a_merchant_has_the_documented_ones(cuota: Cuota) -> None:
+    made = create(cuota)
+    assert (made["minimumAmount"], made["maximumAmount"]) == ("1.00", "2000.00")
+    assert (made["deferFundsCapture"], made["profile"], made["origins"]) == (False, "strict", [])
+
+
+def test_every_term_can_be_chosen_and_changed(cuota: Cuota) -> None:
+    made = create(
+        cuota, "--minimum", "5", "--maximum", "99.99", "--defer-funds-capture", "--profile", "lenient",
+        "--origin", "https://a.example:443/", "--origin", "http://localhost:3000",
+    )  # fmt: skip
+    assert (made["minimumAmount"], made["maximumAmount"], made["profile"]) == ("5.00", "99.99", "lenient")
+    assert made["deferFundsCapture"] is True
+    # As browsers say them: without the scheme's own port.
+    assert made["origins"] == ["https://a.example", "http://localhost:3000"]
+    changed = read(
+        cuota, "merchant", "update", made["name"].upper(), "--no-defer-funds-capture", "--maximum", "50"
+    )
+    assert (changed["deferFundsCapture"], changed["maximumAmount"], changed["minimumAmount"]) == (
+        False,
+        "50.00",
+        "5.00",
+    )
+    assert read(cuota, "merchant", "show", made["name"])["maximumAmount"] == "50.00"
+
+
+def test_all_merchants_are_listed_for_scripts_and_for_people(cuota: Cuota) -> None:
+    made = create(cuota)
+    listed = read(cuota, "merchant", "list")
+    assert all(set(merchant) == TERMS | {"approvals"} for merchant in listed)
+    assert made["merchantId"] in {merchant["merchantId"] for merchant in listed}
+    cuota("merchant", "approvals", made["name"], "trial")
+    assert f"{made['merchantId']}  {made['name']}  (approvals: trial)" in cuota("merchant", "list").stdout
+
+
+def test_a_rotated_secret_is_new_and_keeps_its_client_id(cuota: Cuota) -> None:
+    made = create(cuota)
+    (rotated,) = read(cuota, "merchant", "rotate-secret", made["name"])
+    assert rotated["clientId"] == made["clientId"]
+    assert rotated["clientSecret"] != made["clientSecret"]
+
+
+def test_a_revoked_merchant_has_no_live_credential(cuota: Cuota) -> None:
+    made = create(cuota)
+    assert read(cuota, "merchant", "revoke", made["name"]) == {"revoked": 1}
+    assert read(cuota, "merchant", "revoke", made["name"]) == {"revoked": 0}
+    assert read(cuota, "merchant", "show", made["name"])["clientIds"] == []
+    done = cuota("merchant", "rotate-secret", made["name"])
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "has no live credential" in done.stderr
+
+
+def test_a_revoked_merchant_is_reinstated_with_a_new_credential(cuota: Cuota) -> None:
+    made = create(cuota)
+    early = cuota("merchant", "reinstate", made["name"])
+    assert (early.returncode, early.stdout) == (1, "")
+    assert "has a live credential" in early.stderr
+    read(cuota, "merchant", "revoke", made["name"])
+    new = read(cuota, "merchant", "reinstate", made["name"])
+    assert new["clientId"] != made["clientId"]
+    assert new["clientSecret"].startswith("secret_")
+    assert read(cuota, "merchant", "show", made["name"])["clientIds"] == [new["clientId"]]
+
+
+def test_an_update_that_names_no_term_says_so(cuota: Cuota) -> None:
+    done = cuota("merchant", "update", create(cuota)["name"])
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Nothing to change" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--name", ""), "1 to 100 printable characters"),
+        (("--name", "x" * 101), "1 to 100 printable characters"),
+        (("--name", "two\nlines"), "1 to 100 printable characters"),
+        (("--name", b"\xff\xfe"), "1 to 100 printable characters"),
+        (("--name", "A", "--minimum", "0"), "The minimum (0.00) must be positive"),
+        (("--name", "A", "--minimum=-1"), "The minimum (-1.00) must be positive"),
+        (("--name", "A", "--minimum", "10", "--maximum", "9.99"), "at most the maximum (9.99"),
+        (("--name", "A", "--maximum", "9999999999999999"), "at most 1000000000.00"),
+        (("--name", "A", "--origin", "shop.example"), "--origin shop.example "),
+        (("--name", "A", "--origin", "https://shop.example/cart"), "an origin is only https://shop.example"),
+        (("--name", "A", "--origin", "http://["), "--origin http://[ "),
+        (("--name", "A", "--origin", "javascript:alert(1)"), "--origin javascript:alert(1) "),
+    ],
+)
+def test_bad_terms_are_exit_1_and_one_line(
+    cuota: Cuota, arguments: tuple[str | bytes, ...], said: str
+) -> None:
+    done = cuota("merchant", "create", *arguments)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert done.stderr.startswith("cuota: ")
+    # Beside the line that says which data the command acts on, where it came so far.
+    lines = done.stderr.splitlines()
+    assert len([line for line in lines if not line.startswith("cuota: sandbox, data in ")]) == 1
+
+
+def test_a_name_is_given_once_whatever_its_case(cuota: Cuota) -> None:
+    first, second = create(cuota), create(cuota)
+    for arguments in (
+        ("merchant", "create", "--name", first["name"].upper()),
+        ("merchant", "update", second["name"], "--name", first["name"]),
+    ):
+        done = cuota(*arguments)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "There already is a merchant named" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["nobody", "6cacf954-031b-4611-ba2c-ef68005d3112", b"\xff"])
+@pytest.mark.parametrize("command", ["show", "update", "rotate-secret", "revoke"])
+def test_an_unknown_merchant_is_exit_1_and_says_how_to_find_it(
+    cuota: Cuota, command: str, name: str | bytes
+) -> None:
+    done = cuota("merchant", command, name)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "There is no merchant" in done.stderr
+    assert "`cuota merchant list`" in done.stderr
+
+
+def test_a_reader_that_goes_away_early_is_no_accident(cuota: Cuota) -> None:
+    command = [sys.executable, "-m", "cuota", "merchant", "list"]
+    process = subprocess.Popen(
+        command, env=cuota.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout
+    process.stdout.close()
+    assert process.stderr
+    # Nothing but the line that says which data the command acts on.
+    assert process.stderr.read().count(b"\n") == 1
+    assert process.wait() == 1
+    process.stderr.close()

@@ -1,0 +1,49 @@
+"""CUOTA_METRICS_LISTEN: metrics and health on a port of their own."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from cuota.config.reading import listen
+from support.commands import Cuota
+from tests.commands.test_operate import serving
+
+
+def test_metrics_have_a_port_of_their_own_and_the_public_port_has_none(cuota: Cuota) -> None:
+    with (
+        serving(cuota, "--workers", "2", CUOTA_METRICS_LISTEN="127.0.0.1:0") as (line, _),
+        httpx.Client(trust_env=False) as http,
+    ):
+        assert http.get(f"{line['listen']}/configuration").status_code == 401
+        assert http.get(f"{line['listen']}/metrics").status_code == 404
+        assert http.get(f"{line['listen']}/health/ready").json() == {"status": "ok"}
+        there = line["metrics"].removesuffix("/metrics")
+        assert there != line["listen"]
+        assert 'cuota_requests_total{method="GET",route="/configuration",status="401"} 1.0' in (
+            http.get(line["metrics"]).text
+        )
+        assert http.get(f"{there}/health/live").json() == {"status": "ok"}
+        assert http.get(f"{there}/health/ready").json() == {"status": "ok"}
+        assert http.get(f"{there}/configuration").status_code == 404
+        assert http.get(f"{there}/openapi.json").status_code == 404
+
+
+def test_a_port_that_is_taken_stops_the_start_and_names_the_setting(cuota: Cuota) -> None:
+    with serving(cuota, CUOTA_METRICS_LISTEN="127.0.0.1:0") as (line, _):
+        taken = line["metrics"].removeprefix("http://").removesuffix("/metrics")
+        done = cuota("serve", "--port", "0", CUOTA_METRICS_LISTEN=taken)
+    assert done.returncode == 1
+    assert "Choose another CUOTA_METRICS_LISTEN" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text", ["9090", ":9090", "127.0.0.1", "127.0.0.1:port", "127.0.0.1:70000", "http://127.0.0.1:9"]
+)
+def test_what_is_no_address_and_port_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="must be an address and port"):
+        listen(text)
+
+
+def test_an_ipv6_address_stands_in_brackets() -> None:
+    assert listen("[::1]:9090") == ("::1", 9090)

@@ -1,0 +1,34 @@
+"""`cuota listen` and `cuota webhook replay`, as a person meets them; and looking where nothing is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from support.commands import Cuota
+
+
+@pytest.mark.parametrize(
+    "command", [["verify"], ["listen", "--merchant", "x"], ["webhook", "replay", "--merchant", "x", "--all"]]
+)
+def test_a_folder_without_a_database_is_told_and_not_made(bare: Cuota, command: list[str]) -> None:
+    done = bare(*command)
+    assert done.returncode == 1
+    assert f"There is no database in {bare.data}. Set CUOTA_DATA_DIR" in done.stderr
+    assert not bare.data.exists()
+
+
+def test_nothing_is_sent_again_because_an_option_was_forgotten(cuota: Cuota) -> None:
+    assert cuota("merchant", "create", "--name", "Alder").returncode == 0
+    done = cuota("webhook", "replay", "--merchant", "Alder")
+    assert done.returncode == 1
+    assert "Say what to send again: --event, --endpoint, --after, --until, or --all." in done.stderr
+    again = cuota("webhook", "replay", "--merchant", "Alder", "--all", "--json")
+    assert json.loads(again.stdout) == {"replayed": 0}
+
+
+def test_listening_refuses_an_address_that_is_none(bare: Cuota) -> None:
+    done = bare("listen", "--merchant", "Alder", "--forward", "notaurl")
+    assert done.returncode == 1
+    assert "--forward notaurl" in done.stderr

@@ -1,0 +1,137 @@
+"""`cuota sandbox complete`: a merchant's own CI brings a checkout to its end over the hosted pages."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from cuota.commands.checkout_walker import CannotWalk, walk
+from support.makers import Merchant, Running
+from support.pages.visitor import CARD_DECLINED, Visitor
+
+
+async def complete(url: str, outcome: str) -> str:
+    return await asyncio.to_thread(walk, url, outcome)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "path"),
+    [
+        ("approved", "Approved", "/confirm"),
+        ("declined", "Declined", "/cancel"),
+        ("abandoned", "Abandoned", "/cancel"),
+    ],
+)
+async def test_the_checkout_ends_as_asked_at_the_merchants_address(
+    merchant: Merchant, outcome: str, status: str, path: str
+) -> None:
+    order = await merchant.create()
+    end = urlsplit(await complete(order["redirectUrl"], outcome))
+    assert (end.netloc, end.path) == ("127.0.0.1:9", path)
+    query = parse_qs(end.query)
+    assert (query["token"], query["orderId"]) == ([order["token"]], [order["orderId"]])
+    assert (await merchant.read(order))["orderStatus"] == status
+
+
+async def test_an_order_with_a_fee_many_items_and_a_consumer_is_completed_as_well(merchant: Merchant) -> None:
+    order = await merchant.create(
+        "100.00", merchantFeeForPaymentPlan="5.00", consumer={"phoneNumber": "4155550166", "surname": "Vandermeer"},
+        items=[{"name": f'<a class="primary" href="http://evil.example/{n}">', "quantity": 1, "price": 1} for n in range(50)],
+    )  # fmt: skip
+    assert "evil" not in await complete(order["redirectUrl"], "approved")
+
+
+async def test_the_walker_follows_no_link_that_waits_for_a_person() -> None:
+    """A last page that only shows the way back leaves a person standing there: the command must not hide it."""
+    body = b"""<p class="sandbox">Sandbox</p><svg class="mark approved"></svg><h1>Done</h1>
+        <a class="primary" href="http://127.0.0.1:9/confirm">Back to the shop</a>"""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%b" % (len(body), body)
+        )
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(CannotWalk, match="does not lead back to the merchant by itself"):
+            await complete(f"http://127.0.0.1:{port}/checkout/x", "approved")
+
+
+@pytest.mark.parametrize("spoil", ["unknown", "finished", "expired", "api"])
+async def test_a_link_that_cannot_be_completed_says_why(
+    service: Running, merchant: Merchant, visitor: Visitor, spoil: str
+) -> None:
+    order = await merchant.create()
+    url, says = order["redirectUrl"], ""
+    ahead = 61 if spoil == "expired" else 0
+    if spoil == "unknown":
+        url, says = f"{url.partition('=')[0]}={uuid4()}", "This payment link is not valid"
+    elif spoil == "finished":
+        await visitor.buy(order)
+        says = "This payment is finished"
+    elif spoil == "expired":
+        says = "This checkout expired"
+    else:
+        url, says = f"{service.settings.public_url}/health/live", "not a sandbox checkout"
+    async with service.clock.moved(minutes=ahead):
+        with pytest.raises(CannotWalk, match=says):
+            await complete(url, "approved")
+
+
+async def test_an_order_that_can_only_end_otherwise_says_how_it_ended(
+    service: Running, merchant: Merchant, visitor: Visitor
+) -> None:
+    order = await merchant.create()
+    await visitor.until("pay", order)
+    for _ in range(3):
+        await visitor.send("pay", card_number=CARD_DECLINED)
+    with pytest.raises(CannotWalk, match="This payment is finished"):
+        await complete(order["redirectUrl"], "approved")
+
+
+async def test_nobody_at_the_address_is_an_httpx_error_that_the_command_turns_into_words() -> None:
+    with pytest.raises(httpx.HTTPError):
+        await complete("http://127.0.0.1:9/checkout/x?token=y", "approved")
+
+
+async def _command(*arguments: str) -> tuple[int | None, str, str]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "cuota", "sandbox", "complete", *arguments,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    out, err = await process.communicate()
+    return process.returncode, out.decode(), err.decode()
+
+
+async def test_the_command_prints_the_address_alone_and_exits_0(merchant: Merchant) -> None:
+    order = await merchant.create()
+    code, out, err = await _command(order["redirectUrl"], "--outcome", "approved")
+    assert (code, out.count("\n"), err) == (0, 1, "")
+    assert out.startswith("http://127.0.0.1:9/confirm?order=7&token=")
+
+
+async def test_the_command_exits_1_and_says_why_on_standard_error(merchant: Merchant) -> None:
+    order = await merchant.create()
+    code, out, err = await _command(order["redirectUrl"][:-4], "--outcome", "declined")
+    assert (code, out) == (1, "")
+    assert "This payment link is not valid" in err
+    code, out, err = await _command("http://127.0.0.1:9/", "--outcome", "declined")
+    assert (code, out) == (1, "")
+    assert "cannot be reached" in err
+
+
+@pytest.mark.parametrize("consumer", [None, {"phoneNumber": "4155550166"}])
+async def test_the_walker_types_the_phone_number_that_it_is_told(
+    merchant: Merchant, consumer: dict[str, str] | None
+) -> None:
+    order = await merchant.create("100.00", consumer=consumer)
+    await asyncio.to_thread(walk, order["redirectUrl"], "approved", phone="2125550188")
+    assert (await merchant.read(order))["orderStatus"] == "Approved"

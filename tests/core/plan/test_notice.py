@@ -1,0 +1,114 @@
+"""core/plan/notice: what each message says, and what stands in it of the plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from cuota.core.dates import day
+from cuota.core.order.movement import Kind
+from cuota.core.order.outcome import Notice, NoticeKind, Origin, PlanCard, Standing
+from cuota.core.order.refund import refund
+from cuota.core.plan import collection
+from cuota.core.plan.notice import About, words
+from cuota.core.plan.payday import Days
+from support.core.values import MOVEMENT, NOW, TODAY, approved, asked, charge_id, ids, plan
+
+ZONE = ZoneInfo("America/New_York")
+ABOUT = About(
+    "Alder & Oak", "A-7", "USD", "https://pay.example/account", "Visa ending 4242",
+    {charge_id(1): "Visa ending 4242", charge_id(2): "Mastercard ending 4444"},
+)  # fmt: skip
+LEFT = Standing(left=((date(2026, 12, 19), 1500),))
+
+
+def notice(kind: NoticeKind, standing: Standing | None = LEFT, amount: int = 2500) -> Notice:
+    return Notice(MOVEMENT, kind, 2, amount, TODAY, NOW, standing)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in NoticeKind if kind is not NoticeKind.DECLINED])
+def test_every_notice_names_the_shop_the_order_and_the_way_to_the_plan(kind: NoticeKind) -> None:
+    said = words(notice(kind), ABOUT)
+    for part in ("Alder & Oak", "order A-7", "https://pay.example/account"):
+        assert part in said.text
+    assert "cancelled" not in f"{said.subject} {said.text}"
+
+
+@pytest.mark.parametrize(
+    "kind", [NoticeKind.REFUNDED, NoticeKind.VOIDED, NoticeKind.EXPIRED, NoticeKind.PAYMENT_RECEIVED, NoticeKind.PLAN_STARTED]
+)  # fmt: skip
+def test_where_money_moved_the_amount_the_card_and_what_is_left_are_named(kind: NoticeKind) -> None:
+    text = words(notice(kind), ABOUT).text
+    assert "$25.00" in text
+    assert f"Still to pay, by Visa ending 4242: $15.00 on {day(date(2026, 12, 19))}." in text
+
+
+def test_money_that_goes_back_to_two_cards_is_named_by_card() -> None:
+    back = Standing(back=((charge_id(2), 2500), (charge_id(1), 1000)))
+    text = words(notice(NoticeKind.REFUNDED, back), ABOUT).text
+    assert "We are sending back $25.00 to Mastercard ending 4444 and $10.00 to Visa ending 4242." in text
+    assert "Nothing is left to pay." in text
+    assert "has changed" not in text
+
+
+def test_a_plan_that_only_became_less_has_changed() -> None:
+    assert "Your plan has changed" in words(notice(NoticeKind.VOIDED), ABOUT).text
+
+
+def test_the_cause_is_the_one_that_it_was() -> None:
+    said = {kind: words(notice(kind), ABOUT).text for kind in (NoticeKind.REFUNDED, NoticeKind.VOIDED, NoticeKind.EXPIRED)}  # fmt: skip
+    assert said[NoticeKind.REFUNDED].startswith("Alder & Oak refunded $25.00")
+    assert said[NoticeKind.VOIDED].startswith("Alder & Oak canceled $25.00")
+    assert said[NoticeKind.EXPIRED].startswith("Alder & Oak did not ship in time")
+
+
+def test_an_order_without_a_number_and_a_card_that_is_not_known_are_said_plainly() -> None:
+    bare = replace(ABOUT, reference="", card="", cards={})
+    said = words(notice(NoticeKind.CARD_NEEDED), bare).text
+    assert "Your card cannot pay $25.00: payment 2 of 4 for your order at Alder & Oak." in said
+
+
+def test_the_agreement_goes_with_the_mail_and_not_with_the_text() -> None:
+    said = words(notice(NoticeKind.PLAN_STARTED), replace(ABOUT, agreement="All of it.\n\nEvery word."))
+    assert "Every word." in said.attached
+    assert "Every word." not in said.text
+    assert words(notice(NoticeKind.REFUNDED), ABOUT).attached == ""
+
+
+def test_a_notice_that_the_release_before_wrote_says_when_the_next_payment_is_due() -> None:
+    text = words(notice(NoticeKind.PLAN_STARTED, None), ABOUT).text
+    assert f"The next is due on {day(TODAY)}." in text
+
+
+def test_the_last_payment_tells_that_the_plan_is_paid_off_and_the_others_what_is_left() -> None:
+    card = PlanCard("card_token", "visa", "4242")
+    for paid, number, kind, left in (
+        ((1, 2), 3, NoticeKind.PAYMENT_RECEIVED, 1),
+        ((1, 2, 3), 4, NoticeKind.PLAN_PAID_OFF, 0),
+    ):
+        agreed = collection.timed(plan(paid=paid), ZONE, NOW)
+        begun = collection.begin(approved(captured=10_000), agreed, number, card, charge_id(number), NOW)
+        assert begun is not None
+        assert begun.charge is not None
+        (told,) = collection.paid(begun.order, agreed, begun.charge, ZONE, NOW, ids()).notices
+        assert told.kind is kind
+        assert told.standing is not None
+        assert len(told.standing.left) == left
+
+
+def test_what_a_refund_cut_while_its_card_was_asked_is_told_as_going_back() -> None:
+    agreed = collection.timed(plan(), ZONE, NOW)
+    due = Days(ZONE).charge_at(agreed[1].due_on)
+    card = PlanCard("card_token", "visa", "4242")
+    begun = collection.begin(approved(captured=10_000), agreed, None, card, charge_id(2), due)
+    assert begun is not None
+    assert begun.charge is not None
+    assert begun.charge.origin is Origin.SCHEDULE
+    cut = refund(begun.order, agreed, asked(Kind.REFUND, 6000), MOVEMENT, due, ids())
+    assert cut.notices[0].standing == Standing(left=((agreed[1].due_on, 1500),))
+    after = {item.number: item for item in (*agreed, *cut.installments)}
+    paid = collection.paid(cut.order, list(after.values()), begun.charge, ZONE, due, ids())
+    assert paid.notices[0].standing == Standing(back=((charge_id(2), 1000),))

@@ -1,0 +1,52 @@
+"""core/refusal and core/merchant: stable codes, and the range of an order's amount."""
+
+from __future__ import annotations
+
+import pytest
+
+from cuota.core.merchant import Merchant, Profile, require_in_range
+from cuota.core.refusal import Code, FieldError, Refused
+from support.core.values import MERCHANT
+
+SHOP = Merchant(MERCHANT, "Shop", 100, 200_000, True, Profile.STRICT, "USD", ())
+
+# Decisions, section 3: the codes that merchants branch on.
+DECIDED = """malformed_request validation_failed amount_out_of_range unauthorized invalid_signature origin_not_registered
+order_not_found refund_exceeds_captured capture_exceeds_authorized void_exceeds_uncaptured duplicate_reference
+missing_reference invalid_amount order_not_completed authorization_expired body_too_large rate_limited unavailable
+idempotency_key_reused"""
+
+
+@pytest.mark.parametrize("code", DECIDED.split())
+def test_every_code_of_the_decisions_exists_by_its_name(code: str) -> None:
+    assert Code(code) == code
+
+
+def test_a_refusal_carries_its_code_its_text_and_nothing_unless_given() -> None:
+    refused = Refused(Code.INVALID_AMOUNT, "amount is required.")
+    assert (refused.code, refused.message, str(refused)) == (
+        "invalid_amount",
+        "amount is required.",
+        "amount is required.",
+    )
+    assert (refused.errors, refused.facts, refused.retry_after) == ((), {}, None)
+
+
+def test_two_refusals_never_share_their_facts() -> None:
+    first = Refused(Code.INVALID_AMOUNT, "")
+    first.facts["balances"] = {}
+    assert Refused(Code.INVALID_AMOUNT, "").facts == {}
+
+
+@pytest.mark.parametrize("amount", [100, 101, 200_000])
+def test_the_merchants_minimum_and_maximum_are_both_allowed(amount: int) -> None:
+    require_in_range(SHOP, amount)
+
+
+@pytest.mark.parametrize("amount", [1, 99, 200_001, 10**20])
+def test_an_amount_outside_is_refused_with_the_range(amount: int) -> None:
+    with pytest.raises(Refused) as caught:
+        require_in_range(SHOP, amount)
+    assert caught.value.code is Code.AMOUNT_OUT_OF_RANGE
+    assert "1.00 to 2000.00" in caught.value.message
+    assert caught.value.errors == (FieldError("amount", "out_of_range", "must be from 1.00 to 2000.00"),)

@@ -1,0 +1,195 @@
+"""One embedded PostgreSQL for several processes: sharing, stopping, and what kill -9 of each of them leaves."""
+
+import asyncio
+import fcntl
+import os
+import random
+import shutil
+import signal
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from cuota.db.embedded import cluster as embedded_cluster
+from cuota.db.embedded.folders import prepare
+from cuota.db.embedded.server import Embedded, open_embedded
+from support.db.embedded_processes import (
+    User,
+    ask,
+    data_folder,
+    ended,
+    lives,
+    postmaster,
+    supervisor,
+    told,
+    until,
+    users,
+)
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    with data_folder() as folder:
+        yield folder
+
+
+@pytest.fixture
+def user(data: Path) -> Iterator[Callable[[], User]]:
+    with users(data) as start:
+        yield start
+
+
+async def keep(embedded: Embedded) -> None:
+    await ask(embedded, "CREATE TABLE kept AS SELECT 42 AS number")
+
+
+async def test_first_start_is_safe_and_the_second_user_shares_it(data: Path) -> None:
+    with open_embedded(data) as first:
+        for setting in ("fsync", "full_page_writes", "synchronous_commit", "data_checksums"):
+            assert await ask(first, f"SHOW {setting}") == "on"
+        assert await ask(first, "SHOW listen_addresses") == ""
+        assert await ask(first, "SHOW TimeZone") == "UTC"
+        assert await ask(first, "SELECT current_user || current_database()") == "cuota_ownercuota"
+        for folder in (str(first.dsn_kwargs["host"]), data / "pg"):
+            assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700  # noqa: PTH116
+        one = postmaster(data)
+        with open_embedded(data) as second:
+            await keep(second)
+        assert await ask(first, "SELECT number FROM kept") == 42
+        assert postmaster(data) == one
+    first.close()  # a second time does nothing
+
+
+async def test_only_the_owner_role_is_let_in(data: Path) -> None:
+    with open_embedded(data) as embedded:
+        await ask(embedded, "CREATE ROLE another LOGIN")
+        with pytest.raises(asyncpg.InvalidAuthorizationSpecificationError):
+            await asyncpg.connect(**{**embedded.dsn_kwargs, "user": "another"})
+
+
+async def test_the_last_one_out_stops_it_and_the_next_start_finds_what_was_kept(data: Path) -> None:
+    one, two = open_embedded(data), open_embedded(data)
+    await keep(one)
+    one.close()
+    await asyncio.sleep(3)
+    assert await ask(two, "SELECT number FROM kept") == 42, "it is still in use"
+    two.close()
+    assert until(lambda: ended(data))
+    assert "shut down" in (data / "postgres.log").read_text().splitlines()[-1]
+    with open_embedded(data) as again:
+        assert await ask(again, "SELECT number FROM kept") == 42
+
+
+def test_users_at_once_on_an_empty_folder_get_one_instance(data: Path, user: Callable[[], User]) -> None:
+    assert len({told(process) for process in [user() for _ in range(5)]}) == 1
+    log = (data / "postgres.log").read_text()
+    assert log.count("supervisor started") == 1
+    assert log.count("starting PostgreSQL") == 1
+
+
+def test_a_killed_user_leaves_no_claim(data: Path, user: Callable[[], User]) -> None:
+    process = user()
+    assert lives(told(process))
+    process.kill()
+    assert until(lambda: ended(data))
+
+
+async def test_a_killed_postmaster_comes_back_with_what_was_committed(data: Path) -> None:
+    with open_embedded(data) as embedded:
+        await keep(embedded)
+        old = postmaster(data)
+        os.kill(old, signal.SIGKILL)
+        assert until(lambda: postmaster(data) not in (0, old), 30)
+        with open_embedded(data) as again:
+            assert await ask(again, "SELECT number FROM kept") == 42
+        log = (data / "postgres.log").read_text()
+        assert "postgres ended by itself with code -9" in log
+        assert log.count("supervisor started") == 1
+
+
+async def test_a_killed_supervisor_takes_postgres_with_it_and_the_next_one_works(data: Path) -> None:
+    with open_embedded(data) as embedded:
+        await keep(embedded)
+        old = postmaster(data)
+        os.kill(supervisor(data), signal.SIGKILL)
+        assert until(lambda: not lives(old))
+        with open_embedded(data) as again:
+            assert await ask(again, "SELECT number FROM kept") == 42
+            assert lives(postmaster(data))
+
+
+async def test_a_note_that_names_a_reused_process_id_does_not_keep_postgres_down(data: Path) -> None:
+    with open_embedded(data):
+        pass
+    assert until(lambda: ended(data))
+    note = data / "pg" / "postmaster.pid"
+    note.write_text(f"{os.getpid()}\n{data / 'pg'}\n1\n5432\n\n\n\nready\n")
+    shutil.chown(note, (data / "pg").stat().st_uid, (data / "pg").stat().st_gid)
+    with open_embedded(data) as embedded:
+        assert await ask(embedded, "SELECT 1") == 1
+
+
+async def test_a_creation_that_was_killed_half_way_is_done_again(
+    data: Path, user: Callable[[], User]
+) -> None:
+    process = user()
+    assert until(lambda: (data / "pg.new" / "base").exists() and supervisor(data) > 0)
+    process.kill()
+    os.kill(supervisor(data), signal.SIGKILL)
+    assert (data / "pg.new").exists()
+    assert not (data / "pg").exists()
+    (data / "pg.new" / "left").write_text("")
+    with open_embedded(data) as embedded:
+        assert await ask(embedded, "SELECT 1") == 1
+    assert not (data / "pg.new").exists()
+    assert not (data / "pg" / "left").exists()
+
+
+def test_a_user_who_comes_while_it_stops_waits_and_starts_it_anew(
+    data: Path, user: Callable[[], User]
+) -> None:
+    prepare(data)
+    with (data / "users.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = user()
+        time.sleep(0.7)
+        assert not (data / "supervisor.lock").exists()
+    assert told(process) > 0
+
+
+async def test_opening_just_as_it_stops_always_ends_with_a_database(data: Path) -> None:
+    chance = random.Random(8)
+    for _ in range(10):
+        with open_embedded(data) as embedded:
+            assert await ask(embedded, "SELECT 1") == 1
+            pid = supervisor(data)
+        os.kill(pid, signal.SIGTERM)  # it then stops at its next look, within a quarter of a second
+        await asyncio.sleep(chance.uniform(0.0, 0.35))
+
+
+async def test_sigterm_waits_for_the_users(data: Path) -> None:
+    with open_embedded(data) as embedded:
+        os.kill(supervisor(data), signal.SIGTERM)
+        await asyncio.sleep(0.7)
+        assert await ask(embedded, "SELECT 1") == 1
+    assert until(lambda: ended(data), 1.5)
+
+
+async def test_a_postmaster_that_outlived_its_supervisor_is_stopped_by_the_next(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_embedded(data) as embedded:
+        await keep(embedded)
+    assert until(lambda: ended(data))
+    # As on a system where no signal tells it of its supervisor's death.
+    monkeypatch.setattr(embedded_cluster, "_dies_with_us", lambda number: None)
+    orphan = embedded_cluster.start(prepare(data))
+    assert until(lambda: prepare(data).postmaster() == (orphan.pid, "ready"))
+    with open_embedded(data) as embedded:
+        assert orphan.wait(1) == 0
+        assert postmaster(data) not in (0, orphan.pid)
+        assert await ask(embedded, "SELECT number FROM kept") == 42

@@ -1,0 +1,21 @@
+"""Expired answers to an Idempotency-Key are deleted as fast as they were created, and no other."""
+
+from __future__ import annotations
+
+from cuota.db.order import idempotency
+from cuota.work.tidy import tidy
+from support.own_service import Own
+
+
+async def test_tidying_goes_on_without_a_rest_until_no_expired_answer_is_left(own: Own) -> None:
+    async with own.owner() as owner:
+        await owner.execute(
+            "INSERT INTO idempotency_keys SELECT $1, 'k' || n, '', gen_random_uuid(), now(), 200, '', "
+            "now() - interval '25 hours' * (n <= 2500)::int FROM generate_series(1, 2510) n",
+            own.merchant.merchant_id,
+        )
+        # A job that answers how much it did is run again at once.
+        rounds = [await tidy(own.context) for _ in range(3)]
+        left = await owner.fetchval("SELECT count(*) FROM idempotency_keys")
+    assert rounds == [idempotency.FORGOTTEN_AT_ONCE, idempotency.FORGOTTEN_AT_ONCE, 0]
+    assert left == 10

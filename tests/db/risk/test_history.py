@@ -1,0 +1,201 @@
+"""db/risk/history: one statement reads a consumer's past at all merchants, and how often the same things were seen lately."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import pytest
+
+from bench.past import consumer, fill
+from cuota.core.order.outcome import SignalKind
+from cuota.core.risk.facts import History
+from cuota.db.risk import history
+from cuota.db.risk.history import Asked, Seen
+from cuota.work.tidy import tidy
+from support.makers import PROFILE, complete, phone_number
+from support.own_service import Own
+
+DAY = timedelta(days=1)
+
+
+def asked(own: Own, consumer: str, **signals: bytes) -> Asked:
+    now = own.service.clock.now()
+    tried = {SignalKind(kind): value for kind, value in signals.items()}
+    since = dict.fromkeys(SignalKind, now - DAY)
+    consumer_id = own.context.vault.consumer_id(consumer)
+    return Asked(own.merchant.merchant_id, uuid4(), consumer_id, now, since, tried)
+
+
+async def seen(own: Own, phone: str) -> Seen:
+    return await history.read(own.context.pool, asked(own, phone))
+
+
+async def test_of_a_stranger_nothing_is_known(own: Own) -> None:
+    found = await seen(own, phone_number())
+    assert (found.history, found.exposure, found.surname) == (History(), 0, None)
+    assert (found.approvals, found.model, found.additional) == ("off", None, None)
+
+
+async def test_a_past_at_all_merchants_is_one_past(own: Own) -> None:
+    phone = phone_number()
+    for merchant in (own.merchant, own.auto_merchant):
+        await complete(own.service, merchant.merchant_id, await merchant.create("100.00"), phone=phone)
+    found = await seen(own, phone)
+    past = History(approved_orders=2, paid_installments=2, outstanding=2 * 7500, days_known=0)
+    assert (found.history, found.exposure, found.surname) == (past, 2, PROFILE.surname)
+
+
+async def test_what_was_due_and_not_paid_is_overdue_and_later_late(own: Own) -> None:
+    phone = phone_number()
+    order = await own.merchant.create("100.00")
+    await complete(own.service, own.merchant.merchant_id, order, phone=phone)
+    async with own.service.clock.moved(days=16):
+        found = (await seen(own, phone)).history
+        assert (found.overdue_installments, found.late_installments, found.days_known) == (1, 0, 16)
+        async with own.owner() as owner:
+            await owner.execute(
+                "UPDATE installments SET charge_id = gen_random_uuid(), failures = 1, charge_at = NULL, remind_at = NULL"
+                " WHERE number = 2"
+            )
+        found = (await seen(own, phone)).history
+        assert (found.overdue_installments, found.late_installments, found.paid_installments) == (0, 1, 2)
+        assert found.outstanding == 5000
+
+
+async def test_the_whole_of_an_order_counts_while_its_card_is_charged(own: Own) -> None:
+    phone = phone_number()
+    order = await own.merchant.create("100.00", merchantFeeForPaymentPlan="2.00")
+    declined = "4000 0000 0000 0002"
+    await complete(own.service, own.merchant.merchant_id, order, declined, phone=phone)
+    assert (await seen(own, phone)).history.outstanding == 0
+    async with own.owner() as owner:
+        await owner.execute("UPDATE orders SET charging = gen_random_uuid(), charging_since = now()")
+    assert (await seen(own, phone)).history.outstanding == 10_200
+
+
+async def test_declined_orders_count_for_thirty_days_and_the_sandboxs_own_never(own: Own) -> None:
+    phone, profile = phone_number(), PROFILE
+    order = await own.merchant.create("100.00")
+    for _ in range(3):
+        await complete(own.service, own.merchant.merchant_id, order, "4000 0000 0000 0002", profile, phone)
+    steered = type(profile)("Jordan", "Declinetest", profile.email, profile.address)
+    await complete(
+        own.service, own.merchant.merchant_id, await own.merchant.create(), profile=steered, phone=phone
+    )
+    assert (await own.merchant.read(order))["orderStatus"] == "Declined"
+    assert (await seen(own, phone)).history.declined_orders == 1
+    async with own.service.clock.moved(days=31):
+        assert (await seen(own, phone)).history.declined_orders == 0
+
+
+async def test_a_charge_that_the_cards_holder_disowned_is_a_dispute(own: Own) -> None:
+    phone = phone_number()
+    await complete(own.service, own.merchant.merchant_id, await own.merchant.create(), phone=phone)
+    async with own.owner() as owner:
+        await owner.execute(
+            "INSERT INTO charges SELECT merchant_id, order_id, gen_random_uuid(), 2, 2500, 't', 'visa', '4242', 'failed',"
+            " 'card_stolen', now(), now() FROM orders"
+        )
+    assert (await seen(own, phone)).history.disputes == 1
+
+
+@pytest.mark.parametrize("kind", list(SignalKind))
+async def test_other_orders_with_the_same_count_within_the_window_only(own: Own, kind: SignalKind) -> None:
+    same, other = secrets.token_bytes(32), secrets.token_bytes(32)
+    request = asked(own, phone_number(), **{kind.value: same})
+    rows = [
+        (uuid4(), same, timedelta(hours=1)),
+        (uuid4(), same, timedelta(hours=23)),
+        (uuid4(), same, timedelta(hours=25)),
+        (uuid4(), other, timedelta(hours=1)),
+        (request.order_id, same, timedelta(minutes=1)),
+    ]
+    async with own.owner() as owner:
+        for order_id, value, ago in rows:
+            await owner.execute(
+                "INSERT INTO signals VALUES ($1, $2, $3, $4, $5)",
+                request.merchant_id, order_id, kind, value, request.at - ago,
+            )  # fmt: skip
+    found = (await history.read(own.context.pool, request)).velocity
+    assert {each: getattr(found, each) for each in SignalKind} == {
+        each: 2 if each is kind else 0 for each in SignalKind
+    }
+
+
+async def test_counting_what_was_seen_very_often_ends(own: Own) -> None:
+    request = asked(own, phone_number(), phone=b"often")
+    async with own.owner() as owner:
+        await owner.execute(
+            "INSERT INTO signals SELECT $1::uuid, gen_random_uuid(), 'phone', 'often', $2::timestamptz FROM generate_series(1, 1500)",
+            request.merchant_id, request.at,
+        )  # fmt: skip
+    assert (await history.read(own.context.pool, request)).velocity.phone == history.MOST_SEEN
+
+
+async def test_what_is_older_than_any_window_is_forgotten(own: Own) -> None:
+    request = asked(own, phone_number(), phone=b"kept", card=b"old")
+    async with own.owner() as owner:
+        for kind, ago in (("phone", 30 * DAY), ("card", 61 * DAY)):
+            value = request.signals[SignalKind(kind)]
+            ids = request.merchant_id, uuid4()
+            await owner.execute(
+                "INSERT INTO signals VALUES ($1, $2, $3, $4, $5)", *ids, kind, value, request.at - ago
+            )
+        await tidy(own.context)
+        assert [row["kind"] for row in await owner.fetch("SELECT kind FROM signals")] == ["phone"]
+
+
+async def test_the_merchants_mode_its_model_and_this_orders_data_come_with_it(own: Own) -> None:
+    request = asked(own, phone_number())
+    async with own.owner() as owner:
+        ids = request.merchant_id, request.order_id
+        await owner.execute(
+            "INSERT INTO models VALUES ($1, 'm1', '{\"a\": 1}', '{}', now()), ($2, 'm1', '{\"b\": 1}', '{}', now())",
+            request.merchant_id, own.auto_merchant.merchant_id,
+        )  # fmt: skip
+        await owner.execute(
+            "UPDATE merchants SET approvals = 'trial', approvals_model = 'm1' WHERE merchant_id = $1", ids[0]
+        )
+        await owner.execute(
+            "INSERT INTO sdk_checkouts (merchant_id, order_id, display, flow, integration, additional)"
+            " VALUES ($1, $2, 'redirect', 'standard', 'gateway', '{\"fields\": {}}')", *ids,
+        )  # fmt: skip
+    found = await history.read(own.context.pool, request)
+    assert (found.approvals, json.loads(found.model or "")) == ("trial", {"a": 1})
+    assert json.loads(found.additional or "") == {"fields": {}}
+
+
+BIG = ("plans", "orders", "installments", "charges", "decisions", "signals")
+
+
+async def test_among_many_rows_it_reads_no_table_from_end_to_end(own: Own) -> None:
+    async with own.owner() as owner:
+        await fill(owner, own.merchant.merchant_id, 150, 60)
+        consumer_id: UUID = await consumer(owner, 7)
+        now = own.service.clock.now()
+        past = "uuid, uuid, uuid, timestamptz, timestamptz, text[], text"
+        await owner.execute(f"PREPARE read ({past}{', bytea, timestamptz' * 4}, bytea) AS {history._READ}")
+        for mode in ("force_custom_plan", "force_generic_plan"):
+            await owner.execute(f"SET plan_cache_mode = {mode}")
+            given = f"'{own.merchant.merchant_id}', '{uuid4()}', '{consumer_id}', '{now}', '{now - 30 * DAY}', '{{x}}', 'x'"
+            tried = f", '\\x01', '{now - DAY}'" * 4
+            rows = await owner.fetch(f"EXPLAIN (FORMAT JSON) EXECUTE read ({given}{tried}, NULL)")
+            plan = rows[0][0]
+            scanned = [
+                table for table in BIG if f'"Seq Scan", "Relation Name": "{table}"' in " ".join(plan.split())
+            ]
+            nodes = list(_nodes(json.loads(plan)[0]["Plan"]))
+            assert {node["Relation Name"] for node in nodes if "Relation Name" in node} >= set(BIG)
+            assert [
+                n["Relation Name"]
+                for n in nodes
+                if n["Node Type"] == "Seq Scan" and n["Relation Name"] in BIG
+            ] == []
+            assert scanned == []
+
+
+def _nodes(plan: dict) -> list[dict]:
+    return [plan, *(node for inner in plan.get("Plans", []) for node in _nodes(inner))]

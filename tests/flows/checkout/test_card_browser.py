@@ -1,0 +1,95 @@
+"""A virtual card is for the one browser that pressed the button, whoever else proved a number in the same checkout."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from cuota.core.checkout.card import read_card
+from cuota.core.checkout.consumer import Profile
+from cuota.core.refusal import Refused
+from cuota.flows.checkout import issue_card
+from cuota.flows.checkout.issue_card import reveal_card
+from cuota.flows.checkout.submit_checkout import submit_checkout
+from cuota.flows.checkout.take_step import propose
+from cuota.rails.issuing import IssuingRail, VirtualCard
+from cuota.rails.unavailable import RailUnavailable
+from support.makers import ADDRESS, Merchant, checkout, read_checkout
+from support.virtual_card import opened, paid, virtual_order
+
+STRANGER = Profile("Alex", "Stone", "alex@mail.example", ADDRESS)
+
+
+async def test_who_proved_a_number_but_did_not_pay_is_never_given_the_card(merchant: Merchant) -> None:
+    service, created = merchant.service, await opened(merchant)
+    _, strangers = await checkout(service, merchant.merchant_id, created, STRANGER)
+    virtual = await paid(merchant, created)
+
+    async def stranger() -> object:
+        seen = await read_checkout(service.context, merchant.merchant_id, virtual.order_id, strangers)
+        assert seen.verified
+        assert seen.session.profile == STRANGER
+        return await reveal_card(service.context, seen)
+
+    # The stranger comes first, and again and again.
+    assert await asyncio.gather(*(stranger() for _ in range(8))) == [None] * 8
+    assert await virtual.card()
+    assert await stranger() is None
+
+
+async def test_another_browser_of_the_same_person_is_not_the_one_that_paid(merchant: Merchant) -> None:
+    service, created = merchant.service, await opened(merchant)
+    phone = "2125550142"
+    _, other = await checkout(service, merchant.merchant_id, created, phone=phone)
+    paying, secret = await checkout(service, merchant.merchant_id, created, phone=phone)
+    assert paying.session.profile is not None
+    terms = propose(service.context, paying, paying.session.profile)
+    card = read_card("4242 4242 4242 4242", "12/39", "123", datetime.now(UTC).date())
+    order = await submit_checkout(service.context, paying, card, terms.agreement.hash)
+    ids = (merchant.merchant_id, order.order_id)
+    assert await reveal_card(service.context, await read_checkout(service.context, *ids, other)) is None
+    assert await reveal_card(service.context, await read_checkout(service.context, *ids, secret)) is not None
+
+
+async def test_after_a_declined_card_the_browser_whose_card_pays_has_it(merchant: Merchant) -> None:
+    service, created = merchant.service, await opened(merchant)
+    first, first_secret = await checkout(service, merchant.merchant_id, created)
+    assert first.session.profile is not None
+    terms = propose(service.context, first, first.session.profile)
+    declined = read_card("4000 0000 0000 0002", "12/39", "123", datetime.now(UTC).date())
+    await submit_checkout(service.context, first, declined, terms.agreement.hash)
+    virtual = await paid(merchant, created)
+    gone = await read_checkout(service.context, merchant.merchant_id, virtual.order_id, first_secret)
+    assert await reveal_card(service.context, gone) is None
+    assert await virtual.card()
+
+
+class Down:
+    """An issuer that makes cards, and shows none while it is down."""
+
+    def __init__(self, rail: IssuingRail) -> None:
+        self.rail = rail
+        self.issue, self.hide, self.limit = rail.issue, rail.hide, rail.limit
+
+    async def reveal(self, key: UUID) -> VirtualCard | None:
+        raise RailUnavailable("down")
+
+
+async def test_the_minutes_do_not_run_while_the_issuer_is_down(
+    merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    virtual = await virtual_order(merchant)
+    context = merchant.service.context
+    assert context.rails.issuing is not None
+    down = replace(context, rails=replace(context.rails, issuing=Down(context.rails.issuing)))
+    with pytest.raises(Refused):
+        await reveal_card(down, await virtual.again())
+    real = issue_card.utc_now
+    monkeypatch.setattr(issue_card, "utc_now", lambda: real() + timedelta(minutes=11))
+    assert await virtual.card()
+    monkeypatch.setattr(issue_card, "utc_now", lambda: real() + timedelta(minutes=22))
+    assert await virtual.reveal() is None

@@ -1,0 +1,120 @@
+"""What was never captured is voided before its second installment falls due, whatever comes late or stays silent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from cuota.core.checkout.ending import Charging
+from cuota.db.plan import plans
+from cuota.db.verify import verify
+from cuota.flows.checkout.take_step import Problem
+from cuota.flows.plan.limit_asks import Asker
+from cuota.flows.plan.manage_plan import find_plan, pay_early
+from cuota.rails.card import Answer
+from cuota.work import due_orders
+from cuota.work.due_orders import settle_due_orders
+from support.flows.interrupted import FlakyRail, with_rail
+from support.makers import complete
+from support.own_service import Own
+from tests.flows.plan.test_collect_installments import ZONE, charged, set_clock
+
+
+async def authorized(own: Own, at: datetime | None = None) -> UUID:
+    """An approved order of which nothing is captured."""
+    if at is not None:
+        set_clock(own, at)
+    created = await own.merchant.create("100.00")
+    await complete(own.service, own.merchant.merchant_id, created)
+    return UUID(created["orderId"])
+
+
+async def told(own: Own, order_id: UUID) -> list[str]:
+    async with own.owner() as owner:
+        rows = await owner.fetch("SELECT type FROM events WHERE order_id = $1 ORDER BY sequence", order_id)
+    return [row["type"] for row in rows]
+
+
+async def test_a_worker_that_comes_late_voids_and_charges_nobody(own: Own) -> None:
+    order_id = await authorized(own, datetime(2027, 1, 5, 15, tzinfo=ZONE))
+    set_clock(own, datetime(2027, 1, 19, 0, 5, tzinfo=ZONE))
+    while await settle_due_orders(own.context):
+        pass
+    assert await charged(own) == [(1, 2500, "paid")]
+    assert (await told(own, order_id))[-1] == "authorization.expired"
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+@pytest.mark.parametrize(
+    "pressed", [datetime(2027, 3, 5, 23, 30, tzinfo=ZONE), datetime(2027, 1, 5, 23, 59, 50, tzinfo=ZONE)]
+)
+async def test_an_authorization_never_stands_when_the_second_installment_falls_due(
+    own: Own, pressed: datetime
+) -> None:
+    # Before the clocks go forward thirteen days end an hour later; an answer may come after midnight.
+    rail = FlakyRail(own.context.rails.card, lost=1)
+    own.service.context, context = with_rail(own.context, rail), own.context
+    with pytest.raises(Charging):
+        await authorized(own, pressed)
+    own.service.context = context
+    own.service.clock.ahead += timedelta(seconds=16)
+    while await settle_due_orders(own.context):
+        pass
+    async with own.owner() as owner:
+        order_id = await owner.fetchval("SELECT order_id FROM plans")
+    agreed = await plans.read(own.context.pool, own.merchant.merchant_id, order_id)
+    assert agreed is not None
+    ends, second = agreed.found.order.authorization_expires_at, agreed.found.plan[1].charge_at
+    assert ends is not None
+    assert second is not None
+    assert ends <= second
+    set_clock(own, second)
+    while await settle_due_orders(own.context):
+        pass
+    assert await charged(own) == [(1, 2500, "paid")]
+
+
+async def test_a_silent_card_rail_holds_up_neither_the_warnings_nor_the_end(own: Own) -> None:
+    order_id = await authorized(own)
+    own.service.clock.ahead += timedelta(days=9)
+    silent = with_rail(own.context, FlakyRail(own.context.rails.card, lost=10_000, arrives=False))
+    async with own.owner() as owner:
+        consumer = await owner.fetchval("SELECT consumer_id FROM plans WHERE order_id = $1", order_id)
+    detail = await find_plan(silent, consumer, own.merchant.merchant_id, order_id)
+    assert detail is not None
+    with pytest.raises(Problem):
+        await pay_early(silent, detail, [2], 2500, Asker("2125550187"))
+    for _ in range(10):
+        own.service.clock.ahead += timedelta(hours=12)
+        await settle_due_orders(silent)
+    assert (await told(own, order_id))[2:] == ["authorization.expiring"] * 2 + ["authorization.expired"]
+
+
+class _Broken(FlakyRail):
+    """A rail with a bug of its own about some cards, which nothing around it mends."""
+
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+        raise ValueError("garbage")
+
+
+async def test_orders_that_fail_leave_the_others_their_turn(
+    own: Own, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(due_orders, "BATCH", 2)
+    for _ in range(3):
+        order_id = await authorized(own)
+        await own.merchant.move({"orderId": order_id}, "capture", "100.00")
+    broken = with_rail(own.context, _Broken(own.context.rails.card))
+    agreed = await plans.read(own.context.pool, own.merchant.merchant_id, order_id)
+    assert agreed is not None
+    assert agreed.found.plan[1].charge_at is not None
+    set_clock(own, agreed.found.plan[1].charge_at)
+    for _ in range(4):
+        await settle_due_orders(replace(broken))
+    # Each was asked for in its turn, though each fails: none stood before the others for ever.
+    async with own.owner() as owner:
+        asked = await owner.fetchval("SELECT count(DISTINCT order_id) FROM charges WHERE installment = 2")
+    assert asked == 3

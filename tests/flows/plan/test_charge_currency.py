@@ -1,0 +1,53 @@
+"""A card is charged in the currency of the order, whoever asks the rail."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from cuota.core.checkout.ending import Charging
+from cuota.rails.card import Answer
+from cuota.work.due_orders import settle_due_orders
+from support.flows.interrupted import FlakyRail, with_rail
+from support.makers import Running, complete
+from support.own_service import Own
+from tests.flows.plan.test_collect_installments import agreed, set_clock
+
+
+class _ManyCurrencies(FlakyRail):
+    """A card network that takes every currency, and notes it. The sandbox's own takes only one."""
+
+    currencies: tuple[str, ...] = ()
+
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+        self.currencies += (currency,)
+        return await super().charge(key, token, amount, "USD")
+
+
+async def test_a_card_is_charged_in_the_orders_currency_at_the_checkout_by_the_worker_and_on_later_days(
+    own: Own,
+) -> None:
+    created = await own.auto_merchant.create("100.00")
+    order_id = UUID(created["orderId"])
+    async with own.owner() as owner:
+        await owner.execute("UPDATE orders SET currency = 'CAD' WHERE order_id = $1", order_id)
+    rail = _ManyCurrencies(own.context.rails.card, lost=1, arrives=False)
+    context = with_rail(own.context, rail)
+    service = Running(own.service.settings, context, own.service.clock, own.service.app)
+    with pytest.raises(Charging):
+        await complete(service, own.auto_merchant.merchant_id, created)
+    assert rail.currencies == ("CAD",)
+
+    # The charge never arrived: the worker asks for it again from what is written down.
+    async with own.service.clock.moved(seconds=16):
+        await settle_due_orders(context)
+    assert rail.currencies == ("CAD",) * 2
+
+    second = (await agreed(own, order_id)).plan[1].charge_at
+    assert second is not None
+    set_clock(own, second)
+    while await settle_due_orders(context):
+        pass
+    assert (await agreed(own, order_id)).plan[1].paid
+    assert rail.currencies == ("CAD",) * 3

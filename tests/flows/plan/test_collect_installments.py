@@ -1,0 +1,247 @@
+"""Plans are collected: on their days, again after a failure, never twice, whatever is lost on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from cuota.core.checkout.card import read_card
+from cuota.core.plan.installment import plan_state
+from cuota.db.plan import plans
+from cuota.db.plan.plans import Agreed
+from cuota.db.verify import verify
+from cuota.flows.plan.collect_installments import collect
+from cuota.flows.plan.limit_asks import Asker
+from cuota.flows.plan.manage_plan import change_card, find_plan, overdue, pay_early
+from cuota.flows.plan.send_messages import send_messages
+from cuota.work.card_refunds import return_due_money
+from cuota.work.due_orders import settle_due_orders
+from support.flows.interrupted import FlakyRail, with_rail
+from support.makers import complete
+from support.own_service import Own
+
+ZONE = ZoneInfo("America/Los_Angeles")  # where makers.PROFILE lives
+PAYS, FAILS_LATER, LOST_LATER = "4242 4242 4242 4242", "4000 0000 0000 0341", "4000 0000 0000 9987"
+
+
+async def agreed_order(own: Own, card: str = PAYS, amount: str = "100.00") -> UUID:
+    """An approved and captured order, its first installment paid by this card."""
+    created = await own.auto_merchant.create(amount)
+    await complete(own.service, own.auto_merchant.merchant_id, created, card)
+    return UUID(created["orderId"])
+
+
+async def agreed(own: Own, order_id: UUID) -> Agreed:
+    found = await plans.read(own.context.pool, own.auto_merchant.merchant_id, order_id)
+    assert found is not None
+    return found
+
+
+async def states(own: Own, order_id: UUID) -> list[str]:
+    return [item.state for item in (await agreed(own, order_id)).found.plan]
+
+
+def set_clock(own: Own, at: datetime) -> None:
+    """The service's clock stands at this instant, give or take what the test takes."""
+    clock = own.service.clock
+    clock.ahead += at - clock.now() + timedelta(seconds=1)
+
+
+async def work(own: Own) -> None:
+    while await settle_due_orders(own.context) or await send_messages(own.context):
+        pass
+    await return_due_money(own.context)
+
+
+async def at_next(own: Own, order_id: UUID) -> datetime | None:
+    """Move to what is due next, and let the worker come by; answers when that was."""
+    at = (await agreed(own, order_id)).found.order.collect_at
+    if at is not None:
+        set_clock(own, at)
+        await work(own)
+    return at
+
+
+async def told(own: Own) -> list[tuple[str, int, str]]:
+    """What the consumer was told after the plan's beginning."""
+    async with own.owner() as owner:
+        rows = await owner.fetch(
+            "SELECT kind, installment, state FROM messages ORDER BY created_at, installment"
+        )
+    assert tuple(rows[0])[:2] == ("plan_started", 1)
+    return [tuple(row) for row in rows[1:]]
+
+
+async def charged(own: Own) -> list[tuple[int, int, str]]:
+    """What the card network has on its books."""
+    async with own.owner() as owner:
+        rows = await owner.fetch(
+            "SELECT c.installment, s.amount, CASE WHEN s.approved THEN 'paid' ELSE s.reason END FROM charges c"
+            " JOIN card_simulator.charges s ON s.key = c.charge_id ORDER BY c.created_at"
+        )
+        assert await owner.fetchval("SELECT count(*) FROM card_simulator.charges") == len(rows)
+    return [tuple(row) for row in rows]
+
+
+async def test_a_plan_is_reminded_of_and_charged_on_its_days_until_it_is_completed(own: Own) -> None:
+    order_id = await agreed_order(own)
+    first_day = (await agreed(own, order_id)).found.plan[0].due_on
+    happened = []
+    while (at := await at_next(own, order_id)) is not None:
+        local = at.astimezone(ZONE)
+        happened.append(((local.date() - first_day).days, local.hour))
+    one = [(-3, 10), (-1, 10), (0, 0)]
+    assert happened == [(start + days, hour) for start in (14, 28, 42) for days, hour in one]
+    assert await charged(own) == [(number, 2500, "paid") for number in (1, 2, 3, 4)]
+    assert [(kind, n) for kind, n, _ in await told(own)] == [
+        (kind, n)
+        for n, paid in ((2, "payment_received"), (3, "payment_received"), (4, "plan_paid_off"))
+        for kind in ("reminder", "reminder", paid)
+    ]
+    own.service.clock.ahead += timedelta(hours=9)
+    await work(own)
+    assert {state for _, _, state in await told(own)} == {"sent"}
+    assert plan_state((await agreed(own, order_id)).found.plan) == "completed"
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_a_card_that_fails_is_tried_six_times_and_another_card_then_pays_at_once(own: Own) -> None:
+    order_id = await agreed_order(own, FAILS_LATER)
+    tries = []
+    while True:
+        at = await at_next(own, order_id)
+        assert at is not None
+        second = (await agreed(own, order_id)).found.plan[1]
+        tries += [at] * (second.failures > len(tries))
+        if second.failures and second.charge_at is None:
+            break
+    waited = [round((later - earlier) / timedelta(hours=1)) for earlier, later in itertools.pairwise(tries)]
+    assert waited == [6, 24, 3 * 24, 5 * 24, 7 * 24]
+    assert (await told(own))[-1][0] == "card_needed"
+    consumer = await consumer_of(own, order_id)
+    detail = await find_plan(own.context, consumer, own.auto_merchant.merchant_id, order_id)
+    assert detail is not None
+    late = sum(item.total for item in overdue(detail.shown.plan))
+    card = read_card(PAYS, "12/39", "123", second.due_on)
+    await change_card(own.context, detail, card, late, Asker("2125550187"))
+    assert (await states(own, order_id))[:3] == ["paid"] * 3  # the third fell due while the second was tried
+    while await at_next(own, order_id):
+        pass
+    assert await states(own, order_id) == ["paid"] * 4
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def consumer_of(own: Own, order_id: UUID) -> UUID:
+    async with own.owner() as owner:
+        found: UUID = await owner.fetchval("SELECT consumer_id FROM plans WHERE order_id = $1", order_id)
+    return found
+
+
+async def test_a_card_that_is_reported_lost_is_asked_once_and_never_again(own: Own) -> None:
+    order_id = await agreed_order(own, LOST_LATER)
+    while await at_next(own, order_id):
+        pass
+    assert [reason for _, _, reason in await charged(own)] == ["paid", "card_lost"]
+    assert await states(own, order_id) == ["paid", "overdue", "overdue", "overdue"]
+    own.service.clock.ahead += timedelta(hours=9)
+    await work(own)
+    needed = [(n, state) for kind, n, state in await told(own) if kind == "card_needed"]
+    assert needed == [(number, "sent") for number in (2, 3, 3, 3, 4, 4, 4)]
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+@pytest.mark.parametrize("arrives", [True, False], ids=["after it acted", "before it acted"])
+async def test_a_lost_answer_is_looked_up_and_no_installment_is_charged_twice(
+    own: Own, *, arrives: bool
+) -> None:
+    order_id = await agreed_order(own)
+    rail = FlakyRail(own.context.rails.card, lost=1, arrives=arrives)
+    due = (await agreed(own, order_id)).found.plan[1].charge_at
+    assert due is not None
+    set_clock(own, due)
+    while await settle_due_orders(with_rail(own.context, rail)):
+        pass
+    assert (await states(own, order_id))[1] == "scheduled"
+    own.service.clock.ahead += timedelta(seconds=16)
+    await work(own)
+    assert (await states(own, order_id))[1] == "paid"
+    assert await charged(own) == [(1, 2500, "paid"), (2, 2500, "paid")]
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_twenty_workers_at_once_charge_once(own: Own) -> None:
+    order_id = await agreed_order(own)
+    due = (await agreed(own, order_id)).found.plan[1].charge_at
+    assert due is not None
+    set_clock(own, due)
+    merchant_id = own.auto_merchant.merchant_id
+    await asyncio.gather(*(collect(own.context, merchant_id, order_id) for _ in range(20)))
+    await asyncio.gather(*(collect(own.context, merchant_id, order_id) for _ in range(20)))
+    assert await charged(own) == [(1, 2500, "paid"), (2, 2500, "paid")]
+
+
+async def test_a_refund_while_the_card_is_asked_sends_the_rest_back_to_it(own: Own) -> None:
+    order_id = await agreed_order(own)
+    due = (await agreed(own, order_id)).found.plan[1].charge_at
+    assert due is not None
+    set_clock(own, due)
+    rail = FlakyRail(own.context.rails.card, lost=1)
+    while await settle_due_orders(with_rail(own.context, rail)):
+        pass
+    refunded = await own.auto_merchant.move({"orderId": order_id}, "refund", "70.00")
+    assert refunded.status_code == 200, refunded.text
+    own.service.clock.ahead += timedelta(seconds=16)
+    await work(own)
+    second = (await agreed(own, order_id)).found.plan[1]
+    assert (second.state, second.amount, second.returned) == ("paid", 500, 2000)
+    report = await verify(own.context.pool)
+    assert report.disagreements == []
+    async with own.owner() as owner:
+        back = await owner.fetch("SELECT amount, state FROM card_refunds")
+    assert [tuple(row) for row in back] == [(2000, "succeeded")]
+
+
+async def test_a_consumer_pays_early_and_is_neither_reminded_nor_charged_again(own: Own) -> None:
+    order_id = await agreed_order(own)
+    ids = (own.auto_merchant.merchant_id, order_id)
+    detail = await find_plan(own.context, await consumer_of(own, order_id), *ids)
+    assert detail is not None
+    await pay_early(own.context, detail, [2, 3, 4], 7500, Asker("2125550187"))
+    assert await states(own, order_id) == ["paid"] * 4
+    assert (await agreed(own, order_id)).found.order.collect_at is None
+    kinds = sorted(kind for kind, _, _ in await told(own))
+    assert kinds == ["payment_received", "payment_received", "plan_paid_off"]
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_a_rail_that_is_silent_for_a_day_charges_once_when_it_speaks_again(own: Own) -> None:
+    order_id = await agreed_order(own)
+    due = (await agreed(own, order_id)).found.plan[1].charge_at
+    assert due is not None
+    set_clock(own, due)
+    rail = FlakyRail(own.context.rails.card, lost=1000, arrives=False)
+    silent = with_rail(own.context, rail)
+    for _ in range(30):
+        await settle_due_orders(silent)
+        own.service.clock.ahead += timedelta(hours=1)
+    assert len(set(rail.asked)) == 1
+    await work(own)
+    assert await charged(own) == [(1, 2500, "paid"), (2, 2500, "paid")]
+
+
+async def test_a_plan_with_nothing_left_of_it_is_left_alone(own: Own) -> None:
+    order_id = await agreed_order(own)
+    assert (await own.auto_merchant.move({"orderId": order_id}, "refund", "100.00")).status_code == 200
+    found: dict[str, Any] = await own.auto_merchant.read({"orderId": str(order_id)})
+    assert found["refundedAmount"] == 100
+    assert await at_next(own, order_id) is None
+    own.service.clock.ahead += timedelta(days=60)
+    await work(own)
+    assert await charged(own) == [(1, 2500, "paid")]
+    assert [kind for kind, _, _ in await told(own)] == ["refunded"]

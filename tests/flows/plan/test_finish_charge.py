@@ -1,0 +1,99 @@
+"""A charge whose answer was lost: found by its key, asked for again only where it never arrived."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cuota.core.checkout.ending import Charging
+from cuota.db.order.orders import due
+from cuota.db.verify import verify
+from cuota.work.due_orders import settle_due_orders
+from support.flows.interrupted import FlakyRail, with_rail
+from support.makers import Running, complete
+from support.own_service import Own
+
+DECLINED = "4000 0000 0000 0002"
+PAYS = "4242 4242 4242 4242"
+
+
+async def charging(own: Own, rail: FlakyRail, card: str = PAYS) -> dict[str, Any]:
+    """An order whose consumer pressed the button; what the rail said never reached us."""
+    created = await own.auto_merchant.create("100.00")
+    service = Running(own.service.settings, with_rail(own.context, rail), own.service.clock, own.service.app)
+    with pytest.raises(Charging):
+        await complete(service, own.auto_merchant.merchant_id, created, card)
+    return created
+
+
+async def network(own: Own) -> int:
+    async with own.owner() as owner:
+        return int(await owner.fetchval("SELECT count(*) FROM card_simulator.charges"))
+
+
+async def finished(own: Own, order: dict[str, Any], rail: FlakyRail) -> dict[str, Any]:
+    """The order after the worker came by."""
+    async with own.service.clock.moved(seconds=16):
+        await settle_due_orders(with_rail(own.context, rail))
+        assert await settle_due_orders(with_rail(own.context, rail)) == 0
+    assert (await verify(own.context.pool)).disagreements == []
+    return await own.auto_merchant.read(order)
+
+
+async def test_a_charge_that_succeeded_unheard_is_found_and_the_order_approved(own: Own) -> None:
+    rail = FlakyRail(own.context.rails.card, lost=1)
+    order = await charging(own, rail)
+    record = await finished(own, order, rail)
+    assert (record["orderStatus"], record["paymentState"]) == ("Approved", "CAPTURED")
+    assert (len(rail.asked), await network(own)) == (1, 1)
+
+
+async def test_a_charge_that_never_arrived_is_asked_for_under_its_own_key(own: Own) -> None:
+    rail = FlakyRail(own.context.rails.card, lost=1, arrives=False)
+    order = await charging(own, rail)
+    assert await network(own) == 0
+    assert (await finished(own, order, rail))["orderStatus"] == "Approved"
+    assert len(rail.asked) == 2
+    assert len(set(rail.asked)) == await network(own) == 1
+
+
+async def test_a_charge_that_was_declined_unheard_leaves_the_consumer_another_try(own: Own) -> None:
+    rail = FlakyRail(own.context.rails.card, lost=1)
+    order = await charging(own, rail, DECLINED)
+    assert (await finished(own, order, rail))["orderStatus"] == "Created"
+    await complete(own.service, own.auto_merchant.merchant_id, order)
+    assert (await own.auto_merchant.read(order))["orderStatus"] == "Approved"
+
+
+async def test_before_the_rail_may_have_answered_nobody_asks_again(own: Own) -> None:
+    rail = FlakyRail(own.context.rails.card, lost=1)
+    order = await charging(own, rail)
+    assert await settle_due_orders(with_rail(own.context, rail)) == 0
+    assert (await own.auto_merchant.read(order))["orderStatus"] == "Created"
+
+
+async def test_while_the_rail_stays_silent_the_worker_rests_between_its_questions(own: Own) -> None:
+    rail = FlakyRail(own.context.rails.card, lost=3, arrives=False)
+    order = await charging(own, rail)
+    async with own.service.clock.moved(seconds=16):
+        # A job that did something is run again at once: asking in vain must not count as that.
+        assert await settle_due_orders(with_rail(own.context, rail)) == 0
+        assert (await finished(own, order, FlakyRail(own.context.rails.card)))["orderStatus"] == "Approved"
+
+
+async def test_a_charge_without_an_answer_goes_to_the_end_of_the_queue(own: Own) -> None:
+    rail = FlakyRail(own.context.rails.card, lost=3, arrives=False)
+    await charging(own, rail)
+    async with own.service.clock.moved(seconds=16):
+        assert len(await due(own.context.pool, own.context.now(), 10)) == 1
+        await settle_due_orders(with_rail(own.context, rail))
+        assert await due(own.context.pool, own.context.now(), 10) == []
+
+
+async def test_an_order_that_is_charged_while_its_time_ends_is_approved_and_not_abandoned(own: Own) -> None:
+    rail = FlakyRail(own.context.rails.card, lost=1)
+    order = await charging(own, rail)
+    async with own.service.clock.moved(hours=2):
+        await settle_due_orders(with_rail(own.context, rail))
+    assert (await own.auto_merchant.read(order))["orderStatus"] == "Approved"

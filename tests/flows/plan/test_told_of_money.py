@@ -1,0 +1,247 @@
+"""Consumers are told when their money moves: once, with the money, by the shop, order, amount, card and what is left."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from cuota.core.dates import day
+from cuota.core.plan.installment import Installment
+from cuota.db.plan import plans
+from cuota.flows.plan.send_messages import send_messages
+from cuota.rails.inbox import Received, look
+from cuota.rails.message import SandboxMessageRail
+from cuota.work.due_orders import settle_due_orders
+from support.makers import Merchant, complete
+from support.own_service import Own
+
+ZONE = ZoneInfo("America/Los_Angeles")  # where makers.PROFILE lives
+NOON, NIGHT = 12, 2
+
+
+@pytest.fixture(autouse=True)
+def at_noon(own: Own) -> None:
+    """It is noon where the consumer lives, so that nothing waits for the morning."""
+    move_to_hour(own, NOON)
+
+
+def move_to_hour(own: Own, hour: int) -> None:
+    local = own.service.clock.now().astimezone(ZONE)
+    there = datetime(local.year, local.month, local.day, hour, tzinfo=ZONE) + timedelta(days=1)
+    own.service.clock.ahead += there - local
+
+
+async def bought(own: Own, shop: Merchant, amount: str = "100.00") -> dict[str, Any]:
+    order = await shop.create(amount, merchantReference="A-1042")
+    await complete(own.service, shop.merchant_id, order)
+    await send_messages(own.context)
+    return order
+
+
+async def plan_of(own: Own, shop: Merchant, order: dict[str, Any]) -> tuple[Installment, ...]:
+    agreed = await plans.read(own.context.pool, shop.merchant_id, UUID(order["orderId"]))
+    assert agreed is not None
+    return agreed.found.plan
+
+
+async def told(own: Own) -> list[Received]:
+    """The mails of the inbox after the plan's start, oldest first."""
+    while await send_messages(own.context):
+        pass
+    found = [each for each in await look(own.context.pool) if each.channel == "mail"]
+    return found[::-1][1:]
+
+
+async def test_a_refund_tells_shop_order_amount_card_and_the_schedule_that_is_left(own: Own) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop)
+    assert (await shop.move(order, "refund", "30.00")).status_code == 200
+    [message] = await told(own)
+    plan = await plan_of(own, shop, order)
+    assert message.subject == f"{shop.name} refunded $30.00"
+    for words in (
+        f"{shop.name} refunded $30.00 of your order A-1042. ",
+        "Your plan has changed",
+        f"Still to pay, by Visa ending 4242: $25.00 on {day(plan[1].due_on)}; $20.00 on {day(plan[2].due_on)}.",
+        "/account",
+    ):
+        assert words in message.text
+
+
+async def test_a_refund_past_what_is_owed_says_how_much_goes_back_to_which_card(own: Own) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop)
+    assert (await shop.move(order, "refund", "85.00")).status_code == 200
+    [message] = await told(own)
+    assert "We are sending back $10.00 to Visa ending 4242." in message.text
+    assert "Nothing is left to pay." in message.text
+
+
+async def test_a_void_says_that_the_shop_canceled_a_part(own: Own) -> None:
+    order = await bought(own, own.merchant)
+    assert (await own.merchant.move(order, "void", "25.00")).status_code == 200
+    [message] = await told(own)
+    assert f"{own.merchant.name} canceled $25.00 of your order A-1042. " in message.text
+    assert "Your plan has changed" in message.text
+
+
+async def test_the_end_of_an_authorization_says_that_the_shop_did_not_ship_and_what_goes_back(
+    own: Own,
+) -> None:
+    order = await bought(own, own.merchant)
+    own.service.clock.ahead += timedelta(days=13, seconds=5)
+    while await settle_due_orders(own.context):
+        pass
+    [message] = await told(own)
+    assert message.subject == f"$100.00 of your order at {own.merchant.name} is canceled"
+    assert (
+        f"{own.merchant.name} did not ship in time, so $100.00 of your order A-1042 is canceled."
+        in message.text
+    )
+    assert "We are sending back $25.00 to Visa ending 4242." in message.text
+    assert "Nothing is left to pay." in message.text
+    assert (await own.merchant.read(order))["paymentState"] == "EXPIRED"
+
+
+async def test_a_charge_that_the_end_of_the_authorization_will_cancel_is_not_reminded_of(own: Own) -> None:
+    """Its reminders would be due on days 11 and 13, before the authorization ends on day 13."""
+    order = await bought(own, own.merchant)
+    for _ in range(15):
+        own.service.clock.ahead += timedelta(days=1)
+        while await settle_due_orders(own.context):
+            pass
+    assert [message.subject for message in await told(own)] == [
+        f"$100.00 of your order at {own.merchant.name} is canceled"
+    ]
+    del order
+
+
+async def test_a_charge_that_the_shop_claims_after_all_is_reminded_of(own: Own) -> None:
+    order = await bought(own, own.merchant)
+    own.service.clock.ahead += timedelta(days=12)
+    while await settle_due_orders(own.context):
+        pass
+    assert await told(own) == []
+    assert (await own.merchant.move(order, "capture", "100.00")).status_code == 200
+    own.service.clock.ahead += timedelta(days=1, hours=1)
+    while await settle_due_orders(own.context):
+        pass
+    second = (await plan_of(own, own.merchant, order))[1]
+    assert [message.subject for message in await told(own)] == [f"$25.00 is due on {day(second.due_on)}"]
+
+
+async def test_a_payment_of_which_a_part_will_stay_is_reminded_of(own: Own) -> None:
+    order = await bought(own, own.merchant)
+    assert (await own.merchant.move(order, "capture", "30.00")).status_code == 200
+    own.service.clock.ahead += timedelta(days=12)
+    while await settle_due_orders(own.context):
+        pass
+    assert [message.subject.startswith("$25.00 is due on") for message in await told(own)] == [True]
+
+
+async def test_the_last_payment_says_that_the_plan_is_paid_off(own: Own) -> None:
+    await bought(own, own.auto_merchant, "8.00")
+    for _ in range(46):
+        own.service.clock.ahead += timedelta(days=1)
+        while await settle_due_orders(own.context):
+            pass
+    subjects = [message.subject for message in await told(own)]
+    assert subjects.count("Your plan is paid off") == 1
+    assert subjects.count("We received $2.00") == 2
+
+
+async def test_of_twenty_refunds_at_once_under_one_reference_one_is_told(own: Own) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop)
+    body = {"amount": "10.00", "merchantRefundReference": "once"}
+    answers = await asyncio.gather(
+        *(shop.http.post(f"/order/{order['orderId']}/refund", json=body) for _ in range(20))
+    )
+    assert sorted(answer.status_code for answer in answers) == [200] + [422] * 19
+    await asyncio.gather(*(send_messages(own.context) for _ in range(4)))
+    assert len(await told(own)) == 1
+
+
+class Crashing(SandboxMessageRail):
+    """Sends, and then the worker is gone before it can note so."""
+
+    async def send(self, message: Any) -> None:
+        await super().send(message)
+        raise asyncio.CancelledError
+
+
+async def test_a_worker_that_dies_after_sending_does_not_send_it_twice(own: Own) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop)
+    await shop.move(order, "refund", "10.00")
+    rails = replace(own.context.rails, message=Crashing(own.context.pool))
+    with pytest.raises(asyncio.CancelledError):
+        await send_messages(replace(own.context, rails=rails))
+    own.service.clock.ahead += timedelta(minutes=2)
+    assert len(await told(own)) == 1
+    texts = [
+        each for each in await look(own.context.pool) if each.channel == "text" and "refunded" in each.text
+    ]
+    assert len(texts) == 1
+
+
+async def test_what_a_shop_does_at_night_is_told_in_the_morning(own: Own) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop)
+    move_to_hour(own, NIGHT)
+    await shop.move(order, "refund", "10.00")
+    assert await told(own) == []
+    own.service.clock.ahead += timedelta(hours=7, minutes=1)
+    assert len(await told(own)) == 1
+
+
+async def test_of_two_refunds_at_night_only_the_later_says_what_is_left_to_pay(own: Own) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop)
+    move_to_hour(own, NIGHT)
+    await shop.move(order, "refund", "30.00")
+    await shop.move(order, "refund", "45.00")
+    own.service.clock.ahead += timedelta(hours=7, minutes=1)
+    found = {message.subject: message.text for message in await told(own)}
+    first, second = (found[f"{shop.name} refunded {amount}"] for amount in ("$30.00", "$45.00"))
+    assert "Still to pay" not in first
+    assert "Nothing is left to pay." not in first
+    assert "Nothing is left to pay." in second
+
+
+async def test_what_is_kept_of_a_notice_names_nobody(own: Own) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop)
+    await shop.move(order, "refund", "85.00")
+    async with own.owner() as owner:
+        standing = await owner.fetchval("SELECT standing FROM messages WHERE kind = 'refunded'")
+    assert set(json.loads(standing)) == {"left", "back"}
+    assert [cents for _, cents in json.loads(standing)["back"]] == [1000]
+
+
+async def test_a_preview_of_a_refund_tells_nobody(own: Own) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop)
+    body = {"amount": "10.00", "merchantRefundReference": "perhaps"}
+    answer = await shop.http.post(f"/order/{order['orderId']}/refund?dryRun=true", json=body)
+    assert answer.status_code == 200
+    assert await told(own) == []
+
+
+async def test_the_agreement_is_mailed_whole_when_the_plan_starts(own: Own) -> None:
+    order = await bought(own, own.auto_merchant)
+    async with own.owner() as owner:
+        text = await owner.fetchval("SELECT agreement FROM plans WHERE order_id = $1", UUID(order["orderId"]))
+    found = {
+        each.channel: each.text for each in await look(own.context.pool) if "payment 1 of 4" in each.text
+    }
+    assert text in found["mail"]
+    assert own.context.settings.creditor in found["mail"]
+    assert "This agreement is between" not in found["text"]

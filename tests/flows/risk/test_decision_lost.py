@@ -1,0 +1,99 @@
+"""A decision whose save is lost, or comes too late again and again: kept once, told once, charged once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from cuota import config
+from cuota.core.checkout.card import read_card
+from cuota.core.checkout.consumer import Profile
+from cuota.core.order.order import Final, Status
+from cuota.db.risk import approvals
+from cuota.db.verify import verify
+from cuota.flows.checkout.submit_checkout import submit_checkout
+from cuota.flows.checkout.take_step import propose
+from cuota.flows.context import Context
+from cuota.flows.plan.send_messages import send_messages
+from support.flows.interrupted import CutPool
+from support.makers import ADDRESS, PROFILE, checkout, complete, phone_number, read_checkout
+from support.own_service import Own, opened_own
+
+DECLINED = Profile("Jordan", "Declinetest", "jordan@mail.example", ADDRESS)
+
+
+@pytest.fixture
+async def own(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Own]:
+    """A service under the release's own policy."""
+    async with opened_own(replace(settings, policy=None), own_database) as opened:
+        yield opened
+
+
+async def press(own: Own, context: Context, order: dict[str, Any], secret: str) -> Status:
+    """The button; who presses it again sees what became of it."""
+    ids = own.merchant.merchant_id, UUID(order["orderId"])
+    seen = await read_checkout(own.context, *ids, secret)
+    assert seen.session.profile is not None
+    entry = read_card("4242 4242 4242 4242", "12/39", "123", datetime.now(UTC).date())
+    agreed = propose(context, seen, seen.session.profile).agreement.hash
+    try:
+        return (await submit_checkout(context, seen, entry, agreed)).status
+    except Final as final:
+        return final.status
+
+
+async def count(own: Own, what: str) -> int:
+    async with own.owner() as owner:
+        return int(await owner.fetchval(f"SELECT count(*) FROM {what}"))
+
+
+@pytest.mark.parametrize("when", ["before", "while", "after"])
+async def test_a_decline_whose_answer_is_lost_is_told_once(own: Own, when: str) -> None:
+    order = await own.merchant.create()
+    _, secret = await checkout(own.service, own.merchant.merchant_id, order, DECLINED, phone_number())
+    pool = CutPool(own, when)
+    assert await press(own, replace(own.context, pool=pool), order, secret) is Status.DECLINED
+    assert pool.cut == 1
+    assert await press(own, own.context, order, secret) is Status.DECLINED
+    for _ in range(2):
+        await send_messages(own.context)
+    assert await count(own, "decisions") == await count(own, "messages WHERE kind = 'declined'") == 1
+    assert await count(own, "message_simulator.inbox WHERE channel = 'mail'") == 1
+    assert await count(own, "events WHERE type = 'order.declined'") == 1
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_a_decision_that_is_stale_twice_is_made_a_third_time_on_what_is_then_known(own: Own) -> None:
+    phone = phone_number()
+    order = await own.merchant.create("900.00")
+    _, secret = await checkout(own.service, own.merchant.merchant_id, order, PROFILE, phone)
+
+    async def another() -> None:
+        # The same consumer pays for another order between this one's decision and its save.
+        await complete(
+            own.service, own.merchant.merchant_id, await own.merchant.create("900.00"), phone=phone
+        )
+
+    pool = CutPool(own, "never", another)
+    assert await press(own, replace(own.context, pool=pool), order, secret) is Status.DECLINED
+    assert pool.contended == 2
+    async with own.owner() as owner:
+        sql = "SELECT inputs, reasons FROM decisions WHERE order_id = $1"
+        [kept] = await owner.fetch(sql, UUID(order["orderId"]))
+    assert json.loads(kept["inputs"])["history"]["outstanding"] == 2 * 67_500
+    assert kept["reasons"][0] == "over_limit"
+    assert await count(own, "charges") == 2
+
+
+async def test_who_turned_it_off_while_it_was_judged_has_the_last_word(own: Own) -> None:
+    pool, merchant_id = own.context.pool, own.merchant.merchant_id
+    assert await approvals.move(pool, merchant_id, "trial")
+    assert await approvals.move(pool, merchant_id, "off", was="trial")
+    assert not await approvals.move(pool, merchant_id, "on", "m1", was="trial")
+    assert (await approvals.read(pool, merchant_id)) == approvals.Standing("off", None)

@@ -1,0 +1,204 @@
+"""Checkouts of one consumer at once cannot together exceed the consumer's limit, at whatever merchants, in whatever process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from cuota import config
+from cuota.core.checkout.card import CardEntry, read_card
+from cuota.core.order.order import Order, Status
+from cuota.db.risk import history
+from cuota.db.verify import verify
+from cuota.flows.checkout.submit_checkout import submit_checkout
+from cuota.flows.checkout.take_step import Checkout, propose
+from cuota.flows.context import Context
+from cuota.rails.card import Answer, Card, CardRail
+from cuota.run import runtime
+from support.makers import checkout, phone_number
+from support.own_service import Own, opened_own
+
+CARD = "4242 4242 4242 4242"
+
+
+@pytest.fixture
+async def own(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Own]:
+    """A service under the release's own policy."""
+    async with opened_own(replace(settings, policy=None), own_database) as opened_under_it:
+        yield opened_under_it
+
+
+class Slow:
+    """The sandbox's card network on a slow day: nobody is answered before the test says so."""
+
+    def __init__(self, rail: CardRail) -> None:
+        self._rail, self.go = rail, asyncio.Event()
+
+    async def tokenize(self, card: CardEntry) -> Card:
+        return await self._rail.tokenize(card)
+
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+        await self.go.wait()
+        return await self._rail.charge(key, token, amount, currency)
+
+    async def find_charge(self, key: UUID) -> Answer | None:
+        return await self._rail.find_charge(key)
+
+    async def refund(self, key: UUID, charge: UUID, amount: int) -> Answer:
+        return await self._rail.refund(key, charge, amount)
+
+
+def with_slow_rail(context: Context) -> tuple[Context, Slow]:
+    rail = Slow(context.rails.card)
+    return replace(context, rails=replace(context.rails, card=rail)), rail
+
+
+async def press(context: Context, seen: Checkout) -> Order:
+    assert seen.session.profile is not None
+    entry = read_card(CARD, "12/39", "123", datetime.now(UTC).date())
+    return await submit_checkout(
+        context, seen, entry, propose(context, seen, seen.session.profile).agreement.hash
+    )
+
+
+async def opened(own: Own, phone: str, count: int, amount: str) -> list[Checkout]:
+    """Checkouts of one consumer, by turns at two merchants, each before its button."""
+    found = []
+    for index in range(count):
+        merchant = (own.merchant, own.auto_merchant)[index % 2]
+        seen, _ = await checkout(
+            own.service, merchant.merchant_id, await merchant.create(amount), phone=phone
+        )
+        found.append(seen)
+    return found
+
+
+async def decisions(own: Own) -> list[Any]:
+    async with own.owner() as owner:
+        return list(await owner.fetch("SELECT * FROM decisions ORDER BY decided_at"))
+
+
+async def test_of_sixteen_checkouts_at_once_only_what_fits_the_limit_is_begun(own: Own) -> None:
+    phone = phone_number()
+    limit = own.context.policy.exposure.new
+    amount = limit // 4
+    waiting = await opened(own, phone, 16, f"{amount / 100:.2f}")
+    # Two processes: they share no lock but the database's.
+    async with runtime.opened(own.service.settings, own.where, pool_size=16, now=own.context.now) as other:
+        contexts = [with_slow_rail(own.context), with_slow_rail(other)]
+        presses = [
+            asyncio.create_task(press(contexts[index // 2 % 2][0], seen))
+            for index, seen in enumerate(waiting)
+        ]
+        async with asyncio.timeout(20):
+            while len(await decisions(own)) < 16:  # noqa: ASYNC110 - another process's commit sets no event here
+                await asyncio.sleep(0.05)
+        for _, rail in contexts:
+            rail.go.set()
+        ended = await asyncio.gather(*presses)
+    assert sorted(order.status for order in ended) == [Status.APPROVED] * 4 + [Status.DECLINED] * 12
+    made = await decisions(own)
+    assert {row["credit_limit"] for row in made} == {limit}
+    assert sum(row["approved"] for row in made) == 4
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_of_two_at_once_the_second_is_decided_on_the_firsts_amount(own: Own) -> None:
+    half = own.context.policy.exposure.new // 2
+    one, two = await opened(own, phone_number(), 2, f"{half / 100:.2f}")
+    context, rail = with_slow_rail(own.context)
+    presses = [asyncio.create_task(press(context, seen)) for seen in (one, two)]
+    async with asyncio.timeout(10):
+        while len(await decisions(own)) < 2:  # noqa: ASYNC110 - a commit sets no event here
+            await asyncio.sleep(0.02)
+    rail.go.set()
+    assert {order.status for order in await asyncio.gather(*presses)} == {Status.APPROVED}
+    outstanding = [json.loads(row["inputs"])["history"]["outstanding"] for row in await decisions(own)]
+    assert sorted(outstanding) == [0, half]
+
+
+async def test_twenty_presses_of_one_button_are_still_one_charge(own: Own) -> None:
+    [seen] = await opened(own, phone_number(), 1, "100.00")
+    ended = await asyncio.gather(*(press(own.context, seen) for _ in range(20)), return_exceptions=True)
+    assert sum(isinstance(each, Order) for each in ended) >= 1
+    async with own.owner() as owner:
+        assert await owner.fetchval("SELECT count(*) FROM charges") == 1
+        assert await owner.fetchval("SELECT version FROM consumer_exposure") == 1
+
+
+async def test_a_save_on_an_older_reading_writes_nothing_at_all(own: Own) -> None:
+    phone = phone_number()
+    [seen] = await opened(own, phone, 1, "100.00")
+    consumer_id = own.context.vault.consumer_id(phone)
+
+    class Overtaken(type(own.context.pool)):  # type: ignore[misc]
+        """Between the read and each of the first two saves another order of the consumer is begun."""
+
+        times = 0
+
+        async def fetchrow(self, sql: str, *values: object) -> Any:
+            if "consumer_exposure" in sql and "UPDATE orders" in sql and self.times < 2:
+                self.times += 1
+                await super().fetchrow(
+                    "INSERT INTO consumer_exposure AS e VALUES ($1, 1) ON CONFLICT (consumer_id)"
+                    " DO UPDATE SET version = e.version + 1", consumer_id,
+                )  # fmt: skip
+                row = await super().fetchrow(sql, *values)
+                assert row is None
+                written = "SELECT (SELECT count(*) FROM decisions) + (SELECT count(*) FROM signals) + (SELECT count(*) FROM charges) AS n"
+                assert (await super().fetchrow(written))["n"] == 0
+                return row
+            return await super().fetchrow(sql, *values)
+
+    pool = Overtaken(own.context.pool._pool)
+    order = await press(replace(own.context, pool=pool), seen)
+    assert (order.status, pool.times) == (Status.APPROVED, 2)
+    async with own.owner() as owner:
+        assert await owner.fetchval("SELECT version FROM consumer_exposure") == 3
+
+
+async def test_an_order_that_only_moved_aside_meanwhile_is_saved(own: Own) -> None:
+    """Its row is another by then, though its version is the same: the guard must follow it."""
+    [seen] = await opened(own, phone_number(), 1, "100.00")
+
+    class Aside(type(own.context.pool)):  # type: ignore[misc]
+        waited = False
+
+        async def fetchrow(self, sql: str, *values: object) -> Any:
+            if "UPDATE orders o SET version" not in sql or self.waited:
+                return await super().fetchrow(sql, *values)
+            self.waited = True
+            async with own.owner() as owner:
+                async with owner.transaction():
+                    await owner.execute("UPDATE orders SET due_at = due_at + interval '1 second'")
+                    saving = asyncio.create_task(super().fetchrow(sql, *values))
+                    waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+                    while not await owner.fetchval(waits):  # noqa: ASYNC110 - a lock's wait sets no event here
+                        await asyncio.sleep(0.01)
+                row = await saving
+            assert row is not None
+            return row
+
+    pool = Aside(own.context.pool._pool)
+    order = await press(replace(own.context, pool=pool), seen)
+    assert (order.status, pool.waited) == (Status.APPROVED, True)
+
+
+async def test_a_consumers_row_is_made_where_there_is_none_to_lock(own: Own) -> None:
+    consumer_id = own.context.vault.consumer_id(phone_number())
+    async with own.context.pool.session() as connection, connection.transaction():
+        await history.lock(connection, consumer_id)
+        async with own.owner() as owner:
+            await owner.execute("SET lock_timeout = '100ms'")
+            held = await asyncio.gather(
+                owner.execute("INSERT INTO consumer_exposure VALUES ($1, 5)", consumer_id),
+                return_exceptions=True,
+            )
+    assert "lock timeout" in str(held[0])

@@ -1,0 +1,211 @@
+"""What a person may ask for, and what stays on the real clock however far time is moved."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+import pytest
+
+from cuota.core.instant import BadInstant, read_instant, shown
+from cuota.flows.checkout.identify_consumer import check_code, send_code
+from cuota.flows.checkout.take_step import load, open_checkout
+from cuota.flows.context import utc_now
+from cuota.flows.sandbox.clock import SandboxClock
+from cuota.flows.sandbox.standstill import Standstill
+from support.makers import order_body, read_checkout
+from support.time.receiver import receiving
+from support.time.sandbox import Sandbox, until
+
+NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "then"),
+    [
+        ("90m", NOW + timedelta(minutes=90)),
+        ("36h", NOW + timedelta(hours=36)),
+        ("14d", NOW + timedelta(days=14)),
+        ("6w", NOW + timedelta(weeks=6)),
+        ("2026-12-25", datetime(2026, 12, 25, tzinfo=UTC)),
+        ("2026-12-25T09:30Z", datetime(2026, 12, 25, 9, 30, tzinfo=UTC)),
+        ("2026-12-25 09:30:15-08:00", datetime(2026, 12, 25, 17, 30, 15, tzinfo=UTC)),
+        ("1825d", NOW + timedelta(days=1825)),
+    ],
+)
+def test_a_span_or_an_instant_is_read(text: str, then: datetime) -> None:
+    assert read_instant(text).after(NOW) == then
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "14",
+        "d",
+        "-1d",
+        "1.5d",
+        "14 d",
+        "14D",
+        "1y",
+        "\u0661d",
+        "tomorrow",
+        "2026-13-01",
+        "2026-02-30",
+        "20261225",
+    ],
+)
+def test_what_is_no_instant_is_refused_with_the_forms_there_are(text: str) -> None:
+    with pytest.raises(BadInstant, match=r"Give a span|no such date"):
+        read_instant(text)
+
+
+def test_a_time_without_a_zone_is_refused() -> None:
+    with pytest.raises(BadInstant, match="no zone"):
+        read_instant("2026-12-25T09:30")
+
+
+@pytest.mark.parametrize("text", ["9999999w", "9999999d", "2099-01-01", "9999-12-31T23:59-23:59"])
+def test_what_is_too_far_is_refused_and_never_overflows(text: str) -> None:
+    with pytest.raises(BadInstant, match=r"5 years|no such date"):
+        read_instant(text).after(NOW)
+
+
+async def test_a_token_and_a_browser_s_session_outlive_sixty_days(sandbox: Sandbox) -> None:
+    order = await sandbox.merchant.create()
+    opened = await open_checkout(sandbox.context, sandbox.merchant.merchant_id, UUID(order["token"]))
+    assert opened is not None
+    await sandbox.advance("60d")
+    assert (await sandbox.merchant.http.get("/configuration")).status_code == 200
+    order_id, secret = opened
+    assert await load(sandbox.context, sandbox.merchant.merchant_id, order_id, secret) is not None
+    assert await sandbox.merchant.token()
+
+
+async def test_a_browser_s_session_ends_a_real_day_after_it_was_opened(sandbox: Sandbox) -> None:
+    await sandbox.advance("3d")
+    order = await sandbox.merchant.create()
+    opened = await open_checkout(sandbox.context, sandbox.merchant.merchant_id, UUID(order["token"]))
+    assert opened is not None
+    order_id, secret = opened
+    kept = (await sandbox.fetch("SELECT created_at FROM checkout_sessions"))[0]["created_at"]
+    assert abs(utc_now() - kept) < timedelta(minutes=5)
+    await sandbox.fetch("UPDATE checkout_sessions SET created_at = now() - interval '25 hours'")
+    assert await load(sandbox.context, sandbox.merchant.merchant_id, order_id, secret) is None
+
+
+async def test_a_one_time_code_is_good_for_ten_real_minutes(sandbox: Sandbox) -> None:
+    order = await sandbox.merchant.create()
+    merchant_id = sandbox.merchant.merchant_id
+    opened = await open_checkout(sandbox.context, merchant_id, UUID(order["token"]))
+    assert opened is not None
+    seen = await read_checkout(sandbox.context, merchant_id, *opened)
+    await send_code(sandbox.context, seen, "2125550142")
+    await sandbox.advance("30m")
+    seen = await read_checkout(sandbox.context, merchant_id, *opened)
+    assert await check_code(sandbox.context, seen, "123456")
+
+
+async def test_an_idempotency_key_is_remembered_for_a_real_day(sandbox: Sandbox) -> None:
+    headers, body = {"Idempotency-Key": "once"}, order_body()
+    first = await sandbox.merchant.http.post("/order", json=body, headers=headers)
+    await sandbox.advance("30d")
+    again = await sandbox.merchant.http.post("/order", json=body, headers=headers)
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.json() == first.json()
+
+
+async def test_a_rotated_endpoint_secret_signs_for_a_real_day(sandbox: Sandbox) -> None:
+    async with receiving() as receiver:
+        http = sandbox.merchant.http
+        made = (await http.post("/webhook-endpoints", json={"url": receiver.url})).json()
+        endpoint = made.get("id") or made["endpointId"]
+        assert (await http.post(f"/webhook-endpoints/{endpoint}/rotate-secret")).status_code == 200
+        await sandbox.advance("5d")
+        await sandbox.merchant.create()
+        await until(lambda: receiver.got)
+    assert len(receiver.got[0][0]["webhook-signature"].split()) == 2
+
+
+async def test_a_new_order_is_made_at_the_service_s_time(sandbox: Sandbox) -> None:
+    moved = await sandbox.advance("2026-12-25" if utc_now() < datetime(2026, 12, 24, tzinfo=UTC) else "40d")
+    record = await sandbox.merchant.read(await sandbox.merchant.create())
+    made = datetime.fromisoformat(record["createdDateTime"])
+    assert timedelta(0) <= made - moved.after.replace(microsecond=0) < timedelta(minutes=5)
+
+
+async def test_a_mover_that_dies_leaves_a_clock_that_goes_on_from_where_it_was(sandbox: Sandbox) -> None:
+    """What `kill -9` leaves behind: an instant that was held, and a lease that nobody extends."""
+    before = await sandbox.now()
+    at = before + timedelta(days=7)
+    await sandbox.fetch(
+        "UPDATE sandbox_clock SET held_at = $1, ahead = $1 - clock_timestamp(),"
+        " moving_until = clock_timestamp() + interval '1 second'", at,
+    )  # fmt: skip
+    clock = sandbox.service.clock
+    await until(lambda: clock.now() == at)
+    await until(lambda: not clock.moving)  # type: ignore[attr-defined]
+    assert at < await sandbox.now() < at + timedelta(minutes=5)
+    assert at < clock.now() < at + timedelta(minutes=5)
+    await sandbox.advance("1d")
+    assert await sandbox.now() >= at + timedelta(days=1)
+
+
+async def test_a_lost_database_leaves_the_clock_as_it_is(sandbox: Sandbox) -> None:
+    await sandbox.advance("9d")
+    await sandbox.fetch(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    clock = sandbox.service.clock
+    assert clock.now() - utc_now() > timedelta(days=8)
+    # The worker takes its lock anew and the clock is followed on: it can be moved again.
+    moved = await sandbox.advance("1d")
+    assert clock.now() >= moved.after
+    async with receiving() as receiver:
+        await sandbox.merchant.http.post("/webhook-endpoints", json={"url": receiver.url})
+        await sandbox.merchant.create()
+        await until(lambda: receiver.got)
+
+
+async def test_while_all_is_copied_a_request_waits_and_at_last_is_refused(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cuota.web.server.standing.WAIT_SECONDS", 1.0)
+    await sandbox.fetch(
+        "UPDATE sandbox_clock SET closed = true, moving_until = clock_timestamp() + interval '4 seconds'"
+    )
+    moved: Any = sandbox.service.clock
+    await until(lambda: moved.closed)
+    await asyncio.sleep(0.5)
+    async with httpx.AsyncClient(base_url=sandbox.service.settings.public_url, trust_env=False) as bare:
+        answer = await bare.get("/configuration")
+        assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+        assert answer.headers["Retry-After"] == "1"
+        assert answer.headers["X-Request-Id"] == answer.json()["requestId"]
+        assert (await bare.get("/health/live")).status_code == 200
+        page, token = await asyncio.gather(bare.get("/account"), bare.post("/oauth/token/", json={}))
+        assert (page.status_code, page.headers["Content-Type"]) == (503, "text/html; charset=utf-8")
+        assert "We cannot answer right now" in page.text
+        assert (token.status_code, token.json()["error"]) == (503, "temporarily_unavailable")
+    await until(lambda: not moved.closed)
+    assert (await sandbox.merchant.http.get("/configuration")).status_code == 200
+
+
+async def test_a_worker_without_its_lock_runs_no_job(own_database: dict[str, Any]) -> None:
+    """Somebody moves the clock when this process starts: its jobs begin once that has ended."""
+    mover = await asyncpg.connect(**own_database)
+    await mover.fetch("SELECT pg_advisory_lock($1)", 0x43756F74614A)
+    standstill, stop = Standstill(own_database, SandboxClock(), lambda: None), asyncio.Event()
+    keeper = asyncio.create_task(standstill.keep(stop))
+    await asyncio.sleep(0.5)
+    assert not standstill.jobs.is_open
+    await mover.close()
+    await until(lambda: standstill.jobs.is_open)
+    stop.set()
+    await keeper
+    assert shown(NOW) == "2026-03-01T12:30:00.000Z"

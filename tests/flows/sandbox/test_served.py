@@ -1,0 +1,129 @@
+"""Time moved beside `cuota serve`: by the command, with its processes killed, and under load."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from support.faults.served import Client, Service, token
+from support.time.receiver import callback, receiving
+from support.time.sandbox import until
+
+pytestmark = pytest.mark.faults
+HOUR = timedelta(hours=1)
+
+
+async def run(served: Service, *arguments: str) -> Any:
+    """A command that succeeds; its JSON."""
+    done = await asyncio.to_thread(served.run, *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+async def create(served: Service, headers: dict[str, str], url: str, *, approve: bool) -> dict[str, Any]:
+    """An order whose events go to this address; its record."""
+    async with httpx.AsyncClient(base_url=served.url, trust_env=False, headers=headers) as http:
+        body = {"amount": "100.00", "merchantReference": "A-1", **callback(url)}
+        made = (await http.post("/order", json=body)).json()
+        if approve:
+            await run(served, "sandbox", "complete", made["redirectUrl"], "--outcome", "approved")
+        return dict((await http.get(f"/order/{made['orderId']}")).json())
+
+
+async def feed(served: Service, headers: dict[str, str]) -> list[tuple[str, str]]:
+    async with httpx.AsyncClient(base_url=served.url, trust_env=False, headers=headers) as http:
+        answer = (await http.get("/events?limit=100")).json()
+    events = answer.get("data") or answer.get("events")
+    return [(event["type"], event["timestamp"]) for event in events]
+
+
+async def test_a_served_order_left_open_is_abandoned_at_its_expiry_and_its_token_stays_good(
+    served: Service,
+) -> None:
+    headers = token(served.url, await asyncio.to_thread(served.merchant))
+    async with receiving() as receiver:
+        record = await create(served, headers, receiver.url, approve=False)
+        moved = await run(served, "time", "advance", "60d")
+        assert moved["events"] == {"order.abandoned": 1}
+        assert receiver.types == ["order.created", "order.abandoned"]
+    assert await feed(served, headers) == [
+        ("order.created", record["createdDateTime"]),
+        ("order.abandoned", record["expiryDateTime"]),
+    ]
+    # The moment the command is done every process has the new time.
+    for _ in range(8):
+        made = await create(served, headers, "http://127.0.0.1:9/", approve=False)
+        assert datetime.fromisoformat(made["createdDateTime"]) >= datetime.fromisoformat(moved["to"])
+    shown = await run(served, "time")
+    assert shown["aheadSeconds"] > 59 * 86400
+    assert {item["what"] for item in shown["next"]} >= {"orders"}
+
+
+async def test_killed_in_the_middle_it_harms_nothing_and_the_next_advance_goes_on(served: Service) -> None:
+    headers = token(served.url, await asyncio.to_thread(served.merchant))
+    hang = asyncio.Event()
+
+    async def hang_once(event: dict[str, Any]) -> int:
+        if event["type"] == "authorization.expiring" and not hang.is_set():
+            hang.set()
+            await asyncio.sleep(8)
+        return 200
+
+    async with receiving(hang_once) as receiver:
+        record = await create(served, headers, receiver.url, approve=True)
+        ends = datetime.fromisoformat(record["authorizationExpiryDateTime"])
+        command = [sys.executable, "-m", "cuota", "time", "advance", "60d"]
+        driver = await asyncio.create_subprocess_exec(
+            *command, env=served.environment, stdout=subprocess.DEVNULL
+        )
+        await asyncio.wait_for(hang.wait(), 40)
+        driver.send_signal(signal.SIGKILL)
+        await driver.wait()
+        reached = datetime.fromisoformat((await run(served, "time"))["now"])
+        assert abs(reached - (ends - 72 * HOUR)) < HOUR
+        moved = await run(served, "time", "advance", "60d")
+        assert datetime.fromisoformat(moved["from"]) >= ends - 72 * HOUR
+        assert receiver.types[-1] == "authorization.expired"
+    happened = [(kind, datetime.fromisoformat(at)) for kind, at in (await feed(served, headers))[2:]]
+    assert happened == [
+        ("authorization.expiring", ends - 72 * HOUR),
+        ("authorization.expiring", ends - 24 * HOUR),
+        ("authorization.expired", ends),
+    ]
+    await run(served, "verify")
+
+
+async def test_a_rewind_under_load_leaves_books_that_agree(served: Service) -> None:
+    merchant = await asyncio.to_thread(served.merchant)
+    headers = token(served.url, merchant)
+    orders = [
+        (await create(served, headers, "http://127.0.0.1:9/", approve=True))["orderId"] for _ in range(2)
+    ]
+    await run(served, "time", "fork", "quiet")
+    stop = asyncio.Event()
+    clients = [Client(served.url, merchant, orders[n % 2]) for n in range(8)]
+    tasks = [asyncio.create_task(client.run(stop, headers)) for client in clients]
+    try:
+        for _ in range(2):
+            applied = [len(client.applied) for client in clients]
+            await until(lambda: all(len(c.applied) > n for c, n in zip(clients, applied, strict=True)))  # noqa: B023
+            await run(served, "time", "rewind", "quiet")
+        await run(served, "time", "advance", "1m")
+    finally:
+        stop.set()
+        await asyncio.gather(*tasks)
+    assert [text for client in clients for text in client.strange] == []
+    await run(served, "verify")
+    await run(served, "time", "rewind", "quiet")
+    async with httpx.AsyncClient(base_url=served.url, trust_env=False, headers=headers) as http:
+        for order in orders:
+            assert (await http.get(f"/order/{order}")).json()["capturedAmount"] == 0
+    assert (await run(served, "verify"))["orders"] == 2

@@ -1,0 +1,48 @@
+"""A busy order's events follow one another: each goes when the one before is acknowledged, not at the next look.
+
+`pytest -s tests/flows/webhook/test_in_turn.py` says how long each took.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from cuota.work.loop import Signals, work
+from support.webhook.couriers import Post, until
+from support.webhook.listeners import hooked
+
+CAPTURES = 40
+EVENTS = CAPTURES + 2
+# Were each left to the next look, half a second later, it would be twice this.
+SECONDS = 60.0
+
+
+async def busy_order(post: Post) -> None:
+    order = await post.merchant.approved("100.00")
+    for first in range(0, CAPTURES, 8):
+        moves = (post.merchant.move(order, "capture", "0.01", f"c{first + n}") for n in range(8))
+        assert {answer.status_code for answer in await asyncio.gather(*moves)} == {200}
+    await post.publish()
+
+
+@pytest.mark.parametrize("takes", [0.0, 0.05])
+async def test_an_orders_events_follow_one_another_as_fast_as_they_are_acknowledged(
+    post: Post, takes: float
+) -> None:
+    async with hooked(pause=lambda: takes) as (hook, listener):
+        await post.register(listener.url)
+        await busy_order(post)
+        signals = Signals(asyncio.Event(), asyncio.Event())
+        began = time.monotonic()
+        worker = asyncio.create_task(work(post.own.context, signals))
+        try:
+            await until(lambda: len(hook.gave) == EVENTS, SECONDS)
+        finally:
+            each = (time.monotonic() - began) / EVENTS
+            print(f"\nreceiver that takes {1000 * takes:.0f} ms: {1000 * each:.0f} ms an event")
+            signals.stop.set()
+            await worker
+        assert hook.sequences == list(range(1, EVENTS + 1))

@@ -1,0 +1,90 @@
+"""What every rail is held to, whoever wrote it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import pytest
+
+from cuota.core.checkout.card import read_card
+from cuota.core.order.order import Status
+from cuota.db.order import orders
+from cuota.flows.checkout.leave_checkout import lapse_order
+from cuota.flows.checkout.submit_checkout import submit_checkout
+from cuota.flows.checkout.take_step import Problem, propose
+from cuota.flows.context import utc_now
+from cuota.rails.bounded import BoundedCardRail
+from cuota.rails.card import Answer, Card, RailUnavailable, SandboxCardRail
+from cuota.rails.load import NoSuchRail, load
+from support.makers import Merchant, checkout
+
+
+class Hanging(SandboxCardRail):
+    """A rail that never answers."""
+
+    async def tokenize(self, card: object) -> Card:
+        del card
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def find_charge(self, key: UUID) -> Answer | None:
+        del key
+        await asyncio.Event().wait()
+        return None
+
+
+async def test_a_rail_that_hangs_is_one_that_did_not_answer(merchant: Merchant) -> None:
+    rail = BoundedCardRail(Hanging(merchant.service.context.pool), seconds=0.05)
+    with pytest.raises(RailUnavailable, match="no answer within"):
+        await rail.find_charge(uuid4())
+
+
+async def test_a_card_that_cannot_be_put_away_is_told_and_nothing_is_charged(merchant: Merchant) -> None:
+    created = await merchant.create()
+    seen, _ = await checkout(merchant.service, merchant.merchant_id, created)
+    context = merchant.service.context
+    hanging = replace(context.rails, card=BoundedCardRail(Hanging(context.pool), seconds=0.05))
+    assert seen.session.profile is not None
+    terms = propose(context, seen, seen.session.profile)
+    card = read_card("4242 4242 4242 4242", "12/39", "123", utc_now().date())
+    with pytest.raises(Problem, match="Nothing was charged"):
+        await submit_checkout(replace(context, rails=hanging), seen, card, terms.agreement.hash)
+    assert (await merchant.read(created))["orderStatus"] == "Created"
+
+
+@pytest.mark.parametrize(
+    ("card", "message", "named"),
+    [
+        ("cuota.rails.card.SandboxCardRail", "sandbox", "CUOTA_CARD_RAIL"),
+        ("tests.rails.test_rails.Real", "cuota.rails.message.SandboxMessageRail", "CUOTA_MESSAGE_RAIL"),
+    ],
+)
+async def test_production_takes_no_simulator_by_whatever_name(
+    merchant: Merchant, card: str, message: str, named: str
+) -> None:
+    with pytest.raises(NoSuchRail, match=named):
+        load(card, message, merchant.service.context.pool, sandbox=False)
+
+
+class Real:
+    """Stands for a rail that is no simulator; it is made and never called."""
+
+    async def _never(self, *_: object) -> None:
+        raise AssertionError
+
+    tokenize = charge = find_charge = refund = _never
+
+    def __init__(self, books: object) -> None:
+        del books
+
+
+async def test_an_order_that_has_time_left_does_not_lapse_on_an_old_look(merchant: Merchant) -> None:
+    created = await merchant.create()
+    await lapse_order(merchant.service.context, merchant.merchant_id, UUID(created["orderId"]))
+    found = await orders.read_with_plan(
+        merchant.service.context.pool, merchant.merchant_id, UUID(created["orderId"])
+    )
+    assert found is not None
+    assert found.order.status is Status.CREATED

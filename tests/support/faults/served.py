@@ -1,0 +1,214 @@
+"""Real processes of the service, on a data folder of their own, and clients that write down what they were answered."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+READY_SECONDS = 120.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def until(true: Callable[[], object], seconds: float = 120.0) -> None:
+    """Wait for a condition, and say so where it never comes."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def number(file: Path) -> int:
+    """The process id on a file's first line, 0 where there is none."""
+    try:
+        return int(file.read_text().split()[0])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def children(pid: int) -> list[int]:
+    """Processes that this one started."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+@dataclass
+class Service:
+    """`cuota serve` on one data folder and port, as often as a test starts it."""
+
+    data: Path
+    port: int
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("CUOTA_")}
+        return {
+            **kept,
+            "CUOTA_DATA_DIR": str(self.data),
+            "CUOTA_PUBLIC_URL": self.url,
+            "CUOTA_LOG_LEVEL": "error",
+        }
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """One command to its end."""
+        command = [sys.executable, "-m", "cuota", *arguments]
+        return subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    def start(self, workers: int = 1) -> subprocess.Popen[str]:
+        """`cuota serve`, until it says that it is ready."""
+        command = [
+            sys.executable,
+            "-m",
+            "cuota",
+            "serve",
+            "--port",
+            str(self.port),
+            "--workers",
+            str(workers),
+        ]
+        with (self.data.parent / "errors.log").open("a") as errors:
+            process = subprocess.Popen(
+                command, env=self.environment, stdout=subprocess.PIPE, stderr=errors, text=True
+            )
+        self.started.append(process)
+        assert process.stdout
+        line = process.stdout.readline()
+        assert line, self.errors()
+        assert json.loads(line)["ready"] is True
+        return process
+
+    def errors(self) -> str:
+        return (self.data.parent / "errors.log").read_text()
+
+    def workers(self) -> list[int]:
+        return children(self.started[-1].pid)
+
+    @property
+    def postmaster(self) -> int:
+        return number(self.data / "pg" / "postmaster.pid")
+
+    @property
+    def supervisor(self) -> int:
+        return number(self.data / "supervisor.lock")
+
+    def merchant(self) -> dict[str, Any]:
+        made = self.run(
+            "merchant", "create", "--name", f"Shop {secrets.token_hex(4)}", "--defer-funds-capture", "--json"
+        )
+        assert made.returncode == 0, made.stderr
+        return dict(json.loads(made.stdout))
+
+    def stop(self) -> None:
+        for process in self.started:
+            if process.poll() is None:
+                process.terminate()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(12)
+                process.kill()
+            process.wait()
+            if process.stdout:
+                process.stdout.close()
+
+
+@contextlib.contextmanager
+def service() -> Iterator[Service]:
+    """A folder and a port; in the end no process of them is left."""
+    # Not pytest's own folder: the unprivileged user of postgres may not enter that.
+    base = Path(tempfile.mkdtemp(prefix="cuota-faults-"))
+    base.chmod(0o711)
+    made = Service(base / "data", free_port())
+    try:
+        yield made
+    finally:
+        made.stop()
+        until(lambda: not (made.data / "pg" / "postmaster.pid").exists())
+        shutil.rmtree(base, ignore_errors=True)
+
+
+@dataclass
+class Client:
+    """One storefront: creates orders, captures one cent at a time, and notes each answer that it got."""
+
+    url: str
+    merchant: dict[str, Any]
+    order: str
+    created: list[str] = field(default_factory=list)
+    applied: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    strange: list[str] = field(default_factory=list)
+
+    async def run(self, stop: asyncio.Event, headers: dict[str, str]) -> None:
+        async with httpx.AsyncClient(base_url=self.url, trust_env=False, timeout=30, headers=headers) as http:
+            while not stop.is_set():
+                answer = await self._post(http, "/order", ORDER)
+                if answer is not None and answer.status_code == 200:
+                    self.created.append(answer.json()["orderId"])
+                await self._capture(http, secrets.token_hex(8))
+
+    async def _capture(self, http: httpx.AsyncClient, reference: str) -> None:
+        body = {"amount": "0.01", "merchantReference": reference}
+        answer = await self._post(http, f"/order/{self.order}/capture", body)
+        if answer is None or answer.status_code != 200:
+            self.lost.append(reference)
+        else:
+            self.applied.append(reference)
+
+    async def _post(self, http: httpx.AsyncClient, path: str, body: dict[str, Any]) -> httpx.Response | None:
+        try:
+            answer = await http.post(path, json=body)
+        except httpx.TransportError:
+            await asyncio.sleep(0.05)
+            return None
+        if answer.status_code not in {200, 503}:
+            self.strange.append(f"{answer.status_code} {answer.text}")
+        return answer
+
+
+ORDER = {
+    "amount": "100.00",
+    "merchantReference": "A-1",
+    "merchant": {
+        "redirectConfirmUrl": "http://127.0.0.1:9/yes",
+        "redirectCancelUrl": "http://127.0.0.1:9/no",
+    },
+}
+
+
+def token(url: str, merchant: dict[str, Any]) -> dict[str, str]:
+    """Headers with a fresh access token."""
+    body = {
+        "client_id": merchant["clientId"],
+        "client_secret": merchant["clientSecret"],
+        "audience": merchant["audience"],
+        "grant_type": "client_credentials",
+    }
+    answer = httpx.post(f"{url}/oauth/token", json=body, trust_env=False, timeout=30)
+    return {"Authorization": f"Bearer {answer.json()['access_token']}"}

@@ -1,0 +1,200 @@
+"""A service whose worker can be killed at an exact step, a receiver that writes down what it gets, a clock to move."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+
+from cuota.db.embedded.server import open_embedded
+from support.faults.served import ORDER, Service, token, until
+
+STRIKE = Path(__file__).parents[2] / "faults" / "strike"
+
+
+class StruckService(Service):
+    """`cuota serve` with the strike in it; harmless until it is armed."""
+
+    @property
+    def file(self) -> Path:
+        return self.data.parent / "strike"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        path = os.pathsep.join(filter(None, (str(STRIKE), os.environ.get("PYTHONPATH"))))
+        return {**super().environment, "PYTHONPATH": path, "STRIKE_FILE": str(self.file)}
+
+    def arm(self, when: str, kind: str, what: str, action: str = "kill", seconds: float = 0.0) -> None:
+        """The next process that gets to this step does this, once: see `strike/strike_points.py`."""
+        moment = {"when": when, "kind": kind, "what": what, "action": action, "seconds": seconds}
+        aside = self.file.with_suffix(".new")
+        aside.write_text(json.dumps(moment))
+        aside.rename(self.file)
+
+    def wait_for_strike(self) -> None:
+        until(lambda: not self.file.exists(), 30)
+
+
+class BuggedService(StruckService):
+    """The same with planted bugs, each asleep until it is named: see `strike/strike_bugs.py`."""
+
+    @property
+    def bug(self) -> Path:
+        return self.data.parent / "bug"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**super().environment, "BUG_FILE": str(self.bug)}
+
+    @contextmanager
+    def planted(self, name: str) -> Iterator[None]:
+        """One bug is awake."""
+        aside = self.bug.with_suffix(".new")
+        aside.write_text(name)
+        aside.rename(self.bug)
+        try:
+            yield
+        finally:
+            self.bug.unlink()
+
+
+@dataclass
+class Receiver:
+    """A merchant's webhook receiver: what each body was about, in the order of arrival."""
+
+    url: str
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+
+    def sequences(self, order_id: str) -> list[int]:
+        return [body["sequence"] for body in self.bodies if body["orderId"] == order_id]
+
+
+@contextmanager
+def receiver() -> Iterator[Receiver]:
+    """On loopback, in a thread; acknowledges everything."""
+    got = Receiver("")
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            length = int(self.headers["Content-Length"])
+            if len(body := self.rfile.read(length)) < length:
+                # Who sent it was killed on the way.
+                self.close_connection = True
+                return
+            said = json.loads(body)
+            # Not the whole of it: a body holds its order, and an order may hold thousands of captures.
+            got.bodies.append({name: said[name] for name in ("orderId", "sequence", "type")})
+            self.send_response(204)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 128
+
+        def handle_error(self, *_: object) -> None:
+            """Who sent it was killed: nothing to say."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    got.url = f"http://127.0.0.1:{server.server_port}/hooks"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield got
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@dataclass
+class World:
+    """The service, a merchant of it with its token, and its receiver."""
+
+    service: StruckService
+    receiver: Receiver
+    headers: dict[str, str]
+
+    def call(self, method: str, path: str, **more: Any) -> httpx.Response:
+        """A merchant that asks again until it has a definite answer."""
+        found: list[httpx.Response] = []
+
+        def answered() -> bool:
+            try:
+                answer = httpx.request(
+                    method,
+                    f"{self.service.url}{path}",
+                    headers=self.headers,
+                    trust_env=False,
+                    timeout=20,
+                    **more,
+                )
+            except httpx.TransportError:
+                return False
+            found.append(answer)
+            return answer.status_code != 503
+
+        until(answered, 30)
+        return found[-1]
+
+    def approved(self) -> str:
+        """An order that its consumer completed; walked again from the start if the service died under the consumer."""
+        order: dict[str, Any] = {}
+
+        def walked() -> bool:
+            body = {**ORDER, "merchant": {**ORDER["merchant"], "statusCallbackUrl": self.receiver.url}}
+            order.update(self.call("POST", "/order", json=body).json())
+            done = self.service.run("sandbox", "complete", order["redirectUrl"], "--outcome", "approved")
+            return done.returncode == 0
+
+        until(walked, 40)
+        return str(order["orderId"])
+
+    def ask(self, sql: str, *values: object) -> Any:
+        """One value, as the database's owner."""
+
+        async def go() -> Any:
+            with open_embedded(self.service.data) as embedded:
+                connection = await asyncpg.connect(**embedded.dsn_kwargs)
+                try:
+                    return await connection.fetchval(sql, *values)
+                finally:
+                    await connection.close()
+
+        return asyncio.run(go())
+
+    def later(self, interval: str) -> None:
+        """The service's clock moves, without anybody doing the work meanwhile but its own worker."""
+        self.ask(
+            "INSERT INTO sandbox_clock (ahead) VALUES ($1::text::interval)"
+            " ON CONFLICT (single) DO UPDATE SET ahead = sandbox_clock.ahead + excluded.ahead",
+            interval,
+        )
+
+    def just_before(self, instant: str, *values: object) -> None:
+        """The service's clock moves to a minute before what this statement answers."""
+        self.ask(
+            f"INSERT INTO sandbox_clock (ahead) VALUES (({instant}) - now() - interval '1 minute')"
+            " ON CONFLICT (single) DO UPDATE SET ahead = excluded.ahead",
+            *values,
+        )
+
+
+def world_of(served: StruckService, hooks: Receiver) -> World:
+    """A new merchant with an endpoint."""
+    return World(served, hooks, token(served.url, served.merchant()))

@@ -1,0 +1,139 @@
+"""A merchant of a service under fire, who asks again until the answer is definite; consumers; and the clock."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from cuota.commands.checkout_walker import CannotWalk, walk
+from support.faults.books import Books, books
+from support.faults.served import ORDER, Service, free_port, service, token, until
+from support.faults.struck import Receiver, StruckService, receiver
+
+HANG_SECONDS = 0.6
+IMPATIENT_SECONDS = 0.25
+NOT_DEFINITE = {409, 429, 500, 503}
+ACTIONS = ("raise", "hang", "cut", "kill")
+Moment = tuple[str, str, str]
+EVENTS = "SELECT events FROM orders WHERE order_id = $1::text::uuid"
+CHARGING = "SELECT charging IS NOT NULL FROM orders WHERE order_id = $1::text::uuid"
+
+
+def _walk(address: str) -> None:
+    """One consumer's try, by a phone of their own."""
+    with contextlib.suppress(httpx.HTTPError, CannotWalk):
+        walk(address, "approved", phone=f"212{secrets.randbelow(8_000_000) + 2_000_000}")
+
+
+@dataclass
+class Shop:
+    """One merchant with its receiver, and the service's books."""
+
+    service: StruckService
+    hooks: Receiver
+    books: Books
+    http: httpx.Client
+
+    def ask(
+        self, path: str, body: dict[str, Any], *, impatient: bool = False, key: str = ""
+    ) -> httpx.Response:
+        """Until the answer is definite; the first time perhaps only for a moment."""
+        deadline, wait = time.monotonic() + 30, IMPATIENT_SECONDS if impatient else 10.0
+        headers = {"Idempotency-Key": key} if key else {}
+        while True:
+            assert time.monotonic() < deadline, "no definite answer"
+            try:
+                answer = self.http.post(path, json=body, headers=headers, timeout=wait)
+            except httpx.TransportError:
+                wait = 10.0
+                continue
+            if answer.status_code not in NOT_DEFINITE:
+                return answer
+            if answer.status_code == 409:
+                # Who held the key is dead or was struck: its lease ends in half a minute, here at once.
+                self.books.rows("UPDATE idempotency_keys SET lease_ends_at = now() WHERE key = $1", key)
+            time.sleep(0.02)
+
+    def arm(self, moment: Moment, action: str) -> None:
+        self.service.arm(*moment, action, HANG_SECONDS)
+
+    def order(self) -> dict[str, Any]:
+        """A new order of 100.00 that tells this shop's receiver."""
+        merchant = {**ORDER["merchant"], "statusCallbackUrl": self.hooks.url}
+        return dict(self.ask("/order", {**ORDER, "merchant": merchant}).json())
+
+    def completed(self, order: dict[str, Any] | None = None) -> str:
+        """An order that its consumer completed, however often they had to begin anew."""
+        made = order or self.order()
+        while (status := self.status(made["orderId"])) == "Created":
+            consumer = threading.Thread(target=_walk, args=(made["redirectUrl"],))
+            consumer.start()
+            while consumer.is_alive():
+                consumer.join(0.2)
+                if self.books.one(CHARGING, made["orderId"]) and not self.service.file.exists():
+                    # A charge without an answer is looked up after a while, which passes at once here.
+                    self.later("20 seconds")
+        assert status == "Approved"
+        return str(made["orderId"])
+
+    def status(self, order: str) -> str:
+        return str(self.books.one("SELECT status FROM orders WHERE order_id = $1::text::uuid", order))
+
+    def later(self, interval: str) -> None:
+        """The service's clock moves, without anybody doing the work meanwhile but its own workers."""
+        self.books.rows(
+            "INSERT INTO sandbox_clock (ahead) VALUES ($1::text::interval)"
+            " ON CONFLICT (single) DO UPDATE SET ahead = sandbox_clock.ahead + excluded.ahead",
+            interval,
+        )
+
+    def just_before(self, instant: str, *values: object) -> None:
+        """The service's clock moves to a minute before what this statement answers."""
+        self.books.rows(
+            f"INSERT INTO sandbox_clock (ahead) VALUES (({instant}) - now() - interval '1 minute')"
+            " ON CONFLICT (single) DO UPDATE SET ahead = excluded.ahead",
+            *values,
+        )
+
+    def until(self, sql: str, *values: object, seconds: float = 30.0) -> None:
+        """Wait until a statement answers true."""
+        until(lambda: self.books.one(sql, *values), seconds)
+
+    def told_in_order(self, order: str, seconds: float = 30.0) -> None:
+        """Wait until each event of an order has arrived, and then see that the first arrivals came in order."""
+        events = self.books.one(EVENTS, order)
+        until(lambda: len(set(self.hooks.sequences(order))) == events, seconds)
+        assert list(dict.fromkeys(self.hooks.sequences(order))) == list(range(1, events + 1))
+
+    def verified(self) -> None:
+        report = self.service.run("verify")
+        assert report.returncode == 0, report.stdout
+
+
+@contextlib.contextmanager
+def struck_shop(
+    workers: int = 2,
+    kind: type[StruckService] = StruckService,
+    place: Callable[[], AbstractContextManager[Service]] = service,
+) -> Iterator[Shop]:
+    """A service with failpoints in it, and one merchant."""
+    with place() as plain, receiver() as hooks:
+        served = kind(plain.data, free_port())
+        try:
+            served.start(workers)
+            headers = token(served.url, served.merchant())
+            with (
+                books(served.data) as opened,
+                httpx.Client(base_url=served.url, headers=headers, trust_env=False, verify=False) as http,
+            ):
+                yield Shop(served, hooks, opened, http)
+        finally:
+            served.stop()

@@ -1,0 +1,137 @@
+"""Sessions that are really lost while an outcome is saved, and a card rail whose answers are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+
+from cuota.core.checkout.card import CardEntry
+from cuota.db.pool import Pool
+from cuota.flows.context import Context
+from cuota.rails.card import Answer, Card, CardRail, RailUnavailable
+from support.own_service import Own
+
+Hook = Callable[[], Awaitable[None]]
+
+
+def saves(sql: str) -> bool:
+    """Whether a statement is the one that saves an outcome."""
+    return "UPDATE orders o SET version = o.version + 1" in sql
+
+
+class CutPool(Pool):
+    """The service's pool, whose backend is terminated at its first save: before, while, or after it ran.
+
+    `contend` runs before each of the first two saves, so that they come too late and the third is under the lock.
+    """
+
+    def __init__(self, own: Own, when: str, contend: Hook | None = None) -> None:
+        super().__init__(own.context.pool._pool)
+        self._own, self._when, self._contend = own, when, contend
+        self.contended = self.cut = 0
+
+    async def fetchrow(self, sql: str, *values: object) -> Any:
+        if not saves(sql):
+            return await super().fetchrow(sql, *values)
+        if self._contend is not None:
+            if self.contended < 2:
+                self.contended += 1
+                await self._contend()
+            return await super().fetchrow(sql, *values)
+        async with super().session() as connection:
+            return await self.fetchrow_cut(connection, sql, *values)
+
+    async def fetchrow_cut(self, connection: Any, sql: str, *values: object) -> Any:
+        if self.cut:
+            return await connection.fetchrow(sql, *values)
+        self.cut += 1
+        pid = connection.get_server_pid()
+        if self._when == "before":
+            await self._terminate(pid)
+        if self._when == "while":
+            return await self._cut_while(connection, pid, sql, *values)
+        row = await connection.fetchrow(sql, *values)
+        await self._terminate(pid)
+        await connection.fetchrow("SELECT 1")
+        return row
+
+    async def _cut_while(self, connection: Any, pid: int, sql: str, *values: object) -> Any:
+        async with self._own.owner() as owner, owner.transaction():
+            await owner.execute("SELECT 1 FROM orders FOR UPDATE")
+            running = asyncio.create_task(connection.fetchrow(sql, *values))
+            waits = "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $1"
+            while not await owner.fetchval(waits, pid):  # noqa: ASYNC110 - a lock's wait sets no event here
+                await asyncio.sleep(0.01)
+            await owner.execute("SELECT pg_terminate_backend($1)", pid)
+        return await running
+
+    async def _terminate(self, pid: int) -> None:
+        async with self._own.owner() as owner:
+            assert await owner.fetchval("SELECT pg_terminate_backend($1, 5000)", pid)
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Any]:
+        async with super().session() as connection:
+            yield _CutConnection(self, connection) if self.contended == 2 else connection
+
+
+class _CutConnection:
+    """One connection of the pool, inside a transaction, that is lost when it saves."""
+
+    def __init__(self, pool: CutPool, connection: asyncpg.Connection) -> None:
+        self._pool, self._connection = pool, connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    async def fetchrow(self, sql: str, *values: object) -> Any:
+        if saves(sql):
+            return await self._pool.fetchrow_cut(self._connection, sql, *values)
+        return await self._connection.fetchrow(sql, *values)
+
+
+class FlakyRail:
+    """The sandbox's card network behind a bad line: `lost` counts answers that still get lost, after or before it acted."""
+
+    def __init__(
+        self, rail: CardRail, *, lost: int = 0, arrives: bool = True, accident: UUID | None = None
+    ) -> None:
+        self.rail, self.lost, self.arrives, self.accident = rail, lost, arrives, accident
+        self.asked: list[UUID] = []
+
+    async def _through(self, key: UUID, act: Awaitable[Answer]) -> Answer:
+        self.asked.append(key)
+        if key == self.accident:
+            act.close()  # type: ignore[attr-defined]
+            raise ValueError("a rail's own bug")
+        if self.lost and not self.arrives:
+            self.lost -= 1
+            act.close()  # type: ignore[attr-defined]
+            raise RailUnavailable("the line is down")
+        answer = await act
+        if self.lost:
+            self.lost -= 1
+            raise RailUnavailable("the answer was lost")
+        return answer
+
+    async def tokenize(self, card: CardEntry) -> Card:
+        return await self.rail.tokenize(card)
+
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+        return await self._through(key, self.rail.charge(key, token, amount, currency))
+
+    async def find_charge(self, key: UUID) -> Answer | None:
+        return await self.rail.find_charge(key)
+
+    async def refund(self, key: UUID, charge: UUID, amount: int) -> Answer:
+        return await self._through(key, self.rail.refund(key, charge, amount))
+
+
+def with_rail(context: Context, rail: FlakyRail) -> Context:
+    return replace(context, rails=replace(context.rails, card=rail))

@@ -1,0 +1,72 @@
+"""A person whose every word can be found again in the database, and an order that has all of them."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+from cuota.core.checkout.consumer import Address, Profile
+from cuota.flows.plan.send_messages import send_messages
+from cuota.work.card_refunds import return_due_money
+from cuota.work.due_orders import settle_due_orders
+from support.makers import Merchant, complete
+from support.own_service import Own
+
+PHONE = "2125550177"
+PERSON = Profile(
+    "Wilhelmina",
+    "Quackenbush",
+    "mina@post.example",
+    Address("77 Zephyr Lane", "Rear", "Xenia", "OH", "45385"),
+)
+PREFILL: dict[str, Any] = {
+    "consumer": {
+        "phoneNumber": PHONE,
+        "givenNames": "Wilhelmina",
+        "surname": "Quackenbush",
+        "email": "mina@post.example",
+    },
+    "billing": {"addressLine1": "77 Zephyr Lane", "city": "Xenia", "state": "OH", "postcode": "45385"},
+    "shipping": {"addressLine1": "77 Zephyr Lane", "city": "Xenia", "state": "OH", "postcode": "45385"},
+    "description": "For Mina Quackenbush",
+    "metadata": {"customer": "mina@post.example"},
+    "taxAmount": "1.10",
+    "items": [{"name": "A lamp", "quantity": 1, "price": 99.50}],
+}
+WORDS = (PHONE, "quackenbush", "wilhelmina", "mina@post", "zephyr", "45385", "xenia")
+
+
+async def bought(own: Own, merchant: Merchant | None = None, phone: str = PHONE) -> dict[str, Any]:
+    """An approved order of 100.00, captured at once, that has every personal part."""
+    merchant = merchant or own.auto_merchant
+    order = await merchant.create("100.00", **PREFILL)
+    await complete(own.service, merchant.merchant_id, order, profile=PERSON, phone=phone)
+    return order
+
+
+async def paid_off(own: Own) -> None:
+    """Weeks later: every installment is collected, every message is sent. The clock stays there."""
+    own.service.clock.ahead += timedelta(days=60)
+    while await settle_due_orders(own.context) + await return_due_money(own.context):
+        pass
+    while await send_messages(own.context):
+        pass
+
+
+async def everything(own: Own) -> str:
+    """All that stands in the database, in lower case."""
+    async with own.owner() as owner:
+        tables = await owner.fetch(
+            "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname !~ '^(pg_|information)'"
+        )
+        rows = [
+            row[0] for table in tables for row in await owner.fetch(f"SELECT t::text FROM {table['name']} t")
+        ]
+    return "\n".join(rows).casefold()
+
+
+async def words_left(own: Own) -> list[str]:
+    """Which words of the person's are still there; the same five digits inside a longer number or a hash are another word."""
+    text = await everything(own)
+    return [word for word in WORDS if re.search(rf"(?<![0-9a-z]){re.escape(word)}(?![0-9a-z])", text)]

@@ -1,0 +1,103 @@
+"""Where a row is answered otherwise than it says, by whose word; and the rows that another test answers whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# The answer that holds, and where it was decided: sections of the service's own decisions.
+DECIDED: dict[str, tuple[str, str]] = {
+    "B42": ("413", "section 3: a body over 256 KiB"),
+    "G02": ("404, of 10 KB 414", "an address over 8 KiB is refused before any route sees it"),
+    "G05": ("200", "section 4: an answer is JSON, whatever is accepted"),
+    "A08": (
+        "401 within 5 seconds",
+        "section 2: a revoked credential's tokens stop within 5 seconds on every process",
+    ),
+    "A11": ("401 431", "section 3: no valid token is 401; a head over its bound never reaches the token"),
+    "S05": ("401, no GUID 400", "section 3: a field rule broken on the SDK's authorization call is 400"),
+    "W07": ("an attempt ends within 12 s", "section 9: a 2xx within 10 seconds acknowledges"),
+    "K01": ("404 410", "a link that leads nowhere is 404, one whose time or order is over is 410"),
+}
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """The tests that answer a row, as file and function; `why` they are not tried here again."""
+
+    tests: tuple[str, ...]
+    why: str
+
+
+_PAGES = "walks through the pages of a checkout in one browser or several"
+_BROWSER = "needs a real browser with the script in it"
+_RECEIVER = "needs receivers of webhooks that misbehave"
+_MANY = "many requests at once, and what they leave behind"
+
+ANSWERED_BY: dict[str, Elsewhere] = {
+    "U12": Elsewhere(("web/pages/checkout/test_links.py::test_no_query_ever_names_where_the_browser_is_sent",), _PAGES),
+    "C17": Elsewhere(("web/api/test_capture.py::test_of_64_simultaneous_captures_of_10_on_100_ten_are_applied",), _MANY),
+    "C18": Elsewhere(("web/api/test_void.py::test_of_a_capture_and_a_void_of_the_same_rest_exactly_one_is_applied",), _MANY),
+    "C19": Elsewhere(("web/api/test_bad_moves.py::test_c19_a_capture_whose_caller_hung_up_is_applied_once_or_not_at_all",), _MANY),
+    "A08": Elsewhere(("web/api/test_token_life.py::test_a_revoked_credential_stops_its_tokens_within_5_seconds",), "waits for what processes remember"),
+    "S12": Elsewhere(("web/api/test_sdk_checkout.py::test_sixty_four_at_once_make_one_order",), _MANY),
+    "S17": Elsewhere(
+        (
+            "sdk_browser/test_refusals.py::test_missing_parameters_are_told_without_a_window",
+            "sdk/test_units.py::test_the_compiled_modules_do_what_their_tests_say",
+            "sdk_browser/test_windows.py::test_a_double_click_opens_one_window_and_one_order_and_a_second_call_brings_it_to_the_front",
+        ),
+        _BROWSER,
+    ),
+    "S18": Elsewhere(
+        (
+            "sdk_browser/test_windows.py::test_a_blocked_popup_becomes_a_modal",
+            "sdk_browser/test_loading.py::test_a_page_that_cuts_off_its_popups_gets_the_modal",
+            "sdk_browser/test_windows.py::test_a_purchase_in_the_modal_needs_no_cookie_and_gives_the_focus_back",
+        ),
+        _BROWSER,
+    ),
+    "J03": Elsewhere(("sdk_browser/test_flood.py::test_ten_thousand_messages_at_once_cost_a_millisecond_each_at_most_and_nobody_believes_them",), _BROWSER),
+    "K03": Elsewhere(("web/pages/checkout/test_safety.py::test_a_planted_cookie_is_replaced_by_a_session_of_the_services_own",), _PAGES),
+    "K04": Elsewhere(("web/pages/checkout/test_ends.py::test_twenty_presses_at_once_are_one_approval_and_one_charge",), _PAGES),
+    "K05": Elsewhere(("web/pages/checkout/test_steps.py::test_a_step_posted_before_its_turn_answers_409_with_the_current_step",), _PAGES),
+    "K07": Elsewhere(
+        (
+            "sdk_browser/test_hostile.py::test_a_page_that_is_not_the_merchant_s_cannot_frame_the_checkout",
+            "web/pages/checkout/test_sdk_pages.py::test_a_popup_may_be_framed_by_nobody_and_keeps_its_opener",
+        ),
+        _BROWSER,
+    ),
+    "K08": Elsewhere(
+        (
+            "web/pages/checkout/test_links.py::test_looking_at_the_address_of_a_step_changes_nothing_and_shows_where_the_checkout_stands",
+            "web/pages/checkout/test_links.py::test_looking_at_the_link_with_head_opens_no_session",
+        ),
+        _PAGES,
+    ),
+    "K09": Elsewhere(("web/pages/checkout/test_links.py::test_a_spoofed_host_names_no_address_on_any_page",), _PAGES),
+    "W02": Elsewhere(
+        (
+            "flows/webhook/test_forbidden.py::test_no_way_of_writing_loopback_gets_there",
+            "core/webhook/test_destination.py::test_what_is_inside_is_forbidden_in_the_sandbox_too",
+        ),
+        _RECEIVER,
+    ),
+    "W03": Elsewhere(("core/webhook/test_destination.py::test_what_is_inside_is_forbidden_in_the_sandbox_too",), "a rule without a network"),
+    "W04": Elsewhere(
+        (
+            "flows/webhook/test_forbidden.py::test_a_name_with_one_address_inside_is_refused_whole",
+            "flows/webhook/test_forbidden.py::test_a_name_that_turns_inside_after_the_check_leads_nowhere",
+        ),
+        _RECEIVER,
+    ),
+    "W06": Elsewhere(("flows/webhook/test_forbidden.py::test_a_redirect_is_not_followed_and_acknowledges_nothing",), _RECEIVER),
+    "W07": Elsewhere(
+        (
+            "flows/webhook/test_hostile.py::test_every_attempt_ends_in_time_and_leaves_nothing_behind",
+            "flows/webhook/test_hostile.py::test_no_more_than_64_kib_of_an_answer_is_read_and_nothing_is_unpacked",
+        ),
+        _RECEIVER,
+    ),
+    "W10": Elsewhere(("faults/test_strike_delivery.py::test_every_event_is_delivered_whatever_happens_at_that_moment",), "kills processes"),
+    "H05": Elsewhere(("faults/test_slow_clients.py::test_whoever_is_slow_is_let_go_at_the_deadline_of_its_kind_and_not_before",), "waits for deadlines of many seconds"),
+}  # fmt: skip

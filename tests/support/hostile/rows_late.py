@@ -1,0 +1,39 @@
+"""Row W08: a receiver of webhooks that answers just before, and just after, it is given up."""
+
+from __future__ import annotations
+
+import asyncio
+
+from cuota.core.webhook.delivery import Attempt
+from cuota.rails.http import GuardedClient
+from support.hostile.world import Row, World, asks
+from support.webhook.listeners import Serve, listening, read_request
+
+
+def answering_after(seconds: float) -> Serve:
+    """A receiver that says 200, so late."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        await asyncio.sleep(seconds)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+
+    return serve
+
+
+@asks("W08")
+async def late(world: World, row: Row) -> None:
+    # Ten seconds is the promise. On a busy machine the early one is not cut as fine as the row has it.
+    client = GuardedClient(loopback=True)
+    try:
+        async with listening(answering_after(9.0)) as early, listening(answering_after(10.1)) as too_late:
+            attempts: list[Attempt] = await asyncio.gather(
+                *(
+                    client.post(each.url, [("Content-Type", "application/json")], b"{}")
+                    for each in (early, too_late)
+                )
+            )
+    finally:
+        await client.close()
+    assert [(each.acknowledged, each.status) for each in attempts] == [(True, 200), (False, None)], row

@@ -1,0 +1,26 @@
+"""One more process of the service beside the shared one: other rails, other settings or another database, same code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import httpx
+
+from cuota.flows.context import Context
+from cuota.web.app import make_app
+from support.makers import Clock, Running
+
+
+class Beside(Running):
+    """Answers without a socket: the real application behind httpx's own ASGI transport."""
+
+    def client(self, **more: Any) -> httpx.AsyncClient:
+        return super().client(transport=httpx.ASGITransport(app=self.app), **more)
+
+
+def beside(context: Context, clock: Clock, **changes: Any) -> Beside:
+    """`changes` are fields of Context, or `card`/`message` for one of its rails."""
+    rails = {name: changes.pop(name) for name in ("card", "message") if name in changes}
+    changed = replace(context, rails=replace(context.rails, **rails), **changes)
+    return Beside(changed.settings, changed, clock, make_app(changed))

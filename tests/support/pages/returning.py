@@ -1,0 +1,22 @@
+"""A consumer who bought before in this browser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.makers import Merchant, phone_number
+from support.pages.visitor import Page, Visitor
+
+
+async def bought(shop: Merchant, visitor: Visitor, **fields: str) -> str:
+    """A first purchase, with a number of its own; answers the number."""
+    phone = phone_number()
+    page = await visitor.buy(await shop.create(), **{"phone": phone, **fields})
+    assert page.outcome == "approved"
+    return phone
+
+
+async def again(shop: Merchant, visitor: Visitor, **more: object) -> tuple[dict[str, Any], Page]:
+    """The first page of the next checkout."""
+    order = await shop.create(**more)
+    return order, await visitor.open(order["redirectUrl"])

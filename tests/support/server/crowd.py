@@ -1,0 +1,130 @@
+"""A service that is crowded, for the tests of admission."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Iterator
+from uuid import UUID
+
+from prometheus_client import REGISTRY
+
+from cuota.web import app
+from cuota.web.server.admission import Admission, Place
+from cuota.web.server.places import START, Places
+from cuota.web.server.routes import Routes
+from support.makers import Running
+
+ROUTES = Routes(app.ROUTES)
+NO_ORDER = "/order/01990000-0000-7000-8000-000000000001"
+
+
+def scope_of(caller: str, method: str = "GET", path: str = NO_ORDER) -> dict:
+    return routed({"method": method, "path": path, "headers": [(b"authorization", caller.encode())]})
+
+
+def routed(scope: dict) -> dict:
+    """The scope with its route, as the edge hands it to admission."""
+    route, params = ROUTES.find(scope["method"], scope["path"])
+    return {**scope, "route": route, "path_params": params}
+
+
+def admission_of(service: Running) -> Admission:
+    return service.app.admission
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def known(admission: Admission, *callers: str) -> None:
+    """These callers have shown good tokens, a while ago. `admission` has a clock that stands, so its window does not end."""
+    for caller in callers:
+        scope = scope_of(caller)
+        place = admission.enter(scope)
+        assert place is not None
+        admission.leave(place, {**scope, "merchant_id": UUID(int=hash(caller) % 2**64), "token_good": True})
+    await gone_round()
+    admission._seen.clear()
+    admission._count = 1
+
+
+async def gone_round() -> None:
+    """The event loop has run everything that was ready."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+def fill(admission: Admission, callers: list[str], count: int) -> list[tuple[Place, dict]]:
+    """Take `count` places, in turn for each of these callers."""
+    taken = []
+    for number in range(count):
+        scope = scope_of(callers[number % len(callers)])
+        place = admission.enter(scope)
+        assert place is not None, (number, admission.in_hand)
+        taken.append((place, scope))
+    return taken
+
+
+@contextlib.contextmanager
+def busy(service: Running, share: float) -> Iterator[None]:
+    """Inside, such a share of the places is taken, by many merchants in equal parts."""
+    admission = admission_of(service)
+    learned, admission.places = admission.places, Places()
+    taken = []
+    for number in range(int(START * share)):
+        place = Place(str(UUID(int=number % 4)), 0, 0.0)
+        admission._held[place.party] = admission._held.get(place.party, 0) + 1
+        admission.in_hand += 1
+        taken.append(place)
+    try:
+        yield
+    finally:
+        admission.places = learned
+        for place in taken:
+            admission.leave(place, {})
+
+
+def refused(why: str) -> float:
+    """How many `cuota_refused_total` has counted in this process; `/metrics` may tell what it counted a second ago."""
+    counted = REGISTRY.get_sample_value("cuota_refused_total", {"why": why})
+    assert counted is not None, why
+    return counted
+
+
+async def settled(service: Running) -> None:
+    """Wait until nothing is in hand; fail where it stays."""
+    admission = admission_of(service)
+    for _ in range(200):
+        if admission.in_hand == 0:
+            break
+        await asyncio.sleep(0.05)
+    assert (admission.in_hand, admission._held) == (0, {})
+
+
+def port_of(service: Running) -> int:
+    return int(service.settings.public_url.rpartition(":")[2])
+
+
+async def raw(service: Running, *packets: bytes) -> list[tuple[str, dict, dict]]:
+    """Send these on one connection; status, headers and body of each answer, until there are as many as requests."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(service))
+    for packet in packets:
+        writer.write(packet)
+        await asyncio.sleep(0.05)
+    answers = []
+    for _ in range(b"".join(packets).count(b" HTTP/1.1\r\n")):
+        head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)).decode().splitlines()
+        headers = dict(line.split(": ", 1) for line in head[1:-1])
+        answers.append(
+            (head[0], headers, json.loads(await reader.readexactly(int(headers["content-length"]))))
+        )
+    writer.close()
+    return answers

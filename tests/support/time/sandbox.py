@@ -1,0 +1,126 @@
+"""A whole service whose clock can be moved, web and worker as a serving process has them, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import asyncpg
+import uvicorn
+
+from cuota import config
+from cuota.commands.time import travel
+from cuota.core.instant import read_instant
+from cuota.db.sandbox import clock as db_clock
+from cuota.flows.context import Context
+from cuota.flows.sandbox.clock import SandboxClock, following
+from cuota.flows.sandbox.standstill import Standstill
+from cuota.run import runtime
+from cuota.web.app import make_app
+from cuota.web.server.protocol import BoundedProtocol
+from cuota.web.server.standing import Standing
+from cuota.work.advance import Advanced, Done
+from cuota.work.loop import Signals, work
+from support.makers import Merchant, Running, make_merchant
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Sandbox:
+    """A running service with one merchant, and its database's address as the owner."""
+
+    service: Running
+    merchant: Merchant
+    where: dict[str, Any]
+    told: list[tuple[datetime, Done]] = field(default_factory=list)
+
+    @property
+    def context(self) -> Context:
+        return self.service.context
+
+    async def advance(self, text: str) -> Advanced:
+        """As `cuota time advance` does it, beside the running service."""
+
+        def tell(at: datetime, done: Done) -> None:
+            self.told.append((at, done))
+
+        return await travel(self.service.settings, self.where, read_instant(text), tell)
+
+    async def now(self) -> datetime:
+        """What the database says the service's time is."""
+        return (await db_clock.read(self.context.pool)).now
+
+    async def fetch(self, sql: str, *values: object) -> list[asyncpg.Record]:
+        """As the owner, who may read everything."""
+        connection = await asyncpg.connect(**self.where)
+        try:
+            return list(await connection.fetch(sql, *values))
+        finally:
+            await connection.close()
+
+    async def events(self, order: dict[str, Any]) -> list[tuple[str, datetime]]:
+        """An order's events and their instants, in order."""
+        rows = await self.context.pool.fetch(
+            "SELECT type, created_at FROM events WHERE order_id = $1 ORDER BY sequence", order["orderId"]
+        )
+        return [(row["type"], row["created_at"]) for row in rows]
+
+
+@contextlib.asynccontextmanager
+async def serving(app: Any, port: int) -> AsyncIterator[None]:
+    """As a serving process does it; `app` is the edge, or what stands around it."""
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app, host="127.0.0.1", port=port, http=BoundedProtocol, ws="none", lifespan="off", log_config=None,
+            access_log=False, server_header=False, timeout_graceful_shutdown=3,
+        )
+    )  # fmt: skip
+    task = asyncio.create_task(server._serve())
+    while not server.started:  # noqa: ASYNC110 - uvicorn says so by a flag only
+        await asyncio.sleep(0.01)
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task
+
+
+@contextlib.asynccontextmanager
+async def opened_sandbox(settings: config.Settings, where: dict[str, Any]) -> AsyncIterator[Sandbox]:
+    """On this database, with a merchant that captures by calls."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    own = replace(settings, public_url=url, auth_url=url, audience=url)
+    clock, signals = SandboxClock(), Signals(asyncio.Event(), asyncio.Event())
+    async with (
+        runtime.opened(own, where, pool_size=16, now=clock.now) as context,
+        following(clock, context.pool),
+    ):
+        edge = make_app(context)
+        standstill = Standstill(where, clock, edge.forget)
+        async with serving(Standing(edge, context, standstill), port):
+            worker = asyncio.create_task(work(context, signals, standstill))
+            try:
+                running = Running(own, context, clock, edge)  # type: ignore[arg-type]
+                async with make_merchant(running, defer_funds_capture=True) as merchant:
+                    yield Sandbox(running, merchant, where)
+            finally:
+                signals.stop.set()
+                await worker
+
+
+async def until(true: Callable[[], object], seconds: float = 20.0) -> None:
+    """Wait for a condition, and say so where it never comes."""
+    async with asyncio.timeout(seconds):
+        while not true():  # noqa: ASYNC110 - another task's list, which sets no event
+            await asyncio.sleep(0.02)

@@ -1,0 +1,109 @@
+"""A virtual-card order as its consumer leaves it, its card, and the merchant's card processor."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+
+from cuota.core.checkout.card import read_card
+from cuota.flows.checkout.issue_card import reveal_card
+from cuota.flows.checkout.submit_checkout import submit_checkout
+from cuota.flows.checkout.take_step import Checkout, propose
+from support.makers import Merchant, checkout, read_checkout
+from support.signed import started
+
+
+@dataclass
+class Virtual:
+    """An approved order with the checkout of the browser that paid, and what its page was given."""
+
+    shop: Merchant
+    created: dict[str, Any]
+    seen: Checkout
+    secret: str
+
+    @property
+    def order_id(self) -> UUID:
+        return UUID(self.created["orderId"])
+
+    async def again(self) -> Checkout:
+        """The checkout as it is read at the next request of the same browser."""
+        return await read_checkout(
+            self.shop.service.context, self.shop.merchant_id, self.order_id, self.secret
+        )
+
+    async def reveal(self) -> dict[str, Any] | None:
+        return await reveal_card(self.shop.service.context, await self.again())
+
+    async def card(self) -> dict[str, str]:
+        result = await self.reveal()
+        assert result is not None
+        return dict(result["card"])
+
+    async def book(self) -> dict[str, Any]:
+        """The issuer's own books on this card."""
+        sql = "SELECT * FROM issuing_simulator.cards WHERE order_id = $1"
+        return dict(await self.shop.service.context.pool.fetchrow(sql, self.order_id))
+
+    async def authorize(self, card: dict[str, str], amount: object, **more: object) -> dict[str, Any]:
+        """The processor asks; `more` replaces what is on the card."""
+        answer = await ask(self.shop.http, "authorize", {**card, "amount": amount, **more})
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    async def clear(
+        self, authorization: str, operation: str, amount: object, reference: str | None = None
+    ) -> httpx.Response:
+        body = {"reference": reference or secrets.token_hex(8)}
+        if amount is not None:
+            body["amount"] = str(amount)
+        return await ask(self.shop.http, f"authorizations/{authorization}/{operation}", body)
+
+
+async def ask(http: httpx.AsyncClient, path: str, body: dict[str, Any]) -> httpx.Response:
+    """One call of the processor's. It has no token of the merchant's."""
+    return await http.post(f"/sandbox/cards/{path}", json=body)
+
+
+async def virtual_order(shop: Merchant, amount: object = "100.00", **more: object) -> Virtual:
+    """Created as a virtual-card checkout, paid and approved; its card was not shown yet."""
+    return await paid(shop, await opened(shop, amount, **more))
+
+
+async def opened(shop: Merchant, amount: object = "100.00", **more: object) -> dict[str, Any]:
+    """A virtual-card checkout that nobody has paid yet."""
+    return await started(shop, amount, integrationType="virtual_card", order=more)
+
+
+async def paid(shop: Merchant, created: dict[str, Any]) -> Virtual:
+    """A browser walks through it and pays the first installment."""
+    context = shop.service.context
+    seen, secret = await checkout(shop.service, shop.merchant_id, created)
+    assert seen.session.profile is not None
+    terms = propose(context, seen, seen.session.profile)
+    entry = read_card("4242 4242 4242 4242", "12/39", "123", datetime.now(UTC).date())
+    await submit_checkout(context, seen, entry, terms.agreement.hash)
+    return Virtual(shop, created, seen, secret)
+
+
+async def everything(where: dict[str, Any]) -> dict[str, str]:
+    """Every row of every table, as text; not the inbox, which stands for the consumers' own phones."""
+    connection = await asyncpg.connect(**where)
+    try:
+        sql = """SELECT format('%I.%I', schemaname, tablename) FROM pg_tables
+            WHERE schemaname NOT IN ('pg_catalog', 'information_schema', 'message_simulator')"""
+        names = [row[0] for row in await connection.fetch(sql)]
+        return {
+            name: "\n".join(
+                row[0] for row in await connection.fetch(f"SELECT to_jsonb(t)::text FROM {name} t")
+            )
+            for name in names
+        }
+    finally:
+        await connection.close()

@@ -1,0 +1,80 @@
+"""Couriers on a service of the test's own, and what tests ask it to do."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from cuota.flows.webhook.deliver_webhooks import Courier, publish_events
+from cuota.rails.http import GuardedClient
+from support.makers import Merchant, order_body
+from support.own_service import Own
+
+
+@dataclass
+class Post:
+    """The service, and whoever sends its webhooks."""
+
+    own: Own
+
+    @property
+    def merchant(self) -> Merchant:
+        return self.own.merchant
+
+    @contextlib.asynccontextmanager
+    async def courier(self) -> AsyncIterator[Courier]:
+        """One worker's courier with its connections."""
+        client = GuardedClient(loopback=True)
+        courier = Courier(self.own.context, client)
+        try:
+            yield courier
+        finally:
+            await courier.finish(25)
+            await client.close()
+
+    async def publish(self) -> int:
+        return await publish_events(self.own.context)
+
+    async def deliver(self) -> None:
+        """All that is due now, and all that this makes due; every answer recorded."""
+        await self.publish()
+        async with self.courier() as courier:
+            while await courier.send_due():
+                await courier.finish(25)
+
+    async def register(self, url: str, merchant: Merchant | None = None) -> dict[str, Any]:
+        answer = await (merchant or self.merchant).http.post("/webhook-endpoints", json={"url": url})
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    async def events(self, merchant: Merchant | None = None) -> list[dict[str, Any]]:
+        answer = await (merchant or self.merchant).http.get("/events", params={"limit": 100})
+        return list(answer.json()["events"])
+
+    async def deliveries(self, event: str) -> list[dict[str, Any]]:
+        """How an event stands with each receiver, as the API tells it."""
+        answer = await self.merchant.http.get(f"/events/{event}/deliveries")
+        return list(answer.json()["deliveries"])
+
+    async def told(self, url: str, merchant: Merchant | None = None) -> dict[str, Any]:
+        """A new order whose events go to this address."""
+        addresses = order_body()["merchant"]
+        assert isinstance(addresses, dict)
+        return await (merchant or self.merchant).create(merchant={**addresses, "statusCallbackUrl": url})
+
+    async def ask(self, sql: str, *values: object) -> Any:
+        """One value, as the database's owner."""
+        async with self.own.owner() as owner:
+            return await owner.fetchval(sql, *values)
+
+
+async def until(true: Any, seconds: float = 10) -> None:
+    """Wait until it is; AssertionError where it never is."""
+    for _ in range(int(seconds * 100)):
+        if true():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it never came to be")

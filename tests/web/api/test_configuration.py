@@ -1,0 +1,33 @@
+"""`GET /configuration`."""
+
+from __future__ import annotations
+
+from cuota.core.merchant import Profile
+from cuota.flows.merchant import manage_merchants
+from support.makers import Merchant
+
+
+async def test_the_configuration_is_the_merchants_own_terms_and_nothing_else(
+    merchant: Merchant, auto_merchant: Merchant
+) -> None:
+    answer = await merchant.http.get("/configuration")
+    assert answer.status_code == 200
+    assert answer.json() == {"minimumAmount": 1.0, "maximumAmount": 2000.0, "deferFundsCapture": True}
+    other = (await auto_merchant.http.get("/configuration")).json()
+    assert other["deferFundsCapture"] is False
+
+
+async def test_amounts_are_printed_as_exact_decimals(merchant: Merchant) -> None:
+    terms = manage_merchants.Terms(minimum=1001, maximum=99_999_999_999, profile=Profile.STRICT)
+    context, name = merchant.service.context, str(merchant.merchant_id)
+    await manage_merchants.update_merchant(context, name, terms)
+    # Not read before, so nothing older is remembered of this merchant.
+    text = (await merchant.http.get("/configuration")).text
+    assert '"minimumAmount":10.01' in text
+    assert '"maximumAmount":999999999.99' in text
+
+
+async def test_the_body_of_a_get_is_ignored(merchant: Merchant) -> None:
+    headers = {"Content-Type": "text/plain", "x-no-contract": "1"}
+    answer = await merchant.http.request("GET", "/configuration", content=b"{not json", headers=headers)
+    assert answer.status_code == 200

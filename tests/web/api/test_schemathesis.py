@@ -1,0 +1,108 @@
+"""Schemathesis reads `/openapi.json` and tries what nobody thought of: no undocumented status, no 5xx."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.api.receiver import receiving
+from support.makers import Merchant
+from support.sending import deliver
+
+# JSON Schema cannot say every rule: tax and shipping within the amount, the merchant's range, what is left to capture.
+LEFT_OUT = "positive_data_acceptance"
+# A short run in the suite, the long one in `make faults`.
+EXAMPLES = "60" if os.environ.get("FAULTS_LONG") else "10"
+
+
+async def schemathesis(
+    merchant: Merchant, folder: Path, *arguments: str, phases: str = "examples,coverage,fuzzing"
+) -> None:
+    """Run it against the service, in a process of its own; fails with what it says."""
+    # Some of its dependencies warn at import; this run's filter of warnings is for our code.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "schemathesis.cli", "--no-color", "run",
+        f"{merchant.service.settings.public_url}/openapi.json",
+        "--seed", "20261121", "--max-examples", EXAMPLES, "--no-shrink", "--workers", "1",
+        "--phases", phases, "--exclude-checks", LEFT_OUT,
+        "--suppress-health-check", "all", "--warnings", "off", "--request-timeout", "20", *arguments,
+        cwd=folder, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(300):
+            said, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert process.returncode == 0, said.decode(errors="replace")[-6000:]
+
+
+async def test_every_call_with_a_token_keeps_to_the_contract(merchant: Merchant, tmp_path: Path) -> None:
+    token = merchant.http.headers["authorization"]
+    await schemathesis(
+        merchant, tmp_path, "--header", f"Authorization: {token}", "--exclude-path", "/oauth/token",
+        # It would call the made-up addresses of the endpoints that it registers.
+        "--exclude-operation-id", "testEndpoint",
+        phases="examples,coverage,fuzzing,stateful",
+    )  # fmt: skip
+
+
+# One by one, each with a merchant of its own: the contract's examples share one Idempotency-Key.
+@pytest.mark.parametrize("operation", ["getOrder", "captureOrder", "voidOrder", "refundOrder"])
+async def test_calls_on_a_real_order_keep_to_the_contract(
+    merchant: Merchant, tmp_path: Path, operation: str
+) -> None:
+    # Made-up ids end at 404: this order is there, and has money left to capture, to void and to refund.
+    order = await merchant.approved("2000.00")
+    assert (await merchant.move(order, "capture", "1000.00")).status_code == 200
+    (tmp_path / "schemathesis.toml").write_text(f'[parameters]\n"path.orderId" = "{order["orderId"]}"\n')
+    token = merchant.http.headers["authorization"]
+    await schemathesis(
+        merchant, tmp_path, "--header", f"Authorization: {token}", "--include-operation-id", operation
+    )
+    record = await merchant.read(order)
+    # The control: money did move, so that the answers of success were held against the contract too.
+    moved = {
+        "getOrder": "captures",
+        "captureOrder": "captures",
+        "voidOrder": "voids",
+        "refundOrder": "refunds",
+    }
+    assert len(record[moved[operation]]) >= (2 if operation == "captureOrder" else 1)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "getEvent", "listDeliveries", "replayEvent", "getEndpoint", "changeEndpoint", "rotateSecret",
+        "testEndpoint", "replayEndpoint",
+    ],
+)  # fmt: skip
+async def test_calls_on_a_real_event_and_endpoint_keep_to_the_contract(
+    merchant: Merchant, tmp_path: Path, operation: str
+) -> None:
+    async with receiving() as receiver:
+        endpoint = (await merchant.http.post("/webhook-endpoints", json={"url": receiver.url})).json()
+        await merchant.approved("100.00")
+        await deliver(merchant)
+        event = (await merchant.http.get("/events")).json()["events"][-1]
+        (tmp_path / "schemathesis.toml").write_text(
+            f'[parameters]\n"path.eventId" = "{event["id"]}"\n"path.endpointId" = "{endpoint["id"]}"\n'
+        )
+        token = merchant.http.headers["authorization"]
+        await schemathesis(
+            merchant, tmp_path, "--header", f"Authorization: {token}", "--include-operation-id", operation,
+            phases="examples,coverage",
+        )  # fmt: skip
+        # The control: tests were received beside the two events.
+        assert (len(receiver.got) > 2) == (operation == "testEndpoint")
+
+
+async def test_the_token_endpoint_keeps_to_the_contract(merchant: Merchant, tmp_path: Path) -> None:
+    await schemathesis(merchant, tmp_path, "--include-path", "/oauth/token")

@@ -1,0 +1,46 @@
+"""Consumers on their own page: plans agreed to by one number, and a browser that walks through the page's forms."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from support.makers import Merchant, Running
+from support.pages.consumer import NEW_CARD, Consumer, new_number
+
+
+@pytest.fixture
+async def sign_in(service: Running) -> AsyncIterator[Callable[..., Consumer]]:
+    """Makes browsers of consumers, each with a number of its own unless one is given."""
+    async with AsyncExitStack() as stack:
+
+        def browser(phone: str | None = None, at: Running = service, **more: Any) -> Consumer:
+            # Not 212 555: those are the numbers of the other tests.
+            number = phone or f"3{secrets.randbelow(90) + 10}44{secrets.randbelow(90_000) + 10_000}"
+            consumer = Consumer(at.client(**more), service, number)
+            stack.push_async_callback(consumer.http.aclose)
+            return consumer
+
+        yield browser
+
+
+@pytest.fixture(autouse=True)
+def card_of_this_test() -> None:
+    """The new card of each test is its own."""
+    NEW_CARD["card_number"] = new_number()
+
+
+@pytest.fixture
+def consumer(sign_in: Callable[..., Consumer]) -> Consumer:
+    """One consumer, not yet signed in."""
+    return sign_in()
+
+
+@pytest.fixture
+def shop(auto_merchant: Merchant) -> Merchant:
+    """The shop that most plans are of: its orders are captured at once."""
+    return auto_merchant

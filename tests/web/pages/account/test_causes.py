@@ -1,0 +1,56 @@
+"""A plan that became less says why: who did what, how much, and since when."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from cuota.flows.order.expire_authorizations import expire_authorization
+from support.makers import Merchant, Running
+from support.pages.consumer import Consumer
+
+
+async def test_a_refund_is_named_as_one(consumer: Consumer, shop: Merchant) -> None:
+    plan = await consumer.buy_at(shop)
+    await consumer.enter()
+    assert "What changed" not in (await consumer.open(plan.path)).text
+    await shop.move(plan.order, "refund", "20.00")
+    page = await consumer.open(plan.path)
+    assert (
+        f"What changed You returned items, or {shop.name} gave you money back: $20.00 less since" in page.text
+    )
+
+
+async def test_a_shop_that_cancels_a_part_and_does_not_ship_the_rest_is_named_with_both(
+    consumer: Consumer, merchant: Merchant, service: Running
+) -> None:
+    plan = await consumer.buy_at(merchant)
+    await merchant.move(plan.order, "void", "20.00")
+    ids = merchant.merchant_id, UUID(plan.order["orderId"])
+    async with service.clock.moved(days=13, seconds=5):
+        await expire_authorization(service.context, *ids)
+        page = await consumer.enter()
+        assert f"Nothing to pay: {merchant.name} did not ship in time." in page.text
+        page = await consumer.open(plan.path)
+    assert f"{merchant.name} canceled part of your order: $20.00 less since" in page.text
+    assert f"{merchant.name} did not ship the rest in time: $80.00 less since" in page.text
+    assert "refunded" not in page.text
+
+
+async def test_a_merchant_whose_void_looks_like_an_expiry_by_its_reference_canceled_all_the_same(
+    consumer: Consumer, merchant: Merchant
+) -> None:
+    plan = await consumer.buy_at(merchant)
+    await merchant.move(plan.order, "void", "100.00", "authorization-expiry-1")
+    await consumer.enter()
+    assert f"{merchant.name} canceled your order: $100.00 less" in (await consumer.open(plan.path)).text
+
+
+async def test_a_first_payment_that_went_back_whole_is_not_shown_as_zero_dollars_paid(
+    consumer: Consumer, shop: Merchant
+) -> None:
+    plan = await consumer.buy_at(shop)
+    await shop.move(plan.order, "refund", "100.00")
+    for page in (await consumer.enter(), await consumer.open(plan.path)):
+        assert "$25.00 Sent back" in page.text
+        assert "$0.00 Paid" not in page.text
+        assert "Paid" not in page.text

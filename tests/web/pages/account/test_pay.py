@@ -1,0 +1,298 @@
+"""Paying early and changing the card: each payment once, for what the page said, and the truth afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from cuota.core.checkout.card import CardEntry
+from cuota.rails.card import Answer, Card, RailUnavailable, SandboxCardRail
+from support.makers import Merchant, Running
+from support.pages.beside import beside
+from support.pages.consumer import DECLINED, FAILS_LATER, LOST_LATER, NEW_CARD, PAYS, Consumer, Plan
+from support.pages.visitor import charges
+
+
+async def taken(plan: Plan) -> list[Any]:
+    """What the card network took: (cents, whether the card paid)."""
+    return [(amount, approved) for amount, approved, _ in await charges(plan.shop.service, plan.order)]
+
+
+async def test_one_payment_is_paid_early_after_a_page_that_says_which_how_much_and_from_where(
+    consumer: Consumer, shop: Merchant
+) -> None:
+    plan = await consumer.buy_at(shop)
+    await consumer.enter()
+    page = await consumer.open(f"{plan.path}/pay?number=2")
+    assert page.heading == "Pay $25.00"
+    for words in ("Payment 2, due", "Charged now $25.00", "Visa ending 4242", "Pay $25.00 now"):
+        assert words in page.text
+    page = await consumer.send("pay")
+    assert page.answer.url.path == plan.path
+    assert "Your payment went through" in page.text
+    assert page.text.count("Receipt of payment") == 2
+    assert await taken(plan) == [(2500, True)] * 2
+
+
+async def test_all_that_is_left_is_paid_at_once_one_charge_a_payment(
+    consumer: Consumer, shop: Merchant
+) -> None:
+    plan = await consumer.buy_at(shop, "100.03")
+    await consumer.enter()
+    page = await consumer.open(f"{plan.path}/pay?all=1")
+    assert "Pay $75.02 now" in page.text
+    page = await consumer.send("pay")
+    assert "Completed" in page.text
+    assert "Nothing left to pay" in page.text
+    assert await taken(plan) == [(2501, True), (2501, True), (2501, True), (2500, True)]
+
+
+@pytest.mark.parametrize("which", ["number=2", "all=1"])
+async def test_two_clicks_at_once_charge_once(consumer: Consumer, shop: Merchant, which: str) -> None:
+    plan = await consumer.buy_at(shop)
+    await consumer.enter()
+    action, held = (await consumer.open(f"{plan.path}/pay?{which}")).form("pay")
+    both = await asyncio.gather(*(consumer.http.post(action, data=held) for _ in range(2)))
+    assert [answer.status_code for answer in both] == [303, 303]
+    assert len({answer.headers["location"] for answer in both}) == 2  # one paid, the other says what it met
+    assert await taken(plan) == [(2500, True)] * (2 if which == "number=2" else 4)
+
+
+async def test_a_second_click_after_the_first_was_answered_says_that_it_was_paid(
+    consumer: Consumer, shop: Merchant
+) -> None:
+    plan = await consumer.buy_at(shop)
+    await consumer.enter()
+    action, held = (await consumer.open(f"{plan.path}/pay?number=2")).form("pay")
+    await consumer.http.post(action, data=held)
+    answer = await consumer.http.post(action, data=held)
+    page = await consumer.open(answer.headers["location"])
+    assert "This was paid already. Nothing was charged twice." in page.text
+    assert await taken(plan) == [(2500, True)] * 2
+
+
+@pytest.mark.parametrize(
+    ("refund", "which", "said"),
+    [
+        ("10.00", "all=1", "Your plan has changed"),
+        ("10.00", "number=4", "Your plan has changed"),
+        ("30.00", "number=4", "not due any more"),
+    ],
+)
+async def test_an_amount_that_changed_under_the_page_is_not_charged(
+    consumer: Consumer, shop: Merchant, refund: str, which: str, said: str
+) -> None:
+    plan = await consumer.buy_at(shop)
+    await consumer.enter()
+    await consumer.open(f"{plan.path}/pay?{which}")
+    assert (await shop.move(plan.order, "refund", refund)).status_code == 200
+    page = await consumer.send("pay")
+    assert said in page.text
+    assert await taken(plan) == [(2500, True)]
+    if said != "not due any more":
+        page = await consumer.pay(plan, "all=1")
+        assert "Your payment went through" in page.text
+        assert sum(amount for amount, _ in await taken(plan)) == 9000
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"numbers": "2,9"}, {"numbers": ""}, {"numbers": "2;3"}, {"expected": "-1"}, {"expected": "2499"}, {"expected": "9" * 99},
+        {"expected": "²"}, {"card": "visa-0341"}, {"numbers": "1"}, {"numbers": "2,2"},
+    ],
+)  # fmt: skip
+async def test_a_form_that_says_something_else_than_the_page_charges_nothing(
+    consumer: Consumer, shop: Merchant, changed: dict[str, str]
+) -> None:
+    plan = await consumer.buy_at(shop)
+    await consumer.enter()
+    action, held = (await consumer.open(f"{plan.path}/pay?number=2")).form("pay")
+    answer = await consumer.http.post(action, data={**held, **changed})
+    assert answer.status_code == 303
+    assert not answer.headers["location"].endswith("said=paid")
+    assert await taken(plan) == [(2500, True)]
+
+
+async def test_the_page_of_a_payment_that_is_not_owed_leads_to_the_plan(
+    consumer: Consumer, shop: Merchant
+) -> None:
+    plan = await consumer.buy_at(shop)
+    await consumer.enter()
+    for query in ("number=1", "number=9", "number=", "", "all=2"):
+        page = await consumer.open(f"{plan.path}/pay?{query}")
+        assert (page.answer.url.path, "not due any more" in page.text) == (plan.path, True), query
+    await consumer.pay(plan, "all=1")
+    for path in ("pay?all=1", "pay?number=2", "card"):
+        page = await consumer.open(f"{plan.path}/{path}")
+        assert (page.answer.url.path, "Nothing is left to pay" in page.text) == (plan.path, True), path
+
+
+async def test_a_card_that_declines_is_told_and_the_plan_is_as_it_was(
+    consumer: Consumer, shop: Merchant
+) -> None:
+    plan = await consumer.buy_at(shop, card=FAILS_LATER)
+    await consumer.enter()
+    page = await consumer.pay(plan, "all=1")
+    assert page.answer.url.path == plan.path
+    assert "Your card was declined by its bank; nothing was charged." in page.text
+    assert page.text.count("Scheduled") == 3
+    assert await taken(plan) == [(2500, True), (2500, False)]
+
+
+class PaysTwice(SandboxCardRail):
+    """A network whose card has money for two payments."""
+
+    asked = 0
+
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+        self.asked += 1
+        return (
+            await super().charge(key, token, amount, currency)
+            if self.asked < 3
+            else Answer(False, "no_funds")
+        )
+
+
+async def test_what_was_paid_before_a_card_said_no_stays_paid_and_the_page_does_not_deny_it(
+    sign_in: Callable[..., Consumer], service: Running, shop: Merchant
+) -> None:
+    other = beside(service.context, service.clock, card=PaysTwice(service.context.pool))
+    consumer = sign_in(at=other)
+    plan = await consumer.buy_at(shop)
+    await consumer.enter()
+    page = await consumer.pay(plan, "all=1")
+    assert "Your card paid a part of this and was then declined" in page.text
+    assert (page.text.count("Scheduled"), page.text.count("Receipt of payment")) == (1, 3)
+
+
+class Silent(SandboxCardRail):
+    """A network that cannot be reached."""
+
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+        raise RailUnavailable
+
+    async def tokenize(self, card: CardEntry) -> Card:
+        raise RailUnavailable
+
+
+async def test_a_network_without_an_answer_leaves_a_payment_under_way_and_no_second_button(
+    sign_in: Callable[..., Consumer], service: Running, shop: Merchant
+) -> None:
+    other = beside(service.context, service.clock, card=Silent(service.context.pool))
+    consumer = sign_in(at=other)
+    plan = await consumer.buy_at(shop)
+    await consumer.enter()
+    await consumer.open(f"{plan.path}/card")
+    page = await consumer.send("card", **NEW_CARD)
+    assert (page.status, "The card was not changed; please try again" in page.text) == (400, True)
+    page = await consumer.pay(plan)
+    assert "nothing is charged twice" in page.text
+    assert page.link("Look again") == plan.path
+    assert await taken(plan) == [(2500, True)]
+
+
+async def test_another_card_pays_from_now_on(consumer: Consumer, shop: Merchant) -> None:
+    plan = await consumer.buy_at(shop)
+    await consumer.enter()
+    page = await consumer.open(f"{plan.path}/card")
+    assert "Nothing is charged now" in page.text
+    page = await consumer.send("card", **NEW_CARD)
+    assert "Your new card pays from now on." in page.text
+    assert "Mastercard ending 4444" in page.text
+    assert await taken(plan) == [(2500, True)]
+    page = await consumer.pay(plan)
+    receipt = await consumer.open(page.link("Receipt of payment 2"))
+    assert "Mastercard ending 4444" in receipt.text
+
+
+async def test_a_page_that_named_the_old_card_does_not_charge_the_new_one(
+    consumer: Consumer, shop: Merchant
+) -> None:
+    plan = await consumer.buy_at(shop)
+    await consumer.enter()
+    action, held = (await consumer.open(f"{plan.path}/pay?number=2")).form("pay")
+    await consumer.open(f"{plan.path}/card")
+    await consumer.send("card", **NEW_CARD)
+    answer = await consumer.http.post(action, data=held)
+    assert "Your plan has changed" in (await consumer.open(answer.headers["location"])).text
+    assert await taken(plan) == [(2500, True)]
+
+
+async def test_what_is_overdue_is_asked_of_a_new_card_at_once_with_the_amount_on_the_button(
+    consumer: Consumer, shop: Merchant, service: Running
+) -> None:
+    plan = await consumer.buy_at(shop, card=LOST_LATER)
+    await consumer.enter()
+    async with service.clock.moved(days=29):
+        for _ in range(3):
+            await plan.collected()
+        page = await consumer.open(f"{plan.path}/card")
+        assert "What is overdue, $50.00, is charged to this card at once" in page.text
+        assert "Change the card and pay $50.00" in page.text
+        page = await consumer.send("card", **NEW_CARD)
+        assert "What was overdue is paid." in page.text
+        assert "Mastercard ending 4444" in page.text
+    paid = [each for each in await taken(plan) if each[1]]
+    assert paid == [(2500, True)] * 3
+
+
+async def test_a_new_card_that_declines_is_kept_and_told(
+    consumer: Consumer, shop: Merchant, service: Running
+) -> None:
+    plan = await consumer.buy_at(shop, card=LOST_LATER)
+    await consumer.enter()
+    async with service.clock.moved(days=15):
+        await plan.collected()
+        await consumer.open(f"{plan.path}/card")
+        page = await consumer.send("card", card_number=DECLINED, card_expiry="12/39", card_cvc="737")
+        assert "its bank declined the overdue payment" in page.text
+        assert "Visa ending 0002 is tried again" in page.text
+        await consumer.open(f"{plan.path}/card")
+        page = await consumer.send("card", card_number=PAYS, card_expiry="12/39", card_cvc="737")
+        assert "What was overdue is paid." in page.text
+
+
+async def test_what_became_overdue_under_the_page_is_not_charged_without_being_shown(
+    consumer: Consumer, shop: Merchant, service: Running
+) -> None:
+    plan = await consumer.buy_at(shop, card=LOST_LATER)
+    await consumer.enter()
+    await consumer.open(f"{plan.path}/card")
+    async with service.clock.moved(days=15):
+        await plan.collected()
+        page = await consumer.send("card", **NEW_CARD)
+        assert "Your plan has changed" in page.text
+        assert "Visa ending 9987" in page.text
+    assert [each for each in await taken(plan) if each[1]] == [(2500, True)]
+
+
+async def test_a_card_that_cannot_be_one_is_told_by_field_and_its_number_is_not_shown_again(
+    consumer: Consumer, shop: Merchant
+) -> None:
+    plan = await consumer.buy_at(shop)
+    await consumer.enter()
+    await consumer.open(f"{plan.path}/card")
+    page = await consumer.send("card", card_number="4242 4242 4242 4241", card_expiry="1", card_cvc="")
+    assert page.status == 400
+    for name in ("card_number", "card_expiry", "card_cvc"):
+        assert f'id="{name}-error"' in page.answer.text
+    assert "4241" not in page.answer.text
+
+
+async def test_two_new_cards_at_once_charge_what_is_overdue_once(
+    consumer: Consumer, shop: Merchant, service: Running
+) -> None:
+    plan = await consumer.buy_at(shop, card=LOST_LATER)
+    await consumer.enter()
+    async with service.clock.moved(days=15):
+        await plan.collected()
+        action, held = (await consumer.open(f"{plan.path}/card")).form("card")
+        data = {**held, **NEW_CARD}
+        both = await asyncio.gather(*(consumer.http.post(action, data=data) for _ in range(2)))
+        assert [answer.status_code for answer in both] == [303, 303]
+    assert [each for each in await taken(plan) if each[1]] == [(2500, True)] * 2

@@ -1,0 +1,61 @@
+"""A browser keeps one word of its own, so that many orders from one device are seen. It opens nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from http.cookies import SimpleCookie
+from typing import Any
+from uuid import UUID
+
+import httpx
+
+from support.makers import Merchant, Running, phone_number
+from support.pages.visitor import Visitor
+
+YEAR = 365 * 24 * 3600
+
+
+def given(answer: httpx.Response) -> Any:
+    """The cookie that an answer sets."""
+    [text] = [text for text in answer.headers.get_list("set-cookie") if text.startswith("device=")]
+    return SimpleCookie(text)["device"]
+
+
+async def kept(service: Running, order: dict[str, Any]) -> bytes:
+    """What the order's session keeps of the browser."""
+    sql = "SELECT device_hash FROM checkout_sessions WHERE order_id = $1"
+    [row] = await service.context.pool.fetch(sql, UUID(order["orderId"]))
+    return bytes(row["device_hash"])
+
+
+async def test_a_browser_has_one_word_for_a_year_that_no_script_reads_and_no_table_holds(
+    service: Running, merchant: Merchant, auto_merchant: Merchant, visitor: Visitor
+) -> None:
+    hashes = set()
+    for shop in (merchant, auto_merchant):
+        order = await shop.create()
+        cookie = given(await visitor.http.get(order["redirectUrl"]))
+        assert (cookie["httponly"], cookie["max-age"], cookie["samesite"]) == (True, str(YEAR), "lax")
+        hashes.add(await kept(service, order))
+    assert hashes == {service.context.vault.hash("device", visitor.http.cookies["device"])}
+
+
+async def test_the_next_order_from_the_same_browser_is_seen_to_be_so_whoever_pays(
+    service: Running, merchant: Merchant, auto_merchant: Merchant, visit: Callable[..., Visitor]
+) -> None:
+    same, other = visit(), visit()
+    seen = []
+    for shop, visitor in ((merchant, same), (auto_merchant, same), (merchant, other)):
+        order = await shop.create()
+        assert (await visitor.buy(order, phone=phone_number())).outcome == "approved"
+        sql = "SELECT inputs FROM decisions WHERE order_id = $1"
+        [row] = await service.context.pool.fetch(sql, UUID(order["orderId"]))
+        seen.append(json.loads(row["inputs"])["velocity"]["device"])
+    assert seen == [0, 1, 0]
+
+
+async def test_a_word_of_any_length_is_not_taken(merchant: Merchant, visit: Callable[..., Visitor]) -> None:
+    visitor = visit(cookies=httpx.Cookies({"device": "x" * 5000}))
+    order = await merchant.create()
+    assert "xxx" not in given(await visitor.http.get(order["redirectUrl"])).value

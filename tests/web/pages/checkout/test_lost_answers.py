@@ -1,0 +1,130 @@
+"""A card rail that does not answer: the consumer waits on a page that says so, and the charge is found out, never repeated."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import pytest
+
+from cuota.flows.context import Context
+from cuota.rails.card import Answer, RailUnavailable, SandboxCardRail
+from cuota.work.due_orders import settle_due_orders
+from support.makers import Merchant, Running
+from support.pages.beside import beside
+from support.pages.visitor import CARD_DECLINED, Visitor, address_of, charges
+
+
+class Unreliable(SandboxCardRail):
+    """The sandbox's network with a line that breaks: before the charge reached it, or before its answer came back."""
+
+    breaks: str | None = None
+
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+        if self.breaks == "before":
+            raise RailUnavailable
+        answer = await super().charge(key, token, amount, currency)
+        if self.breaks == "after":
+            raise RailUnavailable
+        return answer
+
+    async def find_charge(self, key: UUID) -> Answer | None:
+        if self.breaks == "altogether":
+            raise RailUnavailable
+        return await super().find_charge(key)
+
+
+@pytest.fixture
+async def line(service: Running) -> AsyncIterator[tuple[Visitor, Unreliable, Context]]:
+    """A browser of a process whose line to the rail may break."""
+    rail = Unreliable(service.context.pool)
+    other = beside(service.context, service.clock, card=rail)
+    async with other.client() as http:
+        yield Visitor(http), rail, other.context
+
+
+Line = tuple[Visitor, Unreliable, Context]
+
+
+@pytest.mark.parametrize("breaks", ["before", "after"])
+async def test_a_lost_answer_shows_the_working_page_and_is_settled_exactly_once(
+    service: Running, merchant: Merchant, line: Line, breaks: str
+) -> None:
+    visitor, rail, context = line
+    order = await merchant.create()
+    rail.breaks = breaks
+    page = await visitor.buy(order)
+    assert (page.status, page.heading) == (200, "Your payment is on its way")
+    assert page.answer.headers["refresh"] == f"3; url={address_of(order)}"
+    assert (await merchant.read(order))["orderStatus"] == "Created"
+    rail.breaks = None
+    async with service.clock.moved(seconds=16):
+        await settle_due_orders(context)
+        await settle_due_orders(context)
+    assert (await visitor.open(address_of(order))).outcome == "approved"
+    assert (await merchant.read(order))["orderStatus"] == "Approved"
+    assert await charges(service, order) == [(2500, True, None)]
+
+
+async def test_nothing_is_looked_up_while_the_first_call_may_still_be_under_way(
+    service: Running, merchant: Merchant, line: Line
+) -> None:
+    visitor, rail, context = line
+    order = await merchant.create()
+    rail.breaks = "after"
+    await visitor.buy(order)
+    rail.breaks = None
+    async with service.clock.moved(seconds=10):
+        await settle_due_orders(context)
+    assert (await visitor.open(address_of(order))).heading == "Your payment is on its way"
+
+
+async def test_while_a_card_is_asked_nobody_can_pay_again_leave_or_run_out_of_time(
+    service: Running, merchant: Merchant, line: Line
+) -> None:
+    visitor, rail, context = line
+    order = await merchant.create()
+    shown = await visitor.until("pay", order)
+    rail.breaks = "after"
+    await visitor.send("pay")
+    rail.breaks = "altogether"
+    for step in ("pay", "leave"):
+        visitor.page = shown
+        assert (await visitor.send(step)).heading == "Your payment is on its way"
+    async with service.clock.moved(minutes=70):
+        await settle_due_orders(context)
+        assert (await visitor.open(order["redirectUrl"])).heading == "Your payment is on its way"
+        assert (await merchant.read(order))["orderStatus"] == "Created"
+        rail.breaks = None
+        # It was just asked in vain: it is asked again a little later.
+        async with service.clock.moved(seconds=16):
+            await settle_due_orders(context)
+    assert (await merchant.read(order))["orderStatus"] == "Approved"
+    assert await charges(service, order) == [(2500, True, None)]
+
+
+async def test_a_card_that_was_declined_while_the_consumer_waited_is_told_and_another_may_pay(
+    service: Running, merchant: Merchant, line: Line
+) -> None:
+    visitor, rail, context = line
+    order = await merchant.create()
+    rail.breaks = "after"
+    await visitor.buy(order, card_number=CARD_DECLINED)
+    rail.breaks = None
+    async with service.clock.moved(seconds=16):
+        await settle_due_orders(context)
+    page = await visitor.open(address_of(order))
+    assert "Your last card was declined by its bank. Try another card" in page.text
+    assert (await visitor.send("pay")).outcome == "approved"
+
+
+async def test_another_browser_sees_that_a_payment_is_under_way_and_nothing_more(
+    service: Running, merchant: Merchant, line: Line, visitor: Visitor
+) -> None:
+    first, rail, _ = line
+    order = await merchant.create()
+    rail.breaks = "before"
+    await first.buy(order)
+    page = await visitor.open(order["redirectUrl"])
+    assert page.heading == "Your payment is on its way"
+    assert "Jordan" not in page.answer.text

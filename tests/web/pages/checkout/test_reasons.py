@@ -1,0 +1,66 @@
+"""Who was declined by risk is told why: on the page of the browser that proved the number, and by mail. Nobody else is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cuota.core.risk.adverse import sentences
+from cuota.flows.plan.send_messages import send_messages
+from support.makers import Merchant, Running, phone_number
+from support.pages.visitor import CARD_DECLINED, Visitor
+
+[REASON] = sentences(["sandbox_decline_requested"])
+
+
+async def test_the_browser_that_proved_the_number_is_told_the_reasons(
+    merchant: Merchant, visitor: Visitor
+) -> None:
+    page = await visitor.buy(await merchant.create(), surname="Declinetest")
+    assert page.outcome == "declined"
+    assert REASON in page.text
+    assert "You get these reasons in writing too" in page.text
+
+
+async def test_other_browsers_of_the_same_link_are_told_no_reason(
+    merchant: Merchant, visit: Callable[..., Visitor]
+) -> None:
+    order, owner, curious, other = await merchant.create(), visit(), visit(), visit()
+    await curious.open(order["redirectUrl"])
+    await other.until("pay", order, phone=phone_number())
+    await owner.buy(order, surname="Declinetest", phone=phone_number())
+    for visitor in (curious, other):
+        page = await visitor.open(str(visitor.page.answer.url))
+        assert page.outcome == "declined"
+        assert REASON not in page.text
+        assert "in writing" not in page.text
+
+
+async def test_who_was_declined_by_their_bank_is_told_of_no_decision_of_ours(
+    service: Running, merchant: Merchant, visitor: Visitor
+) -> None:
+    order = await merchant.create()
+    await visitor.buy(order, card_number=CARD_DECLINED)
+    for _ in range(2):
+        page = await visitor.send("pay", card_number=CARD_DECLINED)
+    assert page.outcome == "declined"
+    assert "in writing" not in page.text
+    letters = "SELECT 1 FROM messages WHERE order_id = $1 AND kind = 'declined'"
+    assert await service.context.pool.fetch(letters, order["orderId"]) == []
+
+
+async def test_the_letter_goes_out_once_though_workers_ask_twice(
+    service: Running, merchant: Merchant, visitor: Visitor
+) -> None:
+    mail = f"{phone_number()}@mail.example"
+    order = await merchant.create()
+    await visitor.until("details", order, phone=phone_number())
+    await visitor.send("details", surname="Declinetest", email=mail)
+    await visitor.send("pay")
+    # Other tests' messages may stand in line before it: until nothing is due, and then once more.
+    while await send_messages(service.context):
+        pass
+    await send_messages(service.context)
+    sent = "SELECT text FROM message_simulator.inbox WHERE channel = 'mail' AND recipient = $1"
+    [letter] = await service.context.pool.fetch(sent, mail)
+    assert letter["text"].startswith("Dear Jordan Declinetest,")
+    assert REASON in letter["text"]

@@ -1,0 +1,279 @@
+"""A returning consumer pays with one press in the browser that bought before; any other browser learns nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from http.cookies import SimpleCookie
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+
+from cuota.core.order.outcome import PlanCard
+from cuota.db.checkout.remembered import Remembered, remember
+from cuota.rails.card import Answer, SandboxCardRail
+from support.makers import Merchant, Running, phone_number
+from support.pages.beside import beside
+from support.pages.returning import again, bought
+from support.pages.visitor import CARD_DECLINED, STEPS, Visitor, charges
+from support.signed import started
+
+QUARTER = "Pay $25.00 today with Visa •••• 4242"
+DAYS_90 = 90 * 24 * 3600
+
+
+def token_given(answers: list[httpx.Response]) -> Any:
+    """The cookie of the last answer that set one."""
+    texts = [
+        text for answer in answers for text in answer.headers.get_list("set-cookie") if "remembered=" in text
+    ]
+    return SimpleCookie(texts[-1])
+
+
+async def test_the_next_checkout_at_any_shop_is_paid_by_one_press(
+    service: Running, merchant: Merchant, auto_merchant: Merchant, visitor: Visitor
+) -> None:
+    await bought(merchant, visitor)
+    order, page = await again(auto_merchant, visitor)
+    assert QUARTER in page.text
+    assert "By pressing the button you accept this payment agreement." in page.text
+    assert "Not you?" in page.text
+    assert page.link("Use another card").endswith("?step=phone")
+    shown_hash = page.form("again")[1]["agreement_hash"]
+    page = await visitor.send("again")
+    assert page.outcome == "approved"
+    assert (await auto_merchant.read(order))["orderStatus"] == "Approved"
+    assert await charges(service, order) == [(2500, True, None)]
+    sql = """SELECT p.agreement_hash, d.approved, p.payer ->> 'surname' AS surname FROM plans p
+        JOIN decisions d USING (merchant_id, order_id) WHERE order_id = $1"""
+    row = await service.context.pool.fetchrow(sql, UUID(order["orderId"]))
+    assert row is not None
+    assert tuple(row) == (shown_hash, True, "Rivera")
+
+
+async def test_the_page_shows_the_card_and_nothing_else_of_the_person(
+    merchant: Merchant, visitor: Visitor
+) -> None:
+    phone = await bought(merchant, visitor)
+    _, page = await again(merchant, visitor)
+    for secret in (phone, "jordan@mail.example", "1480 Mission", "94103", "4242 4242"):
+        assert secret not in page.answer.text
+
+
+async def test_whoever_has_only_the_link_sees_what_any_stranger_sees(
+    merchant: Merchant, visitor: Visitor, visit: Callable[..., Visitor]
+) -> None:
+    await bought(merchant, visitor)
+    order, _ = await again(merchant, visitor)
+    page = await visit().open(order["redirectUrl"])
+    assert page.form("phone")
+    for secret in ("Visa", "4242", "Rivera", "Welcome back"):
+        assert secret not in page.answer.text
+
+
+async def test_the_cookie_is_no_scripts_and_lasts_90_days_and_the_database_holds_its_hash_only(
+    service: Running, merchant: Merchant, visitor: Visitor
+) -> None:
+    await bought(merchant, visitor)
+    cookie = token_given(visitor.answers)["remembered"]
+    assert (cookie["httponly"], cookie["samesite"], cookie["max-age"]) == (True, "lax", str(DAYS_90))
+    vault = service.context.vault
+    sql = "SELECT to_jsonb(b)::text AS row FROM remembered_browsers b WHERE token_hash = $1"
+    row = await service.context.pool.fetchrow(sql, vault.hash("remembered-browser", cookie.value))
+    assert row is not None
+    assert cookie.value not in row["row"]
+
+
+async def test_on_https_the_cookie_is_bound_to_the_host_and_secure(
+    service: Running, merchant: Merchant
+) -> None:
+    https = replace(service.context.settings, public_url="https://pay.example")
+    secure = beside(service.context, service.clock, settings=https)
+    async with secure.client() as http:
+        visitor = Visitor(http)
+        order = await merchant.create()
+        order["redirectUrl"] = f"https://pay.example{httpx.URL(order['redirectUrl']).raw_path.decode()}"
+        assert (await visitor.buy(order, phone=phone_number())).outcome == "approved"
+    cookie = token_given(visitor.answers)["__Host-remembered"]
+    assert (cookie["secure"], cookie["path"], cookie["domain"]) == (True, "/", "")
+
+
+async def test_each_purchase_gives_a_new_token_and_the_one_before_opens_nothing(
+    merchant: Merchant, visitor: Visitor, visit: Callable[..., Visitor]
+) -> None:
+    await bought(merchant, visitor)
+    first = visitor.http.cookies["remembered"]
+    await again(merchant, visitor)
+    await visitor.send("again")
+    assert visitor.http.cookies["remembered"] != first
+    _, page = await again(merchant, visit(cookies={"remembered": first}))
+    assert page.form("phone")
+
+
+async def test_after_90_days_the_browser_is_a_strangers(
+    service: Running, merchant: Merchant, visitor: Visitor
+) -> None:
+    await bought(merchant, visitor)
+    token = service.context.vault.hash("remembered-browser", visitor.http.cookies["remembered"])
+    # Access is on the real clock, which no test can move: the same browser is written down as one that has ended.
+    pool, sql = service.context.pool, "DELETE FROM remembered_browsers WHERE token_hash = $1 RETURNING *"
+    row = await pool.fetchrow(sql, token)
+    assert row is not None
+    assert row["ends_at"] - row["created_at"] == timedelta(days=90)
+    browser = Remembered(row["consumer_id"], row["merchant_id"], row["order_id"])
+    await remember(pool, token, browser, row["created_at"], row["created_at"])
+    _, page = await again(merchant, visitor)
+    assert page.form("phone")
+
+
+async def test_not_you_forgets_the_browser_also_for_whoever_kept_the_cookie(
+    merchant: Merchant, visitor: Visitor, visit: Callable[..., Visitor]
+) -> None:
+    await bought(merchant, visitor)
+    kept = visitor.http.cookies["remembered"]
+    await again(merchant, visitor)
+    page = await visitor.send("forget")
+    assert page.form("phone")
+    assert "remembered" not in visitor.http.cookies
+    _, page = await again(merchant, visit(cookies={"remembered": kept}))
+    assert page.form("phone")
+
+
+@pytest.mark.parametrize("token", ["A" * 43, "x", "", "%00", "x" * 4000])
+async def test_a_forged_token_is_none(merchant: Merchant, visit: Callable[..., Visitor], token: str) -> None:
+    _, page = await again(merchant, visit(cookies={"remembered": token}))
+    assert (page.status, bool(page.form("phone"))) == (200, True)
+
+
+async def test_another_card_goes_all_the_steps(merchant: Merchant, visitor: Visitor) -> None:
+    phone = await bought(merchant, visitor)
+    order, page = await again(merchant, visitor)
+    page = await visitor.open(page.link("Use another card"))
+    assert page.form("phone")[1]["phone"] == ""
+    assert (await visitor.buy(order, phone=phone)).outcome == "approved"
+
+
+async def test_an_order_that_names_another_number_is_not_offered_this_card(
+    merchant: Merchant, visitor: Visitor
+) -> None:
+    phone = await bought(merchant, visitor)
+    _, page = await again(merchant, visitor, consumer={"phoneNumber": "2125550199"})
+    assert page.form("phone")
+    _, page = await again(merchant, visitor, consumer={"phoneNumber": phone})
+    assert QUARTER in page.text
+
+
+async def test_an_agreement_that_was_not_the_one_shown_charges_nothing(
+    service: Running, merchant: Merchant, visitor: Visitor
+) -> None:
+    await bought(merchant, visitor)
+    order, _ = await again(merchant, visitor)
+    page = await visitor.send("again", agreement_hash="0" * 64)
+    assert (page.status, "Please read the agreement again." in page.text) == (400, True)
+    assert QUARTER in page.text
+    assert await charges(service, order) == []
+
+
+async def test_a_token_that_was_revoked_under_the_page_charges_nothing(
+    service: Running, merchant: Merchant, visitor: Visitor
+) -> None:
+    await bought(merchant, visitor)
+    order, page = await again(merchant, visitor)
+    action, held = page.form("again")
+    await visitor.send("forget")
+    answer = await visitor.http.post(action, data=held)
+    assert (answer.status_code, "does not know your card any more" in answer.text) == (400, True)
+    assert await charges(service, order) == []
+
+
+async def test_five_presses_at_once_charge_once(
+    service: Running, merchant: Merchant, visitor: Visitor
+) -> None:
+    await bought(merchant, visitor)
+    order, page = await again(merchant, visitor)
+    action, held = page.form("again")
+    await asyncio.gather(*(visitor.http.post(action, data=held) for _ in range(5)))
+    assert await charges(service, order) == [(2500, True, None)]
+
+
+class PaysOnce(SandboxCardRail):
+    """A network on which a card that is asked again has no money left."""
+
+    asked = 0
+
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+        self.asked += 1
+        return (
+            await super().charge(key, token, amount, currency)
+            if self.asked == 1
+            else Answer(False, "no_funds")
+        )
+
+
+async def test_a_card_that_declines_is_told_and_another_one_asked_for(
+    service: Running, merchant: Merchant
+) -> None:
+    other = beside(service.context, service.clock, card=PaysOnce(service.context.pool))
+    async with other.client() as http:
+        visitor = Visitor(http)
+        await bought(merchant, visitor)
+        await again(merchant, visitor)
+        page = await visitor.send("again")
+        assert "was declined by its bank. Try another card" in page.text
+        assert page.form("pay")
+
+
+async def test_a_card_that_was_changed_at_account_is_the_one_that_is_offered(
+    service: Running, merchant: Merchant, visitor: Visitor
+) -> None:
+    await bought(merchant, visitor)
+    row = await service.context.pool.fetchrow(
+        "SELECT order_id FROM remembered_browsers WHERE token_hash = $1",
+        service.context.vault.hash("remembered-browser", visitor.http.cookies["remembered"]),
+    )
+    assert row is not None
+    card = PlanCard("card_other", "mastercard", "4444")
+    sql = "UPDATE plans SET card_token = $2, card_brand = $3, card_last4 = $4 WHERE order_id = $1"
+    await service.context.pool.fetchrow(sql, row["order_id"], card.token, card.brand, card.last4)
+    _, page = await again(merchant, visitor)
+    assert "Pay $25.00 today with Mastercard •••• 4444" in page.text
+
+
+async def test_a_first_purchase_that_fails_makes_no_browser_known(
+    merchant: Merchant, visitor: Visitor
+) -> None:
+    await visitor.buy(await merchant.create(), card_number=CARD_DECLINED)
+    assert "remembered" not in visitor.http.cookies
+
+
+async def test_a_frame_without_cookies_works_as_it_did_and_a_popup_offers_the_card(
+    merchant: Merchant, visitor: Visitor
+) -> None:
+    await bought(merchant, visitor)
+    order = await started(merchant)
+    framed = str(order["checkoutUrl"]).replace("display=popup", "display=iframe")
+    kept = visitor.http.cookies["remembered"]
+    visitor.http.headers["sec-fetch-dest"] = "iframe"
+    # Even where a browser does send the cookie into a frame.
+    page = await visitor.open(framed)
+    assert page.form("phone")
+    for step in STEPS:
+        page = await visitor.send(step)
+    assert page.outcome == "approved"
+    assert visitor.http.cookies["remembered"] == kept
+    del visitor.http.headers["sec-fetch-dest"]
+    order = await started(merchant, merchantReference=secrets.token_hex(8))
+    page = await visitor.open(str(order["checkoutUrl"]))
+    assert "today with Visa •••• 4242" in page.text
+    assert (await visitor.send("again")).outcome == "approved"
+
+
+async def test_an_express_order_asks_for_its_address_as_ever(merchant: Merchant, visitor: Visitor) -> None:
+    await bought(merchant, visitor)
+    order = await started(merchant, checkoutFlow="express", capture=False)
+    assert (await visitor.open(str(order["checkoutUrl"]))).form("phone")

@@ -1,0 +1,190 @@
+"""Where card numbers, one-time codes and phone numbers do not go: logs and tables."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import logging
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from cuota.core.checkout.card import CardEntry
+from cuota.rails.card import Card, SandboxCardRail
+from cuota.rails.message import SandboxMessageRail
+from cuota.run import runtime
+from cuota.web.server.edge import JsonLines
+from support.makers import Clock, Running, make_merchant
+from support.pages.beside import Beside, beside
+from support.pages.visitor import Visitor
+
+CARD = "4012 8888 8888 1881"
+CODE = "739146"
+PHONE = "9175550199"
+
+
+class Mailbox(SandboxMessageRail):
+    """A rail whose code is worth looking for."""
+
+    def new_code(self) -> str:
+        return CODE
+
+
+class Breaks(SandboxCardRail):
+    """A rail with a bug, which complains with the card in its hand."""
+
+    async def tokenize(self, card: CardEntry) -> Card:
+        raise RuntimeError(f"cannot tokenize {card!r}")
+
+
+@dataclass
+class Bought:
+    """What was left behind by a purchase: every log line, and every row of every table."""
+
+    logs: str
+    tables: dict[str, str]
+
+
+def _forms(secret: str) -> list[str]:
+    """A secret as it might hide: plain, grouped, in hexadecimal, in base64, as a plain digest."""
+    plain = re.sub(r"\D", "", secret).encode()
+    texts = [secret, plain.decode(), plain.hex(), base64.b64encode(plain).decode().rstrip("=")[:-1]]
+    return [
+        *texts,
+        hashlib.sha256(plain).hexdigest(),
+        hashlib.sha1(plain).hexdigest(),
+        hashlib.md5(plain).hexdigest(),
+    ]
+
+
+def _found(secret: str, text: str) -> list[str]:
+    # Six digits may stand in any random identifier; as a value they stand alone.
+    return [
+        form
+        for form in _forms(secret)
+        if re.search(rf"(?<![0-9A-Za-z]){re.escape(form)}(?![0-9A-Za-z])", text)
+    ]
+
+
+@pytest.fixture
+def logs() -> AsyncIterator[io.StringIO]:
+    """Every line that the service logs at its most talkative, as the server prints them."""
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonLines())
+    loggers = [logging.getLogger(name) for name in ("", "cuota", "cuota.request", "asyncpg", "uvicorn")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.DEBUG)
+    logging.getLogger().addHandler(handler)
+    # The test's own HTTP client speaks of its addresses; that is no line of the service.
+    handler.addFilter(lambda record: not record.name.startswith(("http", "asyncio")))
+    yield stream
+    logging.getLogger().removeHandler(handler)
+    for logger, level in zip(loggers, before, strict=True):
+        logger.setLevel(level)
+
+
+@pytest.fixture
+async def bought(service: Running, own_database: dict[str, object], logs: io.StringIO) -> Bought:
+    """A purchase with every kind of mistake in it, in a database of its own."""
+    async with runtime.opened(service.settings, own_database, pool_size=4) as context:
+        running = beside(context, Clock(), message=Mailbox(context.pool))
+        async with make_merchant(running) as merchant, running.client() as http:
+            consumer = {
+                "phoneNumber": PHONE,
+                "givenNames": "Jordan",
+                "surname": "Rivera",
+                "email": "j@mail.example",
+            }
+            order = await merchant.create(consumer=consumer)
+            visitor = Visitor(http)
+            await visitor.until("code", order, phone=PHONE)
+            await visitor.send("code", code="111111")
+            await visitor.send("code", code=CODE)
+            await visitor.send("details")
+            await visitor.send("pay", card_number=CARD, card_expiry="01/20")
+            await visitor.send("pay", card_number="4000 0000 0000 0002")
+            page = await visitor.send("pay", card_number=CARD)
+            assert page.outcome == "approved"
+            assert (await merchant.move(order, "capture", "10.00")).status_code == 200
+    return Bought(logs.getvalue(), await _dump(own_database))
+
+
+async def _dump(where: dict[str, object]) -> dict[str, str]:
+    connection = await asyncpg.connect(**where)
+    try:
+        # Not the sandbox's inbox: it stands for the consumers' own phones, where codes do arrive.
+        sql = """SELECT format('%I.%I', schemaname, tablename) FROM pg_tables
+            WHERE schemaname NOT IN ('pg_catalog', 'information_schema', 'message_simulator')"""
+        names = [row[0] for row in await connection.fetch(sql)]
+        return {
+            name: "\n".join(
+                row[0] for row in await connection.fetch(f"SELECT to_jsonb(t)::text FROM {name} t")
+            )
+            for name in names
+        }
+    finally:
+        await connection.close()
+
+
+def test_no_card_number_stands_in_any_table(bought: Bought) -> None:
+    assert bought.tables["card_simulator.cards"].count("1881") == 1  # the last four digits may
+    assert {name: _found(CARD, text) for name, text in bought.tables.items() if _found(CARD, text)} == {}
+
+
+def test_no_one_time_code_stands_in_any_table(bought: Bought) -> None:
+    assert bought.tables["public.checkout_sessions"]
+    assert {name: _found(CODE, text) for name, text in bought.tables.items() if _found(CODE, text)} == {}
+
+
+def test_a_phone_number_stands_only_where_the_consumer_the_order_and_who_pays_it_are_kept(
+    bought: Bought,
+) -> None:
+    found = {name for name, text in bought.tables.items() if _found(PHONE, text)}
+    assert found == {"public.consumers", "public.checkout_sessions", "public.order_details", "public.plans"}
+
+
+def test_no_log_line_holds_a_card_a_code_a_person_or_a_secret_of_the_browser(bought: Bought) -> None:
+    assert bought.logs.count('"route": "/checkout/{merchant_id}/{order_id}/pay"') == 3
+    for secret in (CARD, "4000 0000 0000 0002", CODE, PHONE):
+        assert _found(secret, bought.logs) == []
+    assert not re.search(
+        r"Jordan|Rivera|@|Mission|94103|csrf|cookie|token=|(?<![\w.-])737(?![\w.-])|checkout-", bought.logs
+    )
+
+
+async def test_a_rail_with_a_bug_that_complains_with_the_card_in_hand_puts_no_number_into_the_log(
+    service: Running, logs: io.StringIO
+) -> None:
+    broken = beside(service.context, service.clock, card=Breaks(service.context.pool))
+    async with make_merchant(broken) as merchant:
+        order = await merchant.create()
+        async with raising_nothing(broken).client() as http:
+            page = await Visitor(http).buy(order, card_number=CARD)
+    assert (page.status, page.heading) == (500, "We cannot answer right now")
+    assert "accident" in logs.getvalue()
+    assert "cannot tokenize CardEntry(brand='visa')" in logs.getvalue()
+    assert _found(CARD, logs.getvalue() + page.answer.text) == []
+    sql = "SELECT status, charging FROM orders WHERE order_id = $1"
+    [row] = await service.context.pool.fetch(sql, UUID(order["orderId"]))
+    assert tuple(row) == ("Created", None)
+
+
+class Answering(Beside):
+    """As a server does: what goes wrong is answered, not raised into the client."""
+
+    def client(self, **more: object) -> object:
+        import httpx
+
+        transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)
+        return Running.client(self, transport=transport, **more)
+
+
+def raising_nothing(running: Beside) -> Answering:
+    return Answering(running.settings, running.context, running.clock, running.app)

@@ -1,0 +1,242 @@
+"""What one connection may do to the server, seen from a raw socket: number, order and idleness of what it carries."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import resource
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+
+from cuota.web.server import deadlines
+from cuota.web.server.protocol import BoundedProtocol
+from support.makers import Merchant, Running
+
+ALIVE = b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+async def exchange(port: int, content: bytes) -> list[bytes]:
+    """Send this and read until the server closes; the answers' heads, each with what follows it."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(content)
+        async with asyncio.timeout(20):
+            said = await reader.read(-1)
+    finally:
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+    return said.split(b"HTTP/1.1 ")[1:]
+
+
+def port_of(service: Running) -> int:
+    return int(service.settings.public_url.rpartition(":")[2])
+
+
+async def test_rubbish_behind_a_request_takes_no_answer_from_it(service: Running) -> None:
+    answers = await exchange(port_of(service), ALIVE + b"\x00\x01\r\n\r\n")
+    assert [answer[:6] for answer in answers] == [b"200 OK"]
+    assert b"connection: close" in answers[0]
+
+
+async def test_what_follows_a_request_for_another_protocol_is_no_second_request(merchant: Merchant) -> None:
+    # The parser gives such a request no body: a proxy that forwards one would see one request, and we two.
+    head = f"POST /order HTTP/1.1\r\nHost: x\r\nAuthorization: {merchant.http.headers['authorization']}\r\n"
+    head += f"Connection: upgrade\r\nUpgrade: h2c\r\nContent-Length: {len(ALIVE)}\r\n\r\n"
+    assert len(await exchange(port_of(merchant.service), head.encode() + ALIVE)) == 1
+    for late in (False, True):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(merchant.service))
+        writer.write(head.encode() if late else head.encode() + ALIVE[:9])
+        await asyncio.sleep(0.2)
+        with contextlib.suppress(ConnectionError):
+            writer.write(ALIVE)
+            await writer.drain()
+        async with asyncio.timeout(10):
+            with contextlib.suppress(ConnectionError):
+                assert (await reader.read(-1)).count(b"HTTP/1.1 ") == 1
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+async def test_the_second_head_of_a_connection_is_bounded_as_the_first(service: Running) -> None:
+    small = ALIVE[:-2] + b"X-A: " + b"a" * 16_000 + b"\r\n\r\n"
+    large = ALIVE[:-2] + b"X-A: " + b"a" * 60_000 + b"\r\n\r\n"
+    answers = await exchange(port_of(service), ALIVE + small + small + large)
+    assert [answer[:3] for answer in answers[:3]] == [b"200"] * 3
+    assert all(answer[:3] == b"431" for answer in answers[3:])
+    assert not any(b"200" in answer[:3] for answer in answers[3:])
+
+
+LARGE = 32 * 1024 * 1024
+
+
+class Answering:
+    """A small application on the service's own protocol: says yes, and notes what it was asked, and what was whole."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.whole: list[str] = []
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        self.asked += 1
+        path = scope["path"]
+        if path == "/early":
+            await self._answer(send, 413, b"")
+            return
+        message = await receive()
+        while message["type"] == "http.request" and message["more_body"]:
+            message = await receive()
+        if message["type"] == "http.request":
+            self.whole.append(path)
+            await asyncio.sleep(1.5 if path == "/slow" else 0)
+            await self._answer(send, 200, bytes(LARGE if path == "/large" else 0))
+
+    async def _answer(self, send: Any, status: int, body: bytes) -> None:
+        length = [(b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": length})
+        await send({"type": "http.response.body", "body": body})
+
+
+@asynccontextmanager
+async def answering(app: Answering) -> AsyncIterator[tuple[int, deadlines.Watch]]:
+    """Its port, and the watch of its connections; idle ones end after 2 seconds."""
+    config = uvicorn.Config(
+        app, port=0, http=BoundedProtocol, ws="none", lifespan="off", log_config=None, timeout_keep_alive=2
+    )
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server._serve())
+    while not server.started:  # noqa: ASYNC110 - uvicorn says so by a flag only
+        await asyncio.sleep(0.01)
+    watch = deadlines.watch_of(server.server_state, asyncio.get_running_loop())
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1], watch
+    finally:
+        server.should_exit = True
+        await task
+
+
+async def test_an_idle_connection_ends_without_a_word_after_its_time() -> None:
+    async with answering(Answering()) as (port, _):
+        began = time.monotonic()
+        assert len(await exchange(port, ALIVE)) == 1
+        assert time.monotonic() - began >= 2
+
+
+@pytest.mark.parametrize("more", [b"\r\n", b"GET /he"])
+async def test_what_comes_behind_a_request_in_the_same_packet_is_the_head_of_another(more: bytes) -> None:
+    async with answering(Answering()) as (port, watch):
+        waiting = asyncio.create_task(exchange(port, ALIVE + more))
+        await asyncio.sleep(0.3)
+        watch.ticks += deadlines.HEAD_TICKS
+        statuses = [answer[:3] for answer in await waiting]
+        # A line feed is no beginning of one: an idle connection ends without a word.
+        assert statuses == ([b"200", b"408"] if more.strip() else [b"200"])
+
+
+async def test_line_feeds_keep_no_connection_open() -> None:
+    async with answering(Answering()) as (port, watch):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(ALIVE)
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+        for _ in range(3):
+            writer.write(b"\r\n")
+            await asyncio.sleep(0.1)
+            watch.ticks += deadlines.HEAD_TICKS // 2
+        async with asyncio.timeout(10):
+            assert (await reader.read(-1)).startswith(b"HTTP/1.1 408")
+        writer.close()
+
+
+async def test_an_answer_given_before_the_body_is_whole_is_the_only_one() -> None:
+    async with answering(Answering()) as (port, watch):
+        head = b"POST /early HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
+        waiting = asyncio.create_task(exchange(port, head + b"half"))
+        await asyncio.sleep(0.3)
+        watch.ticks += deadlines.BODY_TICKS
+        assert [answer[:3] for answer in await waiting] == [b"413"]
+
+
+HALF = b"POST /half HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nha"
+
+
+async def test_a_request_that_is_worked_on_is_answered_however_late_the_next_one_is() -> None:
+    app = Answering()
+    async with answering(app) as (port, watch):
+        waiting = asyncio.create_task(exchange(port, ALIVE.replace(b"/health/live", b"/slow") + HALF))
+        await asyncio.sleep(0.3)
+        watch.ticks += 10 * deadlines.BODY_TICKS
+        assert [answer[:3] for answer in await waiting] == [b"200", b"408"]
+        assert app.whole == ["/slow"]
+
+
+async def test_for_whoever_reads_nothing_no_further_request_is_begun() -> None:
+    app = Answering()
+    async with answering(app) as (port, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
+        writer.write(ALIVE.replace(b"/health/live", b"/large") * 3)
+        await asyncio.sleep(1)
+        assert app.asked == 1
+        async with asyncio.timeout(10):
+            for _ in range(3):
+                head = await reader.readuntil(b"\r\n\r\n")
+                assert head.startswith(b"HTTP/1.1 200")
+                await reader.readexactly(LARGE)
+        assert app.asked == 3
+        writer.close()
+
+
+async def test_a_process_that_stood_still_holds_nobody_to_the_time() -> None:
+    async with answering(Answering()) as (port, watch):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(HALF)
+        await asyncio.sleep(0.6)
+        seen = watch.ticks
+        # As after a SIGSTOP: no turn of the loop for three seconds, while the rest has arrived.
+        writer.write(b"lf")
+        time.sleep(3)  # noqa: ASYNC251 - standing still is the case
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        assert watch.ticks - seen <= 2
+        writer.close()
+
+
+@pytest.mark.parametrize("files", [100, 400, 700])
+async def test_where_the_system_allows_few_files_some_connections_are_taken_all_the_same(files: int) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, before[1]))
+    try:
+        most = deadlines.Watch(asyncio.get_running_loop(), set()).most_open
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert files // 2 <= most < files
+
+
+async def test_beyond_the_most_connections_one_is_told_so_before_any_work_and_the_others_go_on() -> None:
+    app = Answering()
+    async with answering(app) as (port, watch):
+        watch.most_open = 2
+        kept = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        await asyncio.sleep(0.1)
+        (told,) = await exchange(port, ALIVE)
+        head, _, text = told.partition(b"\r\n\r\n")
+        assert head.startswith(b"503 ")
+        assert b"\r\nretry-after: 1" in head
+        assert b"\r\nconnection: close" in head
+        assert (
+            text
+            == b"As many connections are open as the service takes. Nothing was applied. Try again shortly.\n"
+        )
+        assert app.asked == 0
+        assert await exchange(port, b"") == []  # who asks nothing is cut, within seconds
+        for reader, writer in kept:
+            writer.write(ALIVE)
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        kept[0][1].close()
+        await asyncio.sleep(0.2)
+        assert [answer[:3] for answer in await exchange(port, ALIVE)] == [b"200"]
+        kept[1][1].close()

@@ -1,0 +1,105 @@
+"""Strangers who flood the token endpoint keep no known merchant from a new token."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+
+from cuota.web.server.admission import Admission, Place
+from cuota.web.server.parties import MOST_KNOWN, Parties
+from cuota.web.server.token_client import client_of_token, read_client
+from support.makers import Merchant
+from support.server.crowd import Clock, admission_of, busy, fill, gone_round, routed
+
+TOKEN = routed({"method": "POST", "path": "/oauth/token", "headers": []})
+
+
+def strangers(admission: Admission, most: int) -> list[Place]:
+    """As many token requests of strangers as find a place."""
+    scope = {**TOKEN, "token_client": b"nobody"}
+    found = [admission.enter(dict(scope)) for _ in range(most)]
+    return [place for place in found if place is not None]
+
+
+async def test_a_client_that_succeeded_lately_finds_a_place_where_strangers_find_none() -> None:
+    admission = Admission(Clock())
+    first = {**TOKEN, "token_client": b"shop", "client_good": b"shop"}
+    place = admission.enter(first)
+    assert place is not None
+    admission.leave(place, first, 200)
+    await gone_round()
+    fill(admission, ["Bearer a", "Bearer b"], admission.places.all // 3)
+    admission._stood = admission.in_hand
+    held = strangers(admission, admission.places.all)
+    assert admission.enter({**TOKEN, "token_client": b"nobody"}) is None
+    assert len(held) < admission.places.all * 2 // 3
+    assert admission.enter({**TOKEN, "token_client": b"shop"}) is not None
+
+
+async def test_one_known_client_s_own_flood_takes_no_other_s_place() -> None:
+    admission = Admission(Clock())
+    for client in (b"shop", b"other"):
+        admission.parties.remember_client(client)
+    fill(admission, ["Bearer a", "Bearer b"], admission.places.all // 3)
+    admission._stood = admission.in_hand
+    while admission.enter({**TOKEN, "token_client": b"shop"}) is not None:
+        pass
+    assert admission.enter({**TOKEN, "token_client": b"other"}) is not None
+
+
+def test_a_bounded_number_of_clients_is_remembered_the_newest_of_them() -> None:
+    parties = Parties()
+    for number in range(MOST_KNOWN + 5):
+        parties.remember_client(b"%d" % number)
+    assert parties.of({**TOKEN, "token_client": b"0"}, 0) == "oauth"
+    assert parties.of({**TOKEN, "token_client": b"%d" % (MOST_KNOWN + 4)}, 0) != "oauth"
+    assert len(parties._clients) <= MOST_KNOWN
+
+
+async def named(body: bytes, authorization: bytes | None = None) -> bytes | None:
+    messages = [
+        {"type": "http.request", "body": body[:5], "more_body": True},
+        {"type": "http.request", "body": body[5:], "more_body": False},
+    ]
+    sent = list(messages)
+
+    async def receive() -> dict:
+        return messages.pop(0)
+
+    headers = [] if authorization is None else [(b"authorization", authorization)]
+    found, again = await read_client({**TOKEN, "headers": headers}, receive)
+    assert [await again() for _ in sent] == sent
+    return found
+
+
+async def test_the_client_is_found_in_each_form_of_the_request_and_the_body_is_still_there() -> None:
+    assert await named(b'{"grant_type":"client_credentials","client_id" : "shop_1"}') == b"shop_1"
+    assert await named(b"grant_type=client_credentials&client_id=shop_1&client_secret=x") == b"shop_1"
+    assert await named(b"", b"Basic " + base64.b64encode(b"shop_1:secret")) == b"shop_1"
+    for nothing in (b"", b"{", b'{"client_id":7}', b"\xff" * 100, b"x" * 40_000):
+        assert await named(nothing) is None
+    assert await named(b"", b"Basic ???") is None
+
+
+async def test_a_good_call_or_a_token_makes_the_client_known(merchant: Merchant) -> None:
+    parties = admission_of(merchant.service).parties
+    parties._clients.clear()
+    await merchant.token()
+    await asyncio.sleep(0)
+    assert parties.of({**TOKEN, "token_client": merchant.client_id.encode()}, 0) != "oauth"
+    parties._clients.clear()
+    fresh = {"Authorization": f"Bearer {await merchant.token()}"}
+    parties._clients.clear()
+    assert (await merchant.http.get("/configuration", headers=fresh)).status_code == 200
+    assert parties.of({**TOKEN, "token_client": merchant.client_id.encode()}, 0) != "oauth"
+
+
+async def test_in_a_crowd_a_known_client_still_gets_its_token(merchant: Merchant) -> None:
+    await merchant.token()
+    with busy(merchant.service, 0.5):
+        assert await merchant.token()
+
+
+def test_what_is_no_token_names_no_client() -> None:
+    for header in (b"", b"Bearer", b"Bearer a.b", b"Bearer a.!!.c", b"Bearer a.e30.c", b"Bearer a.NQ.c"):
+        assert client_of_token([(b"authorization", header)]) is None

@@ -1,0 +1,106 @@
+"""The last answer of a connection, and the one that leaves a body unread: what follows is never taken for something else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from uuid import UUID
+
+import pytest
+
+from cuota.web.server import last_word
+from cuota.web.server.last_word import Refusal, answer_of
+from support.makers import Merchant, Running, order_body
+from support.server.crowd import busy, port_of
+
+REFUSALS = [value for value in vars(last_word).values() if isinstance(value, Refusal)]
+
+
+def request_id(answer: bytes) -> UUID:
+    head = answer.partition(b"\r\n\r\n")[0].decode().lower()
+    (found,) = [line.partition(": ")[2] for line in head.splitlines() if line.startswith("x-request-id:")]
+    return UUID(found)
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal.reason)
+def test_each_last_word_has_an_id_of_its_own_and_a_503_says_when_to_come_again(refusal: Refusal) -> None:
+    answers = [answer_of(refusal, [(b"date", b"today")]) for _ in range(2)]
+    assert request_id(answers[0]) != request_id(answers[1])
+    assert all((b"\r\nretry-after: 1\r\n" in one) == refusal.status.startswith("503") for one in answers)
+
+
+async def until_closed(service: Running, *packets: bytes) -> bytes:
+    """All that is said until the server closes, which it is expected to do by itself at once."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(service))
+    try:
+        for packet in packets:
+            writer.write(packet)
+            await asyncio.sleep(0.05)
+        async with asyncio.timeout(5):
+            return await reader.read(-1)
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        (b"GET /order HTTP/1.1\r\nHost: x\r\nX-A : b\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nX-A: " + b"a" * 40_000, b"431"),
+    ],
+)
+async def test_what_no_request_came_of_is_answered_with_an_id_too(
+    service: Running, asked: bytes, status: bytes
+) -> None:
+    said = await until_closed(service, asked)
+    assert said.startswith(b"HTTP/1.1 " + status)
+    assert request_id(said).version == 4
+
+
+@pytest.mark.parametrize("hosts", [b"", b"Host: x\r\nHost: y\r\n"])
+async def test_a_request_for_no_host_or_for_two_is_the_last_of_its_connection_in_a_crowd_too(
+    service: Running, hosts: bytes
+) -> None:
+    with busy(service, 1):
+        said = await until_closed(service, b"GET /order HTTP/1.1\r\n" + hosts + b"\r\n")
+    assert said.startswith(b"HTTP/1.1 503 ")
+    assert b"\r\nconnection: close\r\n" in said
+
+
+def awaiting(merchant: Merchant, length: int) -> bytes:
+    """The head of an order's creation whose client waits for a word before it sends the body."""
+    head = f"POST /order HTTP/1.1\r\nHost: x\r\nAuthorization: {merchant.http.headers['authorization']}\r\n"
+    head += f"Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n"
+    return head.encode()
+
+
+@pytest.mark.parametrize("case", ["too busy", "too large", "no token"])
+async def test_who_waits_to_send_a_body_and_is_refused_finds_the_connection_closed(
+    merchant: Merchant, case: str
+) -> None:
+    # Whether it sends the body or another request, it is not read: the one would be taken for the other.
+    head = awaiting(merchant, 10**9 if case == "too large" else 60)
+    if case == "no token":
+        head = head.replace(b"Bearer ", b"Bearer x")
+    with busy(merchant.service, 1 if case == "too busy" else 0):
+        said = await until_closed(merchant.service, head)
+    assert said.startswith(
+        {"too busy": b"HTTP/1.1 503", "too large": b"HTTP/1.1 413", "no token": b"HTTP/1.1 401"}[case]
+    )
+    assert said.count(b"HTTP/1.1 ") == 1
+    assert b"\r\nconnection: close\r\n" in said
+
+
+async def test_who_is_told_to_go_on_with_a_body_keeps_the_connection(merchant: Merchant) -> None:
+    body = json.dumps(order_body()).encode()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(merchant.service))
+    for _ in range(2):
+        writer.write(awaiting(merchant, len(body)))
+        assert await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writer.write(body)
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+        assert head.startswith(b"HTTP/1.1 200 ")
+        assert b"connection: close" not in head
+        length = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        assert json.loads(await reader.readexactly(length))["orderId"]
+    writer.close()

@@ -1,0 +1,51 @@
+"""What finds a place always, and needs no token, costs the others nothing: readiness and metrics, however much asked."""
+
+from __future__ import annotations
+
+import asyncio
+
+from cuota.web.server.metrics import Sparing
+from support.makers import Running
+from support.server.crowd import port_of
+
+READY = b"GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+async def test_whoever_asks_for_readiness_without_end_leaves_the_database_s_sessions_to_others(
+    service: Running,
+) -> None:
+    pool, busiest, answered = service.context.pool, 0, 0
+
+    async def ask() -> None:
+        nonlocal answered
+        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(service))
+        for _ in range(10):
+            writer.write(READY)
+            said = await reader.readuntil(b'{"status":"ok"}')
+            answered += said.startswith(b"HTTP/1.1 200")
+        writer.close()
+
+    asking = asyncio.gather(*(ask() for _ in range(60)))
+    while not asking.done():
+        size, idle = pool.sizes()
+        busiest = max(busiest, size - idle)
+        await asyncio.sleep(0)
+    await asking
+    assert answered == 600
+    assert busiest == 1
+
+
+def test_adding_up_takes_a_tenth_of_the_time_at_most_and_tells_the_last_sum_beyond_it() -> None:
+    made, spent, now = 0, 0.0, 100.0
+
+    def make() -> bytes:
+        nonlocal made, spent
+        made, spent = made + 1, spent + 0.03
+        return b"%d" % made
+
+    sparing = Sparing(make, 0.1, spent=lambda: spent, now=lambda: now)
+    assert [sparing() for _ in range(6)] == [b"1", b"2", b"3", b"4", b"4", b"4"]
+    now += 0.9
+    assert sparing() == b"4"
+    now += 0.2
+    assert [sparing() for _ in range(6)] == [b"5", b"6", b"7", b"8", b"8", b"8"]

@@ -1,0 +1,129 @@
+"""Broken HTTP on a raw socket: what the server refuses before there is a request (rows H01, H02, H04)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import pytest
+
+from support.makers import Merchant, Running
+
+HEAD = b"POST /order HTTP/1.1\r\nHost: x\r\n"
+SMUGGLED: dict[str, bytes] = {
+    "two lengths": HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}x",
+    "length -1": HEAD + b"Content-Length: -1\r\n\r\n",
+    "length +5": HEAD + b"Content-Length: +5\r\n\r\nhello",
+    "length 5,5": HEAD + b"Content-Length: 5,5\r\n\r\nhello",
+    "length and chunked": HEAD + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "xchunked": HEAD + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "chunked twice": HEAD + b"Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
+    "space before colon": HEAD + b"X-A : b\r\n\r\n",
+    "folded header": HEAD + b"X-A: b\r\n c\r\nContent-Length: 0\r\n\r\n",
+    "NUL in a header": HEAD + b"X-A: b\0c\r\n\r\n",
+    "no host": b"GET /health/live HTTP/1.1\r\n\r\n",
+    "two hosts": b"GET /health/live HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
+    "line feeds only": b"GET /health/live HTTP/1.1\nHost: x\n\n",
+}  # fmt: skip
+
+
+async def say(service: Running, content: bytes, *, to_the_end: bool) -> bytes:
+    """The first line of the answer; `to_the_end` waits until the server closes the connection."""
+    port = int(service.settings.public_url.rpartition(":")[2])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(content)
+        async with asyncio.timeout(10):
+            answer = await reader.read(-1) if to_the_end else await reader.readline()
+    finally:
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+    return answer.partition(b"\r\n")[0]
+
+
+@pytest.mark.parametrize("row", SMUGGLED)
+async def test_a_request_that_two_servers_could_read_differently_is_refused_and_the_connection_closed(
+    service: Running, row: str
+) -> None:
+    assert await say(service, SMUGGLED[row], to_the_end=True) == b"HTTP/1.1 400 Bad Request"
+
+
+@pytest.mark.parametrize("length", [262_145, 10_737_418_240])
+@pytest.mark.parametrize("expect", ["", "Expect: 100-continue\r\n"])
+async def test_a_body_declared_too_large_is_refused_before_it_is_sent(
+    merchant: Merchant, length: int, expect: str
+) -> None:
+    token = f"Authorization: {merchant.http.headers['authorization']}\r\nContent-Type: application/json\r\n"
+    head = HEAD.decode() + token + expect + f"Content-Length: {length}\r\n\r\n"
+    # Not a byte of the body goes out, and no 100 comes first.
+    first = await say(merchant.service, head.encode(), to_the_end=False)
+    assert first.startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize("head", [b"X-A: " + b"a" * 70_000, b"X-A: b\r\n" * 9_000])
+async def test_a_head_has_a_largest_size_however_it_is_filled(service: Running, head: bytes) -> None:
+    said = await say(service, b"GET /health/live HTTP/1.1\r\nHost: x\r\n" + head, to_the_end=True)
+    assert said == b"HTTP/1.1 431 Request Header Fields Too Large"
+
+
+async def test_a_large_body_behind_a_small_head_is_no_large_head(service: Running) -> None:
+    body = b" " * 200_000
+    said = await say(service, HEAD + b"Content-Length: 200000\r\n\r\n" + body, to_the_end=False)
+    assert said == b"HTTP/1.1 401 Unauthorized"
+
+
+@pytest.mark.parametrize(
+    "path", [b"/order/" + b"a" * 9_000, b"/order?a=" + b"b" * 9_000, b"/" + b"a" * 60_000]
+)
+async def test_an_address_over_8_kib_is_414(service: Running, path: bytes) -> None:
+    said = await say(service, b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n\r\n", to_the_end=True)
+    assert said == b"HTTP/1.1 414 URI Too Long"
+
+
+async def test_a_head_within_its_bounds_is_read(service: Running) -> None:
+    most = b"".join(b"X-%d: %b\r\n" % (number, b"a" * 150) for number in range(98))
+    head = (
+        b"GET /health/live?"
+        + b"a" * 8_000
+        + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        + most
+        + b"\r\n"
+    )
+    assert await say(service, head, to_the_end=True) == b"HTTP/1.1 200 OK"
+
+
+@pytest.mark.parametrize(
+    "head", [b"X: a\r\n" * 100, b"X-A: " + b"a" * 16_400 + b"\r\n", (b"X-A: " + b"a" * 165 + b"\r\n") * 98]
+)
+async def test_more_than_100_header_fields_or_16_kib_of_them_are_431(service: Running, head: bytes) -> None:
+    said = await say(service, b"GET /health/live HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n", to_the_end=True)
+    assert said == b"HTTP/1.1 431 Request Header Fields Too Large"
+
+
+@pytest.mark.parametrize("kind", ["length", "chunked"])
+async def test_413_closes_the_connection_and_reaches_whoever_is_still_sending(
+    merchant: Merchant, kind: str
+) -> None:
+    """Two megabytes are on their way: a connection that is just closed would be reset before the answer is read."""
+    head = (
+        HEAD
+        + f"Authorization: {merchant.http.headers['authorization']}\r\nContent-Type: application/json\r\n".encode()
+    )
+    chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
+    if kind == "chunked":
+        content = head + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 30 + b"0\r\n\r\n"
+    else:
+        content = head + b"Content-Length: 2000000\r\n\r\n" + b" " * 2_000_000
+    port = int(merchant.service.settings.public_url.rpartition(":")[2])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    async with asyncio.timeout(20):
+        writer.write(content)
+        with contextlib.suppress(ConnectionError):
+            await writer.drain()
+        answer = await reader.read(-1)
+    writer.close()
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"connection: close" in answer.lower()
+    # One answer: what came behind it was no request.
+    assert answer.count(b"HTTP/1.1 ") == 1

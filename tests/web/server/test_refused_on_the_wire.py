@@ -1,0 +1,63 @@
+"""A refusal for want of a place, byte by byte: each request is read to its end, and answered once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from support.makers import Running
+from support.server.crowd import busy, port_of
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        # Where a folded line is one with the line before it, the body is longer, and the next request part of it.
+        b"POST /order HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n 1\r\n\r\nabc",
+        # Where a line feed alone ends a line, these are two.
+        b"GET /order HTTP/1.1\r\nHost: x\r\nX-A: b\n\nGET /order HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /order HTTP/1.1\r\nHost: x\r\nX-A : b\r\n\r\n",
+    ],
+)
+async def test_what_another_server_could_read_differently_ends_its_connection_in_a_crowd_too(
+    service: Running, other: bytes
+) -> None:
+    with busy(service, 1):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(service))
+        writer.write(other)
+        async with asyncio.timeout(5):
+            said = await reader.read(-1)
+        writer.close()
+    assert said.startswith(b"HTTP/1.1 400 ")
+    assert said.count(b"HTTP/1.1 ") == 1
+
+
+async def answers_to(service: Running, *packets: bytes) -> list[bytes]:
+    """The statuses of what is said to these packets until nothing more comes for the last one."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(service))
+    statuses = []
+    for packet in packets:
+        writer.write(packet)
+        await asyncio.sleep(0.005)
+    for _ in range(b"".join(packets).count(b" HTTP/1.1\r\n")):
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+        statuses.append(head.split()[1])
+        await reader.readexactly(int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]))
+    writer.close()
+    assert await reader.read(-1) == b""
+    return statuses
+
+
+async def test_two_requests_are_two_wherever_the_packets_part_and_the_body_is_never_a_third(
+    service: Running,
+) -> None:
+    # The body is a request in form: where its beginning is lost, it would be answered.
+    within = b"GET /health/live HTTP/1.0\r\nHost: x\r\n\r\n"
+    create = b"POST /order HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (len(within), within)
+    two = create + b"GET /configuration HTTP/1.1\r\nHost: x\r\n\r\n"
+    with busy(service, 1):
+        for start in range(1, len(two), 40):
+            parts = [(two[:at], two[at:], create) for at in range(start, min(start + 40, len(two)))]
+            for statuses in await asyncio.gather(*(answers_to(service, *each) for each in parts)):
+                assert statuses == [b"503"] * 3
