@@ -49,6 +49,6 @@ def refund(
         ),
         card_refunds=card_refunds(done, new_id),
         notices=(notice(NoticeKind.REFUNDED, asked.amount, plan, done, now, new_id()),),
-        events=(Event("refund.completed", asked.amount, "RefundOrder", asked.reference),),
+        events=(Event("refund.completed", asked.amount, asked.reference),),
         at=now,
     )

@@ -34,7 +34,7 @@ def void(
         message = f"Only {money.text_of(order.capturable)} of this order is uncaptured and can be voided."
         raise refuse(Code.VOID_EXCEEDS_UNCAPTURED, message, order)
     movement = Movement(Kind.VOID, movement_id, asked.reference, asked.amount, now)
-    event = Event("void.completed", asked.amount, "VoidOrder", asked.reference)
+    event = Event("void.completed", asked.amount, asked.reference)
     return _give_up(order, plan, movement, new_id, event)
 
 
@@ -58,7 +58,7 @@ def lapse(
         return None
     # The key cannot collide with a merchant's: theirs are at most 100 characters, and this one never repeats.
     movement = Movement(Kind.VOID, movement_id, f"authorization-expiry-{movement_id}", order.capturable, now)
-    event = Event("authorization.expired", order.capturable, "VoidOrder", movement.reference)
+    event = Event("authorization.expired", order.capturable, movement.reference)
     return _give_up(replace(order, lapsed=True), plan, movement, new_id, event)
 
 
