@@ -15,8 +15,8 @@ from beside import beside
 from consumer import DECLINED, FAILS_LATER, NEW_CARD, Consumer, Plan, new_number
 from visitor import Page, charges
 
-from cuota.core.order.outcome import SignalKind
 from cuota.core.plan.asking import again_at
+from cuota.core.risk.signal import SignalKind
 from cuota.db.risk import history
 from cuota.db.risk.history import Asked
 from cuota.flows.plan.limit_asks import card_hash

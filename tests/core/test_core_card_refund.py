@@ -6,8 +6,8 @@ from uuid import UUID
 
 from core.values import NOW, approved, charge_id, held
 from cuota.core.order.card_refund import settle_card_refund
+from cuota.core.order.job import CardRefund, JobState, Settled
 from cuota.core.order.ledger import Account
-from cuota.core.order.outcome import CardRefund, JobState, Settled
 
 ASKED = CardRefund(UUID(int=60), charge_id(1), 2600)
 

@@ -9,16 +9,20 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.values import MOVEMENT, NOW, TODAY, after, approved, asked, charge_id, held, ids, plan, to_cards
+from cuota.core.order.job import JobState
 from cuota.core.order.ledger import Account
 from cuota.core.order.movement import Kind
 from cuota.core.order.order import Order
-from cuota.core.order.outcome import Charge, JobState, NoticeKind, Origin, Outcome, PlanCard
+from cuota.core.order.outcome import Outcome
 from cuota.core.order.posting import authorization, installment_paid
 from cuota.core.order.refund import refund
 from cuota.core.order.void import void
 from cuota.core.plan import collection
+from cuota.core.plan.card import PlanCard
+from cuota.core.plan.charge import Charge, Origin
 from cuota.core.plan.collection import RETRIES, CardBusy, NothingOwed
 from cuota.core.plan.installment import Installment, plan_state
+from cuota.core.plan.notice import NoticeKind
 
 ZONE = ZoneInfo("America/New_York")
 CARD = PlanCard("card_token", "visa", "4242")

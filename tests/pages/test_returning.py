@@ -17,7 +17,7 @@ from beside import beside
 from returning import again, bought
 from visitor import CARD_DECLINED, STEPS, Visitor, charges
 
-from cuota.core.order.outcome import PlanCard
+from cuota.core.plan.card import PlanCard
 from cuota.db.checkout.remembered import Remembered, remember
 from cuota.rails.card import Answer, SandboxCardRail
 from makers import Merchant, Running, phone_number
