@@ -22,9 +22,9 @@ import asyncpg
 
 from bench.past import consumer, fill
 from cuota import config
-from cuota.core.order.outcome import SignalKind
 from cuota.core.risk.decision import decide
 from cuota.core.risk.facts import Facts
+from cuota.core.risk.signal import SignalKind
 from cuota.db.embedded.server import open_embedded
 from cuota.db.risk import history
 from cuota.db.risk.history import Asked

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from cuota.config.table import SETTINGS
+from cuota.core.order.event import EVENT_TYPES, TEST_EVENT
 from cuota.core.order.ledger import Account
 from cuota.core.order.order import EDGES, PaymentState
 from cuota.core.refusal import Code
@@ -35,6 +36,33 @@ def test_every_move_of_an_order_stands_in_the_vocabulary() -> None:
     for edge in EDGES:
         row = f"| {edge.before} | {edge.move} | {edge.after} | {edge.event} | {edge.meaning} |"
         assert row in _doc("vocabulary.md"), f"docs/vocabulary.md lacks this row:\n{row}"
+
+
+def test_the_docs_list_every_type_of_event_with_its_operation_and_no_other() -> None:
+    rows = re.findall(
+        r"^\| `([a-z]+\.[a-z]+)` \| [^|]+ \| (?:`(\w+)`|null) \|", _doc("webhooks.md"), re.MULTILINE
+    )
+    types = {each.name: each.operation or "" for each in EVENT_TYPES}
+    assert dict(rows) == {**types, TEST_EVENT: ""}
+    assert len(rows) == len(types) + 1
+
+
+def test_the_contract_says_the_same_of_every_type_of_event() -> None:
+    contract = _contract()
+    schemas = contract["components"]["schemas"]
+    assert set(schemas["EventType"]["enum"]) == {each.name for each in EVENT_TYPES}
+    assert set(schemas["EventOperation"]["enum"]) == {each.operation for each in EVENT_TYPES} - {None}
+    for each in EVENT_TYPES:
+        body = contract["webhooks"][each.name]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        said = body["allOf"][1]["properties"]
+        assert said["operation"] == ({"const": each.operation} if each.operation else {"type": "null"}), each
+        assert (said["type"]["const"], said["success"]["const"]) == (each.name, each.success), each
+
+
+def test_every_move_of_an_order_writes_an_event_of_the_table() -> None:
+    names = [each.name for each in EVENT_TYPES]
+    assert len(set(names)) == len(names)
+    assert {edge.event for edge in EDGES} <= set(names)
 
 
 def test_every_payment_state_stands_in_the_vocabulary() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cuota.core import money
+from cuota.core.order.event import MOVED
 from cuota.core.order.ledger import Account, Transfer, balance
 from cuota.core.plan.collection import next_at
 from cuota.core.plan.installment import Installment, schedule
@@ -185,14 +186,6 @@ def _installment(
         yield f"returned {item.returned}, its card refunds say {gone}"
 
 
-_EVENT_OF = {
-    "capture.completed": "capture",
-    "void.completed": "void",
-    "authorization.expired": "void",
-    "refund.completed": "refund",
-}
-
-
 def _told(facts: dict[str, Any]) -> Found:
     """An event says the amount of what it tells."""
     moved = {(kind, reference): amount for kind, reference, _, amount in facts["moved"]}
@@ -200,8 +193,8 @@ def _told(facts: dict[str, Any]) -> Found:
         expected = amount
         if name.startswith("order."):
             expected = facts["amount"]
-        elif name in _EVENT_OF:
-            expected = moved.get((_EVENT_OF[name], reference), 0)
+        elif name in MOVED:
+            expected = moved.get((MOVED[name], reference), 0)
         if amount != expected:
             yield f"events {number}", f"{name} says {amount}, it was {expected}"
 

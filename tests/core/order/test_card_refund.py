@@ -5,8 +5,8 @@ from __future__ import annotations
 from uuid import UUID
 
 from cuota.core.order.card_refund import settle_card_refund
+from cuota.core.order.job import CardRefund, JobState, Settled
 from cuota.core.order.ledger import Account
-from cuota.core.order.outcome import CardRefund, JobState, Settled
 from support.core.values import NOW, approved, charge_id, held
 
 ASKED = CardRefund(UUID(int=60), charge_id(1), 2600)

@@ -10,10 +10,11 @@ import pytest
 
 from cuota.core.dates import day
 from cuota.core.order.movement import Kind
-from cuota.core.order.outcome import Notice, NoticeKind, Origin, PlanCard, Standing
 from cuota.core.order.refund import refund
 from cuota.core.plan import collection
-from cuota.core.plan.notice import About, words
+from cuota.core.plan.card import PlanCard
+from cuota.core.plan.charge import Origin
+from cuota.core.plan.notice import About, Notice, NoticeKind, Standing, words
 from cuota.core.plan.payday import Days
 from support.core.values import MOVEMENT, NOW, TODAY, approved, asked, charge_id, ids, plan
 

@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from bench.past import consumer, fill
-from cuota.core.order.outcome import SignalKind
 from cuota.core.risk.facts import History
+from cuota.core.risk.signal import SignalKind
 from cuota.db.risk import history
 from cuota.db.risk.history import Asked, Seen
 from cuota.work.tidy import tidy

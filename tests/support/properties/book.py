@@ -9,15 +9,19 @@ from uuid import UUID
 from cuota.core.checkout import ending as checkout
 from cuota.core.order.capture import capture
 from cuota.core.order.card_refund import settle_card_refund
+from cuota.core.order.job import CardRefund, JobState, Settled
 from cuota.core.order.ledger import Transfer
 from cuota.core.order.movement import Asked, Kind, Movement, refuse_duplicate
 from cuota.core.order.order import Order
-from cuota.core.order.outcome import CardRefund, Charge, Decided, JobState, Outcome, Plan, PlanCard, Settled
+from cuota.core.order.outcome import Outcome
 from cuota.core.order.refund import refund
 from cuota.core.order.void import lapse, void
 from cuota.core.plan import collection
+from cuota.core.plan.card import PlanCard
+from cuota.core.plan.charge import Charge
 from cuota.core.plan.installment import Installment, schedule
-from cuota.core.risk.decision import Decision
+from cuota.core.plan.plan import Plan
+from cuota.core.risk.decision import Decided, Decision
 from support.core.values import MERCHANT, NOW, ORDER, TODAY, charge_id, created, ids
 from support.makers import PROFILE
 

@@ -9,11 +9,16 @@ from uuid import UUID
 
 from cuota.core.order import posting
 from cuota.core.order.event import Event
+from cuota.core.order.job import JobState, Settled
 from cuota.core.order.movement import Kind, Movement
 from cuota.core.order.order import WARNINGS, Final, Order, Status, edge
-from cuota.core.order.outcome import Charge, Decided, JobState, Notice, Outcome, Plan, Settled
+from cuota.core.order.outcome import Outcome
+from cuota.core.plan.charge import Charge
 from cuota.core.plan.collection import next_at
 from cuota.core.plan.installment import DAYS_BETWEEN, Installment
+from cuota.core.plan.notice import Notice
+from cuota.core.plan.plan import Plan
+from cuota.core.risk.decision import Decided
 
 CARD_TRIES = 3
 
@@ -62,14 +67,14 @@ def approve(
     assert order.charging == charge.job_id == first.charge_id
     transfers = posting.authorization(order.order_id, order.amount, order.fee)
     transfers += posting.installment_paid(charge.job_id, first.total)
-    events = [Event(move.event, order.amount, "AuthorizeOrder")]
+    events = [Event(move.event, order.amount)]
     movement = None
     collect_at = next_at(installments)
     done = replace(order, status=move.after, charging=None, charging_since=None, collect_at=collect_at)
     if order.auto_capture:
         movement = Movement(Kind.CAPTURE, movement_id, f"auto-capture-{movement_id}", order.amount, now)
         transfers += posting.capture(movement_id, order.amount)
-        events.append(Event("capture.completed", order.amount, "CaptureOrder", movement.reference))
+        events.append(Event("capture.completed", order.amount, movement.reference))
         done = replace(done, captured=order.amount)
     else:
         holds = timedelta(days=authorization_days)
@@ -100,9 +105,7 @@ def card_failed(order: Order, charge: Settled, now: datetime) -> Outcome:
     if failures < CARD_TRIES:
         return Outcome(order=again, charge_settled=charge, at=now)
     move = edge(order.status, "decline")
-    event = Event(
-        move.event, order.amount, "AuthorizeOrder", success=False, message="The consumer's cards failed."
-    )
+    event = Event(move.event, order.amount, message="The consumer's cards failed.")
     return Outcome(order=replace(again, status=move.after), events=(event,), charge_settled=charge, at=now)
 
 
@@ -110,9 +113,7 @@ def decline(order: Order, decision: Decided, letter: Notice, now: datetime) -> O
     """Risk said no; `letter` tells the consumer why."""
     require_open(order, now)
     move = edge(order.status, "decline")
-    event = Event(
-        move.event, order.amount, "AuthorizeOrder", success=False, message="The order was not approved."
-    )
+    event = Event(move.event, order.amount, message="The order was not approved.")
     done = replace(order, status=move.after)
     return Outcome(order=done, events=(event,), decision=decision, notices=(letter,), at=now)
 
@@ -123,5 +124,5 @@ def abandon(order: Order, now: datetime, *, left: bool) -> Outcome:
     if order.charging is not None:
         raise Charging
     message = "The consumer left the checkout." if left else "The order was not completed in time."
-    event = Event(move.event, order.amount, success=False, message=message)
+    event = Event(move.event, order.amount, message=message)
     return Outcome(order=replace(order, status=move.after), events=(event,), at=now)

@@ -28,6 +28,6 @@ def capture(order: Order, asked: Asked, movement_id: UUID, now: datetime) -> Out
         order=replace(order, captured=order.captured + asked.amount),
         movement=Movement(Kind.CAPTURE, movement_id, asked.reference, asked.amount, now),
         transfers=tuple(posting.capture(movement_id, asked.amount)),
-        events=(Event("capture.completed", asked.amount, "CaptureOrder", asked.reference),),
+        events=(Event("capture.completed", asked.amount, asked.reference),),
         at=now,
     )

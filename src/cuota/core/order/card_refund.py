@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from cuota.core.order import posting
+from cuota.core.order.job import CardRefund, JobState, Settled
 from cuota.core.order.order import Order
-from cuota.core.order.outcome import CardRefund, JobState, Outcome, Settled
+from cuota.core.order.outcome import Outcome
 
 
 def settle_card_refund(order: Order, asked: CardRefund, reason: str | None, now: datetime) -> Outcome:

@@ -5,17 +5,69 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cuota.core.order.movement import Kind
+from cuota.core.order.order import EDGES, Status
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """One type of event.
+
+    `operation` is what was asked for, in the words of webhooks; None if nobody asked. `success` is whether it was
+    done. `moved` is the kind of the movement that the event reports.
+    """
+
+    name: str
+    operation: str | None = None
+    success: bool = True
+    moved: Kind | None = None
+
+
+EVENT_TYPES = (
+    EventType("order.created"),
+    EventType("order.approved", "AuthorizeOrder"),
+    EventType("order.declined", "AuthorizeOrder", success=False),
+    EventType("order.rejected", "AuthorizeOrder", success=False),
+    EventType("order.abandoned", success=False),
+    EventType("capture.completed", "CaptureOrder", moved=Kind.CAPTURE),
+    EventType("void.completed", "VoidOrder", moved=Kind.VOID),
+    EventType("refund.completed", "RefundOrder", moved=Kind.REFUND),
+    EventType("capture.rejected", "CaptureOrder", success=False),
+    EventType("void.rejected", "VoidOrder", success=False),
+    EventType("refund.rejected", "RefundOrder", success=False),
+    EventType("authorization.expiring"),
+    EventType("authorization.expired", "VoidOrder", moved=Kind.VOID),
+)
+_BY_NAME = {each.name: each for each in EVENT_TYPES}
+# The movement that an event reports, and the final status that it brings an order to.
+MOVED = {each.name: each.moved for each in EVENT_TYPES if each.moved is not None}
+FINAL_STATUS: dict[str, Status] = {edge.event: edge.after for edge in EDGES}
+# A merchant asks for this one to try its webhooks. It is about no order, and no order has it.
+TEST_EVENT = "webhook.test"
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event. `amount` in cents; `operation` as webhooks name it, or None; `reference` the movement's own."""
+    """One event, of a type in EVENT_TYPES. `amount` is in cents; `reference` is the movement's own."""
 
     type: str
     amount: int
-    operation: str | None = None
     reference: str | None = None
-    success: bool = True
     message: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.type not in _BY_NAME:
+            raise ValueError(f"EVENT_TYPES has no event {self.type}.")
+
+    @property
+    def operation(self) -> str | None:
+        """What was asked for, as webhooks name it, or None."""
+        return _BY_NAME[self.type].operation
+
+    @property
+    def success(self) -> bool:
+        """Whether it was done."""
+        return _BY_NAME[self.type].success
 
 
 # Every event's body begins with these, a test's too; no request has them.

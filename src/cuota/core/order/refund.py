@@ -13,9 +13,10 @@ from cuota.core.order.event import Event
 from cuota.core.order.give_back import card_refunds, changed, fee_due, notice
 from cuota.core.order.movement import Asked, Kind, Movement, refuse, require_completed
 from cuota.core.order.order import Order
-from cuota.core.order.outcome import NoticeKind, Outcome
+from cuota.core.order.outcome import Outcome
 from cuota.core.plan.collection import next_at
 from cuota.core.plan.installment import Installment, cut
+from cuota.core.plan.notice import NoticeKind
 from cuota.core.refusal import Code
 
 
@@ -49,6 +50,6 @@ def refund(
         ),
         card_refunds=card_refunds(done, new_id),
         notices=(notice(NoticeKind.REFUNDED, asked.amount, plan, done, now, new_id()),),
-        events=(Event("refund.completed", asked.amount, "RefundOrder", asked.reference),),
+        events=(Event("refund.completed", asked.amount, asked.reference),),
         at=now,
     )

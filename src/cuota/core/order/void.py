@@ -13,9 +13,10 @@ from cuota.core.order.event import Event
 from cuota.core.order.give_back import card_refunds, changed, fee_due, notice
 from cuota.core.order.movement import Asked, Kind, Movement, refuse, require_authorization, require_completed
 from cuota.core.order.order import WARNINGS, Order
-from cuota.core.order.outcome import NoticeKind, Outcome
+from cuota.core.order.outcome import Outcome
 from cuota.core.plan.collection import next_at
 from cuota.core.plan.installment import Installment, cut
+from cuota.core.plan.notice import NoticeKind
 from cuota.core.refusal import Code
 
 
@@ -34,7 +35,7 @@ def void(
         message = f"Only {money.text_of(order.capturable)} of this order is uncaptured and can be voided."
         raise refuse(Code.VOID_EXCEEDS_UNCAPTURED, message, order)
     movement = Movement(Kind.VOID, movement_id, asked.reference, asked.amount, now)
-    event = Event("void.completed", asked.amount, "VoidOrder", asked.reference)
+    event = Event("void.completed", asked.amount, asked.reference)
     return _give_up(order, plan, movement, new_id, event)
 
 
@@ -58,7 +59,7 @@ def lapse(
         return None
     # The key cannot collide with a merchant's: theirs are at most 100 characters, and this one never repeats.
     movement = Movement(Kind.VOID, movement_id, f"authorization-expiry-{movement_id}", order.capturable, now)
-    event = Event("authorization.expired", order.capturable, "VoidOrder", movement.reference)
+    event = Event("authorization.expired", order.capturable, movement.reference)
     return _give_up(replace(order, lapsed=True), plan, movement, new_id, event)
 
 

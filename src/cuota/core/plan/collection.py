@@ -9,19 +9,13 @@ from uuid import UUID
 
 from cuota.core.order import posting
 from cuota.core.order.give_back import fee_due, standing
+from cuota.core.order.job import CardRefund, JobState, Settled
 from cuota.core.order.order import Order, Status
-from cuota.core.order.outcome import (
-    CardRefund,
-    Charge,
-    JobState,
-    Notice,
-    NoticeKind,
-    Origin,
-    Outcome,
-    PlanCard,
-    Settled,
-)
+from cuota.core.order.outcome import Outcome
+from cuota.core.plan.card import PlanCard
+from cuota.core.plan.charge import Charge, Origin
 from cuota.core.plan.installment import Installment, cut, owed
+from cuota.core.plan.notice import Notice, NoticeKind
 from cuota.core.plan.payday import Days
 
 # How long to wait after the first, second, ... failed charge. After one more failure the consumer must give another card.

@@ -1,18 +1,59 @@
-"""The texts of the messages that consumers get about their plans."""
+"""What consumers are told about their plan: the notices, and their words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import StrEnum
 from uuid import UUID
 
 from cuota.core import money
 from cuota.core.dates import day
-from cuota.core.order.outcome import Notice, NoticeKind, Standing
 from cuota.core.plan.installment import COUNT
 
-# Messages about a merchant's action. The action may happen at night; its message is sent in the daytime of the consumer's
-# time zone.
+
+class NoticeKind(StrEnum):
+    """What a consumer is told by the message rail."""
+
+    PLAN_STARTED = "plan_started"  # the first payment went through; `day` is the next one's
+    REMINDER = "reminder"  # a payment is due in a few days
+    PAYMENT_RECEIVED = "payment_received"  # a scheduled payment went through
+    PAYMENT_FAILED = "payment_failed"  # it did not; it is tried again on `day`
+    CARD_NEEDED = "card_needed"  # it did not, and will not with this card
+    PLAN_PAID_OFF = "plan_paid_off"  # a payment went through, and nothing is left to pay
+    CARD_CHANGED = "card_changed"  # somebody who proved the number gave the plan another card
+    REFUNDED = "refunded"  # the merchant gave back some of what it had captured
+    VOIDED = "voided"  # the merchant gave up some of what it had not captured
+    EXPIRED = "expired"  # the authorization ended, and what was not captured is given up
+    DECLINED = "declined"  # risk said no: a letter with the reasons
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a plan stands once a notice's money has moved. Cents.
+
+    `left`: each payment that is still to be made, and its day. `back`: what goes back to the card of which charge.
+    """
+
+    left: tuple[tuple[date, int], ...] = ()
+    back: tuple[tuple[UUID, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A message to the consumer, written with what it tells of and sent by the worker from `send_at` on. Cents."""
+
+    notice_id: UUID
+    kind: NoticeKind
+    installment: int
+    amount: int
+    day: date
+    send_at: datetime
+    standing: Standing | None = None
+
+
+# What the merchant did, whenever it liked: told in the daytime where the consumer lives.
 MOVED = frozenset({NoticeKind.REFUNDED, NoticeKind.VOIDED, NoticeKind.EXPIRED})
 
 

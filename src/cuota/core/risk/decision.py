@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
+from uuid import UUID
 
 from cuota.core.risk.facts import Facts
 from cuota.core.risk.policy import Counted, Policy
+from cuota.core.risk.signal import Signal
 
 # A notice of adverse action gives at most this many principal reasons.
 MOST_REASONS = 4
@@ -58,6 +60,21 @@ class Decision:
     inputs: dict[str, object]
     score: int
     limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A risk decision as it is kept: whose it is, and what the order was tried with.
+
+    `exposure` is the version of the consumer's exposure that it was made on: an approval made on an older one is
+    stale, since another order of the same consumer was begun meanwhile.
+    """
+
+    decision_id: UUID
+    consumer_id: UUID
+    decision: Decision
+    signals: tuple[Signal, ...] = ()
+    exposure: int = 0
 
 
 class Part(NamedTuple):

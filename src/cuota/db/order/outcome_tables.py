@@ -10,7 +10,10 @@ from uuid import UUID
 
 from cuota.core.checkout.start import Start
 from cuota.core.order.event import Event
-from cuota.core.order.outcome import JobState, Notice, Outcome, Plan
+from cuota.core.order.job import JobState
+from cuota.core.order.outcome import Outcome
+from cuota.core.plan.notice import Notice
+from cuota.core.plan.plan import Plan
 from cuota.db.order.columns import INSTALLMENT, INSTALLMENT_CHANGES, Values, installment_row
 from cuota.db.order.documents import encode
 from cuota.db.order.outcome_parts import Part, Table, added, altered

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
-from cuota.core.order.outcome import Charge, Origin
+from cuota.core.plan.charge import Charge, Origin
 from cuota.db.order.orders import Session
 
 _PENDING = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_token, c.card_brand, c.card_last4, c.origin,

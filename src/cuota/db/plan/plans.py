@@ -8,7 +8,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from cuota.core.order.order import Order
-from cuota.core.order.outcome import PlanCard
+from cuota.core.plan.card import PlanCard
 from cuota.core.plan.installment import Installment
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
 from cuota.db.order.orders import Found, Session

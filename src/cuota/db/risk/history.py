@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from cuota.core.order.outcome import SignalKind
 from cuota.core.risk.decision import SANDBOX_DECLINE
 from cuota.core.risk.facts import History, Velocity
+from cuota.core.risk.signal import SignalKind
 from cuota.db.order.orders import Session
 
 # Refused later because the card's holder disowned the charge, in the words that card rails use.

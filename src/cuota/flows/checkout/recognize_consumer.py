@@ -9,7 +9,7 @@ from cuota.core.checkout.consumer import Consumer, Profile
 from cuota.core.checkout.ending import require_open
 from cuota.core.checkout.start import Display
 from cuota.core.order.order import Order
-from cuota.core.order.outcome import PlanCard
+from cuota.core.plan.card import PlanCard
 from cuota.core.plan.collection import needs_card
 from cuota.db.checkout import checkouts, consumers
 from cuota.db.order import orders

@@ -10,10 +10,15 @@ from zoneinfo import ZoneInfo
 from cuota.core.checkout import ending as ends
 from cuota.core.checkout.card import CardEntry
 from cuota.core.checkout.consumer import Profile
+from cuota.core.order.job import JobState, Settled
 from cuota.core.order.order import Order
-from cuota.core.order.outcome import Charge, JobState, Notice, NoticeKind, Outcome, Plan, PlanCard, Settled
+from cuota.core.order.outcome import Outcome
+from cuota.core.plan.card import PlanCard
+from cuota.core.plan.charge import Charge
 from cuota.core.plan.collection import started, timed
 from cuota.core.plan.installment import schedule
+from cuota.core.plan.notice import Notice, NoticeKind
+from cuota.core.plan.plan import Plan
 from cuota.db.order.orders import Found
 from cuota.db.plan.charges import PendingCharge
 from cuota.flows.checkout.take_step import Checkout, Problem, Terms, propose

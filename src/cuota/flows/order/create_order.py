@@ -105,7 +105,7 @@ async def write_order(
     if order.status is not Status.CREATED:
         message = "The amount is outside the merchant's range."
         rejected = edge(Status.CREATED, "reject").event
-        events.append(Event(rejected, order.amount, "AuthorizeOrder", success=False, message=message))
+        events.append(Event(rejected, order.amount, message=message))
     document = documents.encode({**request.document, "warnings": request.warnings}).decode()
     new = NewOrder(order, token, request.reference, document, tuple(events), start)
     try:

@@ -96,8 +96,7 @@ def _reading(asked: Asked) -> Read[Found]:
 
 async def _tell(context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, refused: Refused) -> None:
     """Write an event, `success` false, for a refused movement. The caller is refused even if this fails."""
-    operation = f"{asked.kind.capitalize()}Order"
-    event = Event(f"{asked.kind}.rejected", asked.amount, operation, asked.reference, False, refused.message)
+    event = Event(f"{asked.kind}.rejected", asked.amount, asked.reference, refused.message)
 
     def decide(found: Found) -> Outcome:
         return Outcome(order=found.order, events=(event,), at=context.now())

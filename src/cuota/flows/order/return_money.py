@@ -9,8 +9,9 @@ from datetime import timedelta
 from uuid import UUID
 
 from cuota.core.order.card_refund import settle_card_refund
+from cuota.core.order.job import CardRefund
 from cuota.core.order.order import Order
-from cuota.core.order.outcome import CardRefund, Outcome
+from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Refused
 from cuota.db.order import orders
 from cuota.db.order.orders import Session

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from cuota.core.checkout.ending import Charging
 from cuota.core.order.order import Order
-from cuota.core.order.outcome import Charge
+from cuota.core.plan.charge import Charge
 from cuota.flows.context import Context
 from cuota.rails.card import Answer
 from cuota.rails.unavailable import RailUnavailable

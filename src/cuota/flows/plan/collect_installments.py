@@ -7,8 +7,9 @@ from uuid import UUID
 
 from cuota.core.checkout.ending import Charging
 from cuota.core.order.order import Order
-from cuota.core.order.outcome import Charge, Outcome
+from cuota.core.order.outcome import Outcome
 from cuota.core.plan import collection
+from cuota.core.plan.charge import Charge
 from cuota.db.order.orders import Found
 from cuota.db.plan import plans
 from cuota.db.plan.charges import PendingCharge

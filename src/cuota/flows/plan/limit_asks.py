@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from cuota.core.order.outcome import SignalKind
 from cuota.core.plan.asking import Subject
+from cuota.core.risk.signal import SignalKind
 from cuota.db.plan import asks
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import Context

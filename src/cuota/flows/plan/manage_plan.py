@@ -7,8 +7,9 @@ from uuid import UUID
 
 from cuota.core.checkout.card import CardEntry
 from cuota.core.checkout.ending import Charging
-from cuota.core.order.outcome import Outcome, PlanCard
+from cuota.core.order.outcome import Outcome
 from cuota.core.plan import collection
+from cuota.core.plan.card import PlanCard
 from cuota.core.plan.collection import CardBusy, NothingOwed, needs_card
 from cuota.core.plan.installment import Installment, owed
 from cuota.db.plan import accounts, plans

@@ -12,11 +12,12 @@ from uuid import UUID
 
 from cuota.core.checkout.consumer import Profile, address_key
 from cuota.core.order.order import Order
-from cuota.core.order.outcome import Decided, PlanCard, Signal, SignalKind
+from cuota.core.plan.card import PlanCard
 from cuota.core.risk.approvals import read_fields, risk_level
-from cuota.core.risk.decision import decide
+from cuota.core.risk.decision import Decided, decide
 from cuota.core.risk.facts import Approvals, Facts, FieldValue, Mismatches, Mode, Steer
 from cuota.core.risk.model import BadModel, Model, model_of, points
+from cuota.core.risk.signal import Signal, SignalKind
 from cuota.core.sandbox import APPROVED_SURNAME, DECLINED_SURNAME
 from cuota.db.order import orders
 from cuota.db.order.orders import Session

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from cuota.core.order.event import TEST_EVENT
 from cuota.core.refusal import Code, Refused
 from cuota.core.webhook.delivery import Attempt
 from cuota.db.order.documents import encode
@@ -136,7 +137,7 @@ async def send_test(context: Context, client: GuardedClient, merchant_id: UUID, 
     body = encode(
         {
             "id": identity,
-            "type": "webhook.test",
+            "type": TEST_EVENT,
             "timestamp": timestamp(now),
             "merchantId": merchant_id,
             **empty,

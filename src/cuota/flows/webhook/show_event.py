@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from cuota.core.money import decimal_from
+from cuota.core.order.event import FINAL_STATUS, MOVED
 from cuota.core.order.movement import Kind
 from cuota.core.order.order import Order, Status
 from cuota.db.order.documents import decode, encode
@@ -19,18 +20,6 @@ from cuota.flows.order.move_money import timestamp
 from cuota.flows.order.show_order import record
 
 _EVENT_ID = re.compile(r"evt_([0-9a-f]{32})_([1-9][0-9]{0,8})", re.ASCII)
-_STATUS = {
-    "order.approved": Status.APPROVED,
-    "order.declined": Status.DECLINED,
-    "order.rejected": Status.DECLINED,
-    "order.abandoned": Status.ABANDONED,
-}
-_MOVED = {
-    "capture.completed": Kind.CAPTURE,
-    "void.completed": Kind.VOID,
-    "authorization.expired": Kind.VOID,
-    "refund.completed": Kind.REFUND,
-}
 
 
 def event_id(order_id: UUID, sequence: int) -> str:
@@ -75,11 +64,12 @@ def event_body(facts: Facts, sequence: int, *, sandbox: bool) -> bytes:
 
 
 def _as_of(now: Record, events: list[Happened]) -> Record:
-    """Return the record as it was after these events, before any later event."""
-    kinds = {(_MOVED[event.type], event.reference) for event in events if event.type in _MOVED}
+    """The record after these events and no later one."""
+    kinds = {(MOVED[event.type], event.reference) for event in events if event.type in MOVED}
     movements = tuple(item for item in now.movements if (item.kind, item.reference) in kinds)
     sums = {kind: sum(item.amount for item in movements if item.kind is kind) for kind in Kind}
-    status = next((_STATUS[event.type] for event in events if event.type in _STATUS), Status.CREATED)
+    finals = (FINAL_STATUS[event.type] for event in events if event.type in FINAL_STATUS)
+    status = next(finals, Status.CREATED)
     approved = status is Status.APPROVED
     order: Order = replace(
         now.order,

@@ -20,7 +20,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.checkout.texting import Limit
-from cuota.core.order.event import Event
+from cuota.core.order.event import FINAL_STATUS, Event
+from cuota.core.order.order import Status
 from cuota.core.risk.decision import APPROVAL_CODES, DECLINE_CODES, Decision
 from cuota.web.service import service_of
 
@@ -49,6 +50,8 @@ CODES_REFUSED = Counter(
 # All of them from the start: an alert on a series that is not there yet misses its first rise.
 _CODES_REFUSED = {limit.value: CODES_REFUSED.labels(limit.value) for limit in Limit}
 POOL = Gauge("cuota_pool_sessions", "Database sessions", ["state"], multiprocess_mode="livesum")
+# The status that an event brings its order to, by the event's type.
+_STATUS_OF = {"order.created": Status.CREATED, **FINAL_STATUS}
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -68,9 +71,9 @@ def count_request(route: str, method: str, status: int, seconds: float) -> None:
 def count(event: Event) -> None:
     """Note an event that is durable. `order.approved` is also an order that came to Approved."""
     _event(event.type).inc()
-    noun, _, verb = event.type.partition(".")
-    if noun == "order":
-        ORDERS.labels(verb.capitalize()).inc()
+    status = _STATUS_OF.get(event.type)
+    if status is not None:
+        ORDERS.labels(status).inc()
 
 
 def count_decision(made: Decision) -> None:

@@ -12,8 +12,8 @@ from uuid import UUID
 
 import pytest
 
-from cuota.core.order.outcome import SignalKind
 from cuota.core.plan.asking import again_at
+from cuota.core.risk.signal import SignalKind
 from cuota.db.risk import history
 from cuota.db.risk.history import Asked
 from cuota.flows.plan.limit_asks import card_hash

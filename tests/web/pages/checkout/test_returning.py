@@ -14,7 +14,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from cuota.core.order.outcome import PlanCard
+from cuota.core.plan.card import PlanCard
 from cuota.db.checkout.remembered import Remembered, remember
 from cuota.rails.card import Answer, SandboxCardRail
 from support.makers import Merchant, Running, phone_number
