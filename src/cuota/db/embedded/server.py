@@ -1,7 +1,7 @@
 """An embedded PostgreSQL: one instance per data folder, shared by all our processes that use that folder.
 
 `open_embedded` claims the instance for this process and starts it if it does not run. A separate process
-(`embedded_supervisor`) owns postgres, and stops it about two seconds after the last claim is gone. A claim
+(`supervisor.py`) owns postgres, and stops it about two seconds after the last claim is gone. A claim
 is a lock that the kernel frees with the process, so a killed process leaves none behind.
 
 Two lock files carry all of it:
