@@ -35,7 +35,7 @@ class Area:
     consumers: bool = False
     # Every route answers 401 without a merchant's access token.
     needs_token: bool = False
-    # Every route is described in `openapi.yaml`.
+    # Every route is described in the OpenAPI document (`web/docs/openapi/`).
     documented: bool = False
     # Headers of every answer, refusals too.
     headers: tuple[tuple[bytes, bytes], ...] = ()
