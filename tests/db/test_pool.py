@@ -83,8 +83,9 @@ async def test_sessions_are_given_in_the_order_in_which_they_were_asked_for(
 
 
 async def test_who_finds_no_free_session_is_told_that_nothing_was_applied(
-    own_database: dict[str, Any],
+    own_database: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("cuota.db.pool.WAIT_SECONDS", 0.5)
     pool = await open_pool(own_database, 1)
     async with pool.session():
         with pytest.raises(Refused) as refused:
