@@ -10,14 +10,15 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from starlette.routing import Route, Router
 
 import cuota.web
 from cuota.core.refusal import Code
+from cuota.web.app import ROUTES
 from cuota.web.docs import guides, pages
-from cuota.web.docs.contract import load_contract, openapi_json
+from cuota.web.docs.contract import load_contract
 from cuota.web.docs.guides import Listed, listed
 from cuota.web.server.edge import Edge
+from cuota.web.server.routes import Routes
 from cuota.web.service import Service
 from support.makers import Running
 
@@ -29,15 +30,7 @@ TOKEN_CODES = CONTRACT["components"]["schemas"]["TokenErrorCode"]["enum"]
 @pytest.fixture
 async def client() -> Any:
     """The documentation of a production service."""
-    routes = Router(
-        [
-            Route("/docs", pages.home),
-            Route("/docs/reference", pages.reference),
-            Route("/docs/reference/{path:path}", pages.reference_file),
-            Route("/docs/{name}", pages.guide_page),
-            Route("/openapi.json", openapi_json),
-        ]
-    )
+    routes = Routes([route for route in ROUTES if route.path.startswith(("/docs", "/openapi.json"))])
     settings = SimpleNamespace(public_url=BASE, secure=True, sandbox=False, audience=f"{BASE}/api")
     app = Edge(routes, cast("Service", SimpleNamespace(settings=settings)))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE) as http:
