@@ -23,7 +23,7 @@ def _arm() -> None:
 
 
 _COMMAND = Path("/proc/self/cmdline").read_bytes()
-if b"embedded_supervisor" in _COMMAND:
+if b"cuota.db.embedded.supervisor" in _COMMAND:
     # It is given nothing of the environment but the path: the file lies beside its data folder.
     os.environ["BUG_FILE"] = str(
         Path(os.fsdecode(_COMMAND.rstrip(b"\0").rpartition(b"\0")[2])).with_name("bug")
