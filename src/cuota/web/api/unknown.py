@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -19,6 +19,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\[\]-]{0,49}", re.ASCII)
 # A card number has at least 13 digits, a phone number 10.
 _MOST_DIGITS = 7
 _CLOSE = 0.8
+# The path before the name, the name, and the names that are read there.
+Unread = tuple[str, str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +38,13 @@ def shape(*names: str, **inner: Shape) -> Shape:
 
 def unknown_fields(body: Mapping[str, Any], known: Shape) -> list[dict[str, str]]:
     """A warning for each field of the body, at every level, that nothing reads."""
-    return [] if _all_read(body, known) else named(_walk(body, known, ""))
+    found: list[Unread] = []
+    _look(body, known, "", found)
+    return named(found)
 
 
-def named(found: Iterable[tuple[str, str, frozenset[str]]]) -> list[dict[str, str]]:
-    """Warnings for fields given as (path before the name, name, the names that are read there); the first 20 by name."""
+def named(found: Iterable[Unread]) -> list[dict[str, str]]:
+    """A warning for each of the first 20 fields, and one for how many more there are."""
     warnings: list[dict[str, str]] = []
     more = 0
     for prefix, name, known in found:
@@ -80,39 +84,27 @@ def _warning(prefix: str, name: str, known: frozenset[str]) -> dict[str, str]:
     return {"field": f"{prefix}{label}", "code": CODE, "message": message}
 
 
-def _all_read(body: Mapping[str, Any], known: Shape) -> bool:
-    """Whether there is nothing to look for, as in most requests."""
+def _look(body: Mapping[str, Any], known: Shape, prefix: str, found: list[Unread]) -> None:
+    """Note the unread fields of an object, and of the objects inside it."""
     if not known.names.issuperset(body):
-        return False
-    for name, inner in known.inner.items():
-        value = body.get(name)
-        for entry in value if isinstance(value, list) else (value,):
-            if isinstance(entry, dict) and not _all_read(entry, inner):
-                return False
-    return True
-
-
-def _walk(body: Mapping[str, Any], known: Shape, prefix: str) -> Iterator[tuple[str, str, frozenset[str]]]:
-    # null is the same as absent, here too.
-    if not body.keys() <= known.names:
-        for name, value in body.items():
-            if name not in known.names and value is not None:
-                yield prefix, name, known.names
+        # null is the same as absent, here too.
+        unread = (name for name, value in body.items() if name not in known.names and value is not None)
+        found.extend((prefix, name, known.names) for name in unread)
     for name, inner in known.inner.items():
         value = body.get(name)
         if isinstance(value, dict):
-            yield from _walk(value, inner, f"{prefix}{name}.")
+            _look(value, inner, f"{prefix}{name}.", found)
         elif isinstance(value, list):
-            yield from _walk_list(value, inner, f"{prefix}{name}")
+            _look_in_list(value, inner, f"{prefix}{name}", found)
 
 
-def _walk_list(values: list[Any], known: Shape, path: str) -> Iterator[tuple[str, str, frozenset[str]]]:
-    """Items of a list have the same fields: each unknown name is told once, at the first item that has it."""
+def _look_in_list(values: list[Any], known: Shape, path: str, found: list[Unread]) -> None:
+    """Items of a list have the same fields: each unread name is noted once, at the first item that has it."""
     seen = set(known.names)
     for index, value in enumerate(values):
-        if not isinstance(value, dict) or value.keys() <= seen:
+        if not isinstance(value, dict) or seen.issuperset(value):
             continue
         for name, entry in value.items():
             if name not in seen and entry is not None:
                 seen.add(name)
-                yield f"{path}[{index}].", name, known.names
+                found.append((f"{path}[{index}].", name, known.names))
