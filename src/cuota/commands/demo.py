@@ -17,7 +17,6 @@ import httpx
 
 from cuota import config
 from cuota.commands.place import in_another_terminal
-from cuota.config import derived
 from cuota.config.reading import is_loopback, is_wildcard
 from cuota.core.merchant import Merchant
 from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, TEST_CARDS
@@ -106,8 +105,8 @@ def demo(host: str, port: int, shop_port: int, workers: int) -> int:
         if not settings.sandbox:
             raise CannotServe("The demo runs in the sandbox only. Unset CUOTA_ENVIRONMENT.")
         # Where every address is listened on, the shop is reached by the name that the service is reached by.
-        shop_host = urlsplit(settings.public_url).hostname if is_wildcard(host) else host
-        shop_url = f"http://{shop_host}:{shop_port}"
+        everywhere = is_wildcard(host)
+        shop_url = f"http://{urlsplit(settings.public_url).hostname if everywhere else host}:{shop_port}"
         kept = asyncio.run(_credentials(settings, shop_url))
         password = os.environ.get("SHOP_STAFF_PASSWORD", "") or (
             "" if is_loopback(host) else secrets.token_urlsafe(12)
@@ -129,7 +128,7 @@ def demo(host: str, port: int, shop_port: int, workers: int) -> int:
         shop_command = [sys.executable, "-m", "cuota.commands.shop_process", str(os.getpid())]
         command = [*shop_command, "--host", host, "--port", str(shop_port)]
         shop.append(subprocess.Popen(command, env=environment))  # noqa: S603
-        _wait_for_shop(shop[0], derived.browsable(f"http://{host}:{shop_port}"))
+        _wait_for_shop(shop[0], f"http://{'127.0.0.1' if everywhere else host}:{shop_port}")
         print(_welcome(settings, kept, shop_url, password), flush=True)
 
     # Asked before anything is started: a shop that cannot listen is no demo.
