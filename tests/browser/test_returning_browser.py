@@ -19,6 +19,7 @@ async def test_the_second_purchase_is_one_click_in_the_same_browser_also_without
     await to_card(page)
     await card(page)
     await press_pay(page)
+    await page.wait_for_url(f"{shop.url}/confirm?*")
     await page.goto(shop.url)
     await press(page, page.get_by_role("button", name="Gooseneck Kettle"))
     await press(page, page.get_by_role("button", name="Continue to pay in four"))
@@ -38,6 +39,7 @@ async def test_not_you_asks_for_a_number_from_then_on(open_tab: OpenTab, shop: S
     await to_card(page)
     await card(page)
     await press_pay(page)
+    await page.wait_for_url(f"{shop.url}/confirm?*")
     for _ in range(2):
         order = await shop.merchant.create()
         await page.goto(order["redirectUrl"])

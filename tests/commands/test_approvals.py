@@ -23,7 +23,7 @@ from cuota.core.risk.facts import Approvals
 from cuota.db.embedded.server import open_embedded
 from cuota.flows.merchant.manage_merchants import Terms, create_merchant
 from cuota.run import runtime
-from support.commands import Cuota, on_a_folder
+from support.commands import COMMAND, Cuota, on_a_folder
 
 ORDERS = 6_000
 AGO = timedelta(days=400)
@@ -125,9 +125,9 @@ def test_without_a_trial_it_is_not_turned_on_and_what_is_missing_is_said(shops: 
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "\n  There are 0 decided orders; 1,000 are needed.\n" in refused.stderr
     assert "interval" not in refused.stderr
-    assert "Start a trial first: cuota merchant approvals Empty trial." in refused.stderr
+    assert f"Start a trial first: {COMMAND} merchant approvals Empty trial." in refused.stderr
     assert "An order counts 60 days after its decision." in refused.stderr
-    assert "See cuota approvals report Empty." in refused.stderr
+    assert f"See {COMMAND} approvals report Empty." in refused.stderr
     script = shops.cuota("merchant", "approvals", "Empty", "on", "--json")
     assert script.returncode == 1
     told = json.loads(script.stdout)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, fields, replace
 from itertools import combinations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuota.core.risk.adverse import SENTENCES
@@ -28,7 +28,7 @@ from cuota.core.risk.decision import (
 from cuota.core.risk.facts import Approvals, Facts, History, Velocity
 from cuota.core.risk.policy import BadPolicy, Policy, load_policy
 from support.properties.risk_cases import ANY_FACTS, APPROVALS, FACTS, POINTS, mutations, policies
-from support.properties.steady import STEADY, steady
+from support.properties.steady import STEADY
 
 
 def _said(made: Decision) -> tuple[object, ...]:
@@ -250,7 +250,7 @@ def test_any_number_written_otherwise_is_a_policy_or_is_refused_with_a_line(text
 def test_these_examples_are_approved_and_declined_often() -> None:
     met: Counter[str] = Counter()
 
-    @steady(500)
+    @settings(STEADY, max_examples=500)
     @given(FACTS, policies())
     def look(known: Facts, policy: Policy) -> None:
         made = decide(known, policy)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 Done = subprocess.CompletedProcess[str]
+# As the command names itself where it tells what to type next.
+COMMAND = f"{sys.executable} -m cuota"
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,11 @@ class Cuota:
         )
         assert "Traceback" not in done.stderr, done.stderr
         return done
+
+
+def only_where(done: Done) -> bool:
+    """Whether standard error holds nothing but the line that says where the command acted."""
+    return done.stderr.startswith("cuota: sandbox, data in ") and done.stderr.count("\n") == 1
 
 
 @contextmanager
