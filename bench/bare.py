@@ -33,9 +33,9 @@ from cuota import config
 from cuota.core.merchant import Merchant, Profile
 from cuota.core.order.movement import Kind
 from cuota.web.api.movement import read_asked
-from cuota.web.api.order import guid
 from cuota.web.api.order_body import read_order_body
 from cuota.web.body import parse_object, read_bytes, require_json
+from cuota.web.ids import guid
 from cuota.web.server.edge import Edge
 from cuota.web.service import Service
 

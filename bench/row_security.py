@@ -27,7 +27,7 @@ from bench.seed import fill
 from bench.work import ORDER_JSON, order_id
 from cuota import config
 from cuota.core.checkout.card import read_card
-from cuota.core.checkout.consumer import Address, Profile
+from cuota.core.consumer import Address, Profile
 from cuota.core.merchant import Merchant
 from cuota.core.order.movement import Asked, Kind
 from cuota.db import row_security

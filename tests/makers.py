@@ -15,7 +15,7 @@ import httpx
 from contract import Contract
 from cuota.config import Settings
 from cuota.core.checkout.card import read_card
-from cuota.core.checkout.consumer import Address, Profile
+from cuota.core.consumer import Address, Profile
 from cuota.core.merchant import Profile as BodyProfile
 from cuota.core.order.order import Order
 from cuota.flows.checkout.identify_consumer import check_code, give_details, send_code

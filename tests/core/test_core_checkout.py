@@ -12,11 +12,11 @@ import pytest
 from core.values import MOVEMENT, NOW, ORDER, TODAY, created, held, plan
 from cuota.core.checkout import ending as checkout
 from cuota.core.checkout.ending import Charging, Lapsed
+from cuota.core.installment import schedule
 from cuota.core.order.ledger import Account
 from cuota.core.order.movement import Kind
 from cuota.core.order.order import Final, Order, PaymentState, Status
 from cuota.core.order.outcome import Charge, Decided, JobState, Notice, NoticeKind, Outcome, Plan, Settled
-from cuota.core.plan.installment import schedule
 from cuota.core.risk.decision import Decision
 from makers import PROFILE
 

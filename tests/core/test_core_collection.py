@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.values import MOVEMENT, NOW, TODAY, after, approved, asked, charge_id, held, ids, plan, to_cards
+from cuota.core.installment import Installment, plan_state
 from cuota.core.order.ledger import Account
 from cuota.core.order.movement import Kind
 from cuota.core.order.order import Order
@@ -18,7 +19,6 @@ from cuota.core.order.refund import refund
 from cuota.core.order.void import void
 from cuota.core.plan import collection
 from cuota.core.plan.collection import RETRIES, CardBusy, NothingOwed
-from cuota.core.plan.installment import Installment, plan_state
 
 ZONE = ZoneInfo("America/New_York")
 CARD = PlanCard("card_token", "visa", "4242")

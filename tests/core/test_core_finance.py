@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from core.values import TODAY
+from cuota.core.installment import schedule
 from cuota.core.plan.finance import terms
-from cuota.core.plan.installment import schedule
 
 CASES = [
     (10_000, 400),

@@ -1,4 +1,4 @@
-"""core/plan/installment: the schedule, and what a void or refund takes from it."""
+"""core/installment: the schedule, and what a void or refund takes from it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import pytest
 
 from core.values import TODAY, charge_id, plan
-from cuota.core.plan.installment import cut, schedule, total
+from cuota.core.installment import cut, schedule, total
 
 
 def test_four_installments_are_due_fourteen_days_apart_from_the_first_day() -> None:

@@ -8,13 +8,13 @@ from datetime import timedelta
 import pytest
 
 from core.values import MOVEMENT, NOW, after, approved, asked, charge_id, created, held, ids, plan, to_cards
+from cuota.core.installment import Installment
 from cuota.core.order.ledger import Account
 from cuota.core.order.movement import Kind
 from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome
 from cuota.core.order.refund import refund
 from cuota.core.order.void import void
-from cuota.core.plan.installment import Installment
 from cuota.core.refusal import Code, Refused
 
 

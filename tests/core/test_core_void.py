@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 
 from core.values import MOVEMENT, NOW, after, approved, asked, charge_id, created, held, ids, plan, to_cards
+from cuota.core.installment import total
 from cuota.core.order.ledger import Account
 from cuota.core.order.movement import Kind
 from cuota.core.order.order import Order, PaymentState, Status
 from cuota.core.order.outcome import Outcome
 from cuota.core.order.void import lapse, void
-from cuota.core.plan.installment import total
 from cuota.core.refusal import Code, Refused
 
 END = NOW + timedelta(days=13)

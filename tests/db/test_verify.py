@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from every_order import make_one_of_every_kind
 
-from cuota.db.verify import Report, verify
+from cuota.db.verify.orders import Report, verify
 from makers import ADDRESS, Profile, complete
 from own_service import Own
 

@@ -12,7 +12,7 @@ from test_collect_installments import ZONE, charged, set_clock
 
 from cuota.core.checkout.ending import Charging
 from cuota.db.plan import plans
-from cuota.db.verify import verify
+from cuota.db.verify.orders import verify
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.plan.limit_asks import Asker
 from cuota.flows.plan.manage_plan import find_plan, pay_early

@@ -9,7 +9,7 @@ from interrupted import FlakyRail, with_rail
 
 from cuota.core.checkout.ending import Charging
 from cuota.db.order.orders import due
-from cuota.db.verify import verify
+from cuota.db.verify.orders import verify
 from cuota.work.due_orders import settle_due_orders
 from makers import Running, complete
 from own_service import Own

@@ -8,7 +8,7 @@ from typing import Any
 
 from interrupted import CutPool, FlakyRail, with_rail
 
-from cuota.db.verify import verify
+from cuota.db.verify.orders import verify
 from cuota.flows.order.return_money import return_money
 from own_service import Own, opened_own
 

@@ -11,7 +11,7 @@ from interrupted import CutPool
 
 from cuota.core.order.movement import Asked, Kind, Movement
 from cuota.core.refusal import Code, Refused
-from cuota.db.verify import verify
+from cuota.db.verify.orders import verify
 from cuota.flows.context import Context
 from cuota.flows.order.capture_order import capture_order
 from cuota.flows.order.refund_order import refund_order

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from visitor import CARD_DECLINED, CARD_NO_FUNDS, Visitor, address_of, charges
 
-from cuota.core.checkout.consumer import ZONES
+from cuota.core.consumer import ZONES
 from cuota.flows.checkout.leave_checkout import lapse_order
 from makers import Merchant, Running
 

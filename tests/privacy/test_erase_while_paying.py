@@ -15,7 +15,7 @@ import pytest
 from people import PERSON, PHONE, PREFILL, bought, paid_off, words_left
 
 from cuota.core.checkout.card import CardEntry, read_card
-from cuota.db.verify import verify
+from cuota.db.verify.orders import verify
 from cuota.flows.checkout.recognize_consumer import pay_again
 from cuota.flows.checkout.remember_browser import remember_browser
 from cuota.flows.checkout.submit_checkout import submit_checkout

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from core.values import MERCHANT, NOW, ORDER, TODAY, charge_id, created, ids
 from cuota.core.checkout import ending as checkout
+from cuota.core.installment import Installment, schedule
 from cuota.core.order.capture import capture
 from cuota.core.order.card_refund import settle_card_refund
 from cuota.core.order.ledger import Transfer
@@ -17,7 +18,6 @@ from cuota.core.order.outcome import CardRefund, Charge, Decided, JobState, Outc
 from cuota.core.order.refund import refund
 from cuota.core.order.void import lapse, void
 from cuota.core.plan import collection
-from cuota.core.plan.installment import Installment, schedule
 from cuota.core.risk.decision import Decision
 from makers import PROFILE
 

@@ -15,7 +15,7 @@ import pytest
 
 from contract import read_json
 from cuota.db.order import orders
-from cuota.db.verify import Report, _verify_merchant
+from cuota.db.verify.orders import Report, _verify_merchant
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.order.expire_authorizations import expire_authorization
 from cuota.flows.order.return_money import return_money

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cuota.db.verify import Report, _verify_merchant
+from cuota.db.verify.orders import Report, _verify_merchant
 from cuota.flows.checkout.issue_card import tell_limits
 from makers import Merchant, Running, make_merchant
 from virtual_card import Virtual, virtual_order

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.values import MOVEMENT, NOW, TODAY, after, approved, asked, charge_id, ids, plan, to_cards
+from cuota.core.installment import Installment, cut, schedule, total
 from cuota.core.order.movement import Kind
 from cuota.core.order.order import Order
 from cuota.core.order.refund import refund
-from cuota.core.plan.installment import Installment, cut, schedule, total
 from properties.steady import STEADY
 
 PAID = st.sets(st.integers(1, 4))

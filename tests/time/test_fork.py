@@ -7,7 +7,7 @@ import pytest
 from time_sandbox import Sandbox
 
 from cuota.db.sandbox import forks
-from cuota.db.verify import verify
+from cuota.db.verify.orders import verify
 from cuota.flows.sandbox.fork_sandbox import forget, fork, rewind
 from cuota.flows.sandbox.move_time import CannotMoveTime
 

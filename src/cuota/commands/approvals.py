@@ -12,7 +12,7 @@ from pathlib import Path
 from cuota.commands.common import Add, require_database, run, show
 from cuota.commands.place import called
 from cuota.core import money
-from cuota.core.instant import shown
+from cuota.core.instant import timestamp
 from cuota.core.wire.script_json import for_scripts
 from cuota.db.risk import approvals
 from cuota.db.risk.approvals import Standing
@@ -83,7 +83,7 @@ def approvals_report(options: argparse.Namespace) -> int:
             tried.trial.report,
             f"Advanced Approvals of {name}",
             tried.trial.model,
-            standing=f"Mode: {tried.standing.mode}. As of {shown(now)}, under policy {tried.policy}.",
+            standing=f"Mode: {tried.standing.mode}. As of {timestamp(now)}, under policy {tried.policy}.",
         )
         try:
             options.html.write_text(page, encoding="utf-8")
@@ -95,7 +95,7 @@ def approvals_report(options: argparse.Namespace) -> int:
     facts = {
         "merchant": name,
         "approvals": tried.standing.mode,
-        "at": shown(now),
+        "at": timestamp(now),
         "policy": tried.policy,
         "model": None if model is None else for_scripts(model.as_document()),
         "report": for_scripts(tried.trial.report.as_document()),
@@ -109,7 +109,7 @@ def approvals_report(options: argparse.Namespace) -> int:
 def _lines(name: str, tried: Tried, now: datetime) -> list[str]:
     report, model = tried.trial.report, tried.trial.model
     lines = [
-        f"Advanced Approvals of {name}: {tried.standing.mode}. As of {shown(now)}, under policy {tried.policy}.",
+        f"Advanced Approvals of {name}: {tried.standing.mode}. As of {timestamp(now)}, under policy {tried.policy}.",
         f"{report.decided} orders decided in the trial, {report.approved} approved; of {report.matured} the outcome is known.",
         f"Lost: {report.losses}; {money.shown(report.lost_amount)} of {money.shown(report.approved_amount)}.",
         "",

@@ -12,7 +12,7 @@ from pathlib import Path
 from cuota.config import Place, Settings, default_data_dir
 from cuota.db import workers
 from cuota.db.merchant import last_served
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 # A service that has just started tells that it lives within this time.
 LOOK_SECONDS = 3.0

@@ -12,7 +12,7 @@ from uuid import UUID
 from cuota.commands.common import Add, require_database, run, show
 from cuota.commands.policies import policy_check, policy_show
 from cuota.core import money
-from cuota.core.instant import BadInstant, read_instant, shown
+from cuota.core.instant import BadInstant, read_instant, timestamp
 from cuota.core.risk.explanation import because, counted
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import find_merchant
@@ -118,9 +118,7 @@ def _difference(each: Difference) -> dict[str, object]:
 
 
 def _difference_lines(each: Difference) -> list[str]:
-    head = (
-        f"decision {each.made.decision_id} of {shown(each.made.decided_at)} under {each.made.policy_version}:"
-    )
+    head = f"decision {each.made.decision_id} of {timestamp(each.made.decided_at)} under {each.made.policy_version}:"
     return [head, *words.difference_lines(each.values)]
 
 

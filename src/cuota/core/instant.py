@@ -1,4 +1,4 @@
-"""How a person names an instant to move the sandbox's clock to: `14d`, `36h`, a date, a date with time and zone."""
+"""Instants as text: how one is written everywhere, and how a person names one to move the sandbox's clock to."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Asked:
         assert target is not None
         if target <= now:
             raise BadInstant(
-                f"{self.text} is not ahead: the service's clock is at {shown(now)}. It moves forward only;"
+                f"{self.text} is not ahead: the service's clock is at {timestamp(now)}. It moves forward only;"
                 " to go back, `cuota time fork NAME` first and `cuota time rewind NAME` later."
             )
         if target - now > FARTHEST:
-            raise BadInstant(f"{self.text} is more than 5 years ahead of {shown(now)}.")
+            raise BadInstant(f"{self.text} is more than 5 years ahead of {timestamp(now)}.")
         return target
 
 
@@ -62,6 +62,6 @@ def read_instant(text: str) -> Asked:
     raise BadInstant(f"{text} is no instant. {_FORMS}")
 
 
-def shown(at: datetime) -> str:
-    """An instant for people and scripts alike: UTC, to the millisecond."""
-    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
+def timestamp(at: datetime) -> str:
+    """ISO 8601 in UTC, to the millisecond: `2026-11-21T09:30:00.123Z`."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from cuota.core.checkout.consumer import is_us_number, typed_number
+from cuota.core.consumer import is_us_number, typed_number
 
 KEPT = 10_000
 # One statement, one round trip. Old ones go a hundred at a time: looking for them costs most sends nothing.

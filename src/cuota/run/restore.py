@@ -20,7 +20,7 @@ from cuota.db.backup.programs import ProgramFailed, Programs, ended, programs_fo
 from cuota.db.migrate import Told, files
 from cuota.db.sandbox.forks import quoted
 from cuota.db.vault import Vault, WrongKey
-from cuota.db.verify import Report, verify
+from cuota.db.verify.orders import Report, verify
 from cuota.run import runtime
 from cuota.run.backup import COUNTED, PROBE, feed, feed_dump
 

@@ -7,13 +7,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from cuota.core.installment import DAYS_BETWEEN, Installment, next_at
 from cuota.core.order import posting
 from cuota.core.order.event import Event
 from cuota.core.order.movement import Kind, Movement
 from cuota.core.order.order import WARNINGS, Final, Order, Status, edge
 from cuota.core.order.outcome import Charge, Decided, JobState, Notice, Outcome, Plan, Settled
-from cuota.core.plan.collection import next_at
-from cuota.core.plan.installment import DAYS_BETWEEN, Installment
 
 CARD_TRIES = 3
 

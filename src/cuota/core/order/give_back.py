@@ -7,9 +7,9 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core import money
+from cuota.core.installment import Cut, Installment, owed
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import CardRefund, Notice, NoticeKind, Standing
-from cuota.core.plan.installment import Cut, Installment, owed
 
 
 def fee_due(order: Order, amount: int) -> int:

@@ -7,12 +7,12 @@ from datetime import date, datetime
 from enum import StrEnum
 from uuid import UUID
 
-from cuota.core.checkout.consumer import Profile, ShippingAddress
+from cuota.core.consumer import Profile, ShippingAddress
+from cuota.core.installment import Installment
 from cuota.core.order.event import Event
 from cuota.core.order.ledger import Transfer
 from cuota.core.order.movement import Movement
 from cuota.core.order.order import Order
-from cuota.core.plan.installment import Installment
 from cuota.core.risk.decision import Decision
 
 

@@ -8,14 +8,13 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core import money
+from cuota.core.installment import Installment, cut, next_at
 from cuota.core.order import posting
 from cuota.core.order.event import Event
 from cuota.core.order.give_back import card_refunds, changed, fee_due, notice
 from cuota.core.order.movement import Asked, Kind, Movement, refuse, require_authorization, require_completed
 from cuota.core.order.order import WARNINGS, Order
 from cuota.core.order.outcome import NoticeKind, Outcome
-from cuota.core.plan.collection import next_at
-from cuota.core.plan.installment import Installment, cut
 from cuota.core.refusal import Code
 
 

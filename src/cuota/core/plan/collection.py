@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from uuid import UUID
 
+from cuota.core.installment import Installment, cut, next_at, owed
 from cuota.core.order import posting
 from cuota.core.order.give_back import fee_due, standing
 from cuota.core.order.order import Order, Status
@@ -21,7 +22,6 @@ from cuota.core.order.outcome import (
     PlanCard,
     Settled,
 )
-from cuota.core.plan.installment import Installment, cut, owed
 from cuota.core.plan.payday import Days
 
 # After the first, second, ... failed charge: so long until the next. After the last of these another card is needed.
@@ -64,11 +64,6 @@ def started(plan: Sequence[Installment], notice_id: UUID, now: datetime) -> Noti
 def needs_card(plan: Sequence[Installment]) -> bool:
     """A card said that it will never pay: it is asked for nothing any more, another is needed."""
     return any(item.charge_at is None and 0 < item.failures <= len(RETRIES) for item in owed(plan))
-
-
-def next_at(plan: Sequence[Installment]) -> datetime | None:
-    """When the next reminder or charge is due; None when nothing happens by itself any more."""
-    return min((at for item in owed(plan) for at in (item.charge_at, item.remind_at) if at), default=None)
 
 
 def remind(

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from cuota.core import money
 from cuota.core.dates import day
+from cuota.core.installment import COUNT
 from cuota.core.order.outcome import Notice, NoticeKind, Standing
-from cuota.core.plan.installment import COUNT
 
 # What the merchant did, whenever it liked: told in the daytime where the consumer lives.
 MOVED = frozenset({NoticeKind.REFUNDED, NoticeKind.VOIDED, NoticeKind.EXPIRED})

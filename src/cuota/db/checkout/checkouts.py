@@ -7,14 +7,15 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
-from cuota.core.checkout.consumer import Address, Profile, ShippingAddress
 from cuota.core.checkout.start import Display, Start
+from cuota.core.consumer import Address, Profile, ShippingAddress
+from cuota.core.installment import Installment
 from cuota.core.merchant import Merchant
 from cuota.core.merchant import Profile as BodyProfile
 from cuota.core.order.order import Order
-from cuota.core.plan.installment import Installment
 from cuota.db.checkout.sdk_checkouts import LEFT, STARTED, start_of
-from cuota.db.order.orders import MONEY, PLAN, Session, order_of, plan_of
+from cuota.db.order.orders import MONEY, PLAN, order_of, plan_of
+from cuota.db.session import Session
 
 _KEY = "merchant_id = $1 AND order_id = $2 AND session_hash = $3"
 _OPEN = """INSERT INTO checkout_sessions (merchant_id, order_id, session_hash, created_at, display,

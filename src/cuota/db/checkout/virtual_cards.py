@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 # While one worker asks the issuer nobody else does; if it dies, another takes over after this.
 LEASE = timedelta(seconds=60)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 _READ = "SELECT audience, policy_version, creditor, agency, brand_name, loopback_webhooks FROM last_served"
 _SERVED = """INSERT INTO last_served (audience, policy_version, creditor, agency, brand_name, loopback_webhooks)

@@ -6,8 +6,8 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.merchant import Merchant, Profile
-from cuota.db.order.orders import Session
 from cuota.db.pool import Row
+from cuota.db.session import Session
 
 COLUMNS = (
     """m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins"""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 KEPT = timedelta(hours=24)
 # Longer than any request may run: a crashed one frees its key after this.

@@ -14,7 +14,8 @@ from uuid import UUID
 
 from cuota.core.order.movement import Kind, Movement
 from cuota.core.order.order import Status
-from cuota.db.order.orders import MONEY, Record, Session, order_of
+from cuota.db.order.orders import MONEY, Record, order_of
+from cuota.db.session import Session
 
 SCANNED = 2000
 # Bytes of documents after which a page ends.

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Protocol
 from uuid import UUID
 
+from cuota.core.installment import Installment
 from cuota.core.order.movement import Kind, Movement
 from cuota.core.order.order import Order, Status
-from cuota.core.plan.installment import Installment
 from cuota.db.gathered import Gathered
 from cuota.db.pool import Pool, Row
+from cuota.db.session import Session
 
 MONEY = """o.merchant_id, o.order_id, o.version, o.status, o.currency, o.amount, o.fee, o.auto_capture,
     o.created_at, o.expires_at, o.captured, o.voided, o.refunded, o.fee_returned, o.authorization_expires_at,
@@ -53,18 +53,6 @@ SELECT order_id FROM orders WHERE merchant_id = $1 AND due_at <= $2 ORDER BY due
 _ASIDE = "UPDATE orders SET due_at = $4 WHERE merchant_id = $1 AND order_id = $2 AND due_at <= $3"
 # A plain read over all merchants finds who has something due; claiming then names each.
 MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM orders WHERE due_at <= $1"
-
-
-class Session(Protocol):
-    """A pool, or one connection of it inside a transaction."""
-
-    async def fetchrow(self, sql: str, *values: object) -> Row | None:
-        """One row or None."""
-        ...
-
-    async def fetch(self, sql: str, *values: object) -> list[Row]:
-        """All rows."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ from cuota.db.gathered import Gathered
 from cuota.db.order import decided_parts
 from cuota.db.order import outcome_parts as parts
 from cuota.db.order import outcome_tables as tables
-from cuota.db.order.orders import Session
 from cuota.db.order.outcome_parts import Part
 from cuota.db.pool import Pool
+from cuota.db.session import Session
 
 
 @dataclass(frozen=True, slots=True)

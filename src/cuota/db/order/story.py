@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from uuid import UUID
 
+from cuota.core.installment import Installment
 from cuota.core.order.order import Order
-from cuota.core.plan.installment import Installment
-from cuota.db.order.orders import MONEY, PLAN, Session, order_of, plan_of
+from cuota.db.order.orders import MONEY, PLAN, order_of, plan_of
+from cuota.db.session import Session
 
 MOST_FOUND = 50
 _FIND = """SELECT d.merchant_id, d.order_id, m.name FROM order_details d JOIN merchants m USING (merchant_id)

@@ -11,9 +11,9 @@ from uuid import UUID
 
 from cuota.core.checkout.card import card_name
 from cuota.core.order.outcome import Notice, NoticeKind, Standing
-from cuota.db.order.orders import Session
 from cuota.db.plan.plans import CARD
 from cuota.db.pool import Row
+from cuota.db.session import Session
 
 # Longer than a rail may take: if a worker dies, another takes over after this.
 LEASE = timedelta(seconds=60)

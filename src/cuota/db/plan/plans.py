@@ -8,7 +8,8 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from cuota.core.order.outcome import PlanCard
-from cuota.db.order.orders import MONEY, PLAN, Found, Session, order_of, plan_of
+from cuota.db.order.orders import MONEY, PLAN, Found, order_of, plan_of
+from cuota.db.session import Session
 
 # The card that the consumer gave last, or else the one that paid last.
 CARD = """coalesce(

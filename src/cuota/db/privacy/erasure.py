@@ -10,8 +10,8 @@ from datetime import datetime
 from uuid import UUID, uuid4
 
 from cuota.core.privacy.erasure import Standing
-from cuota.db.order.orders import Session
 from cuota.db.pool import Connection, Pool
+from cuota.db.session import Session
 
 # A command of an operator's, which may read whole tables: nobody waits for it, and it is planned for what it finds.
 _PATIENT = (

@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.risk.model import Model
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 _READ = "SELECT approvals, approvals_model FROM merchants WHERE merchant_id = $1"
 _MOVE = """UPDATE merchants SET approvals = $2, approvals_model = coalesce($3, approvals_model) WHERE merchant_id = $1

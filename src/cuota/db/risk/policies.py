@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 # The table's trigger holds back what has decided; here it is left out so that nobody is refused for nothing.
 _KEEP = """INSERT INTO policies AS p (version, text) VALUES ($1, $2) ON CONFLICT (version) DO UPDATE

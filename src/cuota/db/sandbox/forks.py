@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from cuota.db.order.orders import Session
 from cuota.db.pool import Connection
+from cuota.db.session import Session
 
 SCHEMAS = ("public", "card_simulator", "message_simulator", "issuing_simulator")
 # What a sandbox that goes back keeps: its identity, its keys (tokens stay good), the real clock's limits, its forks,

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 # Who has something under way now: an index over that alone.
 _CLAIMERS = "SELECT DISTINCT merchant_id, claimed_by FROM deliveries WHERE claimed_by > 0"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from cuota.core.webhook.delivery import HOLDS_BACK_FOR, Attempt
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 from cuota.db.webhook.claims import Claim
 from cuota.db.webhook.events import OWN_ADDRESS
 

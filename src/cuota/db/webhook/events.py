@@ -8,8 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from cuota.core.order.movement import Kind, Movement
-from cuota.db.order.orders import MONEY, Session, order_of
+from cuota.db.order.orders import MONEY, order_of
 from cuota.db.order.orders import Record as OrderRecord
+from cuota.db.session import Session
 
 OWN_ADDRESS = UUID(int=0)
 """The receiver of an order's own callback address, beside the registered endpoints."""

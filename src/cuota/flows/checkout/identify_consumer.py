@@ -6,9 +6,9 @@ import hmac
 import secrets
 from datetime import timedelta
 
-from cuota.core.checkout.consumer import Profile, ShippingAddress, is_us_number, typed_number
 from cuota.core.checkout.ending import require_open
 from cuota.core.checkout.texting import Limit
+from cuota.core.consumer import Profile, ShippingAddress, is_us_number, typed_number
 from cuota.db.checkout import checkouts, consumers
 from cuota.flows.checkout.limit_texts import NOWHERE, Browser, count_code
 from cuota.flows.checkout.take_step import Checkout, Problem, session_key

@@ -8,7 +8,8 @@ from cuota.core.checkout.ending import Charging, abandon
 from cuota.core.order.order import Final, Order
 from cuota.core.order.outcome import Outcome
 from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Found
+from cuota.db.session import Session
 from cuota.flows.context import Context
 from cuota.flows.settle import settle
 

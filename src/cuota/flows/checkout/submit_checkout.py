@@ -9,14 +9,15 @@ from zoneinfo import ZoneInfo
 
 from cuota.core.checkout import ending as ends
 from cuota.core.checkout.card import CardEntry
-from cuota.core.checkout.consumer import Profile
+from cuota.core.consumer import Profile
+from cuota.core.installment import schedule
 from cuota.core.order.order import Final, Order
 from cuota.core.order.outcome import Charge, JobState, Notice, NoticeKind, Outcome, Plan, PlanCard, Settled
 from cuota.core.plan.collection import started, timed
-from cuota.core.plan.installment import schedule
 from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Found
 from cuota.db.plan.charges import PendingCharge
+from cuota.db.session import Session
 from cuota.flows.checkout.take_step import Checkout, Problem, Terms, propose
 from cuota.flows.context import Context
 from cuota.flows.plan.charge_card import Record, ask, look_up

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from cuota.core.checkout.consumer import Consumer, Profile, zone_of
 from cuota.core.checkout.start import Display, Flow, Start
+from cuota.core.consumer import Consumer, Profile, zone_of
+from cuota.core.installment import Installment, schedule
 from cuota.core.merchant import Merchant
 from cuota.core.order.order import Order
 from cuota.core.plan.agreement import Agreement, agreement
-from cuota.core.plan.installment import Installment, schedule
 from cuota.db.checkout import checkouts, consumers
 from cuota.db.checkout.checkouts import CheckoutSession, Key
 from cuota.db.order import documents, orders

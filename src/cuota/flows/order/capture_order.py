@@ -8,7 +8,8 @@ from cuota.core.order.capture import capture
 from cuota.core.order.movement import Asked, Movement
 from cuota.core.order.outcome import Outcome
 from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Found
+from cuota.db.session import Session
 from cuota.flows.context import Context
 from cuota.flows.order.move_money import Preview, Remember, move, preview
 

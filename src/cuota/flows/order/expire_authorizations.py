@@ -7,7 +7,8 @@ from uuid import UUID
 from cuota.core.order.outcome import Outcome
 from cuota.core.order.void import lapse, warn
 from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Found
+from cuota.db.session import Session
 from cuota.flows.context import Context
 from cuota.flows.settle import settle
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from uuid import UUID
 
+from cuota.core.installment import Installment
+from cuota.core.instant import timestamp
 from cuota.core.order.event import Event
 from cuota.core.order.movement import Asked, Kind, Movement, refuse_duplicate
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
-from cuota.core.plan.installment import Installment
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Found
 from cuota.db.order.outcomes import Answer
+from cuota.db.session import Session
 from cuota.flows.context import Context
 from cuota.flows.settle import order_not_found, settle
 
@@ -56,11 +57,6 @@ class Preview:
     after: Order
     plan_after: tuple[Installment, ...]
     to_card: int
-
-
-def timestamp(at: datetime) -> str:
-    """ISO 8601 in UTC, to the millisecond: `2026-11-21T09:30:00.123Z`."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 async def move(

@@ -10,9 +10,10 @@ from cuota.core.order.card_refund import settle_card_refund
 from cuota.core.order.outcome import CardRefund, Outcome
 from cuota.core.refusal import Refused
 from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Found
 from cuota.db.plan import charges
 from cuota.db.plan.charges import DueRefund
+from cuota.db.session import Session
 from cuota.flows.context import Context
 from cuota.flows.settle import settle
 from cuota.rails.unavailable import RailUnavailable

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from cuota.core.instant import timestamp
 from cuota.core.money import decimal_from
 from cuota.core.order.movement import Kind, Movement
 from cuota.core.order.order import Status
 from cuota.db.order.documents import encode
 from cuota.db.order.orders import Record
-from cuota.flows.checkout.checkout_result import shipping_of
-from cuota.flows.order.move_money import timestamp
+from cuota.flows.order.checkout_result import shipping_of
 
 
 def movement(moved: Movement) -> dict[str, object]:

@@ -9,10 +9,11 @@ from cuota.core.order.order import Order
 from cuota.core.order.outcome import Charge, Outcome
 from cuota.core.plan import collection
 from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Found
 from cuota.db.plan import plans
 from cuota.db.plan.charges import PendingCharge
 from cuota.db.plan.plans import Agreed
+from cuota.db.session import Session
 from cuota.flows.context import Context
 from cuota.flows.plan import charge_card
 from cuota.flows.plan.charge_card import Record

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from cuota.core.checkout.consumer import is_us_number, typed_number
 from cuota.core.checkout.texting import Limit
+from cuota.core.consumer import is_us_number, typed_number
 from cuota.db.plan import accounts
 from cuota.db.plan.accounts import AccountSession
 from cuota.flows.checkout.identify_consumer import CODE_LIFE, CODE_TRIES, CODES_A_SESSION, is_code

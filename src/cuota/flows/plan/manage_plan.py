@@ -8,13 +8,14 @@ from uuid import UUID
 
 from cuota.core.checkout.card import CardEntry
 from cuota.core.checkout.ending import Charging
+from cuota.core.installment import Installment, owed
 from cuota.core.order.outcome import Outcome, PlanCard
 from cuota.core.plan import collection
 from cuota.core.plan.collection import CardBusy, NothingOwed, needs_card
-from cuota.core.plan.installment import Installment, owed
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Found
 from cuota.db.plan import accounts, plans
 from cuota.db.plan.accounts import PlanDetail
+from cuota.db.session import Session
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import Context
 from cuota.flows.plan.collect_installments import collect, pay_now

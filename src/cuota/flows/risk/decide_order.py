@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from cuota.core.checkout.consumer import Profile, address_key
+from cuota.core.consumer import Profile, address_key
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Decided, PlanCard, Signal, SignalKind
 from cuota.core.risk.approvals import read_fields, risk_level
@@ -18,10 +18,11 @@ from cuota.core.risk.facts import Approvals, Facts, FieldValue, Mismatches, Mode
 from cuota.core.risk.model import BadModel, Model, model_of, points
 from cuota.core.sandbox import APPROVED_SURNAME, DECLINED_SURNAME
 from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Found
 from cuota.db.risk import history
 from cuota.db.risk.history import Asked, Seen
 from cuota.db.row_security import everyone
+from cuota.db.session import Session
 from cuota.flows.checkout.take_step import Checkout, Forgotten
 from cuota.flows.context import Context
 

@@ -11,9 +11,9 @@ from uuid import UUID
 
 from cuota.core import money
 from cuota.core.dates import day
-from cuota.core.instant import shown
+from cuota.core.installment import Installment
+from cuota.core.instant import timestamp
 from cuota.core.order.order import Status
-from cuota.core.plan.installment import Installment
 from cuota.core.risk.approvals import read_fields
 from cuota.core.risk.decision import Decision, score_parts
 from cuota.core.risk.explanation import because, explain
@@ -66,7 +66,7 @@ async def explain_order(context: Context, named: str | UUID) -> Told:
     facts = {
         **_order_facts(found),
         "events": [
-            {"at": shown(each.at), "type": each.type, "success": each.success, "message": each.message}
+            {"at": timestamp(each.at), "type": each.type, "success": each.success, "message": each.message}
             for each in found.told
         ],
         "charges": [_charge_facts(each) for each in found.charged],
@@ -145,14 +145,14 @@ async def _decision(context: Context, made: Made, found: Story) -> Told:
     again = await Policies(context).again(made)
     word = "APPROVED" if made.approved else "DECLINED"
     lines = [
-        f"Decision {made.decision_id} about order {made.order_id} at {found.merchant}, {shown(made.decided_at)}:",
+        f"Decision {made.decision_id} about order {made.order_id} at {found.merchant}, {timestamp(made.decided_at)}:",
         f"{word} under policy {made.policy_version}.",
     ]
     facts: dict[str, Any] = {
         "decisionId": str(made.decision_id),
         "orderId": str(made.order_id),
         "merchantId": str(made.merchant_id),
-        "decidedAt": shown(made.decided_at),
+        "decidedAt": timestamp(made.decided_at),
         "approved": made.approved,
         "reasons": list(made.reasons),
         "policyVersion": made.policy_version,
@@ -231,7 +231,7 @@ def _by_time(found: Story, made: list[Made]) -> list[str]:
         *((each.decided_at, f"decided: {'approved' if each.approved else 'declined'}") for each in made),
         *((each.at, _charge(each, found.order.currency)) for each in found.charged),
     ]
-    return [f"  {shown(at)}  {text}" for at, text in sorted(lines, key=lambda line: line[0])]
+    return [f"  {timestamp(at)}  {text}" for at, text in sorted(lines, key=lambda line: line[0])]
 
 
 def _charge(each: Charged, currency: str) -> str:
@@ -242,7 +242,7 @@ def _charge(each: Charged, currency: str) -> str:
 
 def _charge_facts(each: Charged) -> dict[str, Any]:
     told: dict[str, Any] = for_scripts(asdict(each))
-    return {**told, "chargeId": str(each.charge_id), "at": shown(each.at)}
+    return {**told, "chargeId": str(each.charge_id), "at": timestamp(each.at)}
 
 
 def _installment(item: Installment, found: Story) -> str:
@@ -250,7 +250,7 @@ def _installment(item: Installment, found: Story) -> str:
     text = f"{money.shown(item.total, currency)}, due {day(item.due_on, year=True)}: "
     paid = next((each for each in found.charged if each.charge_id == item.charge_id), None)
     if item.paid:
-        card = f" by {paid.brand} {paid.last4} on {shown(paid.at)}" if paid else ""
+        card = f" by {paid.brand} {paid.last4} on {timestamp(paid.at)}" if paid else ""
         back = (
             f"; {money.shown(item.returned, currency)} of it went back to the card" if item.returned else ""
         )
@@ -259,7 +259,7 @@ def _installment(item: Installment, found: Story) -> str:
         return f"{text}canceled by a void or a refund."
     tries = "1 try" if item.failures == 1 else f"{item.failures} tries"
     failed = f"{tries} failed; " if item.failures else ""
-    return f"{text}{failed}{f'the card is asked on {shown(item.charge_at)}' if item.charge_at else 'another card is needed'}."
+    return f"{text}{failed}{f'the card is asked on {timestamp(item.charge_at)}' if item.charge_at else 'another card is needed'}."
 
 
 def _installment_facts(item: Installment) -> dict[str, Any]:
@@ -270,5 +270,5 @@ def _installment_facts(item: Installment) -> dict[str, Any]:
         "state": item.state,
         "failures": item.failures,
         "returned": money.text_of(item.returned),
-        "chargeAt": shown(item.charge_at) if item.charge_at else None,
+        "chargeAt": timestamp(item.charge_at) if item.charge_at else None,
     }

@@ -10,9 +10,9 @@ from typing import Any
 
 import asyncpg
 
+from cuota.db.locks import JOBS_LOCK
 from cuota.db.pool import GONE, Connection
 from cuota.db.sandbox import clock
-from cuota.db.sandbox.clock import JOBS_LOCK
 from cuota.flows.sandbox.clock import SandboxClock
 
 LOOK_SECONDS = 0.05

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from cuota.core.refusal import Refused
 from cuota.db import sealed
-from cuota.db.order.orders import Session
 from cuota.db.pool import BUSY, Row
 from cuota.db.sealed import SESSION_NAME, Sealed
+from cuota.db.session import Session
 from cuota.db.vault import Vault, WrongKey
 
 # A process that still writes with an old key may do so behind us: go round until a round finds nothing.

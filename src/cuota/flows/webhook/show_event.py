@@ -8,14 +8,14 @@ from uuid import UUID
 
 import msgspec
 
+from cuota.core.instant import timestamp
 from cuota.core.money import decimal_from
 from cuota.core.order.movement import Kind
 from cuota.core.order.order import Order, Status
 from cuota.db.order.documents import decode, encode
 from cuota.db.order.orders import Record
 from cuota.db.webhook.events import Facts, Happened
-from cuota.flows.checkout.checkout_result import customer_of
-from cuota.flows.order.move_money import timestamp
+from cuota.flows.order.checkout_result import customer_of
 from cuota.flows.order.show_order import record
 
 _EVENT_ID = re.compile(r"evt_([0-9a-f]{32})_([1-9][0-9]{0,8})", re.ASCII)

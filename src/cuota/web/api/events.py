@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.instant import timestamp
 from cuota.core.merchant import Merchant
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.db.order.documents import encode
@@ -16,7 +17,6 @@ from cuota.db.webhook import deliveries, events
 from cuota.db.webhook.deliveries import Delivery, Tried
 from cuota.db.webhook.events import OWN_ADDRESS, Place
 from cuota.flows.context import Context
-from cuota.flows.order.move_money import timestamp
 from cuota.flows.webhook.replay_webhooks import place_of, position_of, replay
 from cuota.flows.webhook.show_event import event_body
 from cuota.web import idempotent

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.checkout.start import Display, Integration
+from cuota.core.instant import timestamp
 from cuota.core.merchant import Merchant, Profile
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.db.order.documents import encode
@@ -24,7 +25,6 @@ from cuota.db.pool import BUSY, LOST
 from cuota.flows.checkout.start_checkout import Begun, start_checkout
 from cuota.flows.checkout.verify_signature import verify_signature
 from cuota.flows.order.create_order import checkout_url
-from cuota.flows.order.move_money import timestamp
 from cuota.web.addresses import BadAddress, read_address
 from cuota.web.api.additional import read_additional
 from cuota.web.api.gateway_form import SIGNATURE, as_sent, fields_of, one_of, read_form, signed_text

@@ -20,11 +20,11 @@ from cuota.flows.order.move_money import Preview, Remember
 from cuota.flows.settle import order_not_found
 from cuota.web import idempotent
 from cuota.web.api import answers
-from cuota.web.api.order import guid
 from cuota.web.api.profile import read_by_profile
 from cuota.web.api.unknown import shape, unknown_fields
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.fields import WrongField, cents, reference
+from cuota.web.ids import guid
 from cuota.web.query import parameters
 from cuota.web.service import merchant_of, service_of
 

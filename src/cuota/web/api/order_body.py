@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from cuota.core.checkout.consumer import is_email, is_name, is_typed_name, is_us_number
+from cuota.core.consumer import is_email, is_name, is_typed_name, is_us_number
+from cuota.core.installment import COUNT
 from cuota.core.merchant import Merchant, Profile
 from cuota.core.money import decimal_from, split
-from cuota.core.plan.installment import COUNT
 from cuota.flows.order.create_order import OrderRequest
 from cuota.web.addresses import BadAddress, read_address
 from cuota.web.api import lenient

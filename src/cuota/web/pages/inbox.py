@@ -10,7 +10,7 @@ from uuid import uuid4
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.checkout.consumer import is_us_number
+from cuota.core.consumer import is_us_number
 from cuota.core.dates import moment
 from cuota.core.refusal import Code, Refused
 from cuota.flows.checkout.answer_text import answer_text

@@ -8,15 +8,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.checkout.card import card_name
+from cuota.core.installment import COUNT, Installment, owed, plan_state
 from cuota.core.plan.collection import needs_card
-from cuota.core.plan.installment import COUNT, Installment, owed, plan_state
 from cuota.core.refusal import Refused
 from cuota.db.checkout import remembered
 from cuota.db.plan import accounts
 from cuota.db.plan.accounts import PlanDetail, ShownPlan
 from cuota.flows.checkout.remember_browser import forget_all
 from cuota.flows.context import utc_now
-from cuota.web.api.order import guid
+from cuota.web.ids import guid
 from cuota.web.pages.account.view import (
     STATES,
     TOLD,

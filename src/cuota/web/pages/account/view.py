@@ -10,8 +10,8 @@ from starlette.requests import Request
 from cuota.core import money
 from cuota.core.checkout.card import card_name
 from cuota.core.dates import day, moment
+from cuota.core.installment import Installment, owed, plan_state
 from cuota.core.plan.collection import needs_card
-from cuota.core.plan.installment import Installment, owed, plan_state
 from cuota.db.plan.accounts import Less, PlanDetail, Return, ShownPlan
 from cuota.flows.plan import manage_plan
 from cuota.web.pages.account.visit import PATH, Known, plan_path

@@ -15,7 +15,7 @@ from cuota.core.refusal import Refused
 from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.plan.enter_account import SESSION_LIFE, Visit, load_account
 from cuota.flows.plan.manage_plan import find_plan
-from cuota.web.api.order import guid
+from cuota.web.ids import guid
 from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, see_other
 from cuota.web.pages.render import trouble
 from cuota.web.service import service_of

@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core import money
-from cuota.core.checkout.consumer import STATES, Profile
 from cuota.core.checkout.ending import CARD_TRIES
+from cuota.core.consumer import STATES, Profile
 from cuota.core.order.order import Status
 from cuota.core.sandbox import TEST_CARDS
 from cuota.flows.checkout.take_step import Checkout, Problem, preview_plan, propose

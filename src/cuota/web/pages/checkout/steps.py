@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.checkout.card import BadCard, read_card
-from cuota.core.checkout.consumer import typed_number
 from cuota.core.checkout.ending import Charging, Lapsed
 from cuota.core.checkout.start import Display
+from cuota.core.consumer import typed_number
 from cuota.core.order.order import Final, Status
 from cuota.flows.checkout.identify_consumer import check_code, give_details, give_shipping, send_code
 from cuota.flows.checkout.leave_checkout import leave_checkout

@@ -12,13 +12,13 @@ from uuid import UUID
 from starlette.requests import Request
 
 from cuota.core import money
-from cuota.core.checkout.consumer import Profile, ShippingAddress
 from cuota.core.checkout.smi_state import CheckoutState, result_of
 from cuota.core.checkout.start import Display, Integration, Start
+from cuota.core.consumer import Profile, ShippingAddress
 from cuota.core.dates import day
+from cuota.core.installment import Installment
 from cuota.core.order.order import Order
 from cuota.core.plan.finance import terms
-from cuota.core.plan.installment import Installment
 from cuota.db.order.documents import Document, encode
 from cuota.flows.checkout.take_step import Checkout
 from cuota.web.addresses import with_query

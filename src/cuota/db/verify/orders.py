@@ -11,10 +11,10 @@ from typing import Any
 from uuid import UUID
 
 from cuota.db.migrate import Told, untold
-from cuota.db.order.orders import Session
 from cuota.db.pool import Pool
 from cuota.db.risk.decisions import INTACT
-from cuota.db.verify_rules import disagreements_of
+from cuota.db.session import Session
+from cuota.db.verify.rules import disagreements_of
 
 BATCH = 500
 # Merchants, and whoever else stands in the ledger: found by jumping along its key, not by reading all of it.

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from cuota.core import money
+from cuota.core.installment import Installment, next_at, schedule
 from cuota.core.order.ledger import Account, Transfer, balance
-from cuota.core.plan.collection import next_at
-from cuota.core.plan.installment import Installment, schedule
 from cuota.core.privacy.erasure import still_has
 
 Found = Iterator[tuple[str, str]]
