@@ -30,8 +30,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from cuota import config
-from cuota.core.merchant import Merchant, Profile
-from cuota.core.order.movement import Kind
+from cuota.core.merchant import BodyProfile, Merchant
+from cuota.core.order.movement import MovementKind
 from cuota.web.api.movement import read_asked
 from cuota.web.api.order_body import read_order_body
 from cuota.web.body import parse_object, read_bytes, require_json
@@ -39,7 +39,7 @@ from cuota.web.ids import guid
 from cuota.web.server.edge import Edge
 from cuota.web.service import Service
 
-MERCHANT = Merchant(UUID(int=7), "Bench", 100, 200_000, True, Profile.STRICT, "USD", ())
+MERCHANT = Merchant(UUID(int=7), "Bench", 100, 200_000, True, BodyProfile.STRICT, "USD", ())
 
 
 def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
@@ -59,7 +59,7 @@ def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
         guid(request.path_params["order_id"])
         return answer(request, "read")
 
-    def move(kind: Kind) -> Callable[[Request], Awaitable[Response]]:
+    def move(kind: MovementKind) -> Callable[[Request], Awaitable[Response]]:
         async def run(request: Request) -> Response:
             require_json(request)
             body = await read_bytes(request)
@@ -79,8 +79,8 @@ def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
         Route("/oauth/token", token, methods=["POST"]),
         Route("/order", create, methods=["POST"]),
         Route("/order/{order_id}", read, methods=["GET"]),
-        Route("/order/{order_id}/capture", move(Kind.CAPTURE), methods=["POST"]),
-        Route("/order/{order_id}/refund", move(Kind.REFUND), methods=["POST"]),
+        Route("/order/{order_id}/capture", move(MovementKind.CAPTURE), methods=["POST"]),
+        Route("/order/{order_id}/refund", move(MovementKind.REFUND), methods=["POST"]),
     ]
     return Edge(Starlette(routes=routes), cast("Service", SimpleNamespace(settings=settings)))
 

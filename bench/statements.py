@@ -20,7 +20,7 @@ from uuid import UUID
 from bench.bare import MERCHANT
 from bench.work import CAPTURED_PREFIX, CREATED_PREFIX, ORDER_JSON, order_id, order_id_sql
 from cuota import config
-from cuota.core.order.movement import Asked, Kind
+from cuota.core.order.movement import MovementKind, MovementRequest
 from cuota.db.embedded.server import binaries
 from cuota.db.order import orders
 from cuota.db.pool import SESSION
@@ -35,7 +35,7 @@ THREADS = 2
 
 
 @dataclass
-class Recorder:
+class StatementRecorder:
     """A pool, or a session of it, that remembers what it was asked."""
 
     inner: Any
@@ -50,9 +50,9 @@ class Recorder:
         return await self.inner.fetch(sql, *values)
 
     @contextlib.asynccontextmanager
-    async def session(self) -> AsyncIterator[Recorder]:
+    async def session(self) -> AsyncIterator[StatementRecorder]:
         async with self.inner.session() as connection:
-            yield Recorder(connection, self.asked)
+            yield StatementRecorder(connection, self.asked)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ async def record(settings: config.Settings, where: dict[str, Any], merchant_id: 
     """
     model, whole = order_id(1), order_id(1, CAPTURED_PREFIX)
     async with runtime.opened(settings, where, pool_size=2) as opened:
-        pool = Recorder(opened.pool)
+        pool = StatementRecorder(opened.pool)
         context = replace(opened, pool=pool)
         merchant = replace(MERCHANT, merchant_id=merchant_id)
         body = read_order_body(parse_object(ORDER_JSON), merchant, https_only=False)
@@ -79,9 +79,13 @@ async def record(settings: config.Settings, where: dict[str, Any], merchant_id: 
         create, pool.asked = pool.asked, []
         await orders.read_record(pool, merchant_id, model)
         read, pool.asked = pool.asked, []
-        moved = await capture_order(context, merchant_id, model, Asked(Kind.CAPTURE, "bench", 2500))
+        moved = await capture_order(
+            context, merchant_id, model, MovementRequest(MovementKind.CAPTURE, "bench", 2500)
+        )
         capture, pool.asked = pool.asked, []
-        back = await refund_order(context, merchant_id, whole, Asked(Kind.REFUND, "bench", 2500))
+        back = await refund_order(
+            context, merchant_id, whole, MovementRequest(MovementKind.REFUND, "bench", 2500)
+        )
         refund = pool.asked
     new = {created.order_id: order_id_sql(":n", CREATED_PREFIX), created.token: "md5(:n::text)::uuid"}
     key = "('pgbench-' || :n::bigint)"

@@ -21,7 +21,7 @@ BALANCES = {
 
 
 @dataclass(frozen=True)
-class Movement:
+class ShopMovement:
     """A capture, a void or a refund that was applied."""
 
     kind: str
@@ -56,7 +56,7 @@ class Payment:
     captured: int
     voided: int
     refunded: int
-    movements: tuple[Movement, ...]
+    movements: tuple[ShopMovement, ...]
     reference: str = ""
     ship_to: tuple[str, ...] = ()
 
@@ -64,7 +64,7 @@ class Payment:
     def read(cls, answer: JsonObject) -> Self:
         """Read the order record."""
         movements = [
-            Movement.read(kind, each)
+            ShopMovement.read(kind, each)
             for kind, name in (("capture", "captures"), ("void", "voids"), ("refund", "refunds"))
             for each in answer.get(name) or []
         ]
@@ -99,7 +99,7 @@ class Payment:
 
 
 @dataclass(frozen=True)
-class Told:
+class WebhookEvent:
     """An event that a webhook brought. A test tells of no order: its order id is empty."""
 
     event_id: str
@@ -125,7 +125,7 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Created:
+class NewCheckout:
     """A new order: where its consumer pays."""
 
     order_id: str
@@ -133,7 +133,7 @@ class Created:
 
 
 @dataclass(frozen=True)
-class Limits:
+class AmountLimits:
     """The amounts, in cents, between which pay in four is offered."""
 
     minimum: int

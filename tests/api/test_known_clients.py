@@ -7,7 +7,7 @@ import base64
 
 from crowd import admission_of, busy, fill, gone_round
 
-from cuota.web.server.admission import Admission, Place
+from cuota.web.server.admission import Admission, AdmissionSlot
 from cuota.web.server.parties import MOST_KNOWN, Parties
 from cuota.web.server.token_client import client_of_token, read_client
 from makers import Merchant
@@ -15,7 +15,7 @@ from makers import Merchant
 TOKEN = {"method": "POST", "path": "/oauth/token", "headers": []}
 
 
-def strangers(admission: Admission, most: int) -> list[Place]:
+def strangers(admission: Admission, most: int) -> list[AdmissionSlot]:
     """As many token requests of strangers as find a place."""
     scope = {**TOKEN, "token_client": b"nobody"}
     found = [admission.enter(dict(scope)) for _ in range(most)]

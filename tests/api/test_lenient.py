@@ -10,7 +10,7 @@ import httpx
 import pytest
 from bodies import ADDRESS, FULL, assert_refused, changed, failures
 
-from cuota.core.merchant import Profile
+from cuota.core.merchant import BodyProfile
 from makers import Merchant, Running, make_merchant
 
 LENIENT = {"x-lenient": "1"}
@@ -19,7 +19,7 @@ LENIENT = {"x-lenient": "1"}
 @pytest.fixture
 async def lenient(service: Running) -> AsyncIterator[Merchant]:
     """A merchant with the lenient profile."""
-    async with make_merchant(service, profile=Profile.LENIENT) as made:
+    async with make_merchant(service, profile=BodyProfile.LENIENT) as made:
         yield made
 
 

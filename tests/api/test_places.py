@@ -12,9 +12,9 @@ from crowd import fill, gone_round, known, scope_of
 from cuota.core.refusal import Code, Refused
 from cuota.db import gathered
 from cuota.db.gathered import Gathered, Gatherer
-from cuota.web.server.admission import Admission, Place
+from cuota.web.server.admission import Admission, AdmissionSlot
 from cuota.web.server.parties import MOST_KNOWN, STRANGERS
-from cuota.web.server.places import ENOUGH, LEAST, MOST, PATIENCE, START, Places
+from cuota.web.server.places import ENOUGH, LEAST, MOST, PATIENCE, START, AdmissionSlots
 
 
 async def test_one_merchant_s_flood_leaves_places_for_every_other() -> None:
@@ -183,7 +183,7 @@ async def test_a_merchant_with_any_number_of_tokens_makes_no_other_unknown() -> 
     await known(admission, "Bearer honest")
     scope = scope_of("Bearer other")
     for number in range(2 * MOST_KNOWN):
-        place = Place(STRANGERS, number + 1, 0.0)
+        place = AdmissionSlot(STRANGERS, number + 1, 0.0)
         admission.in_hand += 1
         admission._held[STRANGERS] = admission._held.get(STRANGERS, 0) + 1
         admission.leave(place, {**scope, "merchant_id": UUID(int=1), "token_good": True})
@@ -208,7 +208,7 @@ async def test_bad_tokens_that_are_refused_at_once_fill_the_turn_of_the_loop_too
     assert admission.enter(scope_of("Bearer next")) is not None
 
 
-def window(places: Places, seconds: float, *refused: str) -> None:
+def window(places: AdmissionSlots, seconds: float, *refused: str) -> None:
     """A tenth of a second goes by, in which calls took so long and some were refused."""
     for why in refused:
         places.refused(why)
@@ -219,7 +219,7 @@ def window(places: Places, seconds: float, *refused: str) -> None:
 
 
 def test_slow_calls_make_places_fewer_and_refusals_of_quick_ones_more() -> None:
-    places = Places()
+    places = AdmissionSlots()
     for _ in range(PATIENCE - 1):
         window(places, 0.8)
     assert places.all == START, "a moment is no overload"
@@ -236,7 +236,7 @@ def test_slow_calls_make_places_fewer_and_refusals_of_quick_ones_more() -> None:
 
 
 def test_a_database_that_is_always_slow_is_no_overload() -> None:
-    places = Places()
+    places = AdmissionSlots()
     for _ in range(3_000):
         window(places, 0.25)
     window(places, 0.25, "full")
@@ -246,7 +246,7 @@ def test_a_database_that_is_always_slow_is_no_overload() -> None:
 
 
 def test_while_others_find_no_place_fewer_are_for_new_orders() -> None:
-    places = Places()
+    places = AdmissionSlots()
     for _ in range(10):
         places.refused("full")
         places.moved_on()

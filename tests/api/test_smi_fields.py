@@ -9,7 +9,7 @@ import pytest
 from bodies import assert_refused, failures
 from smi_bodies import PLACE, changed, smi_body
 
-from cuota.core.merchant import Profile
+from cuota.core.merchant import BodyProfile
 from makers import Merchant, Running, make_merchant
 
 
@@ -21,7 +21,7 @@ async def start(merchant: Merchant, body: dict[str, Any] | None = None, **header
 
 @pytest.fixture
 async def lenient(service: Running) -> AsyncIterator[Merchant]:
-    async with make_merchant(service, profile=Profile.LENIENT) as made:
+    async with make_merchant(service, profile=BodyProfile.LENIENT) as made:
         yield made
 
 

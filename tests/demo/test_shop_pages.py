@@ -11,13 +11,13 @@ import pytest
 from shop_browser import Browser, provider
 from shop_network import MOVED, Answer, Network
 
-from cuota_demo.settings import Settings
+from cuota_demo.settings import ShopSettings
 
 Visit = Callable[[Network], Browser]
 
 
 @pytest.fixture
-async def visit(settings: Settings) -> AsyncIterator[Visit]:
+async def visit(settings: ShopSettings) -> AsyncIterator[Visit]:
     browsers: list[Browser] = []
 
     def open_shop(network: Network) -> Browser:

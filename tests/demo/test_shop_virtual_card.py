@@ -14,7 +14,7 @@ from shop_browser import Browser
 from shop_network import MOVED, RECORD, Answer, Network
 from told import ENVIRONMENT_TOLD, event, headers, raw
 
-from cuota_demo.settings import Settings
+from cuota_demo.settings import ShopSettings
 
 MERCHANT = "8a483947-2cb0-4241-9123-f816303a788d"
 NUMBER = "4539578763621486"
@@ -58,7 +58,7 @@ def cards() -> Provider:
 async def shop(tmp_path: Path, cards: Provider) -> AsyncIterator[Browser]:
     """A shop whose buyer has paid a kettle by a virtual-card checkout; the shop was told so, and has no card yet."""
     environment = {**ENVIRONMENT_TOLD, "SHOP_MERCHANT_ID": MERCHANT, "SHOP_DATA": str(tmp_path)}
-    browser = Browser(Settings.from_environment(environment), Network(cards))
+    browser = Browser(ShopSettings.from_environment(environment), Network(cards))
     await browser.post("/cart", sku="kettle")
     assert (await sign(browser)).status_code == 200
     body = raw(told := event(2, "order.approved", record=APPROVED))

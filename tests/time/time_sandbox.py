@@ -24,7 +24,7 @@ from cuota.run import runtime
 from cuota.web.app import make_app
 from cuota.web.server.early import early
 from cuota.web.server.edge import Edge
-from cuota.web.server.standing import Standing
+from cuota.web.server.standing import StandstillMiddleware
 from cuota.work.advance import Advanced, Done
 from cuota.work.loop import Signals, work
 from makers import Merchant, Running, make_merchant
@@ -109,7 +109,7 @@ async def opened_sandbox(settings: config.Settings, where: dict[str, Any]) -> As
     ):
         edge = make_app(context)
         standstill = Standstill(where, clock, edge.forget)
-        async with serving(Standing(edge, context, standstill), edge, port):
+        async with serving(StandstillMiddleware(edge, context, standstill), edge, port):
             worker = asyncio.create_task(work(context, signals, standstill))
             try:
                 running = Running(own, context, clock, edge)  # type: ignore[arg-type]

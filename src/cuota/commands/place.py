@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from cuota.config import Place, Settings, default_data_dir
+from cuota.config import DataLocation, Settings, default_data_dir
 from cuota.db import workers
 from cuota.db.merchant import last_served
 from cuota.db.session import Session
@@ -23,7 +23,7 @@ class NoService(Exception):  # noqa: N818 - a fact for the person who asked
     """The command needs a running service, and none runs on this data; the text says what to do."""
 
 
-def data_of(settings: Settings | Place) -> str:
+def data_of(settings: Settings | DataLocation) -> str:
     """The database, without user and password: `data in /var/lib/cuota/sandbox`, `database postgresql://db:5432/cuota`."""
     if settings.database_url is None:
         return f"data in {settings.data_dir}"

@@ -18,11 +18,11 @@ from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import find_merchant
 from cuota.flows.risk import explain_order as words
 from cuota.flows.risk import review_decisions as review
-from cuota.flows.risk.explain_order import Told
+from cuota.flows.risk.explain_order import Explanation
 from cuota.flows.risk.keep_policy import read_policy
-from cuota.flows.risk.review_decisions import Difference, Replayed, Simulated, Tally
+from cuota.flows.risk.review_decisions import DecisionTally, Difference, Replayed, Simulated
 
-Explain = Callable[[Context, Any], Awaitable[Told]]
+Explain = Callable[[Context, Any], Awaitable[Explanation]]
 
 
 def _id(text: str) -> UUID:
@@ -145,7 +145,7 @@ def policy_simulate(options: argparse.Namespace) -> int:
     return 0
 
 
-def _tally(tally: Tally) -> dict[str, object]:
+def _tally(tally: DecisionTally) -> dict[str, object]:
     return {
         "orders": tally.orders,
         "amount": money.text_of(tally.amount),

@@ -17,13 +17,13 @@ from cuota.commands.common import Add, Command, adder, require_database, show
 from cuota.commands.place import announce, called
 from cuota.commands.progress import progress
 from cuota.config import Settings
-from cuota.core.instant import Asked, BadInstant, read_instant, timestamp
+from cuota.core.instant import BadInstant, TargetInstant, read_instant, timestamp
 from cuota.db.sandbox import clock, forks
 from cuota.flows.sandbox import fork_sandbox
 from cuota.flows.sandbox.clock import FrozenClock
 from cuota.flows.sandbox.move_time import CannotMoveTime, moving
 from cuota.run import runtime
-from cuota.work.advance import Advanced, Done, Seen, Tell, Watch, advance
+from cuota.work.advance import Advanced, AdvanceProgress, Done, ReportBatch, ReportProgress, advance
 
 INTERRUPTED = 130
 # What waits in the tables, in words for people.
@@ -99,7 +99,7 @@ def time_advance(options: argparse.Namespace) -> int:
     with progress("Moving the clock") as told:
         told(0, note="waiting for the service to pause its own background work")
 
-        def watch(seen: Seen) -> None:
+        def watch(seen: AdvanceProgress) -> None:
             span, gone = seen.target - seen.before, seen.at - seen.before
             told(gone.total_seconds(), span.total_seconds(), _on_the_way(seen))
 
@@ -140,7 +140,7 @@ def _attempted(tried: int, acknowledged: int) -> str:
     )
 
 
-def _on_the_way(seen: Seen) -> str:
+def _on_the_way(seen: AdvanceProgress) -> str:
     """What the progress line says beside the percentage."""
     parts = [f"at {timestamp(seen.at)}"]
     if seen.attempts:
@@ -153,7 +153,11 @@ def _on_the_way(seen: Seen) -> str:
 
 
 async def travel(
-    settings: Settings, where: dict[str, Any], asked: Asked, tell: Tell, watch: Watch = lambda _: None
+    settings: Settings,
+    where: dict[str, Any],
+    asked: TargetInstant,
+    tell: ReportBatch,
+    watch: ReportProgress = lambda _: None,
 ) -> Advanced:
     """Advance, with connections and rails of one's own. SIGINT and SIGTERM end it between two instants."""
     frozen, stop, loop = FrozenClock(), asyncio.Event(), asyncio.get_running_loop()
@@ -213,7 +217,7 @@ def time_forget(options: argparse.Namespace) -> int:
     return 0
 
 
-def _instant(text: str) -> Asked:
+def _instant(text: str) -> TargetInstant:
     try:
         return read_instant(text)
     except BadInstant as bad:

@@ -21,7 +21,7 @@ class BadInstant(ValueError):  # noqa: N818 - a fact for the person who typed it
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TargetInstant:
     """What was asked for: a span from the service's clock on, or an instant."""
 
     text: str
@@ -42,15 +42,15 @@ class Asked:
         return target
 
 
-def read_instant(text: str) -> Asked:
+def read_instant(text: str) -> TargetInstant:
     """Read what was typed; raises BadInstant."""
     span = _SPAN.fullmatch(text)
     if span is not None:
         # Cut to what a date can hold; that it is too much is said later, when the clock is known.
-        return Asked(text, span=min(timedelta(**{UNITS[span[2]]: int(span[1])}), 2 * FARTHEST))
+        return TargetInstant(text, span=min(timedelta(**{UNITS[span[2]]: int(span[1])}), 2 * FARTHEST))
     try:
         if _DAY.fullmatch(text):
-            return Asked(text, instant=datetime.combine(date.fromisoformat(text), time(0), UTC))
+            return TargetInstant(text, instant=datetime.combine(date.fromisoformat(text), time(0), UTC))
         moment = datetime.fromisoformat(text) if _MOMENT.fullmatch(text) else None
         instant = moment.astimezone(UTC) if moment else None
     except (ValueError, OverflowError) as problem:
@@ -58,7 +58,7 @@ def read_instant(text: str) -> Asked:
     if moment is not None and moment.tzinfo is None:
         raise BadInstant(f"{text} has no zone. Add Z for UTC, or an offset such as -08:00.")
     if instant is not None:
-        return Asked(text, instant=instant)
+        return TargetInstant(text, instant=instant)
     raise BadInstant(f"{text} is no instant. {_FORMS}")
 
 

@@ -14,8 +14,8 @@ from uuid import UUID
 
 from cuota.core.refusal import Code, Refused
 
-Ask = TypeVar("Ask")
-Found = TypeVar("Found")
+QueryT = TypeVar("QueryT")
+ResultT = TypeVar("ResultT")
 
 MOST_TOGETHER = 64
 # Of one kind and merchant in one process: eight statements' worth. Who would wait longer is better told at once.
@@ -23,20 +23,20 @@ MOST_WAITING = 8 * MOST_TOGETHER
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered(Generic[Ask, Found]):
+class Gathered(Generic[QueryT, ResultT]):
     """A kind of ask. `one` runs a single ask, `many` several of one merchant and answers in their order.
 
     `busy` names what an ask is about: two asks about the same never ride in one batch. None: they may. `reads`: it only
     reads, and may be broken off.
     """
 
-    one: Callable[[Any, Ask], Awaitable[Found]]
-    many: Callable[[Any, Sequence[Ask]], Awaitable[Sequence[Found]]]
-    busy: Callable[[Ask], Hashable] | None = None
+    one: Callable[[Any, QueryT], Awaitable[ResultT]]
+    many: Callable[[Any, Sequence[QueryT]], Awaitable[Sequence[ResultT]]]
+    busy: Callable[[QueryT], Hashable] | None = None
     reads: bool = False
 
 
-Waiting = list[tuple[Any, "asyncio.Future[Any]"]]
+WaitingCalls = list[tuple[Any, "asyncio.Future[Any]"]]
 
 
 class Gatherer:
@@ -51,10 +51,10 @@ class Gatherer:
         self._alone = alone
         self._together = together
         self._refused = refused
-        self._waiting: dict[tuple[Gathered[Any, Any], UUID], Waiting] = {}
+        self._waiting: dict[tuple[Gathered[Any, Any], UUID], WaitingCalls] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def ask(self, kind: Gathered[Ask, Found], merchant_id: UUID, asked: Ask) -> Found:
+    async def ask(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID, asked: QueryT) -> ResultT:
         """Its answer. A caller that goes away changes nothing: what it asked for runs to its end, if it writes.
 
         Raises Refused(unavailable) at once where too many wait already; then nothing was applied.
@@ -68,11 +68,11 @@ class Gatherer:
         elif len(queue) >= MOST_WAITING:
             message = "Too many of your requests wait; nothing was applied. Try again shortly."
             raise Refused(Code.UNAVAILABLE, message, retry_after=1)
-        future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
         queue.append((asked, future))
         return await future
 
-    async def _at_once(self, kind: Gathered[Ask, Found], merchant_id: UUID, asked: Ask) -> Found:
+    async def _at_once(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID, asked: QueryT) -> ResultT:
         """Alone, in the caller's own task: two turns of the loop less. Whoever comes meanwhile waits as for a batch."""
         queue = self._waiting[kind, merchant_id] = []
         try:
@@ -100,7 +100,7 @@ class Gatherer:
             await self._batch(kind, batch)
         del self._waiting[kind, merchant_id]
 
-    async def _batch(self, kind: Gathered[Any, Any], batch: Waiting) -> None:
+    async def _batch(self, kind: Gathered[Any, Any], batch: WaitingCalls) -> None:
         if len(batch) == 1:
             await self._one(kind, *batch[0])
             return
@@ -133,7 +133,7 @@ def _fail(future: asyncio.Future[Any], problem: Exception) -> None:
         future.set_exception(problem)
 
 
-def _take(queue: Waiting, busy: Callable[[Any], Hashable] | None) -> Waiting:
+def _take(queue: WaitingCalls, busy: Callable[[Any], Hashable] | None) -> WaitingCalls:
     """The next batch, out of the queue; who is about the same as one before waits for the one after."""
     if busy is None:
         batch, queue[:] = queue[:MOST_TOGETHER], queue[MOST_TOGETHER:]

@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS migrations (
 )
 """
 # Called with how many are applied, of how many, and what is done now.
-Told = Callable[[float, float | None, str], None]
+OnProgress = Callable[[float, float | None, str], None]
 
 
 def untold(done: float, total: float | None, note: str) -> None:
@@ -36,7 +36,7 @@ def files() -> list[tuple[str, str]]:
     ]
 
 
-async def migrate(connection: Connection, environment: str, told: Told = untold) -> list[str]:
+async def migrate(connection: Connection, environment: str, told: OnProgress = untold) -> list[str]:
     """Bring the database up to this release; answers the names that were applied. Raises UnsafeDatabase."""
     await require_durable(connection)
     await connection.execute("SELECT pg_advisory_lock($1)", MIGRATE_LOCK)
@@ -58,7 +58,7 @@ async def migrate(connection: Connection, environment: str, told: Told = untold)
             await connection.execute("SELECT pg_advisory_unlock($1)", MIGRATE_LOCK)
 
 
-async def _apply(connection: Connection, done: set[str], environment: str, told: Told) -> list[str]:
+async def _apply(connection: Connection, done: set[str], environment: str, told: OnProgress) -> list[str]:
     ours = files()
     unknown = done - {name for name, _ in ours}
     if unknown:

@@ -32,7 +32,7 @@ from cuota.web.server.early import early
 from cuota.web.server.edge import Edge, JsonLines
 from cuota.web.server.known_host import KnownHost
 from cuota.web.server.metrics import count, count_code, count_decision
-from cuota.web.server.standing import Standing
+from cuota.web.server.standing import StandstillMiddleware
 from cuota.work.loop import Signals, work
 
 # While stopping: so long new connections are still taken and answered, each closed after its answer, and so long
@@ -147,7 +147,7 @@ def _outside(edge: Edge, context: Context, standstill: Standstill | None) -> ASG
     """The application; in the sandbox inside what only a sandbox needs."""
     if standstill is None:
         return edge
-    return KnownHost(Standing(edge, context, standstill), edge, context.settings.hosts)
+    return KnownHost(StandstillMiddleware(edge, context, standstill), edge, context.settings.hosts)
 
 
 def _collect_less() -> None:

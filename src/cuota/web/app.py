@@ -28,9 +28,9 @@ from cuota.web.server.metrics import metrics
 from cuota.web.server.probe import Probe
 from cuota.web.service import Service
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[Response]]
 
-ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
+ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("POST", "/oauth/token", token.token),
     ("GET", "/configuration", configuration),
     ("GET POST", "/order", order_collection),
@@ -113,7 +113,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
 class _Endpoint:
     """One route as an ASGI application: what is raised in it, and what it answers, goes straight to the edge."""
 
-    def __init__(self, path: str, endpoint: Endpoint) -> None:
+    def __init__(self, path: str, endpoint: Handler) -> None:
         self._path = path
         self._endpoint = endpoint
 

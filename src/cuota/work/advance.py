@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from cuota.core.instant import Asked
+from cuota.core.instant import TargetInstant
 from cuota.core.order.event import Event
 from cuota.db.sandbox import clock
 from cuota.db.webhook.hanging_receivers import hanging
@@ -57,7 +57,7 @@ class Advanced:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class AdvanceProgress:
     """How far an advance is: where the clock stands, how many webhooks wait for an answer, and what was attempted."""
 
     before: datetime
@@ -69,18 +69,18 @@ class Seen:
     hung: int
 
 
-Tell = Callable[[datetime, Done], None]
-Watch = Callable[[Seen], None]
+ReportBatch = Callable[[datetime, Done], None]
+ReportProgress = Callable[[AdvanceProgress], None]
 
 
 async def advance(
     context: Context,
     frozen: FrozenClock,
     move: Move,
-    asked: Asked,
-    tell: Tell,
+    asked: TargetInstant,
+    tell: ReportBatch,
     stop: asyncio.Event,
-    watch: Watch = lambda _: None,
+    watch: ReportProgress = lambda _: None,
 ) -> Advanced:
     """Move on. `context` has the frozen clock; `watch` is told often, `tell` of what has happened. Raises BadInstant."""
     before = frozen.at = await move.hold((await move.reading()).now)
@@ -89,7 +89,7 @@ async def advance(
     def look() -> None:
         counted, hung = pace.attempts, len(pace.timed_out)
         facts = counted["attempts"], counted["acknowledged"], hung
-        watch(Seen(before, frozen.at, target, way.webhooks.under_way, *facts))
+        watch(AdvanceProgress(before, frozen.at, target, way.webhooks.under_way, *facts))
 
     pace = HurriedPace(await hanging(context.pool), look)
     way = _Way(context, tell, pace, look)
@@ -112,7 +112,9 @@ async def advance(
 class _Way:
     """All jobs, again and again at each instant, until a whole round does nothing."""
 
-    def __init__(self, context: Context, tell: Tell, pace: HurriedPace, look: Callable[[], None]) -> None:
+    def __init__(
+        self, context: Context, tell: ReportBatch, pace: HurriedPace, look: Callable[[], None]
+    ) -> None:
         self.context = replace(context, happened=self._happened)
         self.webhooks = Webhooks(self.context, pace=pace)
         self._pace, self._look = pace, look

@@ -84,7 +84,7 @@ class NoticeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PlanStanding:
     """How a plan stands once a notice's money has moved. Cents.
 
     `left`: each payment that is still to be made, and its day. `back`: what goes back to the card of which charge.
@@ -104,7 +104,7 @@ class Notice:
     amount: int
     day: date
     send_at: datetime
-    standing: Standing | None = None
+    standing: PlanStanding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class StoredDecision:
     """A risk decision as it is kept: whose it is, and what the order was tried with.
 
     `exposure` is the version of the consumer's exposure that it was made on: an approval made on an older one is
@@ -179,7 +179,7 @@ class Outcome:
     charge: Charge | None = None
     charge_settled: Settled | None = None
     card_refund_settled: Settled | None = None
-    decision: Decided | None = None
+    decision: StoredDecision | None = None
     notices: tuple[Notice, ...] = ()
     plan_card: PlanCard | None = None
     at: datetime = field(kw_only=True)

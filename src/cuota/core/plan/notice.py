@@ -9,7 +9,7 @@ from uuid import UUID
 from cuota.core import money
 from cuota.core.dates import day
 from cuota.core.installment import COUNT
-from cuota.core.order.outcome import Notice, NoticeKind, Standing
+from cuota.core.order.outcome import Notice, NoticeKind, PlanStanding
 
 # What the merchant did, whenever it liked: told in the daytime where the consumer lives.
 MOVED = frozenset({NoticeKind.REFUNDED, NoticeKind.VOIDED, NoticeKind.EXPIRED})
@@ -75,7 +75,7 @@ def _which(notice: Notice, about: About) -> str:
     return f"payment {notice.installment} of {COUNT} for your {about.order}"
 
 
-def _left(stands: Standing | None, about: About) -> str:
+def _left(stands: PlanStanding | None, about: About) -> str:
     """What is still to pay, on which days, by which card."""
     if stands is None or about.overtaken:
         return ""
@@ -85,7 +85,7 @@ def _left(stands: Standing | None, about: About) -> str:
     return f" Still to pay, by {about.paying}: {parts}."
 
 
-def _back(stands: Standing | None, about: About) -> str:
+def _back(stands: PlanStanding | None, about: About) -> str:
     """What goes back, to which card."""
     by_card: dict[str, int] = {}
     for charge, cents in stands.back if stands else ():

@@ -35,7 +35,7 @@ class _UnreadableError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ApprovalsData:
     """The fields that could be read, under their SMI names; those that could not, as they were sent; how many more.
 
     A date is days before today, an average is cents, a fulfillment is `online`, `pickup` or `other`.
@@ -54,7 +54,7 @@ class Field(NamedTuple):
     read: Callable[[object, date], FieldValue]
 
 
-def read_fields(raw: Mapping[str, object], today: date) -> Read:
+def read_fields(raw: Mapping[str, object], today: date) -> ApprovalsData:
     """Read whatever was sent. Null and empty text are the same as absent.
 
     Where one field came under several names, the gateway's is taken if it can be read, then the SMI's; what says
@@ -79,7 +79,7 @@ def read_fields(raw: Mapping[str, object], today: date) -> Read:
                 continue
             if fields.setdefault(field.smi, found) != found:
                 unreadable.append(name)
-    return Read(fields, tuple(unreadable), unknown)
+    return ApprovalsData(fields, tuple(unreadable), unknown)
 
 
 def risk_level(assessment: str) -> int | None:

@@ -29,7 +29,7 @@ class BadPolicy(ValueError):  # noqa: N818 - named as the fact it is
         self.line = line
 
 
-class Table:
+class PolicyTable:
     """One table of the text. What is asked for must be there, and be what is asked for."""
 
     def __init__(self, text: Text, path: Path, values: dict[str, object]) -> None:
@@ -37,19 +37,19 @@ class Table:
         self._path = path
         self._values = values
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> PolicyTable:
         """A table inside."""
         found = self._take(name, f"a table [{_written((*self._path, name))}]")
         if not _is_table(found):
             raise self.refuse(name, f"must be a table [{_written((*self._path, name))}]")
-        return Table(self._text, (*self._path, name), found)
+        return PolicyTable(self._text, (*self._path, name), found)
 
-    def tables(self, name: str) -> list[Table]:
+    def tables(self, name: str) -> list[PolicyTable]:
         """Tables of one kind, in the order of the text; there may be none."""
         found = self._values.get(name, [])
         if not isinstance(found, list) or not all(_is_table(each) for each in found):
             raise self.refuse(name, f"must be tables [[{_written((*self._path, name))}]]")
-        return [Table(self._text, (*self._path, name, at), each) for at, each in enumerate(found)]
+        return [PolicyTable(self._text, (*self._path, name, at), each) for at, each in enumerate(found)]
 
     def integer(self, name: str, low: int, high: int) -> int:
         """A whole number, both ends allowed."""
@@ -79,7 +79,7 @@ class Table:
             raise self.refuse(name, f"must be {needed}")
         return found
 
-    def only(self, *known: str) -> Table:
+    def only(self, *known: str) -> PolicyTable:
         """The same; raises BadPolicy where it has another key: a misspelt one would otherwise count for nothing."""
         for name in self._values:
             if name not in known:
@@ -118,9 +118,9 @@ class Text:
             raise BadPolicy(deepest + 1, "must be TOML of plain tables, not nested as deep as this") from None
         self._lines = _places(lines)
 
-    def root(self) -> Table:
+    def root(self) -> PolicyTable:
         """All of it."""
-        return Table(self, (), self._values)
+        return PolicyTable(self, (), self._values)
 
     def line_of(self, path: Path) -> int:
         """Where a key stands; one that is missing, where its table begins."""

@@ -42,7 +42,7 @@ _HIDDEN = "UPDATE virtual_cards SET hide_at = NULL WHERE merchant_id = $1 AND or
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredCard:
     """An order's card: the issuer's key, and when it was made and first shown."""
 
     key: UUID
@@ -69,11 +69,11 @@ async def is_virtual(session: Session, merchant_id: UUID, order_id: UUID) -> boo
 
 async def claim(
     session: Session, merchant_id: UUID, order_id: UUID, key: UUID, session_hash: bytes, now: datetime
-) -> Kept | None:
+) -> StoredCard | None:
     """How the card of this browser stands, from now on if it had none; None for any but the one that paid."""
     await session.fetchrow(_CLAIM, merchant_id, order_id, key, session_hash, now)
     row = await session.fetchrow(_READ, merchant_id, order_id, session_hash)
-    return None if row is None else Kept(**row)
+    return None if row is None else StoredCard(**row)
 
 
 async def issued(session: Session, merchant_id: UUID, order_id: UUID, now: datetime) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from uuid import UUID
 
 from cuota.core.installment import Installment
-from cuota.core.order.movement import Kind, Movement
+from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Order, Status
 from cuota.db.gathered import Gathered
 from cuota.db.pool import Pool, Row
@@ -65,7 +65,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class OrderRecord:
     """Everything that `GET /order` shows; `document` is the JSON text that never changes.
 
     `payer` is who agreed to pay, as the plan keeps it: read for express orders, which say where to send it.
@@ -113,7 +113,13 @@ def plan_of(rows: Sequence[Sequence[object]]) -> tuple[Installment, ...]:
 
 
 async def read(
-    session: Session, merchant_id: UUID, order_id: UUID, kind: Kind, reference: str, *, with_plan: bool
+    session: Session,
+    merchant_id: UUID,
+    order_id: UUID,
+    kind: MovementKind,
+    reference: str,
+    *,
+    with_plan: bool,
 ) -> Found | None:
     """What a capture, void or refund decides on, in one round trip; on a pool, with whoever reads at this moment."""
     asked = _Asked(merchant_id, order_id, kind, reference)
@@ -126,7 +132,7 @@ async def read(
 class _Asked:
     merchant_id: UUID
     order_id: UUID
-    kind: Kind
+    kind: MovementKind
     reference: str
 
 
@@ -169,7 +175,7 @@ async def read_with_plan(session: Session, merchant_id: UUID, order_id: UUID) ->
     return None if row is None else Found(order_of(row), None, plan_of(row["plan"]))
 
 
-async def read_record(session: Session, merchant_id: UUID, name: UUID) -> Record | None:
+async def read_record(session: Session, merchant_id: UUID, name: UUID) -> OrderRecord | None:
     """The record, by order id (time-ordered, version 7) or checkout token (random, version 4): one round trip."""
     if name.version != 7:
         row = await session.fetchrow(RECORD_BY_TOKEN, merchant_id, name)
@@ -180,7 +186,7 @@ async def read_record(session: Session, merchant_id: UUID, name: UUID) -> Record
     if row is None:
         return None
     movements = tuple(
-        Movement(Kind(kind), movement_id, reference, amount, at)
+        Movement(MovementKind(kind), movement_id, reference, amount, at)
         for kind, reference, movement_id, amount, at in row["movements"]
     )
     order, payer = order_of(row), None
@@ -188,7 +194,7 @@ async def read_record(session: Session, merchant_id: UUID, name: UUID) -> Record
     if _EXPRESS in row["document"] and order.status is Status.APPROVED:
         agreed = await session.fetchrow(_PAYER, merchant_id, order.order_id)
         payer = agreed["payer"] if agreed else None
-    return Record(order, row["token"], row["document"], movements, payer)
+    return OrderRecord(order, row["token"], row["document"], movements, payer)
 
 
 async def _record_row(session: Session, asked: tuple[UUID, UUID]) -> Row | None:

@@ -12,7 +12,7 @@ from cuota.core.checkout.start import Start
 from cuota.core.order.event import Event
 from cuota.core.order.outcome import JobState, Notice, Outcome, Plan
 from cuota.db.order.documents import encode
-from cuota.db.order.outcome_parts import Part, Table, Values, added, altered
+from cuota.db.order.outcome_parts import OutcomeTable, StatementPart, Values, added, altered
 
 DETAILS = added("details", "order_details", "reference text, document json")
 STARTED = added(
@@ -36,7 +36,7 @@ EVENTS = added(
     "RETURNING merchant_id, order_id, sequence",
 )
 # What is not in the feed yet; the worker publishes it.
-OUTBOX = Part(
+OUTBOX = StatementPart(
     "outboxed",
     "INSERT INTO outbox (merchant_id, order_id, sequence) SELECT merchant_id, order_id, sequence FROM event",
     (),
@@ -242,7 +242,7 @@ def _plan_card(outcome: Outcome) -> list[Values]:
     )
 
 
-TABLES: tuple[tuple[Table, Callable[[Outcome], list[Values]]], ...] = (
+TABLES: tuple[tuple[OutcomeTable, Callable[[Outcome], list[Values]]], ...] = (
     (_PLAN, _plan),
     (_CHARGE, _charge),
     (_CHARGE_SETTLED, _charge_settled),

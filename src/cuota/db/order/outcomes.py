@@ -22,7 +22,7 @@ from cuota.db.gathered import Gathered
 from cuota.db.order import decided_parts
 from cuota.db.order import outcome_parts as parts
 from cuota.db.order import outcome_tables as tables
-from cuota.db.order.outcome_parts import Part
+from cuota.db.order.outcome_parts import StatementPart
 from cuota.db.pool import Pool
 from cuota.db.session import Session
 
@@ -76,7 +76,7 @@ async def create(session: Session, new: NewOrder, answer: Answer | None = None) 
     return await _alone(session, shape + _begun([new]))
 
 
-def _leased(merchant_id: UUID, answer: Answer | None, changed: Part) -> list[Part]:
+def _leased(merchant_id: UUID, answer: Answer | None, changed: StatementPart) -> list[StatementPart]:
     """The order between its lease and its answer: a stale outcome must not leave an answer behind."""
     if answer is None:
         return [changed]
@@ -84,7 +84,7 @@ def _leased(merchant_id: UUID, answer: Answer | None, changed: Part) -> list[Par
     return [held, changed, parts.kept(merchant_id, answer.key, answer.lease, answer.status, answer.body)]
 
 
-def _written(outcomes: Sequence[Outcome]) -> list[Part]:
+def _written(outcomes: Sequence[Outcome]) -> list[StatementPart]:
     """What these outcomes write beside their orders."""
     shape = []
     for table, rows_of in tables.TABLES:
@@ -96,7 +96,7 @@ def _written(outcomes: Sequence[Outcome]) -> list[Part]:
     return shape
 
 
-def _begun(new: Sequence[NewOrder]) -> list[Part]:
+def _begun(new: Sequence[NewOrder]) -> list[StatementPart]:
     """What these new orders write beside themselves."""
     details = [(one.order.order_id, one.reference, one.document) for one in new]
     starts = [tables.started(one.order.order_id, one.start) for one in new if one.start]
@@ -108,7 +108,7 @@ def _begun(new: Sequence[NewOrder]) -> list[Part]:
     return [*shape, tables.EVENTS.part(events), tables.OUTBOX]
 
 
-async def _alone(session: Session, shape: list[Part]) -> bool:
+async def _alone(session: Session, shape: list[StatementPart]) -> bool:
     try:
         row = await asyncio.shield(session.fetchrow(*_asked(shape)))
     except asyncpg.UniqueViolationError:
@@ -117,7 +117,7 @@ async def _alone(session: Session, shape: list[Part]) -> bool:
     return row is not None
 
 
-def _asked(shape: list[Part]) -> tuple[str, *tuple[object, ...]]:
+def _asked(shape: list[StatementPart]) -> tuple[str, *tuple[object, ...]]:
     sql = _statement(tuple((part.name, part.sql, len(part.values)) for part in shape))
     return (sql, *(value for part in shape for value in part.values))
 

@@ -20,18 +20,18 @@ _KEEP = """INSERT INTO models (merchant_id, version, document, report, fitted_at
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ApprovalsState:
     """off, trial or on; and the version of the model that it goes by, if there is one."""
 
     mode: str
     model: str | None
 
 
-async def read(session: Session, merchant_id: UUID) -> Standing:
+async def read(session: Session, merchant_id: UUID) -> ApprovalsState:
     """How it stands."""
     row = await session.fetchrow(_READ, merchant_id)
     assert row is not None
-    return Standing(row["approvals"], row["approvals_model"])
+    return ApprovalsState(row["approvals"], row["approvals_model"])
 
 
 async def read_modes(session: Session) -> dict[UUID, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from cuota.db.migrate import Told, untold
+from cuota.db.migrate import OnProgress, untold
 from cuota.db.pool import Pool
 from cuota.db.risk.decisions import INTACT
 from cuota.db.session import Session
@@ -76,7 +76,7 @@ class Disagreement:
 
 
 @dataclass(slots=True)
-class Report:
+class VerifyReport:
     """What was looked at, and what disagreed."""
 
     orders: int = 0
@@ -84,9 +84,9 @@ class Report:
     disagreements: list[Disagreement] = field(default_factory=list)
 
 
-async def verify(pool: Pool, told: Told = untold) -> Report:
+async def verify(pool: Pool, told: OnProgress = untold) -> VerifyReport:
     """Look at every order of every merchant; `told` is called with how many orders are done, of how many."""
-    report = Report()
+    report = VerifyReport()
     async with pool.session() as session:
         # Nobody waits for it, and a large merchant takes longer than a request may.
         await session.execute("SET statement_timeout = 0")
@@ -102,7 +102,7 @@ async def verify(pool: Pool, told: Told = untold) -> Report:
 
 
 async def _verify_merchant(
-    session: Session, merchant_id: UUID, report: Report, told: Callable[[], None]
+    session: Session, merchant_id: UUID, report: VerifyReport, told: Callable[[], None]
 ) -> None:
     after = _FIRST
     while rows := await session.fetch(_ORDERS, merchant_id, after, BATCH):

@@ -209,7 +209,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class AttemptRecord:
     """One attempt as it is kept."""
 
     receiver: UUID
@@ -259,10 +259,10 @@ async def record(session: Session, merchant_id: UUID, results: list[Result]) -> 
 
 async def of_event(
     session: Session, merchant_id: UUID, order_id: UUID, sequence: int
-) -> tuple[list[Delivery], list[Tried]]:
+) -> tuple[list[Delivery], list[AttemptRecord]]:
     """Every receiver of an event, and every attempt."""
     found = [Delivery(*row) for row in await session.fetch(_OF_EVENT, merchant_id, order_id, sequence)]
-    tried = [Tried(*row) for row in await session.fetch(_ATTEMPTS, merchant_id, order_id, sequence)]
+    tried = [AttemptRecord(*row) for row in await session.fetch(_ATTEMPTS, merchant_id, order_id, sequence)]
     return found, tried
 
 

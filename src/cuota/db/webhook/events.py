@@ -7,9 +7,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from cuota.core.order.movement import Kind, Movement
-from cuota.db.order.orders import MONEY, order_of
-from cuota.db.order.orders import Record as OrderRecord
+from cuota.core.order.movement import Movement, MovementKind
+from cuota.db.order.orders import MONEY, OrderRecord, order_of
 from cuota.db.session import Session
 
 OWN_ADDRESS = UUID(int=0)
@@ -84,7 +83,7 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class EventFacts:
     """What the bodies of an order's events are made of; nothing in it changes once it is written."""
 
     record: OrderRecord
@@ -94,7 +93,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FeedPosition:
     """Where an event stands in its merchant's feed."""
 
     position: int
@@ -116,24 +115,26 @@ async def publish(session: Session, merchant_id: UUID, now: datetime, limit: int
     return 0 if row is None else int(row["published"])
 
 
-async def facts(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> dict[UUID, Facts]:
+async def facts(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> dict[UUID, EventFacts]:
     """The facts behind several orders' events, in one round trip."""
     rows = await session.fetch(_FACTS, merchant_id, order_ids)
     return {row["order_id"]: _facts_of(row) for row in rows}
 
 
-def _facts_of(row: Any) -> Facts:
+def _facts_of(row: Any) -> EventFacts:
     movements = tuple(
-        Movement(Kind(kind), movement_id, reference, amount, at)
+        Movement(MovementKind(kind), movement_id, reference, amount, at)
         for kind, reference, movement_id, amount, at in row["movements"]
     )
     record = OrderRecord(order_of(row), row["token"], row["document"], movements, row["payer"])
-    return Facts(record, row["reference"], row["payer"], tuple(Happened(*event) for event in row["events"]))
+    return EventFacts(
+        record, row["reference"], row["payer"], tuple(Happened(*event) for event in row["events"])
+    )
 
 
-async def page(session: Session, merchant_id: UUID, after: int, limit: int) -> list[Place]:
+async def page(session: Session, merchant_id: UUID, after: int, limit: int) -> list[FeedPosition]:
     """The feed after a position."""
-    return [Place(*row) for row in await session.fetch(_PAGE, merchant_id, after, limit)]
+    return [FeedPosition(*row) for row in await session.fetch(_PAGE, merchant_id, after, limit)]
 
 
 async def last_position(session: Session, merchant_id: UUID) -> int:

@@ -18,14 +18,14 @@ from cuota.db.order import orders
 from cuota.db.order.orders import Found
 from cuota.db.plan.charges import PendingCharge
 from cuota.db.session import Session
-from cuota.flows.checkout.take_step import Checkout, Problem, Terms, propose
+from cuota.flows.checkout.take_step import Checkout, Problem, ProposedTerms, propose
 from cuota.flows.context import Context
-from cuota.flows.plan.charge_card import Record, ask, look_up
+from cuota.flows.plan.charge_card import RecordAnswer, ask, look_up
 from cuota.flows.plan.limit_asks import card_hash
 from cuota.flows.risk.decide_order import Case
 from cuota.flows.risk.keep_policy import seal_policy
 from cuota.flows.settle import settle
-from cuota.rails.card import Answer, RailUnavailable
+from cuota.rails.card import CardAnswer, RailUnavailable
 
 AGREEMENT_CHANGED = "The dates have changed since you opened this page. Please read the agreement again."
 
@@ -54,7 +54,7 @@ async def submit_checkout(
 
 def _agreed_terms(
     context: Context, checkout: Checkout, agreement_hash: str
-) -> tuple[UUID, Profile, str, Terms]:
+) -> tuple[UUID, Profile, str, ProposedTerms]:
     """Who pays (id, profile, phone) and what they agreed to; raises Problem where that is not what was shown."""
     session = checkout.session
     if session.consumer_id is None or session.profile is None or session.phone is None:
@@ -98,7 +98,7 @@ async def pay_with(context: Context, checkout: Checkout, card: PlanCard, agreeme
 
 
 def _agreed(
-    checkout: Checkout, consumer_id: UUID, payer: Profile, phone: str, terms: Terms, now: datetime
+    checkout: Checkout, consumer_id: UUID, payer: Profile, phone: str, terms: ProposedTerms, now: datetime
 ) -> Plan:
     """What the consumer has just agreed to."""
     text, first = terms.agreement, terms.plan[0]
@@ -118,13 +118,13 @@ async def finish_charge(context: Context, merchant_id: UUID, order_id: UUID, pen
 
 def _recorder(
     context: Context, merchant_id: UUID, order_id: UUID, charge: Charge, first_day: date, zone: str
-) -> Record:
+) -> RecordAnswer:
     movement_id = context.new_id()
 
     async def read(session: Session) -> Found | None:
         return await orders.read_with_plan(session, merchant_id, order_id)
 
-    async def record(answer: Answer) -> Order:
+    async def record(answer: CardAnswer) -> Order:
         state = JobState.SUCCEEDED if answer.approved else JobState.FAILED
         settled = Settled(charge.charge_id, state, answer.reason)
 

@@ -14,7 +14,7 @@ from cuota.core.merchant import Merchant
 from cuota.core.order.order import Order
 from cuota.core.plan.agreement import Agreement, agreement
 from cuota.db.checkout import checkouts, consumers
-from cuota.db.checkout.checkouts import CheckoutSession, Key
+from cuota.db.checkout.checkouts import CheckoutSession, SessionKey
 from cuota.db.order import documents, orders
 from cuota.db.order.documents import Document
 from cuota.flows.checkout.days import local_day
@@ -50,7 +50,7 @@ class Checkout:
     document: Document
     plan: tuple[Installment, ...]
     session: CheckoutSession
-    key: Key
+    key: SessionKey
     start: Start | None = None
     left: bool = False
 
@@ -72,7 +72,7 @@ class Checkout:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ProposedTerms:
     """What the consumer is asked to agree to."""
 
     zone: str
@@ -101,7 +101,7 @@ async def open_checkout(
     return order_id, secret
 
 
-def session_key(context: Context, merchant_id: UUID, order_id: UUID, secret: str) -> Key:
+def session_key(context: Context, merchant_id: UUID, order_id: UUID, secret: str) -> SessionKey:
     """The row's key: the secret itself is only in the browser."""
     return merchant_id, order_id, context.vault.hash("checkout-session", secret)
 
@@ -133,7 +133,7 @@ def preview_plan(context: Context, checkout: Checkout) -> list[Installment]:
     return schedule(checkout.order.amount, checkout.order.fee, local_day(context.now(), zone))
 
 
-def propose(context: Context, checkout: Checkout, profile: Profile) -> Terms:
+def propose(context: Context, checkout: Checkout, profile: Profile) -> ProposedTerms:
     """The terms for this consumer today."""
     zone = zone_of(profile.address.state)
     plan = schedule(checkout.order.amount, checkout.order.fee, local_day(context.now(), zone))
@@ -148,7 +148,7 @@ def propose(context: Context, checkout: Checkout, profile: Profile) -> Terms:
         settings.creditor,
         f"{settings.public_url}/account",
     )
-    return Terms(zone, plan, text)
+    return ProposedTerms(zone, plan, text)
 
 
 async def known_consumer(context: Context, checkout: Checkout) -> Consumer | None:

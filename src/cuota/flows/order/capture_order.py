@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from cuota.core.order.capture import capture
-from cuota.core.order.movement import Asked, Movement
+from cuota.core.order.movement import Movement, MovementRequest
 from cuota.core.order.outcome import Outcome
 from cuota.db.order import orders
 from cuota.db.order.orders import Found
@@ -15,7 +15,11 @@ from cuota.flows.order.move_money import Preview, Remember, move, preview
 
 
 async def capture_order(
-    context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, remember: Remember | None = None
+    context: Context,
+    merchant_id: UUID,
+    order_id: UUID,
+    asked: MovementRequest,
+    remember: Remember | None = None,
 ) -> Movement:
     """Capture; raises Refused."""
 
@@ -28,7 +32,9 @@ async def capture_order(
     return await move(context, merchant_id, order_id, asked, read, decide, remember)
 
 
-async def preview_capture(context: Context, merchant_id: UUID, order_id: UUID, asked: Asked) -> Preview:
+async def preview_capture(
+    context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest
+) -> Preview:
     """Decide and change nothing; raises what the real call would."""
 
     def decide(found: Found, movement_id: UUID) -> Outcome:

@@ -10,7 +10,7 @@ from uuid import UUID
 from cuota.core.installment import Installment
 from cuota.core.instant import timestamp
 from cuota.core.order.event import Event
-from cuota.core.order.movement import Asked, Kind, Movement, refuse_duplicate
+from cuota.core.order.movement import Movement, MovementKind, MovementRequest, refuse_duplicate
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Code, Refused
@@ -51,7 +51,7 @@ class _AlreadyOurs(Exception):  # noqa: N818 - a fact: the save whose answer was
 class Preview:
     """What would happen: the order and plan before and after, and the cents that would go back to cards."""
 
-    asked: Asked
+    asked: MovementRequest
     before: Order
     plan_before: tuple[Installment, ...]
     after: Order
@@ -63,7 +63,7 @@ async def move(
     context: Context,
     merchant_id: UUID,
     order_id: UUID,
-    asked: Asked,
+    asked: MovementRequest,
     read: Read,
     decide: Decide,
     remember: Remember | None,
@@ -95,7 +95,7 @@ async def move(
 
 
 async def _tell(
-    context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, read: Read, refused: Refused
+    context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest, read: Read, refused: Refused
 ) -> None:
     """A rejected movement is an event too, `success` false. The refusal stands whether it can be written or not."""
     operation = f"{asked.kind.capitalize()}Order"
@@ -109,7 +109,7 @@ async def _tell(
 
 
 async def preview(
-    context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, decide: Decide
+    context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest, decide: Decide
 ) -> Preview:
     """Decide on what is read and save nothing."""
     found = await orders.read(
@@ -124,12 +124,12 @@ async def preview(
     return Preview(asked, found.order, found.plan, outcome.order, tuple(after.values()), to_card)
 
 
-def _refuse_repeat(found: Found, asked: Asked) -> None:
+def _refuse_repeat(found: Found, asked: MovementRequest) -> None:
     if found.earlier is not None:
         raise refuse_duplicate(found.order, asked, found.earlier, timestamp(found.earlier.at))
 
 
-def with_plan(merchant_id: UUID, order_id: UUID, kind: Kind, reference: str) -> Read:
+def with_plan(merchant_id: UUID, order_id: UUID, kind: MovementKind, reference: str) -> Read:
     """The read of a void or a refund, which change the plan."""
 
     async def read(session: Session) -> Found | None:

@@ -16,9 +16,9 @@ from cuota.db.plan.plans import Agreed
 from cuota.db.session import Session
 from cuota.flows.context import Context
 from cuota.flows.plan import charge_card
-from cuota.flows.plan.charge_card import Record
+from cuota.flows.plan.charge_card import RecordAnswer
 from cuota.flows.settle import settle
-from cuota.rails.card import Answer
+from cuota.rails.card import CardAnswer
 
 
 class _NothingToDo(Exception):  # noqa: N818 - a fact: somebody was quicker
@@ -107,10 +107,10 @@ async def finish_collection(
     return await charge_card.look_up(context, pending.charge, record)
 
 
-def _recorder(context: Context, merchant_id: UUID, order_id: UUID, charge: Charge) -> Record:
+def _recorder(context: Context, merchant_id: UUID, order_id: UUID, charge: Charge) -> RecordAnswer:
     plan = _Plan(merchant_id, order_id)
 
-    async def record(answer: Answer) -> Order:
+    async def record(answer: CardAnswer) -> Order:
         def decide(found: Found) -> Outcome:
             if found.order.charging != charge.charge_id:
                 raise _Recorded

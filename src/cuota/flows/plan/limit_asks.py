@@ -34,7 +34,7 @@ class Limited(Problem):
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class CountedAttempt:
     """One ask as it was counted."""
 
     subjects: dict[Subject, bytes]
@@ -46,7 +46,9 @@ def card_hash(context: Context, fingerprint: str) -> bytes | None:
     return context.vault.hash(f"signal-{SignalKind.CARD}", fingerprint) if fingerprint else None
 
 
-async def count_ask(context: Context, order_id: UUID, asker: Asker, card: bytes | None = None) -> Ask:
+async def count_ask(
+    context: Context, order_id: UUID, asker: Asker, card: bytes | None = None
+) -> CountedAttempt:
     """Count an ask about a plan; raises Limited. `card` is the hash of the card that will be asked."""
     hash_of = context.vault.hash
     subjects = {
@@ -63,20 +65,20 @@ async def count_ask(context: Context, order_id: UUID, asker: Asker, card: bytes 
         return await _count(context, subjects)
 
 
-async def count_card(context: Context, card: bytes | None) -> Ask:
+async def count_card(context: Context, card: bytes | None) -> CountedAttempt:
     """Count an ask about a card that is known only by now; raises Limited."""
     return await _count(context, {} if card is None else {Subject.CARD: card})
 
 
-async def _count(context: Context, subjects: dict[Subject, bytes]) -> Ask:
+async def _count(context: Context, subjects: dict[Subject, bytes]) -> CountedAttempt:
     now = context.now()
     again_at = await asks.ask(context.pool, subjects, now) if subjects else None
     if again_at is not None:
         raise Limited(again_at)
-    return Ask(subjects, now)
+    return CountedAttempt(subjects, now)
 
 
-async def note_paid(context: Context, *made: Ask) -> None:
+async def note_paid(context: Context, *made: CountedAttempt) -> None:
     """The card paid: risk does not hold the ask against anybody."""
     for ask in made:
         others: dict[Subject, bytes] = {
@@ -86,13 +88,13 @@ async def note_paid(context: Context, *made: Ask) -> None:
             await asks.paid(context.pool, others, ask.at)
 
 
-async def free_network(context: Context, ask: Ask) -> None:
+async def free_network(context: Context, ask: CountedAttempt) -> None:
     """No card was declined. A network address may be a whole office's or a mobile carrier's: its count is given back."""
     if Subject.NETWORK in ask.subjects:
         network = {Subject.NETWORK: ask.subjects[Subject.NETWORK]}
         await asks.give_back(context.pool, network, ask.at)
 
 
-async def give_back(context: Context, ask: Ask) -> None:
+async def give_back(context: Context, ask: CountedAttempt) -> None:
     """No card was asked after all."""
     await asks.give_back(context.pool, ask.subjects, ask.at)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from cuota.core.consumer import Profile, address_key
 from cuota.core.order.order import Order
-from cuota.core.order.outcome import Decided, PlanCard, Signal, SignalKind
+from cuota.core.order.outcome import PlanCard, Signal, SignalKind, StoredDecision
 from cuota.core.risk.approvals import read_fields, risk_level
 from cuota.core.risk.decision import decide
 from cuota.core.risk.facts import Approvals, Facts, FieldValue, Mismatches, Mode, Steer
@@ -20,7 +20,7 @@ from cuota.core.sandbox import APPROVED_SURNAME, DECLINED_SURNAME
 from cuota.db.order import orders
 from cuota.db.order.orders import Found
 from cuota.db.risk import history
-from cuota.db.risk.history import Asked, Seen
+from cuota.db.risk.history import HistoryQuery, RiskHistory
 from cuota.db.row_security import everyone
 from cuota.db.session import Session
 from cuota.flows.checkout.take_step import Checkout, Forgotten
@@ -42,8 +42,8 @@ class Case:
         self._checkout = checkout
         self._profile = profile
         self._decision_id = context.new_id()
-        self._seen: Seen | None = None
-        self._asked = Asked(
+        self._seen: RiskHistory | None = None
+        self._asked = HistoryQuery(
             order.merchant_id,
             order.order_id,
             session.consumer_id,
@@ -65,16 +65,16 @@ class Case:
             self._seen = await history.read(session, self._asked)
         return await orders.read_with_plan(session, self._asked.merchant_id, self._asked.order_id)
 
-    def decide(self, order: Order) -> Decided:
+    def decide(self, order: Order) -> StoredDecision:
         """On what was read last. Raises Forgotten where that no longer includes this browser's checkout."""
         assert self._seen is not None
         if not self._seen.known:
             raise Forgotten
         decision = decide(self._facts(order, self._seen), self._context.policy)
         kept = tuple(Signal(kind, value) for kind, value in self._asked.signals.items())
-        return Decided(self._decision_id, self.consumer_id, decision, kept, self._seen.exposure)
+        return StoredDecision(self._decision_id, self.consumer_id, decision, kept, self._seen.exposure)
 
-    def _facts(self, order: Order, seen: Seen) -> Facts:
+    def _facts(self, order: Order, seen: RiskHistory) -> Facts:
         merchant = self._checkout.merchant
         return Facts(
             amount=order.amount,
@@ -129,7 +129,7 @@ def _plain(name: str) -> str:
     return " ".join(name.casefold().replace("-", " ").split())
 
 
-def _approvals(seen: Seen, amount: int, now: datetime) -> Approvals | None:
+def _approvals(seen: RiskHistory, amount: int, now: datetime) -> Approvals | None:
     """What the merchant says about its customer, and what its model makes of it; None where it is off."""
     if seen.approvals not in {"trial", "on"}:
         return None

@@ -26,18 +26,18 @@ from cuota.db.risk.decisions import Made
 from cuota.flows.context import Context
 from cuota.flows.order.find_order import NothingToExplain, order_id_of
 from cuota.flows.plan.write_letter import write_letter
-from cuota.flows.risk.review_decisions import Again, Policies, differences
+from cuota.flows.risk.review_decisions import Policies, ReplayedDecision, differences
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Explanation:
     """The same told twice: `facts` for a script, `lines` for a person."""
 
     facts: dict[str, Any]
     lines: list[str]
 
 
-async def explain_decision(context: Context, decision_id: UUID) -> Told:
+async def explain_decision(context: Context, decision_id: UUID) -> Explanation:
     """One decision. Raises NothingToExplain."""
     made = await decisions.read(context.pool, decision_id)
     if made is None:
@@ -48,7 +48,7 @@ async def explain_decision(context: Context, decision_id: UUID) -> Told:
     return await _decision(context, made, found)
 
 
-async def explain_order(context: Context, named: str | UUID) -> Told:
+async def explain_order(context: Context, named: str | UUID) -> Explanation:
     """What happened to an order, and every decision about it; by its id or reference. Raises NothingToExplain."""
     order_id = await order_id_of(context, named)
     found = await _story(context, order_id)
@@ -72,12 +72,12 @@ async def explain_order(context: Context, named: str | UUID) -> Told:
         "charges": [_charge_facts(each) for each in found.charged],
         "decisions": [each.facts for each in told],
     }
-    return Told(
+    return Explanation(
         facts, lines if told else [*lines, "", "Nobody has decided about it: no consumer pressed the button."]
     )
 
 
-async def explain_plan(context: Context, named: str | UUID) -> Told:
+async def explain_plan(context: Context, named: str | UUID) -> Explanation:
     """Each installment of an order's plan, and why there is one. Raises NothingToExplain."""
     order_id = await order_id_of(context, named)
     found = await _story(context, order_id)
@@ -108,10 +108,10 @@ async def explain_plan(context: Context, named: str | UUID) -> Told:
         "installments": [_installment_facts(item) for item in found.plan],
         "decisionId": str(made[-1].decision_id) if made else None,
     }
-    return Told(facts, lines)
+    return Explanation(facts, lines)
 
 
-async def letter_of(context: Context, decision_id: UUID) -> Told:
+async def letter_of(context: Context, decision_id: UUID) -> Explanation:
     """The letter that tells a consumer why. Raises NothingToExplain where the decision was an approval."""
     made = await decisions.read(context.pool, decision_id)
     if made is None or made.approved:
@@ -130,7 +130,9 @@ async def letter_of(context: Context, decision_id: UUID) -> Told:
         reasons=made.reasons,
         limit=made.limit,
     )
-    return Told({"decisionId": str(decision_id), "letter": paragraphs}, "\n\n".join(paragraphs).split("\n"))
+    return Explanation(
+        {"decisionId": str(decision_id), "letter": paragraphs}, "\n\n".join(paragraphs).split("\n")
+    )
 
 
 async def _story(context: Context, order_id: UUID) -> Story:
@@ -141,7 +143,7 @@ async def _story(context: Context, order_id: UUID) -> Story:
     return found
 
 
-async def _decision(context: Context, made: Made, found: Story) -> Told:
+async def _decision(context: Context, made: Made, found: Story) -> Explanation:
     again = await Policies(context).again(made)
     word = "APPROVED" if made.approved else "DECLINED"
     lines = [
@@ -163,14 +165,14 @@ async def _decision(context: Context, made: Made, found: Story) -> Told:
     }
     if again.decision is None:
         lines += [f"Why: {because(code)}." for code in made.reasons]
-        return Told({**facts, "again": None}, [*lines, f"It cannot be made again: {again.why}."])
-    return Told(
+        return Explanation({**facts, "again": None}, [*lines, f"It cannot be made again: {again.why}."])
+    return Explanation(
         {**facts, **_again_facts(again, made)},
         [*lines, *_again_lines(again, again.decision, made, facts["unreadable"])],
     )
 
 
-def _again_facts(again: Again, made: Made) -> dict[str, Any]:
+def _again_facts(again: ReplayedDecision, made: Made) -> dict[str, Any]:
     assert again.facts is not None
     assert again.policy is not None
     assert again.decision is not None
@@ -202,7 +204,7 @@ def _unreadable(found: Story, made: Made) -> list[str]:
     return list(read_fields(raw, made.decided_at.date()).unreadable)
 
 
-def _again_lines(again: Again, decision: Decision, made: Made, unreadable: list[str]) -> list[str]:
+def _again_lines(again: ReplayedDecision, decision: Decision, made: Made, unreadable: list[str]) -> list[str]:
     assert again.facts is not None
     assert again.policy is not None
     lines = explain(decision, again.facts, again.policy, unreadable)

@@ -21,7 +21,7 @@ REQUESTS_END_SECONDS = 8.0
 log = logging.getLogger("cuota.clock")
 
 
-class Gate:
+class InFlightGate:
     """A door with a count of who is inside."""
 
     def __init__(self, *, is_open: bool) -> None:
@@ -79,8 +79,8 @@ class Standstill:
 
     def __init__(self, where: dict[str, Any], moved: SandboxClock, forget: Callable[[], None]) -> None:
         self.moved = moved
-        self.jobs = Gate(is_open=False)
-        self.requests = Gate(is_open=not moved.closed)
+        self.jobs = InFlightGate(is_open=False)
+        self.requests = InFlightGate(is_open=not moved.closed)
         self._where = where
         self._forget = forget
 

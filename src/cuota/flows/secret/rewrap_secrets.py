@@ -22,7 +22,7 @@ MOST_ROUNDS = 5
 _TRIES = 20
 _REST = 0.25
 
-Tell = Callable[[str, int, int], None]
+ReportRewrapped = Callable[[str, int, int], None]
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Rewrapped:
 
 
 async def rewrap(
-    session: Session, vault: Vault, places: Sequence[tuple[Session, Sealed]], tell: Tell
+    session: Session, vault: Vault, places: Sequence[tuple[Session, Sealed]], tell: ReportRewrapped
 ) -> Rewrapped:
     """Encrypt everything under the present key, each column by the session beside it.
 
@@ -65,7 +65,9 @@ async def rewrap(
     return found
 
 
-async def _column(session: Session, vault: Vault, place: Sealed, found: Rewrapped, tell: Tell) -> None:
+async def _column(
+    session: Session, vault: Vault, place: Sealed, found: Rewrapped, tell: ReportRewrapped
+) -> None:
     name, seen, after = f"{place.table}.{place.column}", 0, None
     held = await sealed.count(session, place)
     while rows := await sealed.page(session, place, after):

@@ -16,7 +16,7 @@ from cuota.flows.context import Context
 
 # A worker that has only lost its session has its lock again by then, and what it has just claimed it knows of.
 DEAD_SECONDS = 2.0
-Key = TypeVar("Key", bound=Hashable)
+KeyT = TypeVar("KeyT", bound=Hashable)
 
 
 class Heir:
@@ -68,11 +68,11 @@ class Heir:
         )
 
 
-def _since(before: dict[Key, float], found: Collection[Key]) -> dict[Key, float]:
+def _since(before: dict[KeyT, float], found: Collection[KeyT]) -> dict[KeyT, float]:
     now = time.monotonic()
     return {key: before.get(key, now) for key in found}
 
 
-def _for_long(since: dict[Key, float]) -> list[Key]:
+def _for_long(since: dict[KeyT, float]) -> list[KeyT]:
     now = time.monotonic()
     return [key for key, first in since.items() if now - first >= DEAD_SECONDS]

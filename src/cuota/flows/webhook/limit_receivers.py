@@ -14,7 +14,7 @@ MOST_DOUBTFUL = 200
 REMEMBERED = 10_000
 
 
-class Limits:
+class ReceiverLimits:
     """Counts what is under way for each queue, and learns from its answers how many it can take."""
 
     def __init__(self, next_at_once: Callable[[int, Attempt], int] = next_at_once) -> None:

@@ -21,18 +21,18 @@ MOST_TOGETHER = 200
 # Within a claim's lease, after which another worker tries anyhow.
 TRY_SECONDS = 15.0
 PAUSE_SECONDS = 0.25
-Waiting = tuple[Result, "asyncio.Future[None]"]
+WaitingResult = tuple[Result, "asyncio.Future[None]"]
 log = logging.getLogger("cuota.webhooks")
 
 
-class Recorder:
+class AttemptRecorder:
     """One a courier. A result that cannot be recorded in time is lost, and its delivery is tried again."""
 
     def __init__(self, pool: Pool, freed: Callable[[], None]) -> None:
         """`freed` is told when something has become due by what was recorded."""
         self._pool = pool
         self._freed = freed
-        self._waiting: dict[UUID, list[Waiting]] = defaultdict(list)
+        self._waiting: dict[UUID, list[WaitingResult]] = defaultdict(list)
         self._writers: set[asyncio.Task[None]] = set()
 
     async def record(self, result: Result) -> None:
@@ -64,7 +64,7 @@ class Recorder:
             # In the same step that found nothing waiting: whatever comes next starts a writer of its own.
             self._writers.discard(writer)
 
-    async def _save(self, merchant_id: UUID, together: list[Waiting]) -> None:
+    async def _save(self, merchant_id: UUID, together: list[WaitingResult]) -> None:
         try:
             await self._recorded(merchant_id, [result for result, _ in together])
         finally:

@@ -10,11 +10,11 @@ import msgspec
 
 from cuota.core.instant import timestamp
 from cuota.core.money import decimal_from
-from cuota.core.order.movement import Kind
+from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import Order, Status
 from cuota.db.order.documents import decode, encode
-from cuota.db.order.orders import Record
-from cuota.db.webhook.events import Facts, Happened
+from cuota.db.order.orders import OrderRecord
+from cuota.db.webhook.events import EventFacts, Happened
 from cuota.flows.order.checkout_result import customer_of
 from cuota.flows.order.show_order import record
 
@@ -26,10 +26,10 @@ _STATUS = {
     "order.abandoned": Status.ABANDONED,
 }
 _MOVED = {
-    "capture.completed": Kind.CAPTURE,
-    "void.completed": Kind.VOID,
-    "authorization.expired": Kind.VOID,
-    "refund.completed": Kind.REFUND,
+    "capture.completed": MovementKind.CAPTURE,
+    "void.completed": MovementKind.VOID,
+    "authorization.expired": MovementKind.VOID,
+    "refund.completed": MovementKind.REFUND,
 }
 
 
@@ -44,7 +44,7 @@ def parse_event_id(text: str) -> tuple[UUID, int] | None:
     return (UUID(found[1]), int(found[2])) if found else None
 
 
-def event_body(facts: Facts, sequence: int, *, sandbox: bool) -> bytes:
+def event_body(facts: EventFacts, sequence: int, *, sandbox: bool) -> bytes:
     """One flat JSON object. `order` is the record as it stood when this had happened."""
     earlier = [event for event in facts.events if event.sequence <= sequence]
     happened = earlier[-1]
@@ -74,20 +74,20 @@ def event_body(facts: Facts, sequence: int, *, sandbox: bool) -> bytes:
     return encode(body)
 
 
-def _as_of(now: Record, events: list[Happened]) -> Record:
+def _as_of(now: OrderRecord, events: list[Happened]) -> OrderRecord:
     """The record after these events and no later one."""
     kinds = {(_MOVED[event.type], event.reference) for event in events if event.type in _MOVED}
     movements = tuple(item for item in now.movements if (item.kind, item.reference) in kinds)
-    sums = {kind: sum(item.amount for item in movements if item.kind is kind) for kind in Kind}
+    sums = {kind: sum(item.amount for item in movements if item.kind is kind) for kind in MovementKind}
     status = next((_STATUS[event.type] for event in events if event.type in _STATUS), Status.CREATED)
     approved = status is Status.APPROVED
     order: Order = replace(
         now.order,
         status=status,
-        captured=sums[Kind.CAPTURE],
-        voided=sums[Kind.VOID],
-        refunded=sums[Kind.REFUND],
+        captured=sums[MovementKind.CAPTURE],
+        voided=sums[MovementKind.VOID],
+        refunded=sums[MovementKind.REFUND],
         lapsed=any(event.type == "authorization.expired" for event in events),
         authorization_expires_at=now.order.authorization_expires_at if approved else None,
     )
-    return Record(order, now.token, now.document, movements, now.payer)
+    return OrderRecord(order, now.token, now.document, movements, now.payer)

@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from cuota.core.checkout.start import Display, Integration
 from cuota.core.instant import timestamp
-from cuota.core.merchant import Merchant, Profile
+from cuota.core.merchant import BodyProfile, Merchant
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.db.order.documents import encode
 from cuota.db.pool import BUSY, LOST
@@ -98,7 +98,7 @@ async def _signed(request: Request) -> _Signed:
             merchant = await verify_signature(context, merchant_id, text, signature)
         except Refused as refused:
             raise _told(refused, text) from None
-        reader = Reader(lenient=merchant.profile is Profile.LENIENT)
+        reader = Reader(lenient=merchant.profile is BodyProfile.LENIENT)
         body, indexes = read_form(fields_without_cards(fields, encoded), reader)
     else:
         if kind != "application/json":
@@ -107,7 +107,7 @@ async def _signed(request: Request) -> _Signed:
         require_json(request)
         text, indexes = await read_bytes(request, MOST_SIGNED_BYTES), []
         merchant, body = await verified_body(context, text, request.headers.get("x-pay-signature"))
-        reader = Reader(lenient=merchant.profile is Profile.LENIENT)
+        reader = Reader(lenient=merchant.profile is BodyProfile.LENIENT)
     request.scope["merchant_id"] = merchant.merchant_id
     return _Signed(merchant, text, body, reader, indexes)
 

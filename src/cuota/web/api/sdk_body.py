@@ -13,7 +13,7 @@ from uuid import UUID
 
 from cuota.core.checkout.start import Display, Flow, Integration, Start
 from cuota.core.consumer import typed_number
-from cuota.core.merchant import Merchant, Profile
+from cuota.core.merchant import BodyProfile, Merchant
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.flows.order.create_order import OrderRequest
 from cuota.web.api import lenient
@@ -63,9 +63,13 @@ def merchant_id_of(body: dict[str, Any]) -> UUID:
 def read_sdk_body(body: dict[str, Any], merchant: Merchant, *, https_only: bool, gateway: bool) -> SdkRequest:
     """Read it; raises Refused with every failure. The gateway leads the browser away, and needs to know where back."""
 
-    def read(profile: Profile) -> SdkRequest:
+    def read(profile: BodyProfile) -> SdkRequest:
         return _read(
-            body, merchant, forgiving=profile is Profile.LENIENT, https_only=https_only, gateway=gateway
+            body,
+            merchant,
+            forgiving=profile is BodyProfile.LENIENT,
+            https_only=https_only,
+            gateway=gateway,
         )
 
     asked = read_by_profile(merchant, read)

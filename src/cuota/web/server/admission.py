@@ -16,7 +16,7 @@ from itertools import product
 from starlette.types import Message, Receive, Scope
 
 from cuota.web.server.parties import STRANGERS, Parties, name_of
-from cuota.web.server.places import WINDOW, Places
+from cuota.web.server.places import WINDOW, AdmissionSlots
 from cuota.web.server.token_client import client_of_token
 
 _SDK = "/sdk/v1/checkouts"
@@ -29,7 +29,7 @@ ALWAYS |= {("OPTIONS", _SDK), ("OPTIONS", f"{_SDK}/leave"), ("GET", "/sdk/v1/win
 PUT_OFF = 1.5
 
 
-class Place:
+class AdmissionSlot:
     """What a request holds while it is worked on. `token` names the one it showed; 0 for none."""
 
     __slots__ = ("party", "since", "token")
@@ -38,14 +38,14 @@ class Place:
         self.party, self.token, self.since = party, token, since
 
 
-FREE = Place("", 0, 0.0)
+FREE = AdmissionSlot("", 0, 0.0)
 
 
 class Admission:
     """The places of one process."""
 
     def __init__(self) -> None:
-        self.places = Places()
+        self.places = AdmissionSlots()
         self.parties = Parties()
         self.in_hand = 0
         self._held: dict[str, int] = {}
@@ -65,7 +65,7 @@ class Admission:
         """Whether shares count at all just now."""
         return self.in_hand * 6 >= self.places.all
 
-    def enter(self, scope: Scope) -> Place | None:
+    def enter(self, scope: Scope) -> AdmissionSlot | None:
         """A place for this request; None: it is to be refused, and nothing of it done."""
         asked = scope["method"], scope["path"]
         if asked in ALWAYS:
@@ -96,9 +96,9 @@ class Admission:
         self._seen.add(party)
         self.in_hand += 1
         self._held[party] = self._held.get(party, 0) + 1
-        return Place(party, token, now)
+        return AdmissionSlot(party, token, now)
 
-    def patient(self, place: Place, receive: Receive) -> Receive:
+    def patient(self, place: AdmissionSlot, receive: Receive) -> Receive:
         """`receive`, for the time of which the place is given up: a slow client keeps nobody out."""
         if place is FREE:
             return receive
@@ -115,7 +115,7 @@ class Admission:
 
         return receive_on
 
-    def leave(self, place: Place, scope: Scope, status: int = 0) -> None:
+    def leave(self, place: AdmissionSlot, scope: Scope, status: int = 0) -> None:
         """The request was answered so, or its client has gone."""
         if place is FREE:
             return

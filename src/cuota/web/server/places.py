@@ -14,7 +14,7 @@ WINDOW, ENOUGH = 0.1, 10
 PATIENCE = 5
 
 
-class Places:
+class AdmissionSlots:
     """`all` of them, and up to how many new orders may come in. Whoever measures calls `done`."""
 
     def __init__(self) -> None:

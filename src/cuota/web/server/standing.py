@@ -21,7 +21,7 @@ WAIT_LONGER = Refused(
 )
 
 
-class Standing:
+class StandstillMiddleware:
     """Around the application, in the sandbox only. A request that waits too long is answered 503."""
 
     def __init__(self, edge: Edge, context: Context, standstill: Standstill) -> None:

@@ -36,7 +36,7 @@ class Known:
     form: dict[str, str]
 
 
-Handler = Callable[[Request, Known], Awaitable[Response]]
+AccountHandler = Callable[[Request, Known], Awaitable[Response]]
 PlanHandler = Callable[[Request, Known, PlanDetail], Awaitable[Response]]
 
 
@@ -72,7 +72,7 @@ def missing(request: Request) -> Response:
     return trouble(request, 404, {})
 
 
-def proved(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+def proved(handler: AccountHandler) -> Callable[[Request], Awaitable[Response]]:
     """A page for whoever proved a number; a form must be this browser's own."""
 
     @wraps(handler)
