@@ -65,7 +65,7 @@ def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
             body = await read_bytes(request)
             guid(request.path_params["order_id"])
             dry = request.query_params.get("dryRun") == "true"
-            read_asked(parse_object(body), kind)
+            read_asked(parse_object(body), kind, MERCHANT)
             return answer(request, "dry run" if dry else kind)
 
         return run

@@ -110,7 +110,8 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=SIZES[1], help="the largest size (default 1000000)")
     options = parser.parse_args()
     rows: list[GrowthRate] = []
-    weights, smallest = [], {}
+    weights: list[tuple[int, int]] = []
+    smallest: dict[str, float] = {}
     with temporary() as folder:
         place = BenchService(folder / "data", service.free_port())
         with with_postgres(place) as where:

@@ -38,8 +38,8 @@ class ReleaseSide(AbstractContextManager["ReleaseSide"]):
     def __enter__(self) -> Self:
         environment = {**os.environ, "PYTHONPATH": str(self._folder)}
         command = [
-            self._folder / ".venv/bin/python",
-            ROOT / "bench" / "side.py",
+            str(self._folder / ".venv/bin/python"),
+            str(ROOT / "bench" / "side.py"),
             str(TURNS * sum(COUNT.values()) + 10),
         ]
         self._process = subprocess.Popen(

@@ -105,7 +105,7 @@ def token(place: BenchService, merchant: dict[str, Any]) -> str:
 def cpu_seconds(processes: list[psutil.Process]) -> float:
     """User and system time of these processes, and of what they started and has ended."""
     times = [process.cpu_times() for process in processes]
-    return sum(t.user + t.system + t.children_user + t.children_system for t in times)
+    return float(sum(t.user + t.system + t.children_user + t.children_system for t in times))
 
 
 def postgres_cpu_seconds(place: BenchService) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -35,7 +36,7 @@ class ShopMovement:
         return self.reference.removeprefix("card-")
 
     @classmethod
-    def read(cls, kind: str, answer: JsonObject) -> Self:
+    def read(cls, kind: str, answer: Mapping[str, Any]) -> Self:
         """Read one as the record lists it, and as the call for it answers."""
         return cls(
             kind=kind,
@@ -61,7 +62,7 @@ class Payment:
     ship_to: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, answer: JsonObject) -> Self:
+    def read(cls, answer: Mapping[str, Any]) -> Self:
         """Read the order record."""
         movements = [
             ShopMovement.read(kind, each)
