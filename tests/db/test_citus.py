@@ -67,7 +67,7 @@ def every_statement() -> Iterator[tuple[str, str]]:
     """The constants of db, and what outcomes write table by table."""
     yield from statements()
     for name, value in vars(outcome_tables).items():
-        if isinstance(value, Table | Part):
+        if isinstance(value, OutcomeTable | StatementPart):
             yield f"outcome_tables.{name}", value.sql
 
 

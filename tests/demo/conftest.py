@@ -16,5 +16,5 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings.from_environment({**ENVIRONMENT, "SHOP_DATA": str(tmp_path)})
+def settings(tmp_path: Path) -> ShopSettings:
+    return ShopSettings.from_environment({**ENVIRONMENT, "SHOP_DATA": str(tmp_path)})

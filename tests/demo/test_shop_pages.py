@@ -17,7 +17,7 @@ Visit = Callable[[Network], Browser]
 
 
 @pytest.fixture
-async def visit(settings: Settings) -> AsyncIterator[Visit]:
+async def visit(settings: ShopSettings) -> AsyncIterator[Visit]:
     browsers: list[Browser] = []
 
     def open_shop(network: Network) -> Browser:

@@ -97,7 +97,7 @@ def _refund_all(
 ) -> tuple[Order, list[Installment], int]:
     back = 0
     for part in parts:
-        outcome = refund(order, agreed, asked(Kind.REFUND, part), MOVEMENT, NOW, ids())
+        outcome = refund(order, agreed, asked(MovementKind.REFUND, part), MOVEMENT, NOW, ids())
         order, agreed = outcome.order, after(agreed, outcome)
         back += sum(to_cards(outcome).values())
     return order, agreed, back

@@ -15,8 +15,8 @@ from uuid import UUID
 
 from cuota.core.refusal import Code, Refused
 
-Ask = TypeVar("Ask")
-Found = TypeVar("Found")
+QueryT = TypeVar("QueryT")
+ResultT = TypeVar("ResultT")
 
 MOST_TOGETHER = 64
 # The longest queue for one kind and one merchant in one process: eight full batches. Further requests are refused at once, which
@@ -32,13 +32,13 @@ class Gathered(Generic[Ask, Found]):
     share a batch. `reads` is true for requests that only read; these may be cancelled.
     """
 
-    one: Callable[[Any, Ask], Awaitable[Found]]
-    many: Callable[[Any, Sequence[Ask]], Awaitable[Sequence[Found]]]
-    busy: Callable[[Ask], Hashable] | None = None
+    one: Callable[[Any, QueryT], Awaitable[ResultT]]
+    many: Callable[[Any, Sequence[QueryT]], Awaitable[Sequence[ResultT]]]
+    busy: Callable[[QueryT], Hashable] | None = None
     reads: bool = False
 
 
-Waiting = list[tuple[Any, "asyncio.Future[Any]"]]
+WaitingCalls = list[tuple[Any, "asyncio.Future[Any]"]]
 
 
 class Gatherer:
@@ -53,7 +53,7 @@ class Gatherer:
         self._alone = alone
         self._together = together
         self._refused = refused
-        self._waiting: dict[tuple[Gathered[Any, Any], UUID], Waiting] = {}
+        self._waiting: dict[tuple[Gathered[Any, Any], UUID], WaitingCalls] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def ask(self, kind: Gathered[Ask, Found], merchant_id: UUID, asked: Ask) -> Found:
@@ -70,7 +70,7 @@ class Gatherer:
         elif len(queue) >= MOST_WAITING:
             message = "Too many of your requests are queued; nothing was applied. Try again shortly."
             raise Refused(Code.UNAVAILABLE, message, retry_after=1)
-        future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
         queue.append((asked, future))
         return await future
 
@@ -102,7 +102,7 @@ class Gatherer:
             await self._batch(kind, batch)
         del self._waiting[kind, merchant_id]
 
-    async def _batch(self, kind: Gathered[Any, Any], batch: Waiting) -> None:
+    async def _batch(self, kind: Gathered[Any, Any], batch: WaitingCalls) -> None:
         if len(batch) == 1:
             await self._one(kind, *batch[0])
             return

@@ -144,7 +144,7 @@ def _outside(edge: Edge, context: Context, standstill: Standstill | None) -> ASG
     """Return the application, wrapped in what only a sandbox needs."""
     if standstill is None:
         return edge
-    return KnownHost(Standing(edge, context, standstill), edge, context.settings.hosts)
+    return KnownHost(StandstillMiddleware(edge, context, standstill), edge, context.settings.hosts)
 
 
 def _collect_less() -> None:

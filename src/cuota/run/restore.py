@@ -17,10 +17,10 @@ from cuota.db import hosts
 from cuota.db.backup import archive
 from cuota.db.backup.archive import Manifest
 from cuota.db.backup.programs import ProgramFailed, Programs, ended, programs_for
-from cuota.db.migrate import Told, files
+from cuota.db.migrate import OnProgress, files
 from cuota.db.sandbox.forks import quoted
 from cuota.db.vault import Vault, WrongKey
-from cuota.db.verify import Report, verify
+from cuota.db.verify.orders import VerifyReport, verify
 from cuota.run import runtime
 from cuota.run.backup import COUNTED, PROBE, feed, feed_dump
 
@@ -108,8 +108,12 @@ def _require_key(settings: config.Settings, manifest: Manifest) -> None:
 
 
 async def _fill(
-    settings: config.Settings, where: dict[str, Any], packed: zipfile.ZipFile, manifest: Manifest, told: Told
-) -> Report:
+    settings: config.Settings,
+    where: dict[str, Any],
+    packed: zipfile.ZipFile,
+    manifest: Manifest,
+    told: OnProgress,
+) -> VerifyReport:
     owner = runtime.owner(settings, where)
     connection = await hosts.connect(**owner)
     try:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from cuota.core.instant import Asked
+from cuota.core.instant import TargetInstant
 from cuota.core.order.event import Event
 from cuota.db.sandbox import clock
 from cuota.db.webhook.hanging_receivers import hanging
@@ -70,18 +70,18 @@ class Seen:
     hung: int
 
 
-Tell = Callable[[datetime, Done], None]
-Watch = Callable[[Seen], None]
+ReportBatch = Callable[[datetime, Done], None]
+ReportProgress = Callable[[AdvanceProgress], None]
 
 
 async def advance(
     context: Context,
     frozen: FrozenClock,
     move: Move,
-    asked: Asked,
-    tell: Tell,
+    asked: TargetInstant,
+    tell: ReportBatch,
     stop: asyncio.Event,
-    watch: Watch = lambda _: None,
+    watch: ReportProgress = lambda _: None,
 ) -> Advanced:
     """Move the clock.
 
@@ -93,7 +93,7 @@ async def advance(
     def look() -> None:
         counted, hung = pace.attempts, len(pace.timed_out)
         facts = counted["attempts"], counted["acknowledged"], hung
-        watch(Seen(before, frozen.at, target, way.webhooks.under_way, *facts))
+        watch(AdvanceProgress(before, frozen.at, target, way.webhooks.under_way, *facts))
 
     pace = HurriedPace(await hanging(context.pool), look)
     way = _Way(context, tell, pace, look)
@@ -116,7 +116,9 @@ async def advance(
 class _Way:
     """Runs all jobs at each instant, again and again until a whole round does nothing."""
 
-    def __init__(self, context: Context, tell: Tell, pace: HurriedPace, look: Callable[[], None]) -> None:
+    def __init__(
+        self, context: Context, tell: ReportBatch, pace: HurriedPace, look: Callable[[], None]
+    ) -> None:
         self.context = replace(context, happened=self._happened)
         self.webhooks = Webhooks(self.context, pace=pace)
         self._pace, self._look = pace, look

@@ -1,4 +1,4 @@
-"""core/plan/installment: the schedule, and what a void or refund takes from it."""
+"""core/installment: the schedule, and what a void or refund takes from it."""
 
 from __future__ import annotations
 

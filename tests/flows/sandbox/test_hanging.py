@@ -66,7 +66,7 @@ async def dead_endpoints(sandbox: Sandbox, count: int) -> AsyncIterator[list[str
 async def test_six_weeks_with_four_dead_receivers_grant_them_less_than_30_seconds(
     sandbox: Sandbox, granted: dict[str, list[float]]
 ) -> None:
-    seen: list[Seen] = []
+    seen: list[AdvanceProgress] = []
     async with dead_endpoints(sandbox, 4) as urls:
         await sandbox.merchant.create()
         where, asked = sandbox.where, read_instant("6w")

@@ -20,7 +20,7 @@ LENIENT = {"x-lenient": "1"}
 @pytest.fixture
 async def lenient(service: Running) -> AsyncIterator[Merchant]:
     """A merchant with the lenient profile."""
-    async with make_merchant(service, profile=Profile.LENIENT) as made:
+    async with make_merchant(service, profile=BodyProfile.LENIENT) as made:
         yield made
 
 

@@ -21,7 +21,7 @@ async def start(merchant: Merchant, body: dict[str, Any] | None = None, **header
 
 @pytest.fixture
 async def lenient(service: Running) -> AsyncIterator[Merchant]:
-    async with make_merchant(service, profile=Profile.LENIENT) as made:
+    async with make_merchant(service, profile=BodyProfile.LENIENT) as made:
         yield made
 
 

@@ -14,7 +14,7 @@ from support.server.crowd import Clock, admission_of, busy, fill, gone_round, ro
 TOKEN = routed({"method": "POST", "path": "/oauth/token", "headers": []})
 
 
-def strangers(admission: Admission, most: int) -> list[Place]:
+def strangers(admission: Admission, most: int) -> list[AdmissionSlot]:
     """As many token requests of strangers as find a place."""
     scope = {**TOKEN, "token_client": b"nobody"}
     found = [admission.enter(dict(scope)) for _ in range(most)]

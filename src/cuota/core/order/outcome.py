@@ -32,7 +32,7 @@ class Outcome:
     charge: Charge | None = None
     charge_settled: Settled | None = None
     card_refund_settled: Settled | None = None
-    decision: Decided | None = None
+    decision: StoredDecision | None = None
     notices: tuple[Notice, ...] = ()
     plan_card: PlanCard | None = None
     at: datetime = field(kw_only=True)

@@ -8,10 +8,18 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core import money
+from cuota.core.installment import Installment, cut, next_at
 from cuota.core.order import posting
 from cuota.core.order.event import Event
 from cuota.core.order.give_back import card_refunds, changed, fee_due, notice
-from cuota.core.order.movement import Asked, Kind, Movement, refuse, require_authorization, require_completed
+from cuota.core.order.movement import (
+    Movement,
+    MovementKind,
+    MovementRequest,
+    refuse,
+    require_authorization,
+    require_completed,
+)
 from cuota.core.order.order import WARNINGS, Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.collection import next_at
@@ -23,13 +31,13 @@ from cuota.core.refusal import Code
 def void(
     order: Order,
     plan: Sequence[Installment],
-    asked: Asked,
+    asked: MovementRequest,
     movement_id: UUID,
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
     """Decide a merchant's void: lowers the order amount and the plan. Raises Refused."""
-    require_completed(order, Kind.VOID)
+    require_completed(order, MovementKind.VOID)
     require_authorization(order, now)
     if asked.amount > order.capturable:
         message = f"Only {money.text_of(order.capturable)} of this order is uncaptured and can be voided."

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from uuid import UUID
 
+from cuota.core.installment import Installment, cut, next_at, owed
 from cuota.core.order import posting
 from cuota.core.order.give_back import fee_due, standing
 from cuota.core.order.job import CardRefund, JobState, Settled

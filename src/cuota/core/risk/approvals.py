@@ -82,7 +82,7 @@ def read_fields(raw: Mapping[str, object], today: date) -> Read:
                 continue
             if fields.setdefault(field.smi, found) != found:
                 unreadable.append(name)
-    return Read(fields, tuple(unreadable), unknown)
+    return ApprovalsData(fields, tuple(unreadable), unknown)
 
 
 def risk_level(assessment: str) -> int | None:

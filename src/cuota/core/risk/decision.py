@@ -133,7 +133,7 @@ def score_parts(facts: Facts, policy: Policy) -> tuple[Part, ...]:
     months = (history.days_known or 0) // DAYS_A_MONTH
     used = min(max(0, facts.amount), limit)
     return (
-        Part("base", score.base, score.base),
+        ScorePart("base", score.base, score.base),
         _counted("paid_installments", score.paid_installments, history.paid_installments, "few_payments_yet"),
         _counted("months_known", score.months_known, months, "known_for_short_time"),
         _counted("late_installments", score.late_installments, history.late_installments, "late_payments"),
@@ -205,18 +205,18 @@ def _carried_by(facts: Facts, policy: Policy, parts: Sequence[Part]) -> tuple[st
     return (*(code for _, code in carriers), WITHIN_LIMIT)
 
 
-def _counted(name: str, rule: Counted, count: int, code: str) -> Part:
+def _counted(name: str, rule: Counted, count: int, code: str) -> ScorePart:
     points = rule.points * min(max(0, count), rule.most)
-    return Part(name, points, max(0, rule.points * rule.most), code)
+    return ScorePart(name, points, max(0, rule.points * rule.most), code)
 
 
-def _mismatches(facts: Facts, policy: Policy) -> tuple[Part, ...]:
+def _mismatches(facts: Facts, policy: Policy) -> tuple[ScorePart, ...]:
     found, cost = facts.mismatches, policy.mismatch
     return (
-        Part("order_phone", cost.order_phone * found.order_phone, 0, "other_phone"),
-        Part("billing_state", cost.billing_state * found.billing_state, 0, "other_billing_state"),
-        Part("shipping_state", cost.shipping_state * found.shipping_state, 0, "other_shipping_state"),
-        Part("surname", cost.surname * found.surname, 0, "other_surname"),
+        ScorePart("order_phone", cost.order_phone * found.order_phone, 0, "other_phone"),
+        ScorePart("billing_state", cost.billing_state * found.billing_state, 0, "other_billing_state"),
+        ScorePart("shipping_state", cost.shipping_state * found.shipping_state, 0, "other_shipping_state"),
+        ScorePart("surname", cost.surname * found.surname, 0, "other_surname"),
     )
 
 
@@ -228,4 +228,4 @@ def _approvals(facts: Facts, policy: Policy) -> Part:
     given = facts.approvals
     points = given.points if given is not None and given.mode == "on" else 0
     points = min(max(points, -policy.approvals_most), policy.approvals_most)
-    return Part("approvals", points, max(0, points), "merchant_information")
+    return ScorePart("approvals", points, max(0, points), "merchant_information")

@@ -42,14 +42,14 @@ class Table:
         found = self._take(name, f"a table [{_written((*self._path, name))}]")
         if not _is_table(found):
             raise self.refuse(name, f"must be a table [{_written((*self._path, name))}]")
-        return Table(self._text, (*self._path, name), found)
+        return PolicyTable(self._text, (*self._path, name), found)
 
     def tables(self, name: str) -> list[Table]:
         """Return the tables of one kind, in the order of the text. There may be none."""
         found = self._values.get(name, [])
         if not isinstance(found, list) or not all(_is_table(each) for each in found):
             raise self.refuse(name, f"must be tables [[{_written((*self._path, name))}]]")
-        return [Table(self._text, (*self._path, name, at), each) for at, each in enumerate(found)]
+        return [PolicyTable(self._text, (*self._path, name, at), each) for at, each in enumerate(found)]
 
     def integer(self, name: str, low: int, high: int) -> int:
         """Return a whole number. Both bounds are allowed."""

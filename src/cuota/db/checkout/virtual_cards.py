@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 # The lease of a claim: only one worker asks the issuer; if it dies, another one takes over after this time.
 LEASE = timedelta(seconds=60)
@@ -72,7 +72,7 @@ async def claim(
     """Return the card of this browser, and create its row if there was none. Return None for a browser that did not pay."""
     await session.fetchrow(_CLAIM, merchant_id, order_id, key, session_hash, now)
     row = await session.fetchrow(_READ, merchant_id, order_id, session_hash)
-    return None if row is None else Kept(**row)
+    return None if row is None else StoredCard(**row)
 
 
 async def issued(session: Session, merchant_id: UUID, order_id: UUID, now: datetime) -> None:

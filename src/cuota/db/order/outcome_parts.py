@@ -54,7 +54,7 @@ def added(name: str, table: str, columns: str, conflict: str = "") -> Table:
     arrays, names = unnested(every)
     sql = f"""INSERT INTO {table} (merchant_id, {names}) SELECT changed.merchant_id, r.* FROM changed
         JOIN unnest({arrays}) AS r ({names}) ON r.order_id = changed.order_id {conflict}"""
-    return Table(name, sql, len(every))
+    return OutcomeTable(name, sql, len(every))
 
 
 def altered(name: str, table: str, columns: str, change: str, also: str = "") -> Table:
@@ -64,7 +64,7 @@ def altered(name: str, table: str, columns: str, change: str, also: str = "") ->
     sql = f"""UPDATE {table} t SET {change} FROM changed JOIN unnest({arrays}) AS r ({names})
         ON r.order_id = changed.order_id
         WHERE t.merchant_id = changed.merchant_id AND t.order_id = changed.order_id {also}"""
-    return Table(name, sql, len(every))
+    return OutcomeTable(name, sql, len(every))
 
 
 _HELD = """SELECT 1 FROM idempotency_keys
@@ -93,12 +93,12 @@ _CHANGED_LEASED = _CHANGED.format(only=" AND EXISTS (SELECT FROM held)")
 _CHANGED_GUARDED = _CHANGED.format(only=" AND EXISTS (SELECT FROM guarded)")
 
 
-def changed(outcomes: Sequence[Outcome], *, leased: bool = False, guarded: bool = False) -> Part:
+def changed(outcomes: Sequence[Outcome], *, leased: bool = False, guarded: bool = False) -> StatementPart:
     """One merchant's orders, where nobody changed them since they were read, nor what `leased` and `guarded` mean."""
     assert not (leased and guarded), "no call of a merchant makes a risk decision"
     rows = [changed_row(outcome) for outcome in outcomes]
     sql = _CHANGED_LEASED if leased else _CHANGED_GUARDED if guarded else _CHANGED_PLAIN
-    return Part("changed", sql, (outcomes[0].order.merchant_id, *map(list, zip(*rows, strict=True))))
+    return StatementPart("changed", sql, (outcomes[0].order.merchant_id, *map(list, zip(*rows, strict=True))))
 
 
 _NEW_ARRAYS, _NEW_NAMES = unnested(NEW, 2)
@@ -108,7 +108,7 @@ _CREATED_PLAIN = _CREATED.format(lease="")
 _CREATED_LEASED = _CREATED.format(lease=" WHERE EXISTS (SELECT FROM held)")
 
 
-def created(orders: Iterable[tuple[Order, UUID, int]], *, leased: bool = False) -> Part:
+def created(orders: Iterable[tuple[Order, UUID, int]], *, leased: bool = False) -> StatementPart:
     """One merchant's new orders, each with its token and as many events as it begins with."""
     begun = list(orders)
     rows = [new_row(order, token, events) for order, token, events in begun]

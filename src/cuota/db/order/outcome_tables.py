@@ -237,7 +237,7 @@ def _plan_card(outcome: Outcome) -> list[Values]:
     )
 
 
-TABLES: tuple[tuple[Table, Callable[[Outcome], list[Values]]], ...] = (
+TABLES: tuple[tuple[OutcomeTable, Callable[[Outcome], list[Values]]], ...] = (
     (_PLAN, _plan),
     (_CHARGE, _charge),
     (_CHARGE_SETTLED, _charge_settled),

@@ -23,9 +23,9 @@ from cuota.db.gathered import Gathered
 from cuota.db.order import decided_parts
 from cuota.db.order import outcome_parts as parts
 from cuota.db.order import outcome_tables as tables
-from cuota.db.order.orders import Session
-from cuota.db.order.outcome_parts import Part
+from cuota.db.order.outcome_parts import StatementPart
 from cuota.db.pool import Pool
+from cuota.db.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _begun(new: Sequence[NewOrder]) -> list[Part]:
     return [*shape, tables.EVENTS.part(events), tables.OUTBOX]
 
 
-async def _alone(session: Session, shape: list[Part]) -> bool:
+async def _alone(session: Session, shape: list[StatementPart]) -> bool:
     try:
         row = await asyncio.shield(session.fetchrow(*_asked(shape)))
     except asyncpg.UniqueViolationError:
@@ -123,7 +123,7 @@ async def _alone(session: Session, shape: list[Part]) -> bool:
     return row is not None
 
 
-def _asked(shape: list[Part]) -> tuple[str, *tuple[object, ...]]:
+def _asked(shape: list[StatementPart]) -> tuple[str, *tuple[object, ...]]:
     sql = _statement(tuple((part.name, part.sql, len(part.values)) for part in shape))
     return (sql, *(value for part in shape for value in part.values))
 

@@ -270,7 +270,7 @@ async def of_event(
 ) -> tuple[list[Delivery], list[Tried]]:
     """Return the deliveries of an event to all of its receivers, and all attempts."""
     found = [Delivery(*row) for row in await session.fetch(_OF_EVENT, merchant_id, order_id, sequence)]
-    tried = [Tried(*row) for row in await session.fetch(_ATTEMPTS, merchant_id, order_id, sequence)]
+    tried = [AttemptRecord(*row) for row in await session.fetch(_ATTEMPTS, merchant_id, order_id, sequence)]
     return found, tried
 
 

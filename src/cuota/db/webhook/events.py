@@ -123,13 +123,15 @@ async def facts(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> d
     return {row["order_id"]: _facts_of(row) for row in rows}
 
 
-def _facts_of(row: Any) -> Facts:
+def _facts_of(row: Any) -> EventFacts:
     movements = tuple(
-        Movement(Kind(kind), movement_id, reference, amount, at)
+        Movement(MovementKind(kind), movement_id, reference, amount, at)
         for kind, reference, movement_id, amount, at in row["movements"]
     )
     record = OrderRecord(order_of(row), row["token"], row["document"], movements, row["payer"])
-    return Facts(record, row["reference"], row["payer"], tuple(Happened(*event) for event in row["events"]))
+    return EventFacts(
+        record, row["reference"], row["payer"], tuple(Happened(*event) for event in row["events"])
+    )
 
 
 async def page(session: Session, merchant_id: UUID, after: int, limit: int) -> list[Place]:

@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from cuota.core import money
-from cuota.core.order.movement import Asked, Kind
+from cuota.core.order.movement import MovementKind, MovementRequest
 from cuota.core.order.order import Order, Status
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders
@@ -76,7 +76,9 @@ async def authorize_card(
     return earlier
 
 
-def _no(context: Context, issued: Issued, order: Order, amount: int, merchant_id: UUID | None) -> str | None:
+def _no(
+    context: Context, issued: NetworkCard, order: Order, amount: int, merchant_id: UUID | None
+) -> str | None:
     now = context.now()
     ended = order.authorization_expires_at is not None and now >= order.authorization_expires_at
     if not issued.fits:
@@ -163,7 +165,7 @@ def _in_progress() -> Refused:
 async def _finish(context: Context, network: CardNetwork, clearing: Clearing) -> None:
     """Let the order apply the clearing or refuse it for good; raise Refused."""
     kind = _KINDS[clearing.kind]
-    asked = Asked(kind, f"card-{clearing.reference}", clearing.amount)
+    asked = MovementRequest(kind, f"card-{clearing.reference}", clearing.amount)
     ours = replace(context, new_id=_first(clearing.clearing_id, context.new_id))
     try:
         await _APPLY[kind](ours, clearing.merchant_id, clearing.order_id, asked, None)

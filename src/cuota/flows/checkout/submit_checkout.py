@@ -21,14 +21,15 @@ from cuota.core.plan.notice import Notice, NoticeKind
 from cuota.core.plan.plan import Plan
 from cuota.db.order.orders import Found
 from cuota.db.plan.charges import PendingCharge
-from cuota.flows.checkout.take_step import Checkout, Problem, Terms, propose
+from cuota.db.session import Session
+from cuota.flows.checkout.take_step import Checkout, Problem, ProposedTerms, propose
 from cuota.flows.context import Context
-from cuota.flows.plan.charge_card import Record, ask, look_up
+from cuota.flows.plan.charge_card import RecordAnswer, ask, look_up
 from cuota.flows.plan.limit_asks import card_hash
 from cuota.flows.risk.decide_order import Case, Considered
 from cuota.flows.risk.keep_policy import seal_policy
 from cuota.flows.settle import settle
-from cuota.rails.card import Answer, RailUnavailable
+from cuota.rails.card import CardAnswer, RailUnavailable
 
 AGREEMENT_CHANGED = "The dates have changed since you opened this page. Please read the agreement again."
 
@@ -105,7 +106,7 @@ async def pay_with(context: Context, checkout: Checkout, card: PlanCard, agreeme
 
 
 def _agreed(
-    checkout: Checkout, consumer_id: UUID, payer: Profile, phone: str, terms: Terms, now: datetime
+    checkout: Checkout, consumer_id: UUID, payer: Profile, phone: str, terms: ProposedTerms, now: datetime
 ) -> Plan:
     """Return what the consumer has just agreed to."""
     text, first = terms.agreement, terms.plan[0]
@@ -125,7 +126,7 @@ async def finish_charge(context: Context, merchant_id: UUID, order_id: UUID, pen
 
 def _recorder(
     context: Context, merchant_id: UUID, order_id: UUID, charge: Charge, first_day: date, zone: str
-) -> Record:
+) -> RecordAnswer:
     movement_id = context.new_id()
 
     async def record(answer: Answer) -> Order:

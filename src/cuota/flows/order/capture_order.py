@@ -6,7 +6,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from cuota.core.order.capture import capture
-from cuota.core.order.movement import Asked, Movement
+from cuota.core.order.movement import Movement, MovementRequest
 from cuota.core.order.outcome import Outcome
 from cuota.db.order.orders import Found
 from cuota.flows.context import Context
@@ -21,7 +21,9 @@ async def capture_order(
     return await move(context, merchant_id, order_id, asked, _decide(context, asked), keep)
 
 
-async def preview_capture(context: Context, merchant_id: UUID, order_id: UUID, asked: Asked) -> Preview:
+async def preview_capture(
+    context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest
+) -> Preview:
     """Decide and change nothing; raises what the real call would."""
     return await preview(context, merchant_id, order_id, asked, _decide(context, asked))
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from uuid import UUID
 
+from cuota.core.installment import Installment
+from cuota.core.instant import timestamp
 from cuota.core.order.event import Event
-from cuota.core.order.movement import Asked, Kind, Movement, refuse_duplicate
+from cuota.core.order.movement import Movement, MovementKind, MovementRequest, refuse_duplicate
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
-from cuota.core.plan.installment import Installment
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders
 from cuota.db.order.orders import Found, Session
@@ -40,17 +40,12 @@ TOLD = frozenset(
 class Preview:
     """The result of a dry run: the order and plan before and after, and the cents that would go back to cards."""
 
-    asked: Asked
+    asked: MovementRequest
     before: Order
     plan_before: tuple[Installment, ...]
     after: Order
     plan_after: tuple[Installment, ...]
     to_card: int
-
-
-def timestamp(at: datetime) -> str:
-    """ISO 8601 in UTC, to the millisecond: `2026-11-21T09:30:00.123Z`."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 async def move(
@@ -106,7 +101,7 @@ async def _tell(context: Context, merchant_id: UUID, order_id: UUID, asked: Aske
 
 
 async def preview(
-    context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, decide: Decide
+    context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest, decide: Decide
 ) -> Preview:
     """Read, decide, and save nothing."""
     found = await orders.read(
@@ -121,6 +116,6 @@ async def preview(
     return Preview(asked, found.order, found.plan, outcome.order, tuple(after.values()), to_card)
 
 
-def _refuse_repeat(found: Found, asked: Asked) -> None:
+def _refuse_repeat(found: Found, asked: MovementRequest) -> None:
     if found.earlier is not None:
         raise refuse_duplicate(found.order, asked, found.earlier, timestamp(found.earlier.at))

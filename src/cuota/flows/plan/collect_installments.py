@@ -14,11 +14,12 @@ from cuota.db.order.orders import Found
 from cuota.db.plan import plans
 from cuota.db.plan.charges import PendingCharge
 from cuota.db.plan.plans import Agreed
+from cuota.db.session import Session
 from cuota.flows.context import Context
 from cuota.flows.plan import charge_card
-from cuota.flows.plan.charge_card import Record
+from cuota.flows.plan.charge_card import RecordAnswer
 from cuota.flows.settle import settle
-from cuota.rails.card import Answer
+from cuota.rails.card import CardAnswer
 
 
 async def collect(context: Context, merchant_id: UUID, order_id: UUID) -> None:

@@ -70,12 +70,12 @@ async def count_card(context: Context, card: bytes | None) -> Ask:
     return await _count(context, {} if card is None else {Subject.CARD: card})
 
 
-async def _count(context: Context, subjects: dict[Subject, bytes]) -> Ask:
+async def _count(context: Context, subjects: dict[Subject, bytes]) -> CountedAttempt:
     now = context.now()
     again_at = await asks.ask(context.pool, subjects, now) if subjects else None
     if again_at is not None:
         raise Limited(again_at)
-    return Ask(subjects, now)
+    return CountedAttempt(subjects, now)
 
 
 async def note_paid(context: Context, *made: Ask) -> None:

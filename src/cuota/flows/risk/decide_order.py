@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from cuota.core.checkout.consumer import Profile, address_key
+from cuota.core.consumer import Profile, address_key
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
 from cuota.core.risk.approvals import read_fields, risk_level
@@ -22,8 +22,9 @@ from cuota.core.sandbox import APPROVED_SURNAME, DECLINED_SURNAME
 from cuota.db.order import orders
 from cuota.db.order.orders import Session
 from cuota.db.risk import history
-from cuota.db.risk.history import Asked, Seen
+from cuota.db.risk.history import HistoryQuery, RiskHistory
 from cuota.db.row_security import everyone
+from cuota.db.session import Session
 from cuota.flows.checkout.take_step import Checkout, Forgotten
 from cuota.flows.context import Context
 

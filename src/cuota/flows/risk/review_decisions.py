@@ -73,12 +73,12 @@ class Simulated:
     stored.
     """
 
-    approved: Tally = field(default_factory=Tally)
-    declined: Tally = field(default_factory=Tally)
-    would_approve: Tally = field(default_factory=Tally)
-    would_decline: Tally = field(default_factory=Tally)
-    newly_approved: Tally = field(default_factory=Tally)
-    newly_declined: Tally = field(default_factory=Tally)
+    approved: DecisionTally = field(default_factory=DecisionTally)
+    declined: DecisionTally = field(default_factory=DecisionTally)
+    would_approve: DecisionTally = field(default_factory=DecisionTally)
+    would_decline: DecisionTally = field(default_factory=DecisionTally)
+    newly_approved: DecisionTally = field(default_factory=DecisionTally)
+    newly_declined: DecisionTally = field(default_factory=DecisionTally)
     reasons: Counter[str] = field(default_factory=Counter)
     before: int = 0
 
@@ -119,10 +119,10 @@ class Policies:
             facts = Facts.of_inputs(made.inputs)
         except BadInputs as bad:
             known = policy if isinstance(policy, Policy) else None
-            return Again(known, None, None, f"its facts cannot be read: {bad}")
+            return ReplayedDecision(known, None, None, f"its facts cannot be read: {bad}")
         if not isinstance(policy, Policy):
-            return Again(None, facts, None, policy)
-        return Again(policy, facts, decide(facts, policy))
+            return ReplayedDecision(None, facts, None, policy)
+        return ReplayedDecision(policy, facts, decide(facts, policy))
 
 
 def _loaded(version: str, text: str | None) -> Policy | str:

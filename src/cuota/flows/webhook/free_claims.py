@@ -72,11 +72,11 @@ class Heir:
         )
 
 
-def _since(before: dict[Key, float], found: Collection[Key]) -> dict[Key, float]:
+def _since(before: dict[KeyT, float], found: Collection[KeyT]) -> dict[KeyT, float]:
     now = time.monotonic()
     return {key: before.get(key, now) for key in found}
 
 
-def _for_long(since: dict[Key, float]) -> list[Key]:
+def _for_long(since: dict[KeyT, float]) -> list[KeyT]:
     now = time.monotonic()
     return [key for key, first in since.items() if now - first >= DEAD_SECONDS]

@@ -16,7 +16,6 @@ from cuota.db.order.documents import encode
 from cuota.db.webhook import deliveries, endpoints
 from cuota.db.webhook.endpoints import Endpoint
 from cuota.flows.context import Context, utc_now
-from cuota.flows.order.move_money import timestamp
 from cuota.flows.webhook.deliver_webhooks import signed
 from cuota.rails.http import GuardedClient
 

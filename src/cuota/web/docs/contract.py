@@ -41,6 +41,6 @@ async def openapi_json(request: Request) -> Response:
 
 
 @lru_cache(maxsize=8)
-def _document(base_url: str) -> Served:
+def _document(base_url: str) -> ServedFile:
     text = json.dumps(load_contract(base_url), ensure_ascii=False, separators=(",", ":"))
     return make(text.encode(), "application/json")

@@ -96,7 +96,7 @@ class Admission:
         self._seen.add(party)
         self.in_hand += 1
         self._held[party] = self._held.get(party, 0) + 1
-        return Place(party, token, now)
+        return AdmissionSlot(party, token, now)
 
     def _begin_window(self, now: float) -> None:
         # After a pause without requests, what was counted before it says nothing about now.

@@ -26,7 +26,7 @@ PRIVATE = ("Marisol", "Prefillson", "marisol@prefill.example", "12 Prefill Stree
 @pytest.fixture
 async def lenient(service: Running) -> AsyncIterator[Merchant]:
     """A merchant with the lenient profile."""
-    async with make_merchant(service, profile=Profile.LENIENT) as made:
+    async with make_merchant(service, profile=BodyProfile.LENIENT) as made:
         yield made
 
 

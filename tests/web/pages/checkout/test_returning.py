@@ -206,12 +206,12 @@ class PaysOnce(SandboxCardRail):
 
     asked = 0
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
         self.asked += 1
         return (
             await super().charge(key, token, amount, currency)
             if self.asked == 1
-            else Answer(False, "no_funds")
+            else CardAnswer(False, "no_funds")
         )
 
 

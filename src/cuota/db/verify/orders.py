@@ -15,7 +15,8 @@ from cuota.db.order.columns import PLAN
 from cuota.db.order.orders import Session
 from cuota.db.pool import Pool
 from cuota.db.risk.decisions import INTACT
-from cuota.db.verify_rules import disagreements_of
+from cuota.db.session import Session
+from cuota.db.verify.rules import disagreements_of
 
 BATCH = 500
 # All merchants, and every merchant id in the ledger. The statement jumps along the ledger's key and does not read all of
@@ -103,7 +104,7 @@ async def verify(pool: Pool, told: Told = untold) -> Report:
 
 
 async def _verify_merchant(
-    session: Session, merchant_id: UUID, report: Report, told: Callable[[], None]
+    session: Session, merchant_id: UUID, report: VerifyReport, told: Callable[[], None]
 ) -> None:
     after = _FIRST
     while rows := await session.fetch(_ORDERS, merchant_id, after, BATCH):
