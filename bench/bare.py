@@ -64,7 +64,7 @@ def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
             body = await read_bytes(request)
             guid(request.path_params["order_id"])
             dry = request.query_params.get("dryRun") == "true"
-            read_asked(parse_object(body), kind)
+            read_asked(parse_object(body), kind, MERCHANT)
             return answer("dry run" if dry else kind)
 
         return run
@@ -80,8 +80,8 @@ def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
             Route("POST", "/oauth/token", token, area),
             Route("POST", "/order", create, area),
             Route("GET", "/order/{order_id}", read, area),
-            Route("POST", "/order/{order_id}/capture", move(Kind.CAPTURE), area),
-            Route("POST", "/order/{order_id}/refund", move(Kind.REFUND), area),
+            Route("POST", "/order/{order_id}/capture", move(MovementKind.CAPTURE), area),
+            Route("POST", "/order/{order_id}/refund", move(MovementKind.REFUND), area),
         ]
     )
     return Edge(routes, cast("Service", SimpleNamespace(settings=settings)))

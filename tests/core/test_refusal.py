@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cuota.core.merchant import Merchant, Profile, require_in_range
+from cuota.core.merchant import BodyProfile, Merchant, require_in_range
 from cuota.core.refusal import Code, FieldError, Refused
 from support.core.values import MERCHANT
 

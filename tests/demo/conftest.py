@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuota_demo.settings import Settings
+from cuota_demo.settings import ShopSettings
 from support.demo.shop_network import ENVIRONMENT
 
 

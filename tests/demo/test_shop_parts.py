@@ -11,8 +11,8 @@ import pytest
 
 from cuota_demo import money
 from cuota_demo.records import Payment, changes
-from cuota_demo.settings import Settings, SettingsError
-from cuota_demo.store import Operation, Store
+from cuota_demo.settings import SettingsError, ShopSettings
+from cuota_demo.store import ShopOperation, Store
 from support.demo.shop_network import ENVIRONMENT, RECORD
 
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from cuota_demo.payments import PaymentError, Payments
-from cuota_demo.settings import Settings
+from cuota_demo.settings import ShopSettings
 from support.demo.shop_network import MOVED, RECORD, Answer, Network, refusal
 
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from cuota.core.webhook.signature import pay_signature
-from cuota_demo.settings import Settings
+from cuota_demo.settings import ShopSettings
 from support.demo.shop_browser import Browser, provider
 from support.demo.shop_network import RECORD, Network, refusal
 from support.demo.told import ENVIRONMENT_TOLD, SIGNING_SECRET, event, headers, raw

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from cuota_demo.settings import Settings
+from cuota_demo.settings import ShopSettings
 from support.demo.shop_browser import Browser
 from support.demo.shop_network import MOVED, RECORD, Answer, Network
 from support.demo.told import ENVIRONMENT_TOLD, event, headers, raw

@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from cuota_demo.records import Told
-from cuota_demo.settings import Settings, SettingsError
-from cuota_demo.store import Operation, Store
+from cuota_demo.records import WebhookEvent
+from cuota_demo.settings import SettingsError, ShopSettings
+from cuota_demo.store import ShopOperation, Store
 from support.demo.shop_browser import Browser, provider
 from support.demo.shop_network import ENVIRONMENT, MOVED, Network
 from support.demo.told import ENVIRONMENT_TOLD, SIGNING_SECRET, WEBHOOK_SECRET, event, headers, raw

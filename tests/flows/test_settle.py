@@ -9,13 +9,14 @@ from uuid import UUID
 import pytest
 
 from cuota.core.order.event import Event
-from cuota.core.order.movement import Asked, Kind, Movement
+from cuota.core.order.movement import Movement, MovementKind, MovementRequest
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
-from cuota.db.verify import verify
+from cuota.db.order.orders import Found
+from cuota.db.session import Session
+from cuota.db.verify.orders import verify
 from cuota.flows.context import Context
 from cuota.flows.order.capture_order import capture_order
 from cuota.flows.order.refund_order import refund_order

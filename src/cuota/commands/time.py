@@ -23,7 +23,7 @@ from cuota.flows.sandbox import fork_sandbox
 from cuota.flows.sandbox.clock import FrozenClock
 from cuota.flows.sandbox.move_time import CannotMoveTime, moving
 from cuota.run import runtime
-from cuota.work.advance import Advanced, AdvanceProgress, Done, ReportBatch, ReportProgress, advance
+from cuota.work.advance import Advanced, AdvanceProgress, WorkDone, ReportBatch, ReportProgress, advance
 
 INTERRUPTED = 130
 # What waits in the tables, in words for people.
@@ -91,7 +91,7 @@ def _ahead(ahead: timedelta) -> str:
 def time_advance(options: argparse.Namespace) -> int:
     """`cuota time advance`: returns when everything on the way has happened."""
 
-    def tell(at: datetime, done: Done) -> None:
+    def tell(at: datetime, done: WorkDone) -> None:
         # A dead receiver is tried again and again: that is in the sum at the end.
         if not options.json and (done.events or done.paid or done.jobs):
             print(f"{timestamp(at)}  {_told(done)}", flush=True)
@@ -126,7 +126,7 @@ def time_advance(options: argparse.Namespace) -> int:
     return INTERRUPTED if moved.stopped else 0
 
 
-def _told(done: Done) -> str:
+def _told(done: WorkDone) -> str:
     """Events by their type, payments and messages, then how many webhooks were attempted and acknowledged."""
     found = [f"{count} {name}" for name, count in (*done.events.items(), *done.paid.items())]
     if tried := done.webhooks["attempts"]:

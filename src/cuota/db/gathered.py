@@ -25,7 +25,7 @@ MOST_WAITING = 8 * MOST_TOGETHER
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered(Generic[Ask, Found]):
+class Gathered(Generic[QueryT, ResultT]):
     """A kind of request. `one` runs a single request; `many` runs several requests of one merchant and returns their results in order.
 
     `busy` returns a key for a request: two requests with the same key are never in the same batch. With None, any requests may
@@ -56,7 +56,7 @@ class Gatherer:
         self._waiting: dict[tuple[Gathered[Any, Any], UUID], WaitingCalls] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def ask(self, kind: Gathered[Ask, Found], merchant_id: UUID, asked: Ask) -> Found:
+    async def ask(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID, asked: QueryT) -> ResultT:
         """Queue a request and return its result. If the caller is cancelled, a request that writes still runs to its end.
 
         Raises Refused(unavailable) at once if the queue is full; then nothing was applied.
@@ -74,7 +74,7 @@ class Gatherer:
         queue.append((asked, future))
         return await future
 
-    async def _at_once(self, kind: Gathered[Ask, Found], merchant_id: UUID, asked: Ask) -> Found:
+    async def _at_once(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID, asked: QueryT) -> ResultT:
         """Run a request alone in the caller's task, which saves two turns of the event loop. Others are queued meanwhile."""
         queue = self._waiting[kind, merchant_id] = []
         try:
@@ -135,7 +135,7 @@ def _fail(future: asyncio.Future[Any], problem: Exception) -> None:
         future.set_exception(problem)
 
 
-def _take(queue: Waiting, busy: Callable[[Any], Hashable] | None) -> Waiting:
+def _take(queue: WaitingCalls, busy: Callable[[Any], Hashable] | None) -> WaitingCalls:
     """Remove the next batch from the queue. A request whose key is already in the batch stays queued."""
     if busy is None:
         batch, queue[:] = queue[:MOST_TOGETHER], queue[MOST_TOGETHER:]

@@ -12,7 +12,7 @@ from uuid import UUID
 from cuota.core.checkout.card import CardEntry
 from cuota.core.message import Message
 from cuota.core.order.order import LOOK_UP_AFTER
-from cuota.rails.card import Answer, Card, CardRail
+from cuota.rails.card import Card, CardAnswer, CardRail
 from cuota.rails.issuing import IssuingRail, VirtualCard
 from cuota.rails.message import MessageRail
 from cuota.rails.unavailable import RailUnavailable

@@ -156,7 +156,7 @@ def _write(aside: Path, programs: Programs, snapshot: str, facts: dict[str, Any]
             dump.wait()
 
 
-def _checked(aside: Path, programs: Programs, told: Told) -> Manifest:
+def _checked(aside: Path, programs: Programs, told: OnProgress) -> Manifest:
     """Read the file again as a restore would, so that a damaged file is never taken for a backup."""
     with archive.opened(aside) as (packed, manifest):
         archive.require_whole(packed, manifest, aside)
@@ -169,7 +169,7 @@ def _checked(aside: Path, programs: Programs, told: Told) -> Manifest:
     return manifest
 
 
-def feed_dump(packed: zipfile.ZipFile, sink: Any, told: Told, note: str) -> None:
+def feed_dump(packed: zipfile.ZipFile, sink: Any, told: OnProgress, note: str) -> None:
     """Copy the dump of a backup into `sink`, and report how many MiB of how many are read."""
     total, read = packed.getinfo(archive.DUMP).file_size / MEBIBYTE, 0
 
@@ -192,7 +192,9 @@ def feed(source: Any, sink: Any, copied: Callable[[bytes], None] = lambda _: Non
         pass  # whoever ends the program sees why it went
 
 
-def take(settings: config.Settings, file: Path, told: Told, begun: Begun | None = None) -> Manifest:
+def take(
+    settings: config.Settings, file: Path, told: OnProgress, begun: OnBackupBegun | None = None
+) -> Manifest:
     """Connect to the database, starting the embedded one if necessary, and back it up."""
     with runtime.database(settings) as where:
         return asyncio.run(backup(settings, where, file, told, begun))

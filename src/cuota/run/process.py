@@ -33,7 +33,7 @@ from cuota.web.server.edge import Edge, JsonLines
 from cuota.web.server.known_host import KnownHost
 from cuota.web.server.metrics import count, count_code, count_decision
 from cuota.web.server.protocol import BoundedProtocol
-from cuota.web.server.standing import Standing
+from cuota.web.server.standing import StandstillMiddleware
 from cuota.work.loop import Signals, work
 
 PARENT_CHECK_SECONDS = 1.0

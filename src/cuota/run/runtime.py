@@ -45,7 +45,7 @@ def owner(settings: Settings, where: dict[str, Any]) -> dict[str, Any]:
     return {"dsn": settings.database_owner_url} if settings.database_owner_url else where
 
 
-async def migrated(settings: Settings, where: dict[str, Any], told: Told = untold) -> list[str]:
+async def migrated(settings: Settings, where: dict[str, Any], told: OnProgress = untold) -> list[str]:
     """Wait for the database and bring it up to date. Return the names of the applied migrations.
 
     A role that does not own the tables cannot migrate; then the database must be up to date already.

@@ -27,7 +27,7 @@ MOST_TURNS = 10
 
 
 @dataclass(slots=True)
-class Done:
+class WorkDone:
     """What happened at one instant, or on the whole way: counts by job, events by type, payments and messages as text.
 
     `webhooks` counts all attempts, the acknowledged attempts, and the attempts that timed out.
@@ -52,13 +52,13 @@ class Advanced:
     before: datetime
     after: datetime
     instants: int
-    done: Done
+    done: WorkDone
     stopped: bool
     hung: list[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class AdvanceProgress:
     """The progress of an advance: the time on the clock, how many webhooks wait for an answer, and the attempts so far."""
 
     before: datetime
@@ -70,7 +70,7 @@ class Seen:
     hung: int
 
 
-ReportBatch = Callable[[datetime, Done], None]
+ReportBatch = Callable[[datetime, WorkDone], None]
 ReportProgress = Callable[[AdvanceProgress], None]
 
 
@@ -122,18 +122,18 @@ class _Way:
         self.context = replace(context, happened=self._happened)
         self.webhooks = Webhooks(self.context, pace=pace)
         self._pace, self._look = pace, look
-        self.total = Done()
+        self.total = WorkDone()
         self.instants = 0
         self._jobs: tuple[Job, ...] = tuple(job for job in jobs_of(self.webhooks) if not job.real)
         self._tell = tell
-        self._here = Done()
+        self._here = WorkDone()
 
     def _happened(self, event: Event) -> None:
         self._here.events[event.type] += 1
 
     async def settle(self, at: datetime) -> None:
         """Do everything that is due at this instant, and everything that follows from it at the same instant."""
-        self._here, attempted = Done(), self._pace.attempts.copy()
+        self._here, attempted = WorkDone(), self._pace.attempts.copy()
         for _ in range(MOST_TURNS):
             left = await clock.count_due(self.context.pool, at)
             if not left:

@@ -11,16 +11,16 @@ import pytest
 
 from cuota.core.checkout import ending as checkout
 from cuota.core.checkout.ending import Charging, Lapsed
+from cuota.core.installment import schedule
 from cuota.core.order.job import JobState, Settled
 from cuota.core.order.ledger import Account
 from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import Final, Order, PaymentState, Status
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.charge import Charge
-from cuota.core.plan.installment import schedule
 from cuota.core.plan.notice import Notice, NoticeKind
 from cuota.core.plan.plan import Plan
-from cuota.core.risk.decision import Decided, Decision
+from cuota.core.risk.decision import Decision, StoredDecision
 from support.core.values import MOVEMENT, NOW, ORDER, TODAY, created, held, plan
 from support.makers import PROFILE
 

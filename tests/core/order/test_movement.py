@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from cuota.core.order.movement import Kind, Movement, refuse_duplicate, shown_balances
+from cuota.core.order.movement import Movement, MovementKind, refuse_duplicate, shown_balances
 from cuota.core.refusal import Code, Refused
 from support.core.values import MOVEMENT, NOW, approved, asked
 

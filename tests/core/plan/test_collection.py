@@ -7,9 +7,10 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from cuota.core.installment import plan_state
 from cuota.core.order.job import JobState
 from cuota.core.order.ledger import Account
-from cuota.core.order.movement import Kind
+from cuota.core.order.movement import MovementKind
 from cuota.core.order.posting import authorization, installment_paid
 from cuota.core.order.refund import refund
 from cuota.core.order.void import void
@@ -17,7 +18,6 @@ from cuota.core.plan import collection
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge, Origin
 from cuota.core.plan.collection import RETRIES, CardBusy, NothingOwed
-from cuota.core.plan.installment import plan_state
 from cuota.core.plan.notice import NoticeKind
 from support.core.collecting import CARD, DUE_2, ZONE, begun, on, said_no, timed
 from support.core.values import (

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from cuota.core.plan.installment import cut, schedule, total
+from cuota.core.installment import cut, schedule, total
 from support.core.values import TODAY, charge_id, plan
 
 

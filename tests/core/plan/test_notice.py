@@ -9,12 +9,12 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cuota.core.dates import day
-from cuota.core.order.movement import Kind
+from cuota.core.order.movement import MovementKind
 from cuota.core.order.refund import refund
 from cuota.core.plan import collection
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Origin
-from cuota.core.plan.notice import About, Notice, NoticeKind, Standing, words
+from cuota.core.plan.notice import About, Notice, NoticeKind, PlanStanding, words
 from cuota.core.plan.payday import Days
 from support.core.values import MOVEMENT, NOW, TODAY, approved, asked, charge_id, ids, plan
 

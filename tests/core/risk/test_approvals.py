@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuota.core.risk.approvals import FIELDS, NAMES, Read, read_fields, risk_level
+from cuota.core.risk.approvals import FIELDS, NAMES, ApprovalsData, read_fields, risk_level
 from support.properties.steady import STEADY
 
 TODAY = date(2026, 11, 21)

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from cuota.core.risk.decision import Part, decide, principal_reasons, refusals, score_parts
+from cuota.core.risk.decision import ScorePart, decide, principal_reasons, refusals, score_parts
 from cuota.core.risk.facts import Facts, History, Mismatches, Velocity
 from cuota.core.risk.policy import Counted
 from support.core.risk_values import ALL_MISMATCHES, GOOD, STANDARD, facts, on, standard_but

@@ -18,7 +18,7 @@ from cuota.core.instant import read_instant
 from cuota.core.webhook.delivery import TIMETABLE
 from cuota.flows.webhook.pace_webhooks import HASTY_SECONDS, HUNG_IN_A_ROW, HUNG_SECONDS
 from cuota.rails.http import ACKNOWLEDGE_SECONDS, GuardedClient
-from cuota.work.advance import Seen
+from cuota.work.advance import AdvanceProgress
 from support.faults.served import Service, token
 from support.time.receiver import callback, fine, receiving
 from support.time.sandbox import Sandbox, until

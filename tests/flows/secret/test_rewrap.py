@@ -24,7 +24,7 @@ from cuota.flows.checkout.verify_signature import verify_signature
 from cuota.flows.context import Context, new_id, utc_now
 from cuota.flows.merchant.issue_token import TokenRequest, issue_token
 from cuota.flows.merchant.keys import Keys, _made, rotate_keys
-from cuota.flows.merchant.manage_merchants import NewCredentials, Terms, create_merchant
+from cuota.flows.merchant.manage_merchants import MerchantTerms, NewCredentials, create_merchant
 from cuota.flows.merchant.rotate_secrets import rotate_merchant_secret
 from cuota.flows.sandbox import fork_sandbox
 from cuota.flows.secret.rewrap_secrets import Rewrapped, rewrap

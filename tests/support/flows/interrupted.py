@@ -14,7 +14,7 @@ import asyncpg
 from cuota.core.checkout.card import CardEntry
 from cuota.db.pool import Pool
 from cuota.flows.context import Context
-from cuota.rails.card import Answer, Card, CardRail, RailUnavailable
+from cuota.rails.card import Card, CardAnswer, CardRail, RailUnavailable
 from support.own_service import Own
 
 Hook = Callable[[], Awaitable[None]]

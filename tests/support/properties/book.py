@@ -20,9 +20,8 @@ from cuota.core.order.void import lapse, void
 from cuota.core.plan import collection
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge
-from cuota.core.plan.installment import Installment, schedule
 from cuota.core.plan.plan import Plan
-from cuota.core.risk.decision import Decided, Decision
+from cuota.core.risk.decision import Decision, StoredDecision
 from support.core.values import MERCHANT, NOW, ORDER, TODAY, charge_id, created, ids
 from support.makers import PROFILE
 

@@ -11,8 +11,8 @@ from uuid import UUID
 from prometheus_client import REGISTRY
 
 from cuota.web import app
-from cuota.web.server.admission import Admission, Place
-from cuota.web.server.places import START, Places
+from cuota.web.server.admission import Admission, AdmissionSlot
+from cuota.web.server.places import START, AdmissionSlots
 from cuota.web.server.routes import Routes
 from support.makers import Running
 

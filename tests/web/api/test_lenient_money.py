@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from cuota.core.merchant import Profile
+from cuota.core.merchant import BodyProfile
 from support.api.bodies import FULL, JSON, assert_refused, changed
 from support.makers import Merchant, Running, make_merchant
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cuota.core.merchant import Profile
+from cuota.core.merchant import BodyProfile
 from support.api.bodies import assert_refused, failures
 from support.api.smi_bodies import PLACE, changed, smi_body
 from support.makers import Merchant, Running, make_merchant

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 
-from cuota.web.server.admission import Admission, Place
+from cuota.web.server.admission import Admission, AdmissionSlot
 from cuota.web.server.parties import MOST_KNOWN, Parties
 from cuota.web.server.token_client import client_of_token, read_client
 from support.makers import Merchant

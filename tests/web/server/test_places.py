@@ -10,9 +10,9 @@ import pytest
 from cuota.core.refusal import Code, Refused
 from cuota.db import gathered
 from cuota.db.gathered import Gathered, Gatherer
-from cuota.web.server.admission import PUT_OFF, Admission, Place
+from cuota.web.server.admission import PUT_OFF, Admission, AdmissionSlot
 from cuota.web.server.parties import MOST_KNOWN, STRANGERS, name_of
-from cuota.web.server.places import ENOUGH, LEAST, MOST, PATIENCE, START, WINDOW, Places
+from cuota.web.server.places import ENOUGH, LEAST, MOST, PATIENCE, START, WINDOW, AdmissionSlots
 from support.server.crowd import Clock, fill, gone_round, known, routed, scope_of
 
 
@@ -203,7 +203,7 @@ def test_a_blank_behind_a_token_is_no_other_token() -> None:
     assert name_of(b"Bearer x \t") == name_of(b"Bearer x")
 
 
-def window(places: Places, seconds: float, *refused: str) -> None:
+def window(places: AdmissionSlots, seconds: float, *refused: str) -> None:
     """A tenth of a second goes by, in which calls took so long and some were refused."""
     for why in refused:
         places.refused(why)

@@ -11,15 +11,13 @@ from cuota.core.installment import DAYS_BETWEEN, Installment, next_at
 from cuota.core.order import posting
 from cuota.core.order.event import Event
 from cuota.core.order.job import JobState, Settled
-from cuota.core.order.movement import Kind, Movement
+from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import WARNINGS, Final, Order, Status, edge
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.charge import Charge
-from cuota.core.plan.collection import next_at
-from cuota.core.plan.installment import DAYS_BETWEEN, Installment
 from cuota.core.plan.notice import Notice
 from cuota.core.plan.plan import Plan
-from cuota.core.risk.decision import Decided
+from cuota.core.risk.decision import StoredDecision
 
 CARD_TRIES = 3
 

@@ -7,10 +7,10 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core import money
+from cuota.core.installment import Cut, Installment, owed
 from cuota.core.order.job import CardRefund
 from cuota.core.order.order import Order
-from cuota.core.plan.installment import Cut, Installment, owed
-from cuota.core.plan.notice import Notice, NoticeKind, Standing
+from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
 
 
 def fee_due(order: Order, amount: int) -> int:

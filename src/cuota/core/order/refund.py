@@ -15,8 +15,6 @@ from cuota.core.order.give_back import card_refunds, changed, fee_due, notice
 from cuota.core.order.movement import Movement, MovementKind, MovementRequest, refuse, require_completed
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
-from cuota.core.plan.collection import next_at
-from cuota.core.plan.installment import Installment, cut
 from cuota.core.plan.notice import NoticeKind
 from cuota.core.refusal import Code
 

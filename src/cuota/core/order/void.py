@@ -22,8 +22,6 @@ from cuota.core.order.movement import (
 )
 from cuota.core.order.order import WARNINGS, Order
 from cuota.core.order.outcome import Outcome
-from cuota.core.plan.collection import next_at
-from cuota.core.plan.installment import Installment, cut
 from cuota.core.plan.notice import NoticeKind
 from cuota.core.refusal import Code
 
@@ -42,7 +40,7 @@ def void(
     if asked.amount > order.capturable:
         message = f"Only {money.text_of(order.capturable)} of this order is uncaptured and can be voided."
         raise refuse(Code.VOID_EXCEEDS_UNCAPTURED, message, order)
-    movement = Movement(Kind.VOID, movement_id, asked.reference, asked.amount, now)
+    movement = Movement(MovementKind.VOID, movement_id, asked.reference, asked.amount, now)
     event = Event("void.completed", asked.amount, asked.reference)
     return _give_up(order, plan, movement, new_id, event)
 
@@ -66,7 +64,9 @@ def lapse(
     if not order.capturable or order.authorization_expires_at is None or now < order.authorization_expires_at:
         return None
     # The key cannot collide with a merchant's: theirs are at most 100 characters, and this one never repeats.
-    movement = Movement(Kind.VOID, movement_id, f"authorization-expiry-{movement_id}", order.capturable, now)
+    movement = Movement(
+        MovementKind.VOID, movement_id, f"authorization-expiry-{movement_id}", order.capturable, now
+    )
     event = Event("authorization.expired", order.capturable, movement.reference)
     return _give_up(replace(order, lapsed=True), plan, movement, new_id, event)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
-from cuota.core.plan.installment import Installment, total
+from cuota.core.installment import Installment, total
 
 # The unit period is the 14 days between payments; appendix J counts 26 of them a year.
 UNIT_PERIODS_A_YEAR = 26

@@ -63,7 +63,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class StoredDecision:
     """A risk decision as it is kept: whose it is, and what the order was tried with.
 
     `exposure` is the version of the consumer's exposure that it was made on: an approval made on an older one is
@@ -77,7 +77,7 @@ class Decided:
     exposure: int = 0
 
 
-class Part(NamedTuple):
+class ScorePart(NamedTuple):
     """The points that one fact adds to the score or takes off; `most` is the most that it could add.
 
     `code` is the reason to give if it adds less than that. The base has no code, because it never changes.
@@ -127,7 +127,7 @@ def refusals(facts: Facts, policy: Policy) -> tuple[str, ...]:
     return tuple(code for code in REFUSALS if broken[code])
 
 
-def score_parts(facts: Facts, policy: Policy) -> tuple[Part, ...]:
+def score_parts(facts: Facts, policy: Policy) -> tuple[ScorePart, ...]:
     """Return all parts of the score."""
     history, score, limit = facts.history, policy.score, policy.limit(facts.history)
     months = (history.days_known or 0) // DAYS_A_MONTH
@@ -146,13 +146,13 @@ def score_parts(facts: Facts, policy: Policy) -> tuple[Part, ...]:
         _counted("declined_orders", score.declined_orders, history.declined_orders, "recently_declined"),
         _counted("disputes", score.disputes, history.disputes, "disputed_payments"),
         # Rounded in favor of the consumer.
-        Part("amount", -(-score.amount * used // limit), 0, "high_amount"),
+        ScorePart("amount", -(-score.amount * used // limit), 0, "high_amount"),
         *_mismatches(facts, policy),
         _approvals(facts, policy),
     )
 
 
-def principal_reasons(refused: Sequence[str], parts: Sequence[Part], slack: int) -> tuple[str, ...]:
+def principal_reasons(refused: Sequence[str], parts: Sequence[ScorePart], slack: int) -> tuple[str, ...]:
     """Return at most four reasons: first the rules that refused, then the costs that took most points.
 
     `slack` is how many points below the best score an order is still approved. A cost is a reason only if removing it
@@ -165,7 +165,7 @@ def principal_reasons(refused: Sequence[str], parts: Sequence[Part], slack: int)
     return (*refused, *(part.code for part in telling))[:MOST_REASONS]
 
 
-def _matters(part: Part, costs: Sequence[Part], slack: int) -> bool:
+def _matters(part: ScorePart, costs: Sequence[ScorePart], slack: int) -> bool:
     # Bit n of `sums` is set if some choice of the other costs takes exactly n points and the order is still approved.
     sums, within = 1, (1 << (slack + 1)) - 1
     for other in costs:
@@ -174,7 +174,7 @@ def _matters(part: Part, costs: Sequence[Part], slack: int) -> bool:
     return sums.bit_length() - 1 + part.missing > slack
 
 
-def _carried_by(facts: Facts, policy: Policy, parts: Sequence[Part]) -> tuple[str, ...]:
+def _carried_by(facts: Facts, policy: Policy, parts: Sequence[ScorePart]) -> tuple[str, ...]:
     """Return the reasons of an approval: the good history, the merchant's data, or both, and the limit in any case.
 
     The order is decided again without the history, without the merchant's data, and without both.
@@ -220,7 +220,7 @@ def _mismatches(facts: Facts, policy: Policy) -> tuple[ScorePart, ...]:
     )
 
 
-def _approvals(facts: Facts, policy: Policy) -> Part:
+def _approvals(facts: Facts, policy: Policy) -> ScorePart:
     """Return the points from Advanced Approvals, if they are on.
 
     These points come on top of the normal score, so an order without them lacks nothing.

@@ -22,7 +22,7 @@ MOST_HOURS = 24 * 30
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LimitStep:
     """The limit for a consumer with at least this many paid installments and at most this many late ones (None: any).
 
     In cents.

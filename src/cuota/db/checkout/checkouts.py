@@ -14,7 +14,7 @@ from cuota.core.merchant import BodyProfile, Merchant
 from cuota.core.order.order import Order
 from cuota.db.checkout.sdk_checkouts import LEFT, STARTED, start_of
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 _KEY = "merchant_id = $1 AND order_id = $2 AND session_hash = $3"
 _OPEN = """INSERT INTO checkout_sessions (merchant_id, order_id, session_hash, created_at, display,
@@ -183,7 +183,7 @@ async def recognized(session: Session, key: SessionKey, known: CheckoutSession) 
     await session.fetchrow(_RECOGNIZED, *key, known.verified_at, known.consumer_id, known.phone, profile)
 
 
-async def save_profile(session: Session, key: Key, profile: Profile) -> bool:
+async def save_profile(session: Session, key: SessionKey, profile: Profile) -> bool:
     """What the consumer typed as their details. False: the session is gone, because its consumer was erased."""
     return await session.fetchrow(_PROFILE, *key, profile_text(profile)) is not None
 

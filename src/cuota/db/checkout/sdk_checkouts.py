@@ -11,7 +11,6 @@ from cuota.core.merchant import Merchant
 from cuota.core.order.order import Order
 from cuota.db.merchant.merchants import COLUMNS, merchant_of
 from cuota.db.order.columns import MONEY, order_of
-from cuota.db.order.orders import Session
 from cuota.db.pool import Row
 from cuota.db.session import Session
 

@@ -42,7 +42,7 @@ _HIDDEN = "UPDATE virtual_cards SET hide_at = NULL WHERE merchant_id = $1 AND or
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredCard:
     """An order's card: the issuer's key, and when the card was issued and first shown."""
 
     key: UUID
@@ -68,7 +68,7 @@ async def is_virtual(session: Session, merchant_id: UUID, order_id: UUID) -> boo
 
 async def claim(
     session: Session, merchant_id: UUID, order_id: UUID, key: UUID, session_hash: bytes, now: datetime
-) -> Kept | None:
+) -> StoredCard | None:
     """Return the card of this browser, and create its row if there was none. Return None for a browser that did not pay."""
     await session.fetchrow(_CLAIM, merchant_id, order_id, key, session_hash, now)
     row = await session.fetchrow(_READ, merchant_id, order_id, session_hash)

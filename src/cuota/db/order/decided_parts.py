@@ -27,7 +27,7 @@ _SIGNALS = """INSERT INTO signals (merchant_id, order_id, kind, value_hash, at) 
     AS s (kind, value_hash) ON CONFLICT (merchant_id, order_id, kind, value_hash) DO NOTHING"""
 
 
-def guard(outcome: Outcome) -> list[Part]:
+def guard(outcome: Outcome) -> list[StatementPart]:
     """The consumer's exposure, still as it was read."""
     decided, order = outcome.decision, outcome.order
     assert decided is not None

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from cuota.db.order.orders import Session
 from cuota.db.pool import CONNECT_SECONDS, HANGS_SECONDS, WAIT_SECONDS
+from cuota.db.session import Session
 
 KEPT = timedelta(hours=24)
 # A request that crashed frees its key after this: longer than a statement of a running request may take.

@@ -15,7 +15,8 @@ from uuid import UUID
 from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Status
 from cuota.db.order.columns import MONEY, order_of
-from cuota.db.order.orders import Record, Session
+from cuota.db.order.orders import OrderRecord
+from cuota.db.session import Session
 
 SCANNED = 2000
 # Bytes of documents after which a page ends.

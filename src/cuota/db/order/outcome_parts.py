@@ -17,7 +17,7 @@ from cuota.db.order.columns import CHANGED, NEW, Values, changed_row, new_row
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StatementPart:
     """One CTE: its name, its SQL with parameters numbered from :1, and the values of the parameters."""
 
     name: str
@@ -26,7 +26,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class OutcomeTable:
     """What outcomes write into one table.
 
     `sql` takes one array for each of `width` columns; order_id is the first column.
@@ -36,9 +36,9 @@ class Table:
     sql: str
     width: int
 
-    def part(self, rows: Sequence[Values]) -> Part:
+    def part(self, rows: Sequence[Values]) -> StatementPart:
         """Return these rows as a part, one array for each column."""
-        return Part(self.name, self.sql, tuple(map(list, zip(*rows, strict=True))))
+        return StatementPart(self.name, self.sql, tuple(map(list, zip(*rows, strict=True))))
 
 
 def unnested(columns: Sequence[str], first: int = 1) -> tuple[str, str]:
@@ -48,7 +48,7 @@ def unnested(columns: Sequence[str], first: int = 1) -> tuple[str, str]:
     return arrays, ", ".join(names)
 
 
-def added(name: str, table: str, columns: str, conflict: str = "") -> Table:
+def added(name: str, table: str, columns: str, conflict: str = "") -> OutcomeTable:
     """Return the insert of new rows. Each row belongs to an order in `changed`."""
     every = ["order_id uuid", *columns.split(", ")]
     arrays, names = unnested(every)
@@ -57,7 +57,7 @@ def added(name: str, table: str, columns: str, conflict: str = "") -> Table:
     return OutcomeTable(name, sql, len(every))
 
 
-def altered(name: str, table: str, columns: str, change: str, also: str = "") -> Table:
+def altered(name: str, table: str, columns: str, change: str, also: str = "") -> OutcomeTable:
     """Return the update of existing rows. In `change` and `also`, `r` is the row of new values."""
     every = ["order_id uuid", *columns.split(", ")]
     arrays, names = unnested(every)
@@ -73,14 +73,14 @@ _KEPT = """UPDATE idempotency_keys k SET status = :4::smallint, body = :5 FROM c
     WHERE k.merchant_id = :1 AND k.key = :2 AND k.lease = :3 AND k.status IS NULL"""
 
 
-def held(merchant_id: UUID, key: str, lease: UUID) -> Part:
+def held(merchant_id: UUID, key: str, lease: UUID) -> StatementPart:
     """Lock the lease on an Idempotency-Key. Without the lease, nothing is written."""
-    return Part("held", _HELD, (merchant_id, key, lease))
+    return StatementPart("held", _HELD, (merchant_id, key, lease))
 
 
-def kept(merchant_id: UUID, key: str, lease: UUID, status: int, body: bytes) -> Part:
+def kept(merchant_id: UUID, key: str, lease: UUID, status: int, body: bytes) -> StatementPart:
     """Store the response for an Idempotency-Key, only if the outcome was written."""
-    return Part("kept", _KEPT, (merchant_id, key, lease, status, body))
+    return StatementPart("kept", _KEPT, (merchant_id, key, lease, status, body))
 
 
 _SET = ", ".join(f"{name} = n.{name}" for name in (column.split()[0] for column in CHANGED[2:]))
@@ -113,4 +113,4 @@ def created(orders: Iterable[tuple[Order, UUID, int]], *, leased: bool = False) 
     begun = list(orders)
     rows = [new_row(order, token, events) for order, token, events in begun]
     values = (begun[0][0].merchant_id, *map(list, zip(*rows, strict=True)))
-    return Part("changed", _CREATED_LEASED if leased else _CREATED_PLAIN, values)
+    return StatementPart("changed", _CREATED_LEASED if leased else _CREATED_PLAIN, values)

@@ -8,9 +8,8 @@ from uuid import UUID
 
 from cuota.core.installment import Installment
 from cuota.core.order.order import Order
-from cuota.core.plan.installment import Installment
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 MOST_FOUND = 50
 _FIND = """SELECT d.merchant_id, d.order_id, m.name FROM order_details d JOIN merchants m USING (merchant_id)

@@ -10,9 +10,7 @@ from uuid import UUID
 from cuota.core.installment import Installment
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
-from cuota.core.plan.installment import Installment
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
-from cuota.db.order.orders import Session
 from cuota.db.plan.plans import CARD
 from cuota.db.session import Session
 

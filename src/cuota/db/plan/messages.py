@@ -10,8 +10,7 @@ from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from cuota.core.checkout.card import card_name
-from cuota.core.plan.notice import Notice, NoticeKind, Standing
-from cuota.db.order.orders import Session
+from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
 from cuota.db.plan.plans import CARD
 from cuota.db.pool import Row
 from cuota.db.session import Session

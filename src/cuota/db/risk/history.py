@@ -10,7 +10,7 @@ from uuid import UUID
 from cuota.core.risk.decision import SANDBOX_DECLINE
 from cuota.core.risk.facts import History, Velocity
 from cuota.core.risk.signal import SignalKind
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 # Refused later because the card's holder disowned the charge, in the words that card rails use.
 DISPUTED = ("card_stolen", "disputed", "fraudulent")

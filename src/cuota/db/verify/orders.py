@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from cuota.db.migrate import Told, untold
+from cuota.db.migrate import OnProgress, untold
 from cuota.db.order.columns import PLAN
-from cuota.db.order.orders import Session
 from cuota.db.pool import Pool
 from cuota.db.risk.decisions import INTACT
 from cuota.db.session import Session
@@ -78,7 +77,7 @@ class Disagreement:
 
 
 @dataclass(slots=True)
-class Report:
+class VerifyReport:
     """How many orders were checked, and which rows disagree."""
 
     orders: int = 0
@@ -86,9 +85,9 @@ class Report:
     disagreements: list[Disagreement] = field(default_factory=list)
 
 
-async def verify(pool: Pool, told: Told = untold) -> Report:
+async def verify(pool: Pool, told: OnProgress = untold) -> VerifyReport:
     """Check every order of every merchant. `told` is called with the number of orders checked so far, and of all orders."""
-    report = Report()
+    report = VerifyReport()
     async with pool.session() as session:
         # No timeout: nothing waits for this, and a large merchant takes longer than a request may.
         await session.execute("SET statement_timeout = 0")

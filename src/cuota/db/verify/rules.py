@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cuota.core import money
+from cuota.core.installment import Installment, next_at, schedule
 from cuota.core.order.event import MOVED
 from cuota.core.order.ledger import Account, Transfer, balance
 from cuota.core.privacy.erasure import still_has
@@ -184,7 +185,7 @@ def _installment(
         yield f"returned {item.returned}, its card refunds say {gone}"
 
 
-def _told(facts: dict[str, Any]) -> Found:
+def _told(facts: dict[str, Any]) -> Disagreements:
     """An event says the amount of what it tells."""
     moved = {(kind, reference): amount for kind, reference, _, amount in facts["moved"]}
     for number, (name, reference, amount) in enumerate(facts["told"], start=1):

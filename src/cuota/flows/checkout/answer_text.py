@@ -18,7 +18,7 @@ from cuota.flows.context import Context, utc_now
 REPLIES_AN_HOUR = 10
 
 
-async def answer_text(context: Context, key: str, phone: str, text: str, said_at: datetime) -> Answer:
+async def answer_text(context: Context, key: str, phone: str, text: str, said_at: datetime) -> TextAnswer:
     """Record the consumer's choice and reply. The same `key` again gives the same reply. Raises RailUnavailable."""
     answer = read_answer(text)
     if answer in {TextAnswer.STOP, TextAnswer.START}:

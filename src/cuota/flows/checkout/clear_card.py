@@ -25,14 +25,18 @@ from cuota.flows.context import Context
 from cuota.flows.order.capture_order import capture_order
 from cuota.flows.order.refund_order import refund_order
 from cuota.flows.order.void_order import void_order
-from cuota.rails.card_network import LEASE, Authorization, CardNetwork, Clearing, Issued, Presented
+from cuota.rails.card_network import LEASE, Authorization, CardNetwork, Clearing, NetworkCard, Presented
 
 # The limit leaves room for `card-` within the 100 characters of a movement's reference.
 LONGEST_REFERENCE = 95
 BATCH = 50
 assert LEASE.total_seconds() > WAIT_SECONDS + CONNECT_SECONDS + HANGS_SECONDS
-_KINDS = {"capture": Kind.CAPTURE, "reverse": Kind.VOID, "refund": Kind.REFUND}
-_APPLY = {Kind.CAPTURE: capture_order, Kind.VOID: void_order, Kind.REFUND: refund_order}
+_KINDS = {"capture": MovementKind.CAPTURE, "reverse": MovementKind.VOID, "refund": MovementKind.REFUND}
+_APPLY = {
+    MovementKind.CAPTURE: capture_order,
+    MovementKind.VOID: void_order,
+    MovementKind.REFUND: refund_order,
+}
 _OVER = {
     "capture": Code.CAPTURE_EXCEEDS_AUTHORIZED,
     "reverse": Code.VOID_EXCEEDS_UNCAPTURED,

@@ -108,7 +108,7 @@ async def open_checkout(
     return order_id, secret
 
 
-def session_key(context: Context, merchant_id: UUID, order_id: UUID, secret: str) -> Key:
+def session_key(context: Context, merchant_id: UUID, order_id: UUID, secret: str) -> SessionKey:
     """Return the key of the session's row. Only the browser has the secret itself."""
     return merchant_id, order_id, context.vault.hash("checkout-session", secret)
 
@@ -140,7 +140,7 @@ def preview_plan(context: Context, checkout: Checkout) -> list[Installment]:
     return schedule(checkout.order.amount, checkout.order.fee, local_day(context.now(), zone))
 
 
-def propose(context: Context, checkout: Checkout, profile: Profile) -> Terms:
+def propose(context: Context, checkout: Checkout, profile: Profile) -> ProposedTerms:
     """Return the terms for this consumer today."""
     zone = zone_of(profile.address.state)
     plan = schedule(checkout.order.amount, checkout.order.fee, local_day(context.now(), zone))

@@ -78,7 +78,7 @@ async def create_merchant(context: Context, terms: MerchantTerms) -> NewCredenti
         minimum=100,
         maximum=200_000,
         defer_funds_capture=False,
-        profile=Profile.STRICT,
+        profile=BodyProfile.STRICT,
         currency=money.CURRENCY,
         origins=(),
     )

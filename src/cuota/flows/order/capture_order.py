@@ -15,7 +15,7 @@ from cuota.flows.settle import Keep
 
 
 async def capture_order(
-    context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, keep: Keep | None = None
+    context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest, keep: Keep | None = None
 ) -> Movement:
     """Capture; raises Refused."""
     return await move(context, merchant_id, order_id, asked, _decide(context, asked), keep)
@@ -28,7 +28,7 @@ async def preview_capture(
     return await preview(context, merchant_id, order_id, asked, _decide(context, asked))
 
 
-def _decide(context: Context, asked: Asked) -> Callable[[Found, UUID], Outcome]:
+def _decide(context: Context, asked: MovementRequest) -> Callable[[Found, UUID], Outcome]:
     def decide(found: Found, movement_id: UUID) -> Outcome:
         return capture(found.order, asked, movement_id, context.now())
 

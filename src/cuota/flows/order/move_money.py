@@ -15,7 +15,8 @@ from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Found
+from cuota.db.session import Session
 from cuota.flows.context import Context
 from cuota.flows.settle import Keep, Read, order_not_found, settle
 
@@ -52,7 +53,7 @@ async def move(
     context: Context,
     merchant_id: UUID,
     order_id: UUID,
-    asked: Asked,
+    asked: MovementRequest,
     decide: Decide,
     keep: Keep | None,
 ) -> Movement:
@@ -77,11 +78,11 @@ async def move(
     return moved
 
 
-def _reading(asked: Asked) -> Read[Found]:
+def _reading(asked: MovementRequest) -> Read[Found]:
     """Read the order and an earlier movement with this reference; also the plan, unless it is a capture."""
 
     async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Found | None:
-        with_plan = asked.kind is not Kind.CAPTURE
+        with_plan = asked.kind is not MovementKind.CAPTURE
         return await orders.read(
             session, merchant_id, order_id, asked.kind, asked.reference, with_plan=with_plan
         )
@@ -89,7 +90,9 @@ def _reading(asked: Asked) -> Read[Found]:
     return read
 
 
-async def _tell(context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, refused: Refused) -> None:
+async def _tell(
+    context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest, refused: Refused
+) -> None:
     """Write an event, `success` false, for a refused movement. The caller is refused even if this fails."""
     event = Event(f"{asked.kind}.rejected", asked.amount, asked.reference, refused.message)
 

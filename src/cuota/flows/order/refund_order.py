@@ -15,7 +15,7 @@ from cuota.flows.settle import Keep
 
 
 async def refund_order(
-    context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, keep: Keep | None = None
+    context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest, keep: Keep | None = None
 ) -> Movement:
     """Refund; raises Refused."""
     return await move(context, merchant_id, order_id, asked, _decide(context, asked), keep)

@@ -14,7 +14,6 @@ from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Refused
 from cuota.db.order import orders
-from cuota.db.order.orders import Session
 from cuota.db.plan import charges
 from cuota.db.plan.charges import DueRefund
 from cuota.db.session import Session

@@ -21,7 +21,7 @@ END = datetime(2200, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class ReplayedDecision:
     """A stored decision that was repeated. `decision` is None if it cannot be repeated, and `why` says so."""
 
     policy: Policy | None
@@ -51,7 +51,7 @@ class Replayed:
 
 
 @dataclass(slots=True)
-class Tally:
+class DecisionTally:
     """A number of orders and their amounts in cents. `unpaid` is what should have been paid by now and was not."""
 
     orders: int = 0
@@ -112,7 +112,7 @@ class Policies:
         """Tell whether the policy made any decision since facts are stored."""
         return isinstance(await self.find(version), Policy)
 
-    async def again(self, made: Made) -> Again:
+    async def again(self, made: Made) -> ReplayedDecision:
         """Repeat a decision from what was stored with it."""
         policy = await self.find(made.policy_version)
         try:

@@ -9,7 +9,6 @@ from uuid import UUID
 from cuota.core.installment import COUNT, DAYS_BETWEEN
 from cuota.core.order.order import Status
 from cuota.core.plan.collection import RETRIES
-from cuota.core.plan.installment import COUNT, DAYS_BETWEEN
 from cuota.core.risk.decision import refusals, score_parts
 from cuota.core.risk.facts import Facts
 from cuota.core.risk.policy import Policy

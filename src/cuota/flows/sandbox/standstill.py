@@ -21,7 +21,7 @@ REQUESTS_END_SECONDS = 8.0
 log = logging.getLogger("cuota.clock")
 
 
-class Gate:
+class InFlightGate:
     """A gate that counts who is inside."""
 
     def __init__(self, *, is_open: bool) -> None:

@@ -19,7 +19,7 @@ from cuota.flows.context import Context
 DEAD_SECONDS = 2.0
 # A worker looks after its lock several times before it is taken for dead.
 assert 3 * workers.LOOK_SECONDS < DEAD_SECONDS
-Key = TypeVar("Key", bound=Hashable)
+KeyT = TypeVar("KeyT", bound=Hashable)
 
 
 class Heir:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from cuota.core.instant import timestamp
 from cuota.core.order.event import TEST_EVENT
 from cuota.core.refusal import Code, Refused
 from cuota.core.webhook.delivery import Attempt

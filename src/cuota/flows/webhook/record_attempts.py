@@ -28,7 +28,7 @@ WaitingResult = tuple[Result, "asyncio.Future[None]"]
 log = logging.getLogger("cuota.webhooks")
 
 
-class Recorder:
+class AttemptRecorder:
     """Records results; each courier has one.
 
     If a result cannot be recorded in time, it is lost and the delivery is retried.

@@ -12,7 +12,7 @@ from cuota.flows.webhook.manage_endpoints import endpoint_not_found, find
 from cuota.flows.webhook.show_event import parse_event_id
 
 
-async def place_of(context: Context, merchant_id: UUID, name: str) -> Place:
+async def place_of(context: Context, merchant_id: UUID, name: str) -> FeedPosition:
     """Return the position of an event of this merchant; raise Refused(not_found), also for another merchant's event."""
     parsed = parse_event_id(name)
     position = await events.position(context.pool, merchant_id, *parsed) if parsed else None

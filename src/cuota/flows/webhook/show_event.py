@@ -11,7 +11,7 @@ import msgspec
 from cuota.core.instant import timestamp
 from cuota.core.money import decimal_from
 from cuota.core.order.event import FINAL_STATUS, MOVED
-from cuota.core.order.movement import Kind
+from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import Order, Status
 from cuota.db.order.documents import decode, encode
 from cuota.db.order.orders import OrderRecord
@@ -33,7 +33,7 @@ def parse_event_id(text: str) -> tuple[UUID, int] | None:
     return (UUID(found[1]), int(found[2])) if found else None
 
 
-def event_body(facts: Facts, sequence: int, *, sandbox: bool) -> bytes:
+def event_body(facts: EventFacts, sequence: int, *, sandbox: bool) -> bytes:
     """Return the body as one flat JSON object. `order` is the record of the order right after this event."""
     earlier = [event for event in facts.events if event.sequence <= sequence]
     happened = earlier[-1]
@@ -67,7 +67,7 @@ def _as_of(now: OrderRecord, events: list[Happened]) -> OrderRecord:
     """The record after these events and no later one."""
     kinds = {(MOVED[event.type], event.reference) for event in events if event.type in MOVED}
     movements = tuple(item for item in now.movements if (item.kind, item.reference) in kinds)
-    sums = {kind: sum(item.amount for item in movements if item.kind is kind) for kind in Kind}
+    sums = {kind: sum(item.amount for item in movements if item.kind is kind) for kind in MovementKind}
     finals = (FINAL_STATUS[event.type] for event in events if event.type in FINAL_STATUS)
     status = next(finals, Status.CREATED)
     approved = status is Status.APPROVED

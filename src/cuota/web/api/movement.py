@@ -27,8 +27,8 @@ from cuota.web.ids import guid
 from cuota.web.query import parameters
 from cuota.web.service import merchant_of, service_of
 
-Apply = Callable[[Context, UUID, UUID, Asked, Keep | None], Awaitable[Movement]]
-Look = Callable[[Context, UUID, UUID, Asked], Awaitable[Preview]]
+Apply = Callable[[Context, UUID, UUID, MovementRequest, Keep | None], Awaitable[Movement]]
+Look = Callable[[Context, UUID, UUID, MovementRequest], Awaitable[Preview]]
 
 _reference = reference(1)
 _amount = cents(low=1)

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.web.docs.bundle import bundle
-from cuota.web.served import Served, make, serve
+from cuota.web.served import ServedFile, make, serve
 from cuota.web.service import service_of
 
 PLACEHOLDER = "https://pay.example"

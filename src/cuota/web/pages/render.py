@@ -103,7 +103,7 @@ def page(
 
 
 # A page without a form, which tells nothing: what a frame shows when the checkout itself cannot be read.
-_FRAMED = Place(("https:", "http://localhost:*", "http://127.0.0.1:*"))
+_FRAMED = FramePolicy(("https:", "http://localhost:*", "http://127.0.0.1:*"))
 _LARGE = "This form is too large", "It could not be read, and nothing was changed. Go back and try again."
 
 
@@ -174,7 +174,7 @@ def problem(
         place = _FRAMED if "k" in request.query_params else ALONE
     if back is None and isinstance(errors := request.scope["route"].area.errors, PageForm):
         back = errors.home
-    context: Page = {
+    context: PageContext = {
         "page": {"title": headline, "lead": None, "step": None, "steps": 4},
         "merchant": None,
         "sandbox": service_of(request).settings.sandbox,

@@ -34,7 +34,7 @@ def _size(headers: Headers) -> int:
     return sum(len(name) + len(value) + 4 for name, value in headers)
 
 
-class Connection(Protocol):
+class ClientConnection(Protocol):
     """The parts of a connection's protocol that `Lingering` needs."""
 
     transport: asyncio.Transport

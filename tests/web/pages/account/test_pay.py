@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from cuota.core.checkout.card import CardEntry
-from cuota.rails.card import Answer, Card, RailUnavailable, SandboxCardRail
+from cuota.rails.card import Card, CardAnswer, RailUnavailable, SandboxCardRail
 from support.makers import Merchant, Running
 from support.pages.beside import beside
 from support.pages.consumer import DECLINED, FAILS_LATER, LOST_LATER, NEW_CARD, PAYS, Consumer, Plan

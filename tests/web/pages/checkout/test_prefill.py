@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cuota.core.merchant import Profile
+from cuota.core.merchant import BodyProfile
 from support.makers import Merchant, Running, make_merchant, order_body
 from support.pages.visitor import Visitor, address_of
 

@@ -16,7 +16,7 @@ import pytest
 
 from cuota.core.plan.card import PlanCard
 from cuota.db.checkout.remembered import Remembered, remember
-from cuota.rails.card import Answer, SandboxCardRail
+from cuota.rails.card import CardAnswer, SandboxCardRail
 from support.makers import Merchant, Running, phone_number
 from support.pages.beside import beside
 from support.pages.returning import again, bought
