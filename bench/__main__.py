@@ -24,9 +24,9 @@ import httpx
 import psutil
 
 from bench import bare, peers, report, seed, service, statements, work
-from bench.client import Job, Measured, drive
-from bench.report import Cost, Row
-from bench.service import Place
+from bench.client import LoadJob, Measured, drive
+from bench.report import Cost, ReportRow
+from bench.service import BenchService
 from cuota import config
 from cuota.db.embedded.server import open_embedded
 
@@ -45,10 +45,10 @@ PEERS_AT = 32
 
 
 @dataclass
-class Bench:
+class BenchRun:
     """One run: where the service is, who calls it, and what was found so far."""
 
-    place: Place
+    place: BenchService
     where: dict[str, Any]
     folder: Path
     merchant: dict[str, Any]
@@ -56,7 +56,7 @@ class Bench:
     token: str = ""
     scripts: dict[str, statements.Script] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[ReportRow] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
     limits: dict[tuple[str, int, int], dict[str, float]] = field(default_factory=dict)
     # Order 1 of either pool goes into recording the statements, and one capture into the pool of captured ones.
@@ -70,7 +70,7 @@ class Bench:
         return first
 
 
-def prepare(bench: Bench) -> None:
+def prepare(bench: BenchRun) -> None:
     """Fill the pools, record the statements, and keep an answer of each work."""
     merchant_id = UUID(bench.merchant["merchantId"])
     with service.serving(bench.place, 1):
@@ -86,7 +86,7 @@ def prepare(bench: Bench) -> None:
         bench.answers = {name: _answer(bench, name) for name in work.WORKS}
 
 
-def _answer(bench: Bench, name: str) -> str:
+def _answer(bench: BenchRun, name: str) -> str:
     number = bench.take(name, 1) if name in work.ONCE else 3
     asked = work.request(name, number, work.head(bench.token), _credentials(bench))
     head, _, body = asked.partition(b"\r\n\r\n")
@@ -98,11 +98,11 @@ def _answer(bench: Bench, name: str) -> str:
     return answer.raise_for_status().text
 
 
-def _credentials(bench: Bench) -> str:
+def _credentials(bench: BenchRun) -> str:
     return json.dumps(service.credentials(bench.merchant))
 
 
-def measure(bench: Bench, workers: int, clients: int, web: list[psutil.Process], bare_port: int) -> None:
+def measure(bench: BenchRun, workers: int, clients: int, web: list[psutil.Process], bare_port: int) -> None:
     """One shape: every work on the service, then at once on its limits."""
     for name in work.WORKS:
         found, cost = _on_service(bench, name, workers, clients, web)
@@ -115,13 +115,13 @@ def measure(bench: Bench, workers: int, clients: int, web: list[psutil.Process],
         say(f"{name}, {clients} clients, {workers} workers: {found.rps:,.0f} a second; {beside}")
 
 
-def _row(name: str, clients: int, workers: int, found: Measured, limit: str, rps: float) -> Row:
-    return Row(
+def _row(name: str, clients: int, workers: int, found: Measured, limit: str, rps: float) -> ReportRow:
+    return ReportRow(
         name, clients, workers, found.rps, found.p50_ms, found.p99_ms, limit, rps, found.rps / rps
     )  # fmt: skip
 
 
-def _limits(bench: Bench, name: str, workers: int, clients: int, bare_port: int) -> dict[str, float]:
+def _limits(bench: BenchRun, name: str, workers: int, clients: int, bare_port: int) -> dict[str, float]:
     sessions = BESIDE[workers, clients]
     limits = {}
     if name in bench.scripts:
@@ -133,19 +133,21 @@ def _limits(bench: Bench, name: str, workers: int, clients: int, bare_port: int)
     return limits
 
 
-def beside_peers(bench: Bench) -> None:
+def beside_peers(bench: BenchRun) -> None:
     """The nearest work of others, at the same number of clients."""
     own = {row.work: row for row in bench.rows if (row.clients, row.workers) == (PEERS_AT, 1)}
     limits: dict[str, dict[str, float]] = {name: {} for name in ("create", "read", "capture")}
     with peers.usual(bench.where, 20_000) as port:
         for name, found in limits.items():
-            job = Job(name, port, peers.TOKEN, PEERS_AT, WARM, bench.seconds, 1, 20_000, name != "capture")
+            job = LoadJob(
+                name, port, peers.TOKEN, PEERS_AT, WARM, bench.seconds, 1, 20_000, name != "capture"
+            )
             found["the usual way (FastAPI, SQLAlchemy)"] = drive(job).rps
     with peers.localstripe() as (port, names):
         for name, found in limits.items():
             count, once = len(names), name == "capture"
             seconds = bench.seconds
-            job = Job(
+            job = LoadJob(
                 name, port, peers.TOKEN, PEERS_AT, 0.1, seconds, 0, count, not once, names=names
             )  # fmt: skip
             found["localstripe (keeps nothing)"] = drive(job).rps
@@ -153,22 +155,24 @@ def beside_peers(bench: Bench) -> None:
         say(f"{name}: " + "; ".join(f"{peer} {rps:,.0f}" for peer, rps in found.items()))
         row = own[name]
         bench.rows += [
-            Row(name, PEERS_AT, 1, row.rps, row.p50_ms, row.p99_ms, peer, rps, row.rps / rps)
+            ReportRow(name, PEERS_AT, 1, row.rps, row.p50_ms, row.p99_ms, peer, rps, row.rps / rps)
             for peer, rps in found.items()
         ]
 
 
-def _job(bench: Bench, name: str, clients: int, port: int, first: int, count: int, *, limit: bool) -> Job:
+def _job(
+    bench: BenchRun, name: str, clients: int, port: int, first: int, count: int, *, limit: bool
+) -> LoadJob:
     once = name in work.ONCE and not limit
     seconds, warm = (bench.seconds / 2, WARM / 2) if limit else (bench.seconds, WARM)
-    return Job(
+    return LoadJob(
         name, port, bench.token, clients, warm, seconds, first, count, cycle=not once,
         credentials=_credentials(bench),
     )  # fmt: skip
 
 
 def _on_service(
-    bench: Bench, name: str, workers: int, clients: int, web: list[psutil.Process]
+    bench: BenchRun, name: str, workers: int, clients: int, web: list[psutil.Process]
 ) -> tuple[Measured, Cost]:
     once = name in work.ONCE
     first, count = (bench.take(name, MOST[clients]), MOST[clients]) if once else (1, POOL)
@@ -186,7 +190,7 @@ def _on_service(
     return found, Cost(name, clients, workers, spent[0], spent[1], trips)
 
 
-def _on_sql(bench: Bench, name: str, sessions: int) -> float:
+def _on_sql(bench: BenchRun, name: str, sessions: int) -> float:
     count = STATEMENTS[sessions] // sessions * sessions
     pool = {"capture": "capture", "save": "capture", "refund": "refund"}.get(name)
     bench.moved += count if pool else 0
@@ -199,11 +203,11 @@ def _on_sql(bench: Bench, name: str, sessions: int) -> float:
     )
 
 
-def _on_bare(bench: Bench, name: str, clients: int, port: int) -> float:
+def _on_bare(bench: BenchRun, name: str, clients: int, port: int) -> float:
     return drive(_job(bench, name, clients, port, 1, POOL, limit=True)).rps
 
 
-async def check(bench: Bench) -> str:
+async def check(bench: BenchRun) -> str:
     """What was answered is in the database; answers PostgreSQL's version."""
     owner = await asyncpg.connect(**bench.where)
     try:
@@ -230,7 +234,7 @@ def temporary() -> Iterator[Path]:
 
 
 @contextmanager
-def with_postgres(place: Place) -> Iterator[dict[str, Any]]:
+def with_postgres(place: BenchService) -> Iterator[dict[str, Any]]:
     """Keeps the service's PostgreSQL running between two starts of the service; what asyncpg.connect takes."""
     try:
         with open_embedded(place.data) as embedded:
@@ -250,9 +254,9 @@ def main() -> None:
     options = parser.parse_args()
     started, before = time.monotonic(), os.getloadavg()
     with temporary() as folder:
-        place = Place(folder / "data", service.free_port())
+        place = BenchService(folder / "data", service.free_port())
         with with_postgres(place) as where:
-            bench = Bench(place, where, folder, service.merchant(place), options.seconds)
+            bench = BenchRun(place, where, folder, service.merchant(place), options.seconds)
             prepare(bench)
             for workers in sorted({workers for workers, _ in SHAPES}):
                 with service.serving(place, workers) as web, bare.running(bench.answers, workers) as port:

@@ -28,18 +28,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota import config
-from cuota.core.merchant import Merchant, Profile
-from cuota.core.order.movement import Kind
+from cuota.core.merchant import BodyProfile, Merchant
+from cuota.core.order.movement import MovementKind
 from cuota.web.api.movement import read_asked
-from cuota.web.api.order import guid
 from cuota.web.api.order_body import read_order_body
 from cuota.web.body import parse_object, read_bytes, require_json
+from cuota.web.ids import guid
 from cuota.web.server.edge import Edge
 from cuota.web.server.route import Area, Route
 from cuota.web.server.routes import Routes
 from cuota.web.service import Service
 
-MERCHANT = Merchant(UUID(int=7), "Bench", 100, 200_000, True, Profile.STRICT, "USD", ())
+MERCHANT = Merchant(UUID(int=7), "Bench", 100, 200_000, True, BodyProfile.STRICT, "USD", ())
 
 
 def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
@@ -58,13 +58,13 @@ def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
         guid(request.path_params["order_id"])
         return answer("read")
 
-    def move(kind: Kind) -> Callable[[Request], Awaitable[Response]]:
+    def move(kind: MovementKind) -> Callable[[Request], Awaitable[Response]]:
         async def run(request: Request) -> Response:
             require_json(request)
             body = await read_bytes(request)
             guid(request.path_params["order_id"])
             dry = request.query_params.get("dryRun") == "true"
-            read_asked(parse_object(body), kind)
+            read_asked(parse_object(body), kind, MERCHANT)
             return answer("dry run" if dry else kind)
 
         return run
@@ -80,8 +80,8 @@ def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
             Route("POST", "/oauth/token", token, area),
             Route("POST", "/order", create, area),
             Route("GET", "/order/{order_id}", read, area),
-            Route("POST", "/order/{order_id}/capture", move(Kind.CAPTURE), area),
-            Route("POST", "/order/{order_id}/refund", move(Kind.REFUND), area),
+            Route("POST", "/order/{order_id}/capture", move(MovementKind.CAPTURE), area),
+            Route("POST", "/order/{order_id}/refund", move(MovementKind.REFUND), area),
         ]
     )
     return Edge(routes, cast("Service", SimpleNamespace(settings=settings)))

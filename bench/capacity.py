@@ -53,7 +53,7 @@ class Assumed:
 
 
 @dataclass(frozen=True)
-class Order:
+class OrderCost:
     """What one order costs in its whole life: CPU seconds and bytes."""
 
     web: float
@@ -76,9 +76,9 @@ class Need:
     dollars: float
 
 
-def order_of(life: dict[str, Any]) -> Order:
+def order_of(life: dict[str, Any]) -> OrderCost:
     steps = life["steps"].values()
-    return Order(
+    return OrderCost(
         sum(step["web_ms"] for step in steps) / 1000,
         sum(step["postgres_ms"] for step in steps) / 1000,
         sum(life["bytes"].values()),
@@ -86,7 +86,7 @@ def order_of(life: dict[str, Any]) -> Order:
     )
 
 
-def need(rate: int, order: Order, given: Assumed) -> Need:
+def need(rate: int, order: OrderCost, given: Assumed) -> Need:
     """Cores at the peak, over the share of each that is used."""
     web = rate * given.peak * order.web / given.busy
     database = rate * given.peak * order.database / given.busy

@@ -26,7 +26,7 @@ LEAP = 15_485_863
 
 
 @dataclass(frozen=True)
-class Job:
+class LoadJob:
     """What to send. Numbers `first` to `first + count - 1` of the pool, each once; `cycle` begins again.
 
     `spread`: taken in leaps over a pool of so many, so that no two neighbours follow one another; the pool begins after
@@ -65,7 +65,7 @@ class Measured:
 class Load:
     """What the clients of one run share."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: LoadJob) -> None:
         numbers: Iterable[int] = range(job.first, job.first + job.count)
         if job.spread:
             # No pool is a multiple of this prime: each number comes once before one comes again.
@@ -104,7 +104,7 @@ class Load:
             self.done.set_result(None)
 
 
-class Client(asyncio.Protocol):
+class LoadClient(asyncio.Protocol):
     """One connection."""
 
     def __init__(self, load: Load) -> None:
@@ -154,11 +154,11 @@ class Client(asyncio.Protocol):
         self.finish(f"the service closed the connection: {exc}")
 
 
-async def _drive(job: Job) -> Measured:
+async def _drive(job: LoadJob) -> Measured:
     loop = asyncio.get_running_loop()
     load = Load(job)
     for _ in range(job.clients):
-        await loop.create_connection(lambda: Client(load), "127.0.0.1", job.port)
+        await loop.create_connection(lambda: LoadClient(load), "127.0.0.1", job.port)
     async with asyncio.timeout(job.warm + job.seconds + PATIENCE):
         await load.done
     latencies = sorted(load.latencies)
@@ -173,7 +173,7 @@ async def _drive(job: Job) -> Measured:
     )
 
 
-def drive(job: Job) -> Measured:
+def drive(job: LoadJob) -> Measured:
     """Run a job in a process of its own."""
     command = [sys.executable, "-m", "bench.client"]
     done = subprocess.run(
@@ -186,4 +186,4 @@ def drive(job: Job) -> Measured:
 
 if __name__ == "__main__":
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        print(json.dumps(asdict(runner.run(_drive(Job(**json.load(sys.stdin)))))))
+        print(json.dumps(asdict(runner.run(_drive(LoadJob(**json.load(sys.stdin)))))))

@@ -15,7 +15,7 @@ from typing import Any
 
 import asyncpg
 
-from bench.service import Place, free_port
+from bench.service import BenchService, free_port
 
 PROGRAMS = Path("/usr/lib/postgresql/15/bin")
 SETTINGS = {
@@ -32,7 +32,7 @@ SETTINGS = {
 
 
 @dataclass(frozen=True)
-class Elsewhere(Place):
+class Elsewhere(BenchService):
     """A service whose PostgreSQL is not the embedded one. `where` is what asyncpg.connect takes."""
 
     where: dict[str, Any]

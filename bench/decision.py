@@ -27,9 +27,9 @@ from cuota.core.risk.facts import Facts
 from cuota.core.risk.signal import SignalKind
 from cuota.db.embedded.server import open_embedded
 from cuota.db.risk import history
-from cuota.db.risk.history import Asked
+from cuota.db.risk.history import HistoryQuery
 from cuota.flows.context import Context
-from cuota.flows.merchant.manage_merchants import Terms, create_merchant
+from cuota.flows.merchant.manage_merchants import MerchantTerms, create_merchant
 from cuota.run import runtime
 
 CONSUMERS, ORDERS = 300, 100
@@ -38,17 +38,17 @@ ROUNDS = 2_000
 
 async def measure(context: Context, where: dict[str, Any], rounds: int) -> dict[str, list[float]]:
     """Milliseconds of each round, by what was measured."""
-    new = await create_merchant(context, Terms(name="Bench"))
+    new = await create_merchant(context, MerchantTerms(name="Bench"))
     owner = await asyncpg.connect(**where)
     await fill(owner, new.merchant.merchant_id, CONSUMERS, ORDERS)
     ids = [await consumer(owner, number) for number in range(1, CONSUMERS + 1)]
     await owner.close()
 
-    def asked(round_: int) -> Asked:
+    def asked(round_: int) -> HistoryQuery:
         number, now = round_ % CONSUMERS, datetime.now(UTC)
         seen = {kind: hashlib.sha256(f"{kind}{number + 1}".encode()).digest() for kind in SignalKind}
         since = {kind: now - timedelta(days=30) for kind in SignalKind}
-        return Asked(new.merchant.merchant_id, uuid4(), ids[number], now, since, seen)
+        return HistoryQuery(new.merchant.merchant_id, uuid4(), ids[number], now, since, seen)
 
     async def read(round_: int) -> None:
         await history.read(context.pool, asked(round_))

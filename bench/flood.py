@@ -51,7 +51,7 @@ class Flood:
     seed: int
 
 
-class Tally:
+class FloodTally:
     """What came of one sender's requests of one work in one second."""
 
     def __init__(self) -> None:
@@ -63,28 +63,28 @@ class Tally:
         return {**vars(self), "latencies": rounded}
 
 
-class Run:
+class FloodRun:
     """What the connections share."""
 
     def __init__(self, flood: Flood) -> None:
         self.flood = flood
-        self.tallies: dict[tuple[int, str, int], Tally] = {}
-        self.idle: list[list[Connection]] = [[] for _ in flood.senders]
-        self.waiting: list[deque[tuple[float, bytes, Tally]]] = [deque() for _ in flood.senders]
+        self.tallies: dict[tuple[int, str, int], FloodTally] = {}
+        self.idle: list[list[FloodConnection]] = [[] for _ in flood.senders]
+        self.waiting: list[deque[tuple[float, bytes, FloodTally]]] = [deque() for _ in flood.senders]
         self.heads = [work.head(sender.token) for sender in flood.senders]
         self.open = self.under_way = 0
         self.late: list[float] = []
         self.samples: dict[str, int] = {}
         self.opening: set[asyncio.Task[Any]] = set()
 
-    def tally(self, sender: int, name: str, second: int) -> Tally:
-        return self.tallies.setdefault((sender, name, second), Tally())
+    def tally(self, sender: int, name: str, second: int) -> FloodTally:
+        return self.tallies.setdefault((sender, name, second), FloodTally())
 
     async def connect(self, sender: int) -> None:
         self.open += 1
         loop = asyncio.get_running_loop()
         try:
-            await loop.create_connection(lambda: Connection(self, sender), "127.0.0.1", self.flood.port)
+            await loop.create_connection(lambda: FloodConnection(self, sender), "127.0.0.1", self.flood.port)
         except OSError as problem:
             self.open -= 1
             self.note(repr(problem))
@@ -92,7 +92,7 @@ class Run:
     def note(self, problem: str) -> None:
         self.samples[problem] = self.samples.get(problem, 0) + 1
 
-    def send(self, sender: int, due: float, request: bytes, tally: Tally) -> None:
+    def send(self, sender: int, due: float, request: bytes, tally: FloodTally) -> None:
         self.under_way += 1
         if self.idle[sender]:
             self.idle[sender].pop().send(due, request, tally)
@@ -103,7 +103,7 @@ class Run:
             self.opening.add(task)
             task.add_done_callback(self.opening.discard)
 
-    def free(self, connection: Connection) -> None:
+    def free(self, connection: FloodConnection) -> None:
         queue = self.waiting[connection.sender]
         if queue:
             connection.send(*queue.popleft())
@@ -111,19 +111,19 @@ class Run:
             self.idle[connection.sender].append(connection)
 
 
-class Connection(asyncio.Protocol):
+class FloodConnection(asyncio.Protocol):
     """One connection of one sender."""
 
-    def __init__(self, run: Run, sender: int) -> None:
+    def __init__(self, run: FloodRun, sender: int) -> None:
         self.run, self.sender = run, sender
         self.received = b""
-        self.asked: tuple[float, Tally] | None = None
+        self.asked: tuple[float, FloodTally] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
         self.run.free(self)
 
-    def send(self, due: float, request: bytes, tally: Tally) -> None:
+    def send(self, due: float, request: bytes, tally: FloodTally) -> None:
         self.asked = due, tally
         self.transport.write(request)
 
@@ -186,7 +186,7 @@ def _request(name: str, number: int, head: bytes, flood: Flood) -> bytes:
     )  # fmt: skip
 
 
-def _due(run: Run) -> Iterator[tuple[float, int, bytes, Tally]]:
+def _due(run: FloodRun) -> Iterator[tuple[float, int, bytes, FloodTally]]:
     creations = [work.request("create", 0, head) for head in run.heads]
     for number, (at, sender, name) in enumerate(arrivals(run.flood)):
         tally = run.tally(sender, name, int(at))
@@ -197,7 +197,7 @@ def _due(run: Run) -> Iterator[tuple[float, int, bytes, Tally]]:
 
 
 async def _drive(flood: Flood) -> dict[str, Any]:
-    run = Run(flood)
+    run = FloodRun(flood)
     schedule = list(_due(run))
     # Nothing here is garbage, and looking for it would make the process late.
     gc.disable()

@@ -22,8 +22,8 @@ import asyncpg
 
 from bench import report, seed, service
 from bench.__main__ import temporary, with_postgres
-from bench.client import Job, drive
-from bench.service import Place
+from bench.client import LoadJob, drive
+from bench.service import BenchService
 
 SIZES = (10_000, 1_000_000, 5_000_000)
 CLIENTS, SECONDS, ROUNDS = 32, 2.0, 3
@@ -35,7 +35,7 @@ FILE = Path(__file__).parent / "GROWTH.md"
 
 
 @dataclass(frozen=True)
-class Found:
+class GrowthRate:
     """Requests a second of one work at one size, the median of the rounds, and beside the smallest size.
 
     `disk_kib`: what the machine read from the disk for one request of it.
@@ -89,13 +89,15 @@ def jobs(size: int, before: int, number: int) -> dict[str, dict[str, Any]]:
     }
 
 
-def measure(place: Place, token: str, size: int, before: int) -> dict[str, list[tuple[float, float, float]]]:
+def measure(
+    place: BenchService, token: str, size: int, before: int
+) -> dict[str, list[tuple[float, float, float]]]:
     """Several rounds of each work, by turns, so that what else the machine does falls on all of them."""
     found: dict[str, list[tuple[float, float, float]]] = {}
     for number in range(ROUNDS):
         for name, through in jobs(size, before, number).items():
             work = name.partition(",")[0]
-            job = Job(work, place.port, token, CLIENTS, 0.5, SECONDS, cycle=work != "capture", **through)
+            job = LoadJob(work, place.port, token, CLIENTS, 0.5, SECONDS, cycle=work != "capture", **through)
             began = disk_read(place.data)
             measured = drive(job)
             read = (disk_read(place.data) - began) / measured.answers / 1024
@@ -107,10 +109,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.growth", description=__doc__)
     parser.add_argument("--most", type=int, default=SIZES[1], help="the largest size (default 1000000)")
     options = parser.parse_args()
-    rows: list[Found] = []
-    weights, smallest = [], {}
+    rows: list[GrowthRate] = []
+    weights: list[tuple[int, int]] = []
+    smallest: dict[str, float] = {}
     with temporary() as folder:
-        place = Place(folder / "data", service.free_port())
+        place = BenchService(folder / "data", service.free_port())
         with with_postgres(place) as where:
             made = service.merchant(place)
             merchant_id, there = UUID(made["merchantId"]), 0
@@ -128,12 +131,12 @@ def main() -> None:
                     for work, rounds in measure(place, token, size, before).items():
                         rps, p99, disk = (median(column) for column in zip(*rounds, strict=True))
                         first = smallest.setdefault(work.partition(",")[0], rps)
-                        rows.append(Found(size, work, rps, p99, disk, rps / first))
+                        rows.append(GrowthRate(size, work, rps, p99, disk, rps / first))
                 weights.append((size, asyncio.run(weigh(where))))
     write(rows, weights, options.most)
 
 
-def write(rows: list[Found], weights: list[tuple[int, int]], most: int) -> None:
+def write(rows: list[GrowthRate], weights: list[tuple[int, int]], most: int) -> None:
     lines = [
         "| orders | work | requests/s | p99 ms | from disk, KiB each | beside the smallest |",
         "|--:|---|--:|--:|--:|--:|",

@@ -23,7 +23,7 @@ import psutil
 from bench import service
 from bench.__main__ import temporary, with_postgres
 from bench.report import machine
-from bench.service import Place
+from bench.service import BenchService
 from cuota.web.app import ROUTES
 
 GOAL_MS = 10.0
@@ -223,7 +223,7 @@ def main() -> None:
     options = parser.parse_args()
     started = time.monotonic()
     with temporary() as folder:
-        place = Place(folder / "data", service.free_port())
+        place = BenchService(folder / "data", service.free_port())
         with with_postgres(place):
             merchant_id = str(service.merchant(place)["merchantId"])
             with service.serving(place, 1) as workers:

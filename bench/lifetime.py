@@ -36,7 +36,7 @@ _SIZES = """SELECT c.relname AS name, pg_total_relation_size(c.oid) AS bytes FRO
 _WAL = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
 
 
-class Place(service.Place):
+class LenientService(service.BenchService):
     """With a policy that declines nobody: how fast the same few shoppers come back is no matter here."""
 
     @property
@@ -45,7 +45,7 @@ class Place(service.Place):
 
 
 @dataclass
-class Shop:
+class OrderDriver:
     """Who creates orders and takes them through the checkout."""
 
     http: httpx.Client
@@ -79,7 +79,7 @@ class Shop:
 class Meter:
     """CPU seconds of web and PostgreSQL between two looks."""
 
-    def __init__(self, place: Place, web: list[Any], orders: int) -> None:
+    def __init__(self, place: LenientService, web: list[Any], orders: int) -> None:
         self._place, self._web, self._orders = place, web, orders
         self.found: dict[str, dict[str, float]] = {}
 
@@ -102,7 +102,7 @@ class Meter:
         return web, service.postgres_cpu_seconds(self._place)
 
 
-def _idle(place: Place) -> float:
+def _idle(place: LenientService) -> float:
     """CPU seconds of a command that has nothing to do."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     service.cuota(place, "time")
@@ -124,13 +124,13 @@ async def _ask(where: dict[str, Any], *, count: int = 0) -> tuple[dict[str, int]
         await connection.close()
 
 
-def measure(place: Place, where: dict[str, Any], hooks: str, orders: int) -> dict[str, Any]:
+def measure(place: LenientService, where: dict[str, Any], hooks: str, orders: int) -> dict[str, Any]:
     """One life for each of so many orders, step by step."""
     made = service.merchant(place)
     with service.serving(place, 1) as web, ThreadPoolExecutor(THREADS) as threads:
         headers = {"Authorization": f"Bearer {service.token(place, made)}"}
         http = httpx.Client(base_url=place.url, headers=headers, trust_env=False, timeout=60)
-        shop = Shop(http, hooks)
+        shop = OrderDriver(http, hooks)
         shop.check_out(shop.create(0))
         idle = _idle(place)
         sizes, wal = asyncio.run(_ask(where, count=1))
@@ -167,7 +167,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="cuota-bench-") as name:
         folder = Path(name)
         folder.chmod(0o711)
-        place = Place(folder / "data", service.free_port())
+        place = LenientService(folder / "data", service.free_port())
         with open_embedded(place.data) as embedded, receiving(folder) as (hooks, _):
             found = measure(place, dict(embedded.dsn_kwargs), hooks, options.orders)
             print(service.cuota(place, "verify").strip())

@@ -16,8 +16,8 @@ import psutil
 
 from bench import report, seed, service
 from bench.__main__ import temporary, with_postgres
-from bench.client import Job, drive
-from bench.service import Place
+from bench.client import LoadJob, drive
+from bench.service import BenchService
 
 WORKS = ("read", "create", "capture", "dry run", "token")
 # Of a turn; a token costs as much as ten of the others.
@@ -32,7 +32,7 @@ def main() -> None:
     options = parser.parse_args()
     captures = int(options.requests * SHARE["capture"]) + TURNS
     with temporary() as folder:
-        place = Place(folder / "data", service.free_port())
+        place = BenchService(folder / "data", service.free_port())
         with with_postgres(place) as where:
             made = service.merchant(place)
             with service.serving(place, 1) as web:
@@ -45,7 +45,7 @@ def main() -> None:
                     for work in WORKS:
                         count = int(options.requests * SHARE[work] / TURNS)
                         begin = first if work == "capture" else 1
-                        job = Job(
+                        job = LoadJob(
                             work, place.port, token, CLIENTS, 0.0, 300.0, begin, count, cycle=False,
                             credentials=json.dumps(service.credentials(made)),
                         )  # fmt: skip

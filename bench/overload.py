@@ -23,7 +23,7 @@ from uuid import UUID
 
 from bench import flood, proof, report, seed, service
 from bench.flood import Flood, Sender
-from bench.service import Place
+from bench.service import BenchService
 from cuota.db.embedded.server import open_embedded
 
 MERCHANTS = 10
@@ -90,10 +90,10 @@ class Came:
 
 
 @dataclass
-class Bench:
+class OverloadRun:
     """One run: whom it asks, and the lines that it has to tell."""
 
-    place: Place
+    place: BenchService
     tokens: list[str]
     floods: int = 0
 
@@ -111,7 +111,7 @@ class Bench:
         return self.send([[rate / MERCHANTS]] * MERCHANTS, [seconds])
 
 
-def tried(bench: Bench, rate: float) -> Count:
+def tried(bench: OverloadRun, rate: float) -> Count:
     """What came of a step; of a second try where the first did not keep enough: a disk may pause in any three seconds."""
     for _ in range(2):
         count = bench.evenly(rate, STEP_SECONDS).count()
@@ -124,7 +124,7 @@ def tried(bench: Bench, rate: float) -> Count:
     return count
 
 
-def saturation(bench: Bench) -> tuple[float, float]:
+def saturation(bench: OverloadRun) -> tuple[float, float]:
     """The rate up to which hardly anything is refused, and the most that was answered in a second on the way."""
     bench.evenly(FIRST / 2, STEP_SECONDS)  # what is made once, is made now
     rate, full, peak = FIRST, 0.0, 0.0
@@ -149,7 +149,7 @@ LEVELS = (
 )
 
 
-def levels(bench: Bench, full: float, peak: float) -> tuple[list[str], float]:
+def levels(bench: OverloadRun, full: float, peak: float) -> tuple[list[str], float]:
     """The lines, and the most that was answered in a second at any load."""
     found = {times: bench.evenly(full * times, LEVEL_SECONDS) for times in TIMES}
     goodput = {times: came.count().good / LEVEL_SECONDS for times, came in found.items()}
@@ -174,7 +174,7 @@ GREEDY = (
 )
 
 
-def greedy(bench: Bench, full: float) -> list[str]:
+def greedy(bench: OverloadRun, full: float) -> list[str]:
     share, lines = full * EASE / MERCHANTS, [GREEDY]
     for name, times in (("a tenth at its share", 1), ("a tenth at ten times its share", 10)):
         rates = [[share]] * (MERCHANTS - 1) + [[share * times]]
@@ -192,7 +192,7 @@ def greedy(bench: Bench, full: float) -> list[str]:
     return lines
 
 
-def recovery(bench: Bench, full: float) -> list[str]:
+def recovery(bench: OverloadRun, full: float) -> list[str]:
     """Half of what it can do, then ten times that, then half again; when is a second as before?"""
     rates = [full / 2 / MERCHANTS, full * 10 / MERCHANTS, full / 2 / MERCHANTS]
     came = bench.send([rates] * MERCHANTS, [float(BEFORE), float(FLOODED), float(AFTER)])
@@ -220,7 +220,7 @@ def say(text: str) -> None:
     print(f"overload: {text}", flush=True)
 
 
-def prepare(place: Place, where: dict[str, Any]) -> list[str]:
+def prepare(place: BenchService, where: dict[str, Any]) -> list[str]:
     """Ten merchants, each with approved orders to read and to capture; answers their tokens."""
     tokens = []
     for number in range(MERCHANTS):
@@ -233,11 +233,11 @@ def prepare(place: Place, where: dict[str, Any]) -> list[str]:
 
 
 @contextmanager
-def _place() -> Iterator[tuple[Place, dict[str, Any]]]:
+def _place() -> Iterator[tuple[BenchService, dict[str, Any]]]:
     """A folder that the unprivileged user of the embedded PostgreSQL may reach, and a PostgreSQL in it."""
     folder = Path(tempfile.mkdtemp(prefix="cuota-bench-"))
     folder.chmod(0o711)
-    place = Place(folder / "data", service.free_port())
+    place = BenchService(folder / "data", service.free_port())
     try:
         with open_embedded(place.data) as embedded:
             yield place, dict(embedded.dsn_kwargs)
@@ -277,7 +277,7 @@ def main() -> None:
     options = parser.parse_args()
     started, before = time.monotonic(), os.getloadavg()[0]
     with _place() as (place, where), service.serving(place, options.workers):
-        bench = Bench(place, prepare(place, where))
+        bench = OverloadRun(place, prepare(place, where))
         full, peak = (options.full, options.full) if options.full else saturation(bench)
         lines, peak = levels(bench, full, peak)
         tables = [lines, greedy(bench, full), recovery(bench, full)]

@@ -27,7 +27,7 @@ from cuota.core.risk.facts import Facts, History, Mismatches, Velocity
 from cuota.core.risk.policy import Policy, load_policy
 from cuota.trial import fit as risk_fit
 from cuota.trial.page import calibration_html
-from cuota.trial.trial import Decided
+from cuota.trial.trial import TrialOrder
 
 FIRST_DAY = date(2026, 1, 1)
 DAYS = 180
@@ -40,7 +40,7 @@ LEFT_OUT, GARBLED = 0.04, 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Consumer:
+class SimulatedConsumer:
     """Trust is what the merchant could know; `shown` is what its fields follow: trust itself, or nothing at all."""
 
     number: int
@@ -87,16 +87,16 @@ def generate(seed: int, orders: int, *, helpful: bool, policy: Policy | None = N
     return made[:orders]
 
 
-def decided(placed: Iterable[Placed], policy: Policy, *, as_of: date, matures: int = 90) -> list[Decided]:
+def decided(placed: Iterable[Placed], policy: Policy, *, as_of: date, matures: int = 90) -> list[TrialOrder]:
     """As the trial of a service would have them: outcomes only of what was approved, `matures` days ago or earlier."""
     return [_decided(each, policy, as_of=as_of, matures=matures) for each in placed]
 
 
-def _decided(placed: Placed, policy: Policy, *, as_of: date, matures: int) -> Decided:
+def _decided(placed: Placed, policy: Policy, *, as_of: date, matures: int) -> TrialOrder:
     decision = decide(placed.facts, policy)
     matured = placed.placed_on + timedelta(days=matures) <= as_of
     known = decision.approved and matured
-    return Decided(
+    return TrialOrder(
         group=str(placed.consumer),
         score=decision.score,
         threshold=policy.score.threshold,
@@ -110,11 +110,11 @@ def _decided(placed: Placed, policy: Policy, *, as_of: date, matures: int) -> De
     )
 
 
-def _consumer(chance: random.Random, number: int, *, helpful: bool) -> Consumer:
+def _consumer(chance: random.Random, number: int, *, helpful: bool) -> SimulatedConsumer:
     trust, other = chance.gauss(0, 1), chance.gauss(0, 1)
     shown = trust if helpful else other
     age = int(math.exp(5.2 + 0.9 * shown + chance.gauss(0, 0.9)))
-    return Consumer(
+    return SimulatedConsumer(
         number=number,
         careful=chance.random() < 0.45,
         trust=trust,
@@ -125,7 +125,7 @@ def _consumer(chance: random.Random, number: int, *, helpful: bool) -> Consumer:
     )
 
 
-def _placed(chance: random.Random, number: int, consumer: Consumer, policy: Policy) -> Placed:
+def _placed(chance: random.Random, number: int, consumer: SimulatedConsumer, policy: Policy) -> Placed:
     day = FIRST_DAY + timedelta(days=chance.randrange(DAYS))
     amount = max(2_000, min(120_000, int(consumer.average * math.exp(chance.gauss(0, 0.6)))))
     facts = Facts(
@@ -147,7 +147,7 @@ def _placed(chance: random.Random, number: int, consumer: Consumer, policy: Poli
     return Placed(number, consumer.number, day, facts, additional, risk, lost, unpaid)
 
 
-def _history(chance: random.Random, consumer: Consumer) -> History:
+def _history(chance: random.Random, consumer: SimulatedConsumer) -> History:
     declined = 0 if consumer.careful else chance.randrange(6)
     if chance.random() < 0.55:
         return History(declined_orders=declined)
@@ -164,7 +164,7 @@ def _history(chance: random.Random, consumer: Consumer) -> History:
     )
 
 
-def _mismatches(chance: random.Random, consumer: Consumer) -> Mismatches:
+def _mismatches(chance: random.Random, consumer: SimulatedConsumer) -> Mismatches:
     often = 0.10 if consumer.careful else 0.75
     return Mismatches(
         order_phone=chance.random() < often,
@@ -174,7 +174,7 @@ def _mismatches(chance: random.Random, consumer: Consumer) -> Mismatches:
     )
 
 
-def _additional(chance: random.Random, consumer: Consumer, day: date, amount: int) -> dict[str, str]:
+def _additional(chance: random.Random, consumer: SimulatedConsumer, day: date, amount: int) -> dict[str, str]:
     """As a storefront would send it: strings, a guest without an account's fields, now and then something odd."""
 
     def yes(base: float, slope: float) -> bool:

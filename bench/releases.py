@@ -25,10 +25,10 @@ WORKS, CLIENTS = ("create", "read", "capture"), (1, 32)
 TURNS = 5
 COUNT = {1: 3_000, 32: 9_000}
 MEASURES = ("rps", "p99_ms", "web_ms", "sql_ms")
-Found = dict[tuple[str, int, str], list[dict[str, float]]]
+ReleaseRates = dict[tuple[str, int, str], list[dict[str, float]]]
 
 
-class Side(AbstractContextManager["Side"]):
+class ReleaseSide(AbstractContextManager["ReleaseSide"]):
     """One checkout's service, measured by a process of its own interpreter."""
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -38,8 +38,8 @@ class Side(AbstractContextManager["Side"]):
     def __enter__(self) -> Self:
         environment = {**os.environ, "PYTHONPATH": str(self._folder)}
         command = [
-            self._folder / ".venv/bin/python",
-            ROOT / "bench" / "side.py",
+            str(self._folder / ".venv/bin/python"),
+            str(ROOT / "bench" / "side.py"),
             str(TURNS * sum(COUNT.values()) + 10),
         ]
         self._process = subprocess.Popen(
@@ -84,11 +84,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="the checkout of the other commit")
     parser.add_argument("--write", type=Path, help="keep the table in this file")
     options = parser.parse_args()
-    found: Found = defaultdict(list)
+    found: ReleaseRates = defaultdict(list)
     with ExitStack() as stack:
         sides = [
-            stack.enter_context(Side("old", options.folder.resolve())),
-            stack.enter_context(Side("new", ROOT)),
+            stack.enter_context(ReleaseSide("old", options.folder.resolve())),
+            stack.enter_context(ReleaseSide("new", ROOT)),
         ]
         first = 1
         for turn in range(TURNS):
@@ -104,7 +104,7 @@ def main() -> None:
         options.write.write_text(text)
 
 
-def table(found: Found, old: str, new: str) -> str:
+def table(found: ReleaseRates, old: str, new: str) -> str:
     """The medians of the turns, and the new release as a part of the old one."""
     lines = []
     for clients in CLIENTS:

@@ -53,7 +53,7 @@ NOTES = [
 
 
 @dataclass(frozen=True)
-class Row:
+class ReportRow:
     """One work beside one limit. `ratio` is rps by limit_rps, both of this run."""
 
     work: str
@@ -105,7 +105,7 @@ def versions(postgresql: str) -> str:
     return f"Python {platform.python_version()}, PostgreSQL {postgresql}, {packages}"
 
 
-def table(rows: Iterable[Row]) -> str:
+def table(rows: Iterable[ReportRow]) -> str:
     """Every row beside its limit."""
     lines = [
         "| work | clients | workers | requests/s | p50 ms | p99 ms | limit | limit/s | ratio |",
@@ -133,7 +133,9 @@ def cost_table(costs: Iterable[Cost]) -> str:
     return "\n".join(lines)
 
 
-def write(rows: list[Row], costs: list[Cost], *, command: str, postgresql: str, notes: list[str]) -> None:
+def write(
+    rows: list[ReportRow], costs: list[Cost], *, command: str, postgresql: str, notes: list[str]
+) -> None:
     """Write RESULTS.md and results.json beside this file."""
     facts = [
         f"Measured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by `{command}`.",

@@ -27,9 +27,9 @@ from bench.seed import fill
 from bench.work import ORDER_JSON, order_id
 from cuota import config
 from cuota.core.checkout.card import read_card
-from cuota.core.checkout.consumer import Address, Profile
+from cuota.core.consumer import Address, Profile
 from cuota.core.merchant import Merchant
-from cuota.core.order.movement import Asked, Kind
+from cuota.core.order.movement import MovementKind, MovementRequest
 from cuota.db import row_security
 from cuota.db.embedded.server import open_embedded
 from cuota.db.order import orders
@@ -38,7 +38,7 @@ from cuota.flows.checkout.identify_consumer import check_code, give_details, sen
 from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import Checkout, load, open_checkout, propose
 from cuota.flows.context import Context
-from cuota.flows.merchant.manage_merchants import Terms, create_merchant
+from cuota.flows.merchant.manage_merchants import MerchantTerms, create_merchant
 from cuota.flows.order.capture_order import capture_order
 from cuota.flows.order.create_order import create_order
 from cuota.run import runtime
@@ -55,7 +55,7 @@ PROFILE = Profile(
 
 
 @dataclass
-class Side:
+class ComparedService:
     """One of the two: a service, two merchants, the process of its session, and how many orders are used up."""
 
     context: Context
@@ -74,7 +74,7 @@ class Side:
             await orders.read_record(self.context.pool, merchant.merchant_id, order_id(number // 2 + 1))
         else:
             self.used += 1
-            asked = Asked(Kind.CAPTURE, "bench", 2500)
+            asked = MovementRequest(MovementKind.CAPTURE, "bench", 2500)
             await capture_order(self.context, merchant.merchant_id, order_id(self.used // 2 + 1), asked)
 
     def cpu(self) -> float:
@@ -106,22 +106,22 @@ async def _approved(context: Context, merchant: Merchant, phone: str) -> Any:
 
 
 @contextlib.asynccontextmanager
-async def side(settings: config.Settings, where: dict[str, Any], pool: int) -> AsyncIterator[Side]:
+async def side(settings: config.Settings, where: dict[str, Any], pool: int) -> AsyncIterator[ComparedService]:
     """One of the two, with `pool` approved orders of each merchant."""
     async with runtime.opened(settings, where, pool_size=1) as context:
         merchants = []
         # Two consumers: what is copied is owed, and there is a limit to that.
         for name, phone in (("One", "2125550142"), ("Two", "2125550143")):
-            terms = Terms(name=name, defer_funds_capture=True)
+            terms = MerchantTerms(name=name, defer_funds_capture=True)
             merchants.append((await create_merchant(context, terms)).merchant)
             await fill(where, merchants[-1].merchant_id, await _approved(context, merchants[-1], phone), pool)
         row = await context.pool.fetchrow("SELECT pg_backend_pid() AS pid")
         assert row is not None
-        yield Side(context, merchants, row["pid"])
+        yield ComparedService(context, merchants, row["pid"])
 
 
 async def measure(
-    sides: dict[str, Side], rounds: int, each: int
+    sides: dict[str, ComparedService], rounds: int, each: int
 ) -> dict[tuple[str, str], list[tuple[float, float]]]:
     """(CPU seconds, real seconds) of each round, by side and work. Who begins alternates."""
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}

@@ -19,7 +19,7 @@ import psutil
 
 
 @dataclass(frozen=True)
-class Place:
+class BenchService:
     """Where the service lives: its data folder, its port, and the environment that names both."""
 
     data: Path
@@ -51,7 +51,7 @@ def free_port() -> int:
         return port
 
 
-def cuota(place: Place, *arguments: str) -> str:
+def cuota(place: BenchService, *arguments: str) -> str:
     """Run one command; what it printed."""
     command = [sys.executable, "-m", "cuota", *arguments]
     return subprocess.run(
@@ -60,7 +60,7 @@ def cuota(place: Place, *arguments: str) -> str:
 
 
 @contextlib.contextmanager
-def serving(place: Place, workers: int, path: Path | None = None) -> Iterator[list[psutil.Process]]:
+def serving(place: BenchService, workers: int, path: Path | None = None) -> Iterator[list[psutil.Process]]:
     """`cuota serve`; answers its worker processes once it is ready. `path` is put before its PYTHONPATH."""
     environment = place.environment
     if path is not None:
@@ -80,7 +80,7 @@ def serving(place: Place, workers: int, path: Path | None = None) -> Iterator[li
         process.wait(30)
 
 
-def merchant(place: Place, name: str = "Shop") -> dict[str, Any]:
+def merchant(place: BenchService, name: str = "Shop") -> dict[str, Any]:
     """A new merchant that captures by calls of its own, with its credentials."""
     made = cuota(place, "merchant", "create", "--name", name, "--defer-funds-capture", "--json")
     return dict(json.loads(made))
@@ -96,7 +96,7 @@ def credentials(merchant: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def token(place: Place, merchant: dict[str, Any]) -> str:
+def token(place: BenchService, merchant: dict[str, Any]) -> str:
     """An access token; it outlives a restart of the service."""
     answer = httpx.post(f"{place.url}/oauth/token", json=credentials(merchant), trust_env=False)
     return str(answer.raise_for_status().json()["access_token"])
@@ -105,10 +105,10 @@ def token(place: Place, merchant: dict[str, Any]) -> str:
 def cpu_seconds(processes: list[psutil.Process]) -> float:
     """User and system time of these processes, and of what they started and has ended."""
     times = [process.cpu_times() for process in processes]
-    return sum(t.user + t.system + t.children_user + t.children_system for t in times)
+    return float(sum(t.user + t.system + t.children_user + t.children_system for t in times))
 
 
-def postgres_cpu_seconds(place: Place) -> float:
+def postgres_cpu_seconds(place: BenchService) -> float:
     """CPU time of the whole PostgreSQL: its sessions, and the writers behind them."""
     postmaster = psutil.Process(int((place.data / "pg" / "postmaster.pid").read_text().splitlines()[0]))
     total = cpu_seconds([postmaster])

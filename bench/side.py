@@ -16,8 +16,8 @@ import psutil
 
 from bench import seed, service
 from bench.__main__ import temporary, with_postgres
-from bench.client import Job, drive
-from bench.service import Place
+from bench.client import LoadJob, drive
+from bench.service import BenchService
 
 WARM, SECONDS = 0.4, 2.0
 
@@ -25,7 +25,7 @@ WARM, SECONDS = 0.4, 2.0
 def main() -> None:
     pool = int(sys.argv[1])
     with temporary() as folder:
-        place = Place(folder / "data", service.free_port())
+        place = BenchService(folder / "data", service.free_port())
         with with_postgres(place) as where:
             made = service.merchant(place)
             with service.serving(place, 1) as web:
@@ -38,13 +38,15 @@ def main() -> None:
 
 
 def measure(
-    place: Place, web: list[psutil.Process], token: str, asked: dict[str, object]
+    place: BenchService, web: list[psutil.Process], token: str, asked: dict[str, object]
 ) -> dict[str, float]:
     """Drive one work for a moment."""
     work, clients = str(asked["work"]), int(str(asked["clients"]))
     first, count = int(str(asked["first"])), int(str(asked["count"]))
     before = service.cpu_seconds(web), service.postgres_cpu_seconds(place)
-    found = drive(Job(work, place.port, token, clients, WARM, SECONDS, first, count, cycle=work != "capture"))
+    found = drive(
+        LoadJob(work, place.port, token, clients, WARM, SECONDS, first, count, cycle=work != "capture")
+    )
     after = service.cpu_seconds(web), service.postgres_cpu_seconds(place)
     web_ms, sql_ms = ((then - now) * 1000 / found.answers for now, then in zip(before, after, strict=True))
     return {"rps": found.rps, "p99_ms": found.p99_ms, "web_ms": web_ms, "sql_ms": sql_ms}

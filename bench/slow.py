@@ -25,7 +25,7 @@ import psutil
 from bench import flood, proof, report, seed, service, slow_clients
 from bench.flood import Flood, Sender
 from bench.overload import Came, _place
-from bench.service import Place
+from bench.service import BenchService
 
 MERCHANTS = 3
 POOL = 1_000
@@ -35,10 +35,10 @@ WARM_SECONDS = 3.0
 
 
 @dataclass
-class Bench:
+class SlowRun:
     """One run."""
 
-    place: Place
+    place: BenchService
     tokens: list[str]
     web: list[psutil.Process]
     rate: float
@@ -49,7 +49,7 @@ class Bench:
         senders = [Sender(token, [self.rate / MERCHANTS]) for token in self.tokens[:MERCHANTS]]
         return Came(flood.drive(Flood(self.place.port, [seconds], senders, POOL, self.floods)))
 
-    def row(self, kind: str, crowd: Crowd | None) -> tuple[float, str]:
+    def row(self, kind: str, crowd: SlowProcess | None) -> tuple[float, str]:
         """The p99, and the row that it stands in."""
         spent = service.cpu_seconds(self.web)
         came = self.honest(SECONDS)
@@ -66,10 +66,10 @@ class Bench:
         )
 
 
-class Crowd:
+class SlowProcess:
     """The process of the slow ones."""
 
-    def __init__(self, place: Place, kind: str, count: int, token: str) -> None:
+    def __init__(self, place: BenchService, kind: str, count: int, token: str) -> None:
         command = [sys.executable, "-m", "bench.slow_clients", str(place.port), kind, str(count)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdin is not None
@@ -92,8 +92,8 @@ class Crowd:
 
 
 @contextlib.contextmanager
-def crowded(place: Place, kind: str, count: int, token: str) -> Iterator[Crowd]:
-    crowd = Crowd(place, kind, count, token)
+def crowded(place: BenchService, kind: str, count: int, token: str) -> Iterator[SlowProcess]:
+    crowd = SlowProcess(place, kind, count, token)
     try:
         yield crowd
     finally:
@@ -106,7 +106,7 @@ HEAD = (
 )
 
 
-def measure(bench: Bench, count: int) -> list[str]:
+def measure(bench: SlowRun, count: int) -> list[str]:
     alone, first = bench.row("nobody", None)
     say(first)
     lines, worst = [HEAD, first], 0.0
@@ -128,7 +128,7 @@ def measure(bench: Bench, count: int) -> list[str]:
     ]
 
 
-def prepare(place: Place, where: dict[str, Any]) -> list[str]:
+def prepare(place: BenchService, where: dict[str, Any]) -> list[str]:
     """Three honest merchants with approved orders, and one for the slow; answers their tokens."""
     tokens = []
     for number in range(MERCHANTS + 1):
@@ -164,7 +164,7 @@ def main() -> None:
     options = parser.parse_args()
     started = time.monotonic()
     with _place() as (place, where), service.serving(place, 1) as web:
-        bench = Bench(place, prepare(place, where), web, options.rate)
+        bench = SlowRun(place, prepare(place, where), web, options.rate)
         bench.honest(WARM_SECONDS)
         lines = measure(bench, options.count)
         verified = service.cuota(place, "verify").strip()

@@ -14,16 +14,16 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from bench.bare import MERCHANT
 from bench.work import CAPTURED_PREFIX, CREATED_PREFIX, ORDER_JSON, order_id, order_id_sql
 from cuota import config
-from cuota.core.order.movement import Asked, Kind
+from cuota.core.order.movement import MovementKind, MovementRequest
 from cuota.db.embedded.server import binaries
 from cuota.db.order import orders
-from cuota.db.pool import SESSION
+from cuota.db.pool import SESSION, Pool
 from cuota.flows.order.capture_order import capture_order
 from cuota.flows.order.create_order import create_order
 from cuota.flows.order.refund_order import refund_order
@@ -35,7 +35,7 @@ THREADS = 2
 
 
 @dataclass
-class Recorder:
+class StatementRecorder:
     """A pool, or a session of it, that remembers what it was asked."""
 
     inner: Any
@@ -50,9 +50,9 @@ class Recorder:
         return await self.inner.fetch(sql, *values)
 
     @contextlib.asynccontextmanager
-    async def session(self) -> AsyncIterator[Recorder]:
+    async def session(self) -> AsyncIterator[StatementRecorder]:
         async with self.inner.session() as connection:
-            yield Recorder(connection, self.asked)
+            yield StatementRecorder(connection, self.asked)
 
 
 @dataclass(frozen=True)
@@ -71,23 +71,31 @@ async def record(settings: config.Settings, where: dict[str, Any], merchant_id: 
     """
     model, whole = order_id(1), order_id(1, CAPTURED_PREFIX)
     async with runtime.opened(settings, where, pool_size=2) as opened:
-        pool = Recorder(opened.pool)
-        context = replace(opened, pool=pool)
+        pool = StatementRecorder(opened.pool)
+        # It stands for a pool in every method that these flows call.
+        context = replace(opened, pool=cast("Pool", pool))
         merchant = replace(MERCHANT, merchant_id=merchant_id)
         body = read_order_body(parse_object(ORDER_JSON), merchant, https_only=False)
         created = await create_order(context, merchant, body)
         create, pool.asked = pool.asked, []
         await orders.read_record(pool, merchant_id, model)
         read, pool.asked = pool.asked, []
-        moved = await capture_order(context, merchant_id, model, Asked(Kind.CAPTURE, "bench", 2500))
+        moved = await capture_order(
+            context, merchant_id, model, MovementRequest(MovementKind.CAPTURE, "bench", 2500)
+        )
         capture, pool.asked = pool.asked, []
-        back = await refund_order(context, merchant_id, whole, Asked(Kind.REFUND, "bench", 2500))
+        back = await refund_order(
+            context, merchant_id, whole, MovementRequest(MovementKind.REFUND, "bench", 2500)
+        )
         refund = pool.asked
-    new = {created.order_id: order_id_sql(":n", CREATED_PREFIX), created.token: "md5(:n::text)::uuid"}
+    new: dict[Any, str] = {
+        created.order_id: order_id_sql(":n", CREATED_PREFIX),
+        created.token: "md5(:n::text)::uuid",
+    }
     key = "('pgbench-' || :n::bigint)"
-    same = {model: order_id_sql(":n")}
-    captured = {**same, moved.movement_id: "md5(:n::text)::uuid", "bench": key}
-    refunded = {
+    same: dict[Any, str] = {model: order_id_sql(":n")}
+    captured: dict[Any, str] = {**same, moved.movement_id: "md5(:n::text)::uuid", "bench": key}
+    refunded: dict[Any, str] = {
         whole: order_id_sql(":n", CAPTURED_PREFIX),
         back.movement_id: "md5(:n::text)::uuid",
         "bench": key,
@@ -119,7 +127,9 @@ def _script(asked: list[tuple[str, tuple[Any, ...]]], changing: dict[Any, str]) 
         return f":{name}"
 
     for sql, values in asked:
-        filled = re.sub(r"\$(\d+)", lambda found, v=values: place(v[int(found[1]) - 1]), sql)
+        parts = re.split(r"\$(\d+)", sql)
+        parts[1::2] = [place(values[int(number) - 1]) for number in parts[1::2]]
+        filled = "".join(parts)
         lines.append(" ".join(filled.split()) + ";")
     return Script("\n".join(lines) + "\n", parameters, len(asked))
 

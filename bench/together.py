@@ -14,8 +14,8 @@ from uuid import UUID
 
 from bench import report, seed, service
 from bench.__main__ import temporary, with_postgres
-from bench.client import Job, drive
-from bench.service import Place
+from bench.client import LoadJob, drive
+from bench.service import BenchService
 
 WORKS = ("create", "read", "capture")
 CLIENTS = (1, 8, 32, 64)
@@ -24,13 +24,13 @@ MOST = {1: 3_000, 8: 7_000, 32: 9_000, 64: 9_000}
 POOL = 2 * TURNS * sum(MOST.values()) + 10
 APART = Path(__file__).parent / "apart"
 FILE = Path(__file__).parent / "TOGETHER.md"
-Found = dict[tuple[str, int, bool], list[tuple[float, float]]]
+TogetherRates = dict[tuple[str, int, bool], list[tuple[float, float]]]
 
 
 def main() -> None:
-    found: Found = defaultdict(list)
+    found: TogetherRates = defaultdict(list)
     with temporary() as folder:
-        place = Place(folder / "data", service.free_port())
+        place = BenchService(folder / "data", service.free_port())
         with with_postgres(place) as where:
             made = service.merchant(place)
             with service.serving(place, 1):
@@ -43,7 +43,7 @@ def main() -> None:
                 with service.serving(place, 1, None if together else APART):
                     for clients in CLIENTS:
                         for work in WORKS:
-                            job = Job(
+                            job = LoadJob(
                                 work, place.port, token, clients, WARM, SECONDS, first, MOST[clients],
                                 cycle=work != "capture",
                             )  # fmt: skip
@@ -54,7 +54,7 @@ def main() -> None:
     write(found)
 
 
-def write(found: Found) -> None:
+def write(found: TogetherRates) -> None:
     """The medians of the turns, side by side."""
     lines = []
     for work in WORKS:

@@ -24,8 +24,8 @@ import httpx
 import uvloop
 
 from bench import service, work
-from bench.client import Job, drive
-from bench.service import Place
+from bench.client import LoadJob, drive
+from bench.service import BenchService
 from cuota.db.embedded.server import open_embedded
 
 RATE = 200
@@ -77,7 +77,7 @@ def receiving(folder: Path) -> Iterator[tuple[str, Path]]:
             process.wait(10)
 
 
-async def steadily(place: Place, token: str, seconds: float) -> None:
+async def steadily(place: BenchService, token: str, seconds: float) -> None:
     """RATE orders a second, on a fixed timetable whatever the answers take."""
     began, count = time.perf_counter(), int(RATE * seconds)
     request = work.request("create", 0, work.head(token))
@@ -97,7 +97,7 @@ async def steadily(place: Place, token: str, seconds: float) -> None:
 
 
 @dataclass(frozen=True)
-class Found:
+class DeliveryTimes:
     """Seconds from commit to arrival, sorted; arrivals a second, the first and last twentieth left out."""
 
     waits: list[float]
@@ -108,7 +108,7 @@ class Found:
         return f"{len(self.waits)} events: median {half:.0f} ms, p99 {most:.0f} ms, {self.rate:.0f} a second"
 
 
-async def found(where: dict[str, Any], came: Path, after: float) -> Found:
+async def found(where: dict[str, Any], came: Path, after: float) -> DeliveryTimes:
     """Of what was committed after a moment; waits until all of it has come."""
     owner = await asyncpg.connect(**where)
     try:
@@ -131,10 +131,10 @@ async def found(where: dict[str, Any], came: Path, after: float) -> Found:
     times = sorted(arrived.values())
     some = times[len(times) // 20 : -len(times) // 20]
     waits = sorted(arrived[name] - at for name, at in committed.items())
-    return Found(waits, (len(some) - 1) / (some[-1] - some[0]))
+    return DeliveryTimes(waits, (len(some) - 1) / (some[-1] - some[0]))
 
 
-def run(place: Place, where: dict[str, Any], folder: Path, seconds: float) -> None:
+def run(place: BenchService, where: dict[str, Any], folder: Path, seconds: float) -> None:
     merchant = json.loads(service.cuota(place, "merchant", "create", "--name", "Bench", "--json"))
     with receiving(folder) as (url, came), service.serving(place, 1):
         token = service.token(place, merchant)
@@ -148,7 +148,7 @@ def run(place: Place, where: dict[str, Any], folder: Path, seconds: float) -> No
         asyncio.run(steadily(place, token, seconds))
         print(f"bench: {RATE} orders a second: {asyncio.run(found(where, came, began))}", flush=True)
         began = time.time()
-        drive(Job("create", place.port, token, 32, 0, seconds, 1, 10**6, cycle=False))
+        drive(LoadJob("create", place.port, token, 32, 0, seconds, 1, 10**6, cycle=False))
         print(f"bench: as fast as 32 clients can: {asyncio.run(found(where, came, began))}", flush=True)
 
 
@@ -166,7 +166,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="cuota-bench-"))
     folder.chmod(0o711)
     try:
-        place = Place(folder / "data", service.free_port())
+        place = BenchService(folder / "data", service.free_port())
         with open_embedded(place.data) as embedded:
             run(place, dict(embedded.dsn_kwargs), folder, asked.seconds)
     finally:

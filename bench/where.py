@@ -21,7 +21,7 @@ import psutil
 
 from bench import debian, peers, report, seed, service, where_plans
 from bench.__main__ import temporary
-from bench.client import Job, drive
+from bench.client import LoadJob, drive
 from bench.debian import Elsewhere
 
 WORKS = ("create", "read", "capture")
@@ -34,7 +34,7 @@ _STATEMENTS = """SELECT query, calls, total_exec_time AS ms, rows, wal_bytes FRO
 
 
 @dataclass(frozen=True)
-class Bench:
+class WhereRun:
     """One run."""
 
     place: Elsewhere
@@ -47,7 +47,7 @@ def main() -> None:
         place = Elsewhere(folder / "data", service.free_port(), where)
         made = service.merchant(place)
         with service.serving(place, 1) as web:
-            bench = Bench(place, service.token(place, made), web[0])
+            bench = WhereRun(place, service.token(place, made), web[0])
             model = seed.approved_order(place.url, bench.token)
             asyncio.run(seed.fill(where, UUID(made["merchantId"]), model, POOL))
             parts = [part for number, work in enumerate(WORKS) for part in look(bench, work, number, folder)]
@@ -56,12 +56,12 @@ def main() -> None:
     print(FILE.read_text())
 
 
-def look(bench: Bench, work: str, number: int, folder: Path) -> Iterable[str]:
+def look(bench: WhereRun, work: str, number: int, folder: Path) -> Iterable[str]:
     """One work: its statements, the steps in them, and the web process."""
     first = number * 3 * POOL // 9 + 2
 
     def load(turn: int) -> int:
-        job = Job(
+        job = LoadJob(
             work, bench.place.port, bench.token, CLIENTS, 0.3, SECONDS, first + turn * POOL // 9, POOL // 9,
             cycle=work != "capture",
         )  # fmt: skip

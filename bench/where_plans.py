@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ def table(plans: Plans) -> str:
     dearest = sorted(by_query, key=lambda query: -sum(_whole(plan) for plan in by_query[query]))[:2]
     parts = []
     for query in dearest:
-        steps: Counter[str] = Counter()
+        steps: defaultdict[str, float] = defaultdict(float)
         for plan in by_query[query]:
             _add(plan["Plan"], steps)
             for trigger in plan.get("Triggers", []):
@@ -64,7 +64,8 @@ def table(plans: Plans) -> str:
                     "Time"
                 ]
         total = sum(steps.values())
-        lines = [f"| {step} | {spent / total:.0%} |" for step, spent in steps.most_common(10)]
+        longest = sorted(steps.items(), key=lambda item: -item[1])[:10]
+        lines = [f"| {step} | {spent / total:.0%} |" for step, spent in longest]
         parts.append(
             f"auto_explain, {len(by_query[query])} calls of `{query[:70].replace('|', ' ')}`:\n\n"
             "| step | share |\n|---|--:|\n" + "\n".join(lines) + "\n"
@@ -73,10 +74,10 @@ def table(plans: Plans) -> str:
 
 
 def _whole(plan: dict[str, Any]) -> float:
-    return float(plan["Plan"]["Actual Total Time"]) + sum(t["Time"] for t in plan.get("Triggers", []))
+    return float(plan["Plan"]["Actual Total Time"]) + float(sum(t["Time"] for t in plan.get("Triggers", [])))
 
 
-def _add(node: dict[str, Any], steps: Counter[str]) -> float:
+def _add(node: dict[str, Any], steps: defaultdict[str, float]) -> float:
     """Add a step's own time, without that of the steps under it; answers its time with them."""
     whole = float(node.get("Actual Total Time", 0.0)) * float(node.get("Actual Loops", 1))
     under = sum(_add(child, steps) for child in node.get("Plans", []))

@@ -12,7 +12,7 @@ from dataclasses import replace
 import uvicorn
 
 from .app import make_app
-from .settings import Settings, SettingsError
+from .settings import SettingsError, ShopSettings
 from .staff import is_loopback
 
 
@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("--port", type=int, default=8001, help="port to listen on (default %(default)s)")
     arguments = parser.parse_args()
     try:
-        settings = Settings.from_environment(os.environ)
+        settings = ShopSettings.from_environment(os.environ)
     except SettingsError as error:
         print(f"cuota_demo: {error}", file=sys.stderr)
         return 2

@@ -17,9 +17,9 @@ from starlette.staticfiles import StaticFiles
 from . import backoffice, storefront, webhooks, window
 from .payments import Payments
 from .processor import Processor
-from .settings import Settings
+from .settings import ShopSettings
 from .store import Store
-from .web import HERE, Headers, Shop, make_templates, page
+from .web import HERE, SecurityHeaders, Shop, make_templates, page
 
 _PROBLEMS = {
     400: ("That did not come through", "Go back, reload the page, and try again."),
@@ -35,7 +35,7 @@ _PROBLEMS = {
 }
 
 
-def make_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = None) -> Starlette:
+def make_app(settings: ShopSettings, transport: httpx.AsyncBaseTransport | None = None) -> Starlette:
     """Build the shop. `transport` lets a test stand in for the network."""
     shop = Shop(settings, Store(settings.data), Payments(settings, transport), Processor(settings, transport))
 
@@ -55,7 +55,7 @@ def make_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = No
             Route("/health", _health),
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],
-        middleware=[Middleware(Headers, settings=settings)],
+        middleware=[Middleware(SecurityHeaders, settings=settings)],
         exception_handlers={HTTPException: _problem, 500: _problem},
         lifespan=lifespan,
     )

@@ -17,7 +17,7 @@ from .money import from_form, show
 from .payments import PaymentError
 from .records import changes
 from .staff import for_staff
-from .store import Operation, Order
+from .store import ShopOperation, ShopOrder
 from .web import Shop, form, go, page, shop_of
 
 DONE = {"capture": "captured", "void": "voided", "refund": "refunded"}
@@ -49,8 +49,8 @@ async def move(request: Request) -> Response:
     except ValueError:
         return go(request, here, "bad", "Write the amount as dollars and cents, like 12.50.")
     if fields.get("preview") and shop.store.signed.card(order.number) is None:
-        return await _preview(request, order, Operation(reference, order.number, kind, amount))
-    operation = shop.store.write_down(Operation(reference, order.number, kind, amount))
+        return await _preview(request, order, ShopOperation(reference, order.number, kind, amount))
+    operation = shop.store.write_down(ShopOperation(reference, order.number, kind, amount))
     if (operation.number, operation.kind) != (order.number, kind):
         raise HTTPException(400)
     try:
@@ -60,7 +60,7 @@ async def move(request: Request) -> Response:
     return go(request, here, "good", text)
 
 
-async def carry_out(shop: Shop, order_id: str, operation: Operation) -> str:
+async def carry_out(shop: Shop, order_id: str, operation: ShopOperation) -> str:
     """Ask the provider, unless this reference is known to be done; say what was done."""
     what = f"{show(operation.amount)} {DONE[operation.kind]}"
     if operation.state == "done":
@@ -80,7 +80,7 @@ async def carry_out(shop: Shop, order_id: str, operation: Operation) -> str:
     return f"{what}."
 
 
-async def _preview(request: Request, order: Order, wanted: Operation) -> Response:
+async def _preview(request: Request, order: ShopOrder, wanted: ShopOperation) -> Response:
     """Show what an operation would change, with its form filled in as it was."""
     payments = shop_of(request).payments
     try:
@@ -93,7 +93,7 @@ async def _preview(request: Request, order: Order, wanted: Operation) -> Respons
     return await _order_page(request, order, preview=wanted, changes=changes(answer))
 
 
-async def _order_page(request: Request, order: Order, **preview: Any) -> Response:
+async def _order_page(request: Request, order: ShopOrder, **preview: Any) -> Response:
     shop = shop_of(request)
     told = None if request.query_params.get("ask") else as_told(shop, order)
     try:
@@ -117,7 +117,7 @@ async def _order_page(request: Request, order: Order, **preview: Any) -> Respons
     return page(request, "order.html", status=503 if unreachable else 200, **(context | preview))
 
 
-def _order(request: Request) -> Order:
+def _order(request: Request) -> ShopOrder:
     order = shop_of(request).store.order(request.path_params["number"])
     if order is None:
         raise HTTPException(404)

@@ -8,8 +8,8 @@ from .catalog import Cart
 from .money import to_json
 from .payments import PaymentError
 from .records import JsonObject, Payment
-from .settings import Settings
-from .store import FINAL, Order
+from .settings import ShopSettings
+from .store import FINAL, ShopOrder
 from .web import Shop
 
 
@@ -26,7 +26,7 @@ async def begin(shop: Shop, session: str, key: str, cart: Cart) -> str:
     return created.redirect_url
 
 
-def order_body(settings: Settings, order: Order) -> JsonObject:
+def order_body(settings: ShopSettings, order: ShopOrder) -> JsonObject:
     """Describe the order as `POST /order` takes it. Amounts are decimal strings."""
     # Without the secrets to verify it with, what is told would be worth nothing: then the shop only asks.
     told_at = {} if settings.webhook_url is None else {"statusCallbackUrl": settings.webhook_url}
@@ -47,7 +47,7 @@ def order_body(settings: Settings, order: Order) -> JsonObject:
     }
 
 
-async def refresh(shop: Shop, order: Order) -> Payment | None:
+async def refresh(shop: Shop, order: ShopOrder) -> Payment | None:
     """Ask the provider how an order stands and store that; None where it never got there.
 
     The question goes by the order id that the shop stored. What the browser brings back is not believed.
@@ -59,7 +59,7 @@ async def refresh(shop: Shop, order: Order) -> Payment | None:
     return payment
 
 
-def recognize(shop: Shop, payment: Payment) -> Order | None:
+def recognize(shop: Shop, payment: Payment) -> ShopOrder | None:
     """Find the order that the provider made from a text of ours, by our number in it, and remember its id."""
     number = re.fullmatch(r"AO-([0-9]{1,9})", payment.reference, re.ASCII)
     order = shop.store.order(int(number[1])) if number else None
@@ -71,7 +71,7 @@ def recognize(shop: Shop, payment: Payment) -> Order | None:
     return order if order is not None and order.provider_order_id == payment.order_id else None
 
 
-async def claimed(shop: Shop, order: Order, order_id: str) -> Order:
+async def claimed(shop: Shop, order: ShopOrder, order_id: str) -> ShopOrder:
     """The page says what the provider calls an order: believed where the provider's own record says so too."""
     if order.provider_order_id is not None or re.fullmatch(r"[\w-]{1,64}", order_id, re.ASCII) is None:
         return order
@@ -86,7 +86,7 @@ async def claimed(shop: Shop, order: Order, order_id: str) -> Order:
     return shop.store.order(order.number) or order
 
 
-def learn(shop: Shop, order: Order, payment: Payment) -> None:
+def learn(shop: Shop, order: ShopOrder, payment: Payment) -> None:
     """Store how an order stands, whether the provider was asked or told it by itself."""
     first_told = shop.store.settle(order.number, payment.status)
     if first_told and payment.status == "Approved" and not shop.store.signed.card_is_due(order.number):
@@ -96,7 +96,7 @@ def learn(shop: Shop, order: Order, payment: Payment) -> None:
         shop.store.finish(movement.operation, "done")
 
 
-def as_told(shop: Shop, order: Order) -> Payment | None:
+def as_told(shop: Shop, order: ShopOrder) -> Payment | None:
     """How an order stands by the webhooks that came; None where the provider knows more, and must be asked.
 
     It does while an order is undecided, and while the shop has moved money of which no webhook has told yet.

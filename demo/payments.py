@@ -16,8 +16,8 @@ import httpx
 from cuota.client import AsyncClient, CuotaError, RequestRefused, Unavailable, cents
 
 from .money import from_json
-from .records import Created, JsonObject, Limits, Movement, Payment
-from .settings import Settings
+from .records import AmountLimits, JsonObject, NewCheckout, Payment, ShopMovement
+from .settings import ShopSettings
 
 T = TypeVar("T")
 PAUSES = (0.2, 0.8)  # seconds before the second and the third try: a buyer waits
@@ -43,7 +43,7 @@ class PaymentError(Exception):
 class Payments:
     """The provider's API as the shop needs it. One object serves the whole process."""
 
-    def __init__(self, settings: Settings, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(self, settings: ShopSettings, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._http = httpx.AsyncClient(timeout=8, trust_env=False, transport=transport)
         self._client = AsyncClient(
             settings.api_url,
@@ -55,44 +55,44 @@ class Payments:
             longest_wait=LONGEST_WAIT,
             http=self._http,
         )
-        self._limits: Limits | None = None
+        self._limits: AmountLimits | None = None
         self._limits_until = 0.0
 
     async def close(self) -> None:
         """Close the connections."""
         await self._http.aclose()
 
-    async def limits(self) -> Limits:
+    async def limits(self) -> AmountLimits:
         """Read between which amounts pay in four is offered; asked for once an hour."""
         if self._limits is None or time.monotonic() >= self._limits_until:
             terms = await _told(self._client.configuration())
-            self._limits = Limits(from_json(terms.minimum_amount), from_json(terms.maximum_amount))
+            self._limits = AmountLimits(from_json(terms.minimum_amount), from_json(terms.maximum_amount))
             self._limits_until = time.monotonic() + LIMITS_FOR
         return self._limits
 
-    async def create_order(self, order: JsonObject, key: str) -> Created:
+    async def create_order(self, order: JsonObject, key: str) -> NewCheckout:
         """Create an order. The same key again answers the same order."""
         made = await _told(self._client.create_order(order, idempotency_key=key))
-        return Created(order_id=made.order_id, redirect_url=made.redirect_url)
+        return NewCheckout(order_id=made.order_id, redirect_url=made.redirect_url)
 
     async def read_order(self, order_id: str) -> Payment:
         """Read how an order stands. This, not the browser's return, says whether it is paid."""
         return Payment.read((await _told(self._client.get_order(order_id))).raw)
 
-    async def capture(self, order_id: str, amount: int, reference: str) -> Movement:
+    async def capture(self, order_id: str, amount: int, reference: str) -> ShopMovement:
         """Take money that the consumer's approval set aside, when goods are shipped."""
         moved = await _told(self._client.capture(order_id, cents(amount), reference))
-        return Movement.read("capture", moved.raw)
+        return ShopMovement.read("capture", moved.raw)
 
-    async def void(self, order_id: str, amount: int, reference: str) -> Movement:
+    async def void(self, order_id: str, amount: int, reference: str) -> ShopMovement:
         """Let go of money not yet captured, when goods will not be shipped."""
         moved = await _told(self._client.void(order_id, cents(amount), reference))
-        return Movement.read("void", moved.raw)
+        return ShopMovement.read("void", moved.raw)
 
-    async def refund(self, order_id: str, amount: int, reference: str) -> Movement:
+    async def refund(self, order_id: str, amount: int, reference: str) -> ShopMovement:
         """Give back money that was captured."""
         moved = await _told(self._client.refund(order_id, cents(amount), reference))
-        return Movement.read("refund", moved.raw)
+        return ShopMovement.read("refund", moved.raw)
 
     async def preview(self, kind: str, order_id: str, amount: int, reference: str) -> JsonObject:
         """Ask what a capture, void or refund would do. Nothing changes."""

@@ -18,14 +18,14 @@ from cuota.client import RequestRefused, Unavailable
 from .money import to_json
 from .payments import PAUSES, PaymentError
 from .records import JsonObject
-from .settings import Settings
-from .store import Operation
+from .settings import ShopSettings
+from .store import ShopOperation
 
 _CALLS = {"capture": "capture", "void": "reverse", "refund": "refund"}
 
 
 @dataclass(frozen=True)
-class Card:
+class EnteredCard:
     """A card as the page was given it. It is printed nowhere."""
 
     number: str = field(repr=False)
@@ -40,7 +40,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Authorization:
+class ProcessorAuthorization:
     """The card's yes or no. `authorization_id` is there with a yes."""
 
     authorization_id: str | None
@@ -50,7 +50,7 @@ class Authorization:
 class Processor:
     """Charges cards. A call whose answer was lost is made again: its reference is applied once."""
 
-    def __init__(self, settings: Settings, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(self, settings: ShopSettings, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._merchant_id = settings.merchant_id
         self._http = httpx.AsyncClient(
             base_url=f"{settings.api_url}/sandbox/cards/", timeout=8, trust_env=False, transport=transport
@@ -60,7 +60,7 @@ class Processor:
         """Close the connections."""
         await self._http.aclose()
 
-    async def authorize(self, card: Card, amount: int, reference: str) -> Authorization:
+    async def authorize(self, card: EnteredCard, amount: int, reference: str) -> ProcessorAuthorization:
         """Ask for an amount. A card that says no is an answer."""
         asked = {
             "number": card.number,
@@ -73,11 +73,11 @@ class Processor:
         }
         said = await self._post("authorize", asked)
         approved = said.get("approved") is True
-        return Authorization(
+        return ProcessorAuthorization(
             str(said["authorizationId"]) if approved else None, str(said.get("reason") or "")
         )
 
-    async def move(self, authorization_id: str, operation: Operation) -> None:
+    async def move(self, authorization_id: str, operation: ShopOperation) -> None:
         """Capture, void or refund on an authorization."""
         path = f"authorizations/{authorization_id}/{_CALLS[operation.kind]}"
         await self._post(path, {"amount": to_json(operation.amount), "reference": operation.reference})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -21,7 +22,7 @@ BALANCES = {
 
 
 @dataclass(frozen=True)
-class Movement:
+class ShopMovement:
     """A capture, a void or a refund that was applied."""
 
     kind: str
@@ -35,7 +36,7 @@ class Movement:
         return self.reference.removeprefix("card-")
 
     @classmethod
-    def read(cls, kind: str, answer: JsonObject) -> Self:
+    def read(cls, kind: str, answer: Mapping[str, Any]) -> Self:
         """Read one as the record lists it, and as the call for it answers."""
         return cls(
             kind=kind,
@@ -56,15 +57,15 @@ class Payment:
     captured: int
     voided: int
     refunded: int
-    movements: tuple[Movement, ...]
+    movements: tuple[ShopMovement, ...]
     reference: str = ""
     ship_to: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, answer: JsonObject) -> Self:
+    def read(cls, answer: Mapping[str, Any]) -> Self:
         """Read the order record."""
         movements = [
-            Movement.read(kind, each)
+            ShopMovement.read(kind, each)
             for kind, name in (("capture", "captures"), ("void", "voids"), ("refund", "refunds"))
             for each in answer.get(name) or []
         ]
@@ -99,7 +100,7 @@ class Payment:
 
 
 @dataclass(frozen=True)
-class Told:
+class WebhookEvent:
     """An event that a webhook brought. A test tells of no order: its order id is empty."""
 
     event_id: str
@@ -125,7 +126,7 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Created:
+class NewCheckout:
     """A new order: where its consumer pays."""
 
     order_id: str
@@ -133,7 +134,7 @@ class Created:
 
 
 @dataclass(frozen=True)
-class Limits:
+class AmountLimits:
     """The amounts, in cents, between which pay in four is offered."""
 
     minimum: int

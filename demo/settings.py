@@ -24,7 +24,7 @@ class WebhookKeys:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ShopSettings:
     """The shop's settings. Addresses are kept without a trailing slash."""
 
     api_url: str

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from .web import shop_of
 
 USER = "staff"
-Page = Callable[[Request], Awaitable[Response]]
+StaffPage = Callable[[Request], Awaitable[Response]]
 
 
 def is_loopback(host: str) -> bool:
@@ -29,7 +29,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def for_staff(show: Page) -> Page:
+def for_staff(show: StaffPage) -> StaffPage:
     """A page of the back office: 401 without the login, where one is asked for."""
 
     @wraps(show)

@@ -16,7 +16,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from .catalog import Cart, Line, cart_of
-from .records import JsonObject, Told
+from .records import JsonObject, WebhookEvent
 from .signed import SignedOrders, Wish
 
 FINAL = {"Approved", "Declined", "Abandoned"}
@@ -47,7 +47,7 @@ class Visitor:
 
 
 @dataclass(frozen=True)
-class Order:
+class ShopOrder:
     """The shop's order. Status is New until the provider knows it, then as the provider says."""
 
     number: int
@@ -68,7 +68,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Operation:
+class ShopOperation:
     """A capture, void or refund: pending until its answer is known, then done or refused."""
 
     reference: str
@@ -130,7 +130,7 @@ class Store:
         """Empty the cart, once it is paid."""
         self._db.execute("DELETE FROM carts WHERE session = ?", (session,))
 
-    def place(self, session: str, checkout_key: str, cart: Cart) -> Order:
+    def place(self, session: str, checkout_key: str, cart: Cart) -> ShopOrder:
         """Write the order down before the provider is asked. The same key again finds the same order."""
         lines = json.dumps([asdict(line) for line in cart.lines])
         self._db.execute(
@@ -143,7 +143,9 @@ class Store:
             self._db.execute("SELECT * FROM orders WHERE checkout_key = ?", (checkout_key,)).fetchone()
         )
 
-    def sign(self, session: str, wish: Wish, cart: Cart, write: Callable[[Order], str]) -> tuple[Order, str]:
+    def sign(
+        self, session: str, wish: Wish, cart: Cart, write: Callable[[ShopOrder], str]
+    ) -> tuple[ShopOrder, str]:
         """Find the open order that fits this cart, with its text; else place one, and keep what `write` makes of it.
 
         One transaction: of two clicks at once the second finds what the first wrote.
@@ -192,19 +194,19 @@ class Store:
         )
         return changed.rowcount == 1 and status in FINAL
 
-    def order(self, number: int) -> Order | None:
+    def order(self, number: int) -> ShopOrder | None:
         """Find one order."""
         if number > 999_999_999:  # SQLite takes no integer past 64 bits
             return None
         row = self._db.execute("SELECT * FROM orders WHERE number = ?", (number,)).fetchone()
         return None if row is None else _order(row)
 
-    def order_at_provider(self, order_id: str) -> Order | None:
+    def order_at_provider(self, order_id: str) -> ShopOrder | None:
         """Find the order that the provider calls so."""
         row = self._db.execute("SELECT * FROM orders WHERE provider_order_id = ?", (order_id,)).fetchone()
         return None if row is None else _order(row)
 
-    def orders(self) -> list[Order]:
+    def orders(self) -> list[ShopOrder]:
         """List the latest orders, newest first. One that was only signed, and never opened, is none yet."""
         found = self._db.execute(
             "SELECT * FROM orders WHERE status <> 'New' OR number NOT IN (SELECT number FROM signed)"
@@ -212,7 +214,7 @@ class Store:
         )
         return [_order(row) for row in found]
 
-    def write_down(self, wanted: Operation) -> Operation:
+    def write_down(self, wanted: ShopOperation) -> ShopOperation:
         """Record an operation before it is asked for, and return what stands under its reference.
 
         A refused one may be corrected and asked again; one that is pending or done stays as it is.
@@ -224,7 +226,7 @@ class Store:
             (wanted.reference, wanted.number, wanted.kind, wanted.amount, _now()),
         )
         found = self._db.execute("SELECT * FROM operations WHERE reference = ?", (wanted.reference,))
-        return Operation(**found.fetchone())
+        return ShopOperation(**found.fetchone())
 
     def finish(self, reference: str, state: str) -> None:
         """Record that an operation was `done` or `refused`. What is done stays done."""
@@ -232,12 +234,12 @@ class Store:
             "UPDATE operations SET state = ? WHERE reference = ? AND state <> 'done'", (state, reference)
         )
 
-    def pending(self, number: int) -> list[Operation]:
+    def pending(self, number: int) -> list[ShopOperation]:
         """List the operations of an order whose answer never came."""
         found = self._db.execute(
             "SELECT * FROM operations WHERE number = ? AND state = 'pending' ORDER BY created", (number,)
         )
-        return [Operation(**row) for row in found]
+        return [ShopOperation(**row) for row in found]
 
     def asked_for(self, number: int) -> set[str]:
         """List the references of an order under which money was moved, or may have been."""
@@ -246,7 +248,7 @@ class Store:
         )
         return {row["reference"] for row in found}
 
-    def keep_told(self, told: Told, body: str) -> bool:
+    def keep_told(self, told: WebhookEvent, body: str) -> bool:
         """Keep what a webhook told, durably; False where it came before."""
         kept = self._db.execute(
             "INSERT INTO told (event_id, order_id, sequence, type, amount, message, happened, came, body)"
@@ -255,14 +257,14 @@ class Store:
         )
         return kept.rowcount == 1
 
-    def told(self, order_id: str) -> list[Told]:
+    def told(self, order_id: str) -> list[WebhookEvent]:
         """List what was told of an order, newest first."""
         found = self._db.execute(
             "SELECT event_id, order_id, sequence, type, amount, message, happened FROM told"
             " WHERE order_id = ? ORDER BY sequence DESC",
             (order_id,),
         )
-        return [Told(**row) for row in found]
+        return [WebhookEvent(**row) for row in found]
 
     def newest_record(self, order_id: str) -> JsonObject | None:
         """Read the order's record out of the newest that was told of it, whatever came last."""
@@ -275,8 +277,8 @@ class Store:
         return record
 
 
-def _order(row: sqlite3.Row) -> Order:
-    return Order(**{**row, "lines": tuple(Line(**line) for line in json.loads(row["lines"]))})
+def _order(row: sqlite3.Row) -> ShopOrder:
+    return ShopOrder(**{**row, "lines": tuple(Line(**line) for line in json.loads(row["lines"]))})
 
 
 def _now() -> str:

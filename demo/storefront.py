@@ -17,7 +17,7 @@ from . import checkout, words
 from .catalog import MOST_OF_ONE, PRODUCTS
 from .payments import PaymentError
 from .signed import DISPLAYS, WAYS, Wish
-from .store import Order
+from .store import ShopOrder
 from .web import form, go, page, shop_of, visitor
 
 
@@ -91,7 +91,7 @@ async def outcome(request: Request) -> Response:
     return page(request, "outcome.html", order=order, status_word=word, wish=wish)
 
 
-def _returned_order(request: Request) -> Order:
+def _returned_order(request: Request) -> ShopOrder:
     """Find the order that a return is about.
 
     It is shown to the browser that placed it, or to one that brings the provider's unguessable id of it: a

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from . import money
 from .payments import Payments
 from .processor import Processor
-from .settings import Settings
+from .settings import ShopSettings
 from .store import Store, Visitor
 
 COOKIE = "alder_oak"  # cookies know no ports: the name keeps it apart from the provider's on one host
@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 class Shop:
     """What the handlers work with."""
 
-    settings: Settings
+    settings: ShopSettings
     store: Store
     payments: Payments
     processor: Processor
@@ -43,7 +43,7 @@ def shop_of(request: Request) -> Shop:
     return shop
 
 
-def make_templates(settings: Settings) -> Environment:
+def make_templates(settings: ShopSettings) -> Environment:
     """Templates that escape everything and refuse an unknown name."""
     templates = Environment(
         loader=FileSystemLoader(HERE / "templates"),
@@ -117,10 +117,10 @@ async def form(request: Request) -> dict[str, str]:
     return fields
 
 
-class Headers:
+class SecurityHeaders:
     """Middleware: the security headers of every answer."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: ShopSettings) -> None:
         self._app = app
         # form-action also names the provider: the checkout's form is answered by a redirect to it.
         policy = (

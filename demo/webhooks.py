@@ -10,8 +10,7 @@ from starlette.routing import Route
 from cuota.client import BadWebhook, verify_webhook
 
 from .checkout import learn, recognize
-from .records import Payment
-from .store import Told
+from .records import Payment, WebhookEvent
 from .web import shop_of
 
 LIMIT = 1024 * 1024
@@ -28,7 +27,7 @@ async def receive(request: Request) -> Response:
         event = verify_webhook(body, request.headers, keys.webhook, keys.signing)
     except BadWebhook:
         return Response(status_code=401)
-    told = Told.read(event)
+    told = WebhookEvent.read(event)
     if shop.store.keep_told(told, body.decode()):
         # One that came late tells of a state that is over; one may also come before the order's own answer.
         newest = shop.store.newest_record(told.order_id)

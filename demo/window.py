@@ -18,10 +18,10 @@ from . import words
 from .backoffice import carry_out
 from .checkout import claimed, refresh
 from .payments import PaymentError
-from .processor import Card
-from .settings import Settings, WebhookKeys
+from .processor import EnteredCard
+from .settings import ShopSettings, WebhookKeys
 from .signed import CardPayment, Wish
-from .store import FINAL, Operation, Order
+from .store import FINAL, ShopOperation, ShopOrder
 from .web import Shop, form, shop_of, visitor
 
 # After these the provider has ended the order, whatever the shop has heard by now.
@@ -45,7 +45,7 @@ async def sign_cart(request: Request) -> Response:
     if fields.get("amount") != str(cart.amount):
         return _problem(words.CHANGED)
 
-    def write(order: Order) -> str:
+    def write(order: ShopOrder) -> str:
         return sign(signed_body(shop.settings, order, wish), keys.signing)[0]
 
     order, text = shop.store.sign(session, wish, cart, write)
@@ -53,7 +53,7 @@ async def sign_cart(request: Request) -> Response:
     return _answer({"number": order.number, "body": body, "signature": signature})
 
 
-def signed_body(settings: Settings, order: Order, wish: Wish) -> dict[str, Any]:
+def signed_body(settings: ShopSettings, order: ShopOrder, wish: Wish) -> dict[str, Any]:
     """Describe the order as `openCheckout` takes it: from the shop's own record, never from what a browser said."""
     back = {
         name: f"{settings.public_url}/{path}?order={order.number}"
@@ -88,7 +88,9 @@ async def take_card(request: Request) -> Response:
     shop, order = shop_of(request), _own_order(request, fields.get("number", ""))
     if shop.store.signed.way(order.number) != "card":
         raise HTTPException(404)
-    card = Card(*(fields.get(name, "") for name in ("card", "cvc", "expirationMonth", "expirationYear")))
+    card = EnteredCard(
+        *(fields.get(name, "") for name in ("card", "cvc", "expirationMonth", "expirationYear"))
+    )
     try:
         if shop.store.signed.card_is_due(order.number):
             # Only for an order that the provider calls paid: the page's word is advice, its card is not known yet.
@@ -108,25 +110,25 @@ async def take_card(request: Request) -> Response:
     return _answer({"next": _outcome_of(order)})
 
 
-async def _capture(shop: Shop, order: Order) -> None:
+async def _capture(shop: Shop, order: ShopOrder) -> None:
     """Take the whole amount at once, as a shop does with any card; what is not answered now the staff asks again."""
-    operation = Operation(order.checkout_key, order.number, "capture", order.amount)
+    operation = ShopOperation(order.checkout_key, order.number, "capture", order.amount)
     if shop.store.write_down(operation).state != "done":
         with contextlib.suppress(PaymentError):
             await carry_out(shop, order.provider_order_id or "", operation)
 
 
-async def _cancel(shop: Shop, order: Order) -> None:
+async def _cancel(shop: Shop, order: ShopOrder) -> None:
     """Give the whole order up: nobody pays for what the shop cannot charge."""
     reference = str(uuid.uuid5(uuid.UUID(order.checkout_key), "void"))
-    operation = shop.store.write_down(Operation(reference, order.number, "void", order.amount))
+    operation = shop.store.write_down(ShopOperation(reference, order.number, "void", order.amount))
     shop.store.signed.over(order.number)
     if order.provider_order_id is not None:
         with contextlib.suppress(PaymentError):
             await carry_out(shop, order.provider_order_id, operation)
 
 
-async def _looked_at(shop: Shop, order: Order, closed: str) -> Order:
+async def _looked_at(shop: Shop, order: ShopOrder, closed: str) -> ShopOrder:
     """How an order stands after its window was closed; one that has ended is over."""
     with contextlib.suppress(PaymentError):
         await refresh(shop, order)
@@ -137,7 +139,7 @@ async def _looked_at(shop: Shop, order: Order, closed: str) -> Order:
     return order
 
 
-def _own_order(request: Request, number: str) -> Order:
+def _own_order(request: Request, number: str) -> ShopOrder:
     if re.fullmatch(r"[0-9]{1,9}", number, re.ASCII) is None:
         raise HTTPException(404)
     order = shop_of(request).store.order(int(number))
@@ -146,7 +148,7 @@ def _own_order(request: Request, number: str) -> Order:
     return order
 
 
-def _there(shop: Shop, number: int) -> Order:
+def _there(shop: Shop, number: int) -> ShopOrder:
     order = shop.store.order(number)
     assert order is not None
     return order
@@ -159,7 +161,7 @@ def _keys(request: Request) -> WebhookKeys:
     return settings.webhook_keys
 
 
-def _outcome_of(order: Order) -> str:
+def _outcome_of(order: ShopOrder) -> str:
     return f"/confirm?order={order.number}"
 
 

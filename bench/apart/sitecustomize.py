@@ -13,4 +13,4 @@ if b"cuota.run.process" in Path("/proc/self/cmdline").read_bytes():
         del merchant_id
         return await kind.one(self._alone, asked)
 
-    Gatherer.ask = _ask  # type: ignore[method-assign, assignment]
+    Gatherer.ask = _ask  # type: ignore[method-assign]

@@ -51,7 +51,7 @@ def localstripe() -> Iterator[tuple[int, tuple[str, ...]]]:
     """localstripe, with charges that wait to be captured; answers the port and their names."""
     port = _free_port()
     with tempfile.TemporaryFile() as log:
-        command = [PYTHON, "-m", "localstripe", "--port", str(port), "--from-scratch"]
+        command = [str(PYTHON), "-m", "localstripe", "--port", str(port), "--from-scratch"]
         process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
             _wait(port, "/")

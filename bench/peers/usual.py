@@ -32,7 +32,7 @@ class Base(DeclarativeBase):
     """Every table."""
 
 
-class Order(Base):
+class OrderRow(Base):
     """An order with its totals."""
 
     __tablename__ = "orders"
@@ -58,7 +58,7 @@ class Capture(Base):
     __table_args__ = (UniqueConstraint("order_id", "reference"),)
 
 
-class Transfer(Base):
+class TransferRow(Base):
     """A row of the ledger."""
 
     __tablename__ = "transfers"
@@ -69,7 +69,7 @@ class Transfer(Base):
     amount: Mapped[int] = mapped_column(BigInteger)
 
 
-class Event(Base):
+class EventRow(Base):
     """What happened."""
 
     __tablename__ = "events"
@@ -80,7 +80,7 @@ class Event(Base):
     created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
 
 
-class Address(BaseModel):
+class AddressBody(BaseModel):
     """As in the service's API."""
 
     addressLine1: str = Field(min_length=3, max_length=50)
@@ -90,7 +90,7 @@ class Address(BaseModel):
     postcode: str = Field(min_length=5, max_length=5)
 
 
-class Consumer(BaseModel):
+class ConsumerBody(BaseModel):
     """As in the service's API."""
 
     phoneNumber: str | None = Field(default=None, pattern=r"^[2-9][0-9]{9}$")
@@ -116,13 +116,13 @@ class MerchantUrls(BaseModel):
     redirectCancelUrl: str
 
 
-class NewOrder(BaseModel):
+class NewOrderBody(BaseModel):
     """As in the service's API."""
 
     amount: Decimal = Field(gt=0, decimal_places=2)
-    consumer: Consumer | None = None
-    billing: Address | None = None
-    shipping: Address | None = None
+    consumer: ConsumerBody | None = None
+    billing: AddressBody | None = None
+    shipping: AddressBody | None = None
     description: str | None = None
     items: list[Item] = []
     merchant: MerchantUrls
@@ -177,16 +177,16 @@ async def merchant(authorization: Annotated[str, Header()]) -> uuid.UUID:
     return uuid.UUID(int=7)
 
 
-Session = Annotated[AsyncSession, Depends(transaction, scope="function")]
+UsualSession = Annotated[AsyncSession, Depends(transaction, scope="function")]
 Caller = Annotated[uuid.UUID, Depends(merchant)]
 app = FastAPI(lifespan=tables)
 
 
 @app.post("/order")
-async def create(body: NewOrder, session: Session, caller: Caller) -> dict[str, str]:
+async def create(body: NewOrderBody, session: UsualSession, caller: Caller) -> dict[str, str]:
     """Create an order. Approved at once, since there is no checkout here."""
     now = datetime.now(UTC)
-    order = Order(
+    order = OrderRow(
         order_id=uuid.uuid4(),
         merchant_id=caller,
         status="Approved",
@@ -198,7 +198,7 @@ async def create(body: NewOrder, session: Session, caller: Caller) -> dict[str, 
     session.add(order)
     await session.flush()
     session.add(
-        Event(
+        EventRow(
             event_id=uuid.uuid4(),
             order_id=order.order_id,
             type="order.created",
@@ -210,9 +210,9 @@ async def create(body: NewOrder, session: Session, caller: Caller) -> dict[str, 
 
 
 @app.get("/order/{order_id}")
-async def read(order_id: uuid.UUID, session: Session, caller: Caller) -> OrderShown:
+async def read(order_id: uuid.UUID, session: UsualSession, caller: Caller) -> OrderShown:
     """The record."""
-    order = await session.get(Order, order_id)
+    order = await session.get(OrderRow, order_id)
     if order is None or order.merchant_id != caller:
         raise HTTPException(404)
     captures = [
@@ -230,9 +230,11 @@ async def read(order_id: uuid.UUID, session: Session, caller: Caller) -> OrderSh
 
 
 @app.post("/order/{order_id}/capture")
-async def capture(order_id: uuid.UUID, body: NewCapture, session: Session, caller: Caller) -> CaptureShown:
+async def capture(
+    order_id: uuid.UUID, body: NewCapture, session: UsualSession, caller: Caller
+) -> CaptureShown:
     """Capture under the order's lock."""
-    order = await session.get(Order, order_id, with_for_update=True)
+    order = await session.get(OrderRow, order_id, with_for_update=True)
     if order is None or order.merchant_id != caller:
         raise HTTPException(404)
     same = select(Capture).where(Capture.order_id == order_id, Capture.reference == body.merchantReference)
@@ -251,14 +253,14 @@ async def capture(order_id: uuid.UUID, body: NewCapture, session: Session, calle
                 amount=cents,
                 created_at=now,
             ),
-            Transfer(
+            TransferRow(
                 transfer_id=uuid.uuid4(),
                 order_id=order_id,
                 debit="authorized_uncaptured",
                 credit="merchant_payable",
                 amount=cents,
             ),
-            Event(
+            EventRow(
                 event_id=uuid.uuid4(),
                 order_id=order_id,
                 type="order.captured",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cuota.client import Unauthorized, Unavailable
-from cuota.client.talk import Terms
+from cuota.client.talk import ClientOptions
 from cuota.flows.merchant import manage_merchants
 from support.client_tools import Both, Cutter, header, reason
 from support.makers import Merchant
@@ -27,7 +27,7 @@ def later(both: Both, seconds: float) -> None:
     """The client's own clock goes forward."""
     terms = both.client._terms
     before = terms.clock
-    moved = Terms(**{**vars(terms), "clock": lambda: before() + seconds})
+    moved = ClientOptions(**{**vars(terms), "clock": lambda: before() + seconds})
     both.client._terms = both.client._tokens._terms = moved
 
 

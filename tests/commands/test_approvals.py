@@ -21,7 +21,7 @@ from cuota.core.risk.approvals import read_fields
 from cuota.core.risk.decision import decide
 from cuota.core.risk.facts import Approvals
 from cuota.db.embedded.server import open_embedded
-from cuota.flows.merchant.manage_merchants import Terms, create_merchant
+from cuota.flows.merchant.manage_merchants import MerchantTerms, create_merchant
 from cuota.run import runtime
 from support.commands import COMMAND, Cuota, on_a_folder
 
@@ -64,7 +64,7 @@ async def _sold(command: Cuota, where: dict[str, Any]) -> None:
         await runtime.note_served(context, decides=True)
         owner = await asyncpg.connect(**where)
         for name, helpful in (("Helpful", True), ("Noise", False), ("Empty", None)):
-            new = await create_merchant(context, Terms(name=name))
+            new = await create_merchant(context, MerchantTerms(name=name))
             if helpful is not None:
                 await _trial(owner, new.merchant.merchant_id, generate(7, ORDERS, helpful=helpful))
         await owner.close()

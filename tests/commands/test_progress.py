@@ -29,7 +29,9 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LINE_SECONDS", 0.01)
 
 
-def printed_until(wanted: str, capsys: pytest.CaptureFixture[str], told: module.Told, *said: object) -> str:
+def printed_until(
+    wanted: str, capsys: pytest.CaptureFixture[str], told: module.ProgressReporter, *said: object
+) -> str:
     printed, until = "", time.monotonic() + 30
     while wanted not in printed:
         assert time.monotonic() < until, printed

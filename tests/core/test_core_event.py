@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cuota.core.order.event import EVENT_TYPES, Event, EventType
-from cuota.core.order.movement import Kind
+from cuota.core.order.movement import MovementKind
 
 
 @pytest.mark.parametrize("each", EVENT_TYPES, ids=lambda each: each.name)
@@ -21,7 +21,7 @@ def test_an_event_of_a_type_that_is_not_in_the_table_cannot_be_made(name: str) -
 
 
 def test_every_kind_of_movement_has_an_event_for_done_and_one_for_refused() -> None:
-    for kind in Kind:
+    for kind in MovementKind:
         done, refused = Event(f"{kind}.completed", 1), Event(f"{kind}.rejected", 1)
         assert (done.success, refused.success) == (True, False)
         assert done.operation == refused.operation

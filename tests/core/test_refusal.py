@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cuota.core.merchant import Merchant, Profile, require_in_range
+from cuota.core.merchant import BodyProfile, Merchant, require_in_range
 from cuota.core.refusal import Code, FieldError, Refused
 from support.core.values import MERCHANT
 
-SHOP = Merchant(MERCHANT, "Shop", 100, 200_000, True, Profile.STRICT, "USD", ())
+SHOP = Merchant(MERCHANT, "Shop", 100, 200_000, True, BodyProfile.STRICT, "USD", ())
 
 # Decisions, section 3: the codes that merchants branch on.
 DECIDED = """malformed_request validation_failed amount_out_of_range unauthorized invalid_signature origin_not_registered

@@ -22,7 +22,7 @@ import pytest
 from cuota.db import citus
 from cuota.db.citus import COORDINATOR, EVERYWHERE, MERCHANT, PLACES
 from cuota.db.order import outcome_tables
-from cuota.db.order.outcome_parts import Part, Table
+from cuota.db.order.outcome_parts import OutcomeTable, StatementPart
 from tests.db.test_statements import statements
 
 # What goes over all shards, and why that is right. `reads` takes nothing but a plain read; `sweeps` deletes what
@@ -67,7 +67,7 @@ def every_statement() -> Iterator[tuple[str, str]]:
     """The constants of db, and what outcomes write table by table."""
     yield from statements()
     for name, value in vars(outcome_tables).items():
-        if isinstance(value, Table | Part):
+        if isinstance(value, OutcomeTable | StatementPart):
             yield f"outcome_tables.{name}", value.sql
 
 

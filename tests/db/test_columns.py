@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from cuota.core.installment import Installment
 from cuota.core.order.event import Event
 from cuota.core.order.ledger import Account, Transfer
 from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome
-from cuota.core.plan.installment import Installment
 from cuota.db.order import columns, orders, outcomes
 from cuota.db.order.outcomes import NewOrder
 from cuota.flows.context import new_id, new_token

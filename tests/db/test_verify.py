@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cuota.db.verify import Report, verify
+from cuota.db.verify.orders import VerifyReport, verify
 from support.db.every_order import make_one_of_every_kind
 from support.makers import ADDRESS, Profile, complete
 from support.own_service import Own
@@ -14,7 +14,7 @@ from support.own_service import Own
 THIS = "merchant_id = $1 AND order_id = $2"
 
 
-async def tamper(own: Own, *statements: str) -> Report:
+async def tamper(own: Own, *statements: str) -> VerifyReport:
     """Alter rows as one who has got hold of the database: no trigger runs, and CHECKs are lifted."""
     async with own.owner() as connection:
         await connection.execute("SET session_replication_role = replica")

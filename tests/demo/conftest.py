@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuota_demo.settings import Settings
+from cuota_demo.settings import ShopSettings
 from support.demo.shop_network import ENVIRONMENT
 
 
@@ -16,5 +16,5 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings.from_environment({**ENVIRONMENT, "SHOP_DATA": str(tmp_path)})
+def settings(tmp_path: Path) -> ShopSettings:
+    return ShopSettings.from_environment({**ENVIRONMENT, "SHOP_DATA": str(tmp_path)})

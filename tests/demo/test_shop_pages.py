@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 import httpx
 import pytest
 
-from cuota_demo.settings import Settings
+from cuota_demo.settings import ShopSettings
 from support.demo.shop_browser import Browser, provider
 from support.demo.shop_network import MOVED, Answer, Network
 
@@ -17,7 +17,7 @@ Visit = Callable[[Network], Browser]
 
 
 @pytest.fixture
-async def visit(settings: Settings) -> AsyncIterator[Visit]:
+async def visit(settings: ShopSettings) -> AsyncIterator[Visit]:
     browsers: list[Browser] = []
 
     def open_shop(network: Network) -> Browser:

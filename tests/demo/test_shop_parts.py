@@ -11,8 +11,8 @@ import pytest
 
 from cuota_demo import money
 from cuota_demo.records import Payment, changes
-from cuota_demo.settings import Settings, SettingsError
-from cuota_demo.store import Operation, Store
+from cuota_demo.settings import SettingsError, ShopSettings
+from cuota_demo.store import ShopOperation, Store
 from support.demo.shop_network import ENVIRONMENT, RECORD
 
 
@@ -78,10 +78,10 @@ def test_the_offer_never_says_too_little() -> None:
 @pytest.mark.parametrize("name", ["SHOP_API_URL", "SHOP_CLIENT_ID", "SHOP_CLIENT_SECRET", "SHOP_AUDIENCE"])
 def test_a_missing_setting_is_named(name: str) -> None:
     with pytest.raises(SettingsError, match=name):
-        Settings.from_environment({**ENVIRONMENT, name: ""})
+        ShopSettings.from_environment({**ENVIRONMENT, name: ""})
 
 
-def test_settings_know_the_providers_origin_and_show_no_secret(settings: Settings) -> None:
+def test_settings_know_the_providers_origin_and_show_no_secret(settings: ShopSettings) -> None:
     assert settings.auth_url == settings.api_url == settings.api_origin == "https://pay.test"
     assert "hush" not in repr(settings)
 
@@ -103,11 +103,11 @@ def test_a_dry_run_is_told_by_what_changes() -> None:
 
 
 def test_a_reference_once_written_down_keeps_its_amount_until_it_is_refused(store: Store) -> None:
-    first = store.write_down(Operation("r", 1001, "capture", 500))
-    assert store.write_down(Operation("r", 1001, "capture", 900)).amount == first.amount == 500
+    first = store.write_down(ShopOperation("r", 1001, "capture", 500))
+    assert store.write_down(ShopOperation("r", 1001, "capture", 900)).amount == first.amount == 500
     store.finish("r", "refused")
-    assert store.write_down(Operation("r", 1001, "capture", 900)).amount == 900
+    assert store.write_down(ShopOperation("r", 1001, "capture", 900)).amount == 900
     store.finish("r", "done")
     store.finish("r", "refused")
-    assert store.write_down(Operation("r", 1001, "capture", 100)).state == "done"
+    assert store.write_down(ShopOperation("r", 1001, "capture", 100)).state == "done"
     assert store.pending(1001) == []

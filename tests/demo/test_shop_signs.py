@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from cuota.core.webhook.signature import pay_signature
-from cuota_demo.settings import Settings
+from cuota_demo.settings import ShopSettings
 from support.demo.shop_browser import Browser, provider
 from support.demo.shop_network import RECORD, Network, refusal
 from support.demo.told import ENVIRONMENT_TOLD, SIGNING_SECRET, event, headers, raw
@@ -37,7 +37,7 @@ def network() -> Network:
 async def shop(tmp_path: Path, network: Network) -> AsyncIterator[Browser]:
     """A shop that signs, and a buyer with a kettle in the cart."""
     environment = {**ENVIRONMENT_TOLD, "SHOP_MERCHANT_ID": MERCHANT, "SHOP_DATA": str(tmp_path)}
-    browser = Browser(Settings.from_environment(environment), network)
+    browser = Browser(ShopSettings.from_environment(environment), network)
     await browser.post("/cart", sku="kettle")
     yield browser
     await browser.close()
@@ -237,7 +237,7 @@ async def test_the_pages_allow_the_provider_s_script_calls_and_frame_and_no_othe
     assert "Continue" in page.text
 
 
-async def test_a_shop_that_cannot_sign_offers_the_redirect_alone(settings: Settings) -> None:
+async def test_a_shop_that_cannot_sign_offers_the_redirect_alone(settings: ShopSettings) -> None:
     browser = Browser(settings, Network(provider))
     await browser.post("/cart", sku="kettle")
     page = await browser.http.get("/cart")

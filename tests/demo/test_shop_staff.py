@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from cuota_demo.app import make_app
-from cuota_demo.settings import Settings
+from cuota_demo.settings import ShopSettings
 from cuota_demo.staff import is_loopback
 
 PATHS = ("/orders", "/orders/1", "/orders/1/capture")
@@ -19,7 +19,7 @@ def login(text: str) -> dict[str, str]:
     return {"Authorization": "Basic " + base64.b64encode(text.encode()).decode()}
 
 
-async def statuses(settings: Settings, headers: dict[str, str]) -> list[int]:
+async def statuses(settings: ShopSettings, headers: dict[str, str]) -> list[int]:
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(make_app(settings)), base_url="http://127.0.0.1:8001", headers=headers
     ) as browser:
@@ -29,7 +29,7 @@ async def statuses(settings: Settings, headers: dict[str, str]) -> list[int]:
         ]
 
 
-async def test_without_the_login_no_page_of_the_back_office_is_shown(settings: Settings) -> None:
+async def test_without_the_login_no_page_of_the_back_office_is_shown(settings: ShopSettings) -> None:
     guarded = replace(settings, staff_password="right")
     for headers in (
         {},
@@ -42,11 +42,11 @@ async def test_without_the_login_no_page_of_the_back_office_is_shown(settings: S
     assert 401 not in await statuses(guarded, login("staff:right"))
 
 
-async def test_on_loopback_nobody_is_asked(settings: Settings) -> None:
+async def test_on_loopback_nobody_is_asked(settings: ShopSettings) -> None:
     assert 401 not in await statuses(settings, {})
 
 
-async def test_the_shop_itself_needs_no_login(settings: Settings) -> None:
+async def test_the_shop_itself_needs_no_login(settings: ShopSettings) -> None:
     app = make_app(replace(settings, staff_password="right"))
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app), base_url="http://127.0.0.1:8001"

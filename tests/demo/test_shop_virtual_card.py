@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from cuota_demo.settings import Settings
+from cuota_demo.settings import ShopSettings
 from support.demo.shop_browser import Browser
 from support.demo.shop_network import MOVED, RECORD, Answer, Network
 from support.demo.told import ENVIRONMENT_TOLD, event, headers, raw
@@ -58,7 +58,7 @@ def cards() -> Provider:
 async def shop(tmp_path: Path, cards: Provider) -> AsyncIterator[Browser]:
     """A shop whose buyer has paid a kettle by a virtual-card checkout; the shop was told so, and has no card yet."""
     environment = {**ENVIRONMENT_TOLD, "SHOP_MERCHANT_ID": MERCHANT, "SHOP_DATA": str(tmp_path)}
-    browser = Browser(Settings.from_environment(environment), Network(cards))
+    browser = Browser(ShopSettings.from_environment(environment), Network(cards))
     await browser.post("/cart", sku="kettle")
     assert (await sign(browser)).status_code == 200
     body = raw(told := event(2, "order.approved", record=APPROVED))

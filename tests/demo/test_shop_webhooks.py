@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from cuota_demo.records import Told
-from cuota_demo.settings import Settings, SettingsError
-from cuota_demo.store import Operation, Store
+from cuota_demo.records import WebhookEvent
+from cuota_demo.settings import SettingsError, ShopSettings
+from cuota_demo.store import ShopOperation, Store
 from support.demo.shop_browser import Browser, provider
 from support.demo.shop_network import ENVIRONMENT, MOVED, Network
 from support.demo.told import ENVIRONMENT_TOLD, SIGNING_SECRET, WEBHOOK_SECRET, event, headers, raw
@@ -31,7 +31,9 @@ def network() -> Network:
 @pytest.fixture
 async def shop(tmp_path: Path, network: Network) -> AsyncIterator[Browser]:
     """A shop that holds both secrets, and a buyer who is at its order's checkout."""
-    browser = Browser(Settings.from_environment({**ENVIRONMENT_TOLD, "SHOP_DATA": str(tmp_path)}), network)
+    browser = Browser(
+        ShopSettings.from_environment({**ENVIRONMENT_TOLD, "SHOP_DATA": str(tmp_path)}), network
+    )
     await browser.order()
     yield browser
     await browser.close()
@@ -52,7 +54,7 @@ async def test_every_order_asks_to_be_told_on_the_shop_s_own_origin(shop: Browse
     )
 
 
-async def test_a_shop_without_the_secrets_asks_instead_and_believes_nobody(settings: Settings) -> None:
+async def test_a_shop_without_the_secrets_asks_instead_and_believes_nobody(settings: ShopSettings) -> None:
     network = Network(provider)
     browser = Browser(settings, network)
     await browser.order()
@@ -98,7 +100,7 @@ async def test_money_that_the_shop_moved_is_asked_for_until_a_webhook_tells_of_i
 ) -> None:
     await tell(shop, event(2, "order.approved"))
     reference = str(uuid.uuid4())
-    shop.store.write_down(Operation(reference, 1001, "capture", 1250))
+    shop.store.write_down(ShopOperation(reference, 1001, "capture", 1250))
     network.calls.clear()
     await shop.http.get("/orders/1001")
     assert len(network.calls) == 1
@@ -188,7 +190,7 @@ def test_a_webhook_that_comes_before_the_order_s_own_answer_is_not_forgotten(tmp
         " VALUES (1001, 's', 'k', '[]', 0, 8995, '')"
     )
     told = raw(event(1, "order.abandoned", "Abandoned"))
-    assert store.keep_told(Told.read(json.loads(told, parse_float=Decimal)), told.decode())
+    assert store.keep_told(WebhookEvent.read(json.loads(told, parse_float=Decimal)), told.decode())
     store.created(1001, "o-1", "https://pay.test/c")
     order = store.order(1001)
     assert order is not None
@@ -202,7 +204,7 @@ def test_a_folder_of_an_earlier_release_opens_and_what_was_told_outlives_a_resta
     earlier.close()
     told = json.loads(raw(event(2, "order.approved")), parse_float=Decimal)
     with_webhooks = Store(tmp_path)
-    with_webhooks.keep_told(Told.read(told), "{}")
+    with_webhooks.keep_told(WebhookEvent.read(told), "{}")
     with_webhooks.close()
     again = Store(tmp_path)
     assert [each.event_id for each in again.told("o-1")] == ["evt_1_2"]
@@ -219,10 +221,10 @@ def test_a_folder_of_an_earlier_release_opens_and_what_was_told_outlives_a_resta
 )
 def test_one_secret_without_the_other_is_named(given: dict[str, str], named: str) -> None:
     with pytest.raises(SettingsError, match=named):
-        Settings.from_environment({**ENVIRONMENT, **given})
+        ShopSettings.from_environment({**ENVIRONMENT, **given})
 
 
 def test_settings_show_no_webhook_secret() -> None:
-    shown = repr(Settings.from_environment(ENVIRONMENT_TOLD))
+    shown = repr(ShopSettings.from_environment(ENVIRONMENT_TOLD))
     assert "secret, 32 bytes" not in shown
     assert SIGNING_SECRET not in shown

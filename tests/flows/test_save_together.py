@@ -10,10 +10,10 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from cuota.core.order.movement import Asked, Kind, Movement
+from cuota.core.order.movement import Movement, MovementKind, MovementRequest
 from cuota.core.refusal import Code, Refused
 from cuota.db.pool import GONE, Pool, open_pool, refused_by_the_database
-from cuota.db.verify import verify
+from cuota.db.verify.orders import verify
 from cuota.flows.context import Context
 from cuota.flows.order.capture_order import capture_order
 from support.own_service import Own
@@ -49,7 +49,7 @@ async def orders(own: Own, count: int) -> list[UUID]:
 
 
 def capture(own: Own, context: Context, order_id: UUID, cents: int, reference: str = "r") -> Any:
-    asked = Asked(Kind.CAPTURE, reference, cents)
+    asked = MovementRequest(MovementKind.CAPTURE, reference, cents)
     return asyncio.ensure_future(capture_order(context, own.merchant.merchant_id, order_id, asked))
 
 
@@ -169,7 +169,7 @@ async def test_a_session_lost_under_a_batch_leaves_each_applied_exactly_once(own
 async def test_a_value_that_cannot_be_written_down_fails_alone(own: Own) -> None:
     ids, pool = await orders(own, 3), own.context.pool
     context = replace(own.context, pool=pool)
-    bad = Asked(Kind.CAPTURE, "half a surrogate: \ud800", 100)
+    bad = MovementRequest(MovementKind.CAPTURE, "half a surrogate: \ud800", 100)
     results = await asyncio.gather(
         capture(own, context, ids[0], 100),
         capture_order(context, own.merchant.merchant_id, ids[1], bad),
@@ -193,7 +193,9 @@ async def test_no_session_at_all_is_told_as_nothing_applied(own: Own) -> None:
     context = replace(own.context, pool=pool)
     async with pool.session():
         with pytest.raises(Refused) as refused:
-            await capture_order(context, own.merchant.merchant_id, order_id, Asked(Kind.CAPTURE, "r", 100))
+            await capture_order(
+                context, own.merchant.merchant_id, order_id, MovementRequest(MovementKind.CAPTURE, "r", 100)
+            )
     assert refused.value.code is Code.UNAVAILABLE
     await pool.close()
     assert await captured(own) == {order_id: 0}

@@ -9,13 +9,14 @@ from uuid import UUID
 import pytest
 
 from cuota.core.order.event import Event
-from cuota.core.order.movement import Asked, Kind, Movement
+from cuota.core.order.movement import Movement, MovementKind, MovementRequest
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
-from cuota.db.verify import verify
+from cuota.db.order.orders import Found
+from cuota.db.session import Session
+from cuota.db.verify.orders import verify
 from cuota.flows.context import Context
 from cuota.flows.order.capture_order import capture_order
 from cuota.flows.order.refund_order import refund_order
@@ -24,7 +25,11 @@ from cuota.flows.settle import settle
 from support.flows.interrupted import CutPool
 from support.own_service import Own, opened_own
 
-FLOWS = {Kind.CAPTURE: capture_order, Kind.VOID: void_order, Kind.REFUND: refund_order}
+FLOWS = {
+    MovementKind.CAPTURE: capture_order,
+    MovementKind.VOID: void_order,
+    MovementKind.REFUND: refund_order,
+}
 
 
 async def approved(own: Own) -> UUID:
@@ -35,9 +40,11 @@ async def approved(own: Own) -> UUID:
 
 
 async def apply(
-    own: Own, context: Context, order_id: UUID, kind: Kind, reference: str, cents: int = 1000
+    own: Own, context: Context, order_id: UUID, kind: MovementKind, reference: str, cents: int = 1000
 ) -> Movement:
-    return await FLOWS[kind](context, own.merchant.merchant_id, order_id, Asked(kind, reference, cents))
+    return await FLOWS[kind](
+        context, own.merchant.merchant_id, order_id, MovementRequest(kind, reference, cents)
+    )
 
 
 async def applied(own: Own, reference: str) -> list[tuple[UUID, int]]:
@@ -48,10 +55,10 @@ async def applied(own: Own, reference: str) -> list[tuple[UUID, int]]:
     return [tuple(row) for row in rows]
 
 
-@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize("kind", list(MovementKind))
 @pytest.mark.parametrize("when", ["before", "while", "after"])
 async def test_a_session_lost_while_saving_leaves_it_applied_exactly_once(
-    own: Own, when: str, kind: Kind
+    own: Own, when: str, kind: MovementKind
 ) -> None:
     order_id = await approved(own)
     pool = CutPool(own, when)
@@ -66,10 +73,10 @@ async def test_a_session_lost_under_the_rows_lock_leaves_it_applied_exactly_once
     others = iter(("other-1", "other-2"))
 
     async def contend() -> None:
-        await apply(own, own.context, order_id, Kind.CAPTURE, next(others), 100)
+        await apply(own, own.context, order_id, MovementKind.CAPTURE, next(others), 100)
 
     pool = CutPool(own, when, contend)
-    moved = await apply(own, replace(own.context, pool=pool), order_id, Kind.CAPTURE, "lost")
+    moved = await apply(own, replace(own.context, pool=pool), order_id, MovementKind.CAPTURE, "lost")
     assert (pool.contended, pool.cut) == (2, 1)
     assert await applied(own, "lost") == [(moved.movement_id, 1000)]
 
@@ -80,11 +87,11 @@ async def test_a_stale_outcome_is_decided_again_on_what_is_now_true(own: Own) ->
 
     async def contend() -> None:
         if pool.contended == 1:
-            await apply(own, own.context, order_id, Kind.VOID, "quicker", rest)
+            await apply(own, own.context, order_id, MovementKind.VOID, "quicker", rest)
 
     pool = CutPool(own, "never", contend)
     with pytest.raises(Refused) as refused:
-        await apply(own, replace(own.context, pool=pool), order_id, Kind.CAPTURE, "slower", rest)
+        await apply(own, replace(own.context, pool=pool), order_id, MovementKind.CAPTURE, "slower", rest)
     assert refused.value.code is Code.CAPTURE_EXCEEDS_AUTHORIZED
     assert await applied(own, "slower") == []
 
@@ -94,11 +101,11 @@ async def test_the_same_reference_that_was_quicker_elsewhere_is_a_duplicate(own:
 
     async def contend() -> None:
         if pool.contended == 1:
-            await apply(own, own.context, order_id, Kind.CAPTURE, "same")
+            await apply(own, own.context, order_id, MovementKind.CAPTURE, "same")
 
     pool = CutPool(own, "never", contend)
     with pytest.raises(Refused) as refused:
-        await apply(own, replace(own.context, pool=pool), order_id, Kind.CAPTURE, "same")
+        await apply(own, replace(own.context, pool=pool), order_id, MovementKind.CAPTURE, "same")
     assert refused.value.code is Code.DUPLICATE_REFERENCE
     assert len(await applied(own, "same")) == 1
 
@@ -109,7 +116,10 @@ async def test_on_an_order_busy_in_two_processes_nobody_starves(own: Own) -> Non
         # Two pools and two sets of locks: only the row itself stands between them, as between worker processes.
         contexts = (own.context, second.context)
         await asyncio.gather(
-            *(apply(own, contexts[n % 2], order_id, Kind.CAPTURE, f"busy-{n}", 100) for n in range(40))
+            *(
+                apply(own, contexts[n % 2], order_id, MovementKind.CAPTURE, f"busy-{n}", 100)
+                for n in range(40)
+            )
         )
     async with own.owner() as owner:
         assert await owner.fetchval("SELECT captured FROM orders") == 4000 + 40 * 100

@@ -113,10 +113,10 @@ async def test_a_database_that_holds_something_else_is_refused_and_left_as_it_wa
 
 
 async def test_who_waits_for_the_lock_goes_on_when_it_is_free(empty: dict[str, Any]) -> None:
-    from cuota.db.migrate import LOCK
+    from cuota.db.locks import MIGRATE_LOCK
 
     holder = await asyncpg.connect(**empty)
-    await holder.execute("SELECT pg_advisory_lock($1)", LOCK)
+    await holder.execute("SELECT pg_advisory_lock($1)", MIGRATE_LOCK)
     waiting = asyncio.create_task(migrated(empty))
     await asyncio.sleep(0.2)
     assert not waiting.done()

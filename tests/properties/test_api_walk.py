@@ -14,7 +14,7 @@ from uuid import UUID
 import pytest
 
 from cuota.db.order import orders
-from cuota.db.verify import Report, _verify_merchant
+from cuota.db.verify.orders import VerifyReport, _verify_merchant
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.order.expire_authorizations import expire_authorization
 from cuota.flows.order.return_money import return_money
@@ -130,7 +130,7 @@ class Walker:
         expected = self.model.plan() if self.model.completed else {}
         assert {item.number: (item.amount, item.fee) for item in found.plan} == expected
         assert await self._accounts() == self.model.accounts()
-        report = Report()
+        report = VerifyReport()
         await _verify_merchant(pool, self.shop.merchant_id, report, lambda: None)
         assert (report.orders, report.disagreements) == (1, [])
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cuota.db.verify import Report, _verify_merchant
+from cuota.db.verify.orders import VerifyReport, _verify_merchant
 from cuota.flows.checkout.issue_card import tell_limits
 from support.makers import Merchant, Running, make_merchant
 from support.virtual_card import Virtual, virtual_order
@@ -92,7 +92,7 @@ class Walk:
             assert sum(round(item["amount"] * 100) for item in by_card) == self.card[kind]
         await tell_limits(service.context)
         assert (await self.virtual.book())["spend_limit"] == self.amount - self.order["void"]
-        report = Report()
+        report = VerifyReport()
         await _verify_merchant(service.context.pool, self.virtual.shop.merchant_id, report, lambda: None)
         assert (report.orders, report.disagreements) == (1, [])
 

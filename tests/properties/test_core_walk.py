@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from cuota.core.checkout import ending as checkout
-from cuota.core.order.movement import Kind, shown_balances
+from cuota.core.order.movement import MovementKind, shown_balances
 from cuota.core.order.order import Final, Status, balances
 from cuota.core.refusal import Refused
 from support.core.values import NOW, charge_id, held, to_cards
@@ -17,7 +17,7 @@ from support.properties.book import AUTHORIZATION_DAYS, Book
 from support.properties.model import Model
 from support.properties.steady import WALK
 
-KINDS = st.sampled_from(list(Kind))
+KINDS = st.sampled_from(list(MovementKind))
 REFERENCES = st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "h"])
 ENDS = {
     "approved": Status.APPROVED,
@@ -51,7 +51,7 @@ class Walk(RuleBasedStateMachine):
             assert self.model.pay(number, charged) == 0
 
     @rule(data=st.data(), kind=KINDS, reference=REFERENCES)
-    def move(self, data: st.DataObject, kind: Kind, reference: str) -> None:
+    def move(self, data: st.DataObject, kind: MovementKind, reference: str) -> None:
         limit = self.model.limit(kind)
         near = st.sampled_from([1, max(1, limit), limit + 1])
         amount = data.draw(

@@ -7,10 +7,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuota.core.order.movement import Kind
+from cuota.core.installment import Installment, cut, schedule, total
+from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import Order
 from cuota.core.order.refund import refund
-from cuota.core.plan.installment import Installment, cut, schedule, total
 from support.core.values import MOVEMENT, NOW, TODAY, after, approved, asked, charge_id, ids, plan, to_cards
 from support.properties.steady import STEADY
 
@@ -97,7 +97,7 @@ def _refund_all(
 ) -> tuple[Order, list[Installment], int]:
     back = 0
     for part in parts:
-        outcome = refund(order, agreed, asked(Kind.REFUND, part), MOVEMENT, NOW, ids())
+        outcome = refund(order, agreed, asked(MovementKind.REFUND, part), MOVEMENT, NOW, ids())
         order, agreed = outcome.order, after(agreed, outcome)
         back += sum(to_cards(outcome).values())
     return order, agreed, back

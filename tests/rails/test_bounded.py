@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from cuota.rails.bounded import BoundedCardRail
-from cuota.rails.card import Answer
+from cuota.rails.card import CardAnswer
 from cuota.rails.unavailable import RailUnavailable
 
 KEY = uuid4()
@@ -29,7 +29,7 @@ class Says:
 
 
 @pytest.mark.parametrize(
-    "answer", [Answer("false"), Answer(None, None), {"approved": True}, None, True, ValueError("bad JSON")],  # type: ignore[arg-type]
+    "answer", [CardAnswer("false"), CardAnswer(None, None), {"approved": True}, None, True, ValueError("bad JSON")],  # type: ignore[arg-type]
     ids=repr,
 )  # fmt: skip
 async def test_an_answer_that_cannot_be_read_is_no_answer(answer: Any) -> None:
@@ -41,11 +41,11 @@ async def test_an_answer_that_cannot_be_read_is_no_answer(answer: Any) -> None:
 
 @pytest.mark.parametrize("reason", ["no\0funds", "x" * 5_000_000, 7, "bad \ud800", "Not Honored", None, ""])
 async def test_a_no_for_an_unreadable_reason_is_a_plain_no(reason: Any) -> None:
-    rail = BoundedCardRail(Says(Answer(False, reason)))  # type: ignore[arg-type]
-    assert await rail.charge(KEY, "t", 1, "USD") == Answer(False, "card_declined")
+    rail = BoundedCardRail(Says(CardAnswer(False, reason)))  # type: ignore[arg-type]
+    assert await rail.charge(KEY, "t", 1, "USD") == CardAnswer(False, "card_declined")
 
 
 async def test_a_charge_that_the_rail_never_got_is_none_and_a_readable_no_keeps_its_reason() -> None:
     assert await BoundedCardRail(Says(None)).find_charge(KEY) is None  # type: ignore[arg-type]
-    said = Answer(False, "insufficient_funds")
+    said = CardAnswer(False, "insufficient_funds")
     assert await BoundedCardRail(Says(said)).find_charge(KEY) == said  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import Problem, propose
 from cuota.flows.context import utc_now
 from cuota.rails.bounded import BoundedCardRail
-from cuota.rails.card import Answer, Card, RailUnavailable, SandboxCardRail
+from cuota.rails.card import Card, CardAnswer, RailUnavailable, SandboxCardRail
 from cuota.rails.load import NoSuchRail, load
 from support.makers import Merchant, checkout
 
@@ -29,7 +29,7 @@ class Hanging(SandboxCardRail):
         await asyncio.Event().wait()
         raise AssertionError
 
-    async def find_charge(self, key: UUID) -> Answer | None:
+    async def find_charge(self, key: UUID) -> CardAnswer | None:
         del key
         await asyncio.Event().wait()
         return None

@@ -14,8 +14,8 @@ import httpx
 
 from cuota.config import Settings
 from cuota.core.checkout.card import read_card
-from cuota.core.checkout.consumer import Address, Profile
-from cuota.core.merchant import Profile as BodyProfile
+from cuota.core.consumer import Address, Profile
+from cuota.core.merchant import BodyProfile
 from cuota.core.order.order import Order
 from cuota.flows.checkout.identify_consumer import check_code, give_details, send_code
 from cuota.flows.checkout.submit_checkout import submit_checkout
@@ -149,7 +149,7 @@ async def make_merchant(
 ) -> AsyncIterator[Merchant]:
     """A new merchant; its HTTP client is closed at the end."""
     name = f"Shop {secrets.token_hex(5)}"
-    terms = manage_merchants.Terms(
+    terms = manage_merchants.MerchantTerms(
         name=name, maximum=maximum, defer_funds_capture=defer_funds_capture, profile=profile
     )
     new = await manage_merchants.create_merchant(service.context, terms)

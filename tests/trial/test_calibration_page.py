@@ -12,19 +12,19 @@ import pytest
 from cuota.core.risk.model import Model, Weight
 from cuota.trial.page import calibration_html
 from cuota.trial.rates import Rate
-from cuota.trial.trial import Bin, Decided, Report, report, verdict
+from cuota.trial.trial import Bin, TrialOrder, TrialReport, report, verdict
 
 EMPTY_ELEMENTS = {"meta", "line", "circle"}
 
 
-def some_report() -> Report:
+def some_report() -> TrialReport:
     chance = random.Random(1)
     orders = []
     for number in range(1_200):
         trust, score = chance.gauss(0, 1), round(chance.gauss(530, 40))
         lost = score >= 500 and chance.random() < 0.08 * 2.0 ** (-trust)
         orders.append(
-            Decided(
+            TrialOrder(
                 group=str(number), score=score, threshold=500, refused=False, approved=score >= 500, amount=10_000,
                 fields={"same_device": trust > 0}, matured=True, lost=lost, lost_amount=7_500 * lost,
                 points=round(40 * trust),
@@ -34,7 +34,7 @@ def some_report() -> Report:
 
 
 @pytest.fixture(scope="module")
-def found() -> Report:
+def found() -> TrialReport:
     return some_report()
 
 
@@ -71,7 +71,7 @@ class Page(HTMLParser):
         ]
 
 
-def test_the_page_is_whole_and_fetches_nothing(found: Report) -> None:
+def test_the_page_is_whole_and_fetches_nothing(found: TrialReport) -> None:
     text = calibration_html(found)
     page = Page(text)
     assert page.open == []
@@ -80,7 +80,7 @@ def test_the_page_is_whole_and_fetches_nothing(found: Report) -> None:
     assert len(text) < 40_000
 
 
-def test_the_plot_has_a_dot_and_a_line_for_each_group_inside_its_frame(found: Report) -> None:
+def test_the_plot_has_a_dot_and_a_line_for_each_group_inside_its_frame(found: TrialReport) -> None:
     page = Page(calibration_html(found))
     (plot,) = page.all("svg")
     width, height = map(float, (plot["viewbox"] or "").split()[2:])
@@ -92,7 +92,7 @@ def test_the_plot_has_a_dot_and_a_line_for_each_group_inside_its_frame(found: Re
         assert 0 <= float(whisker["y2"] or "") <= y <= float(whisker["y1"] or "") < height
 
 
-def test_a_dot_stands_where_its_numbers_say(found: Report) -> None:
+def test_a_dot_stands_where_its_numbers_say(found: TrialReport) -> None:
     one = Bin(orders=100, losses=10, predicted=0.05, observed=Rate(0.1, 0.05, 0.2))
     page = Page(calibration_html(replace(found, calibration=(one,))))
     # The axes end at 20%: a quarter of 320 to the right of 68, half of 320 below 12.
@@ -100,7 +100,7 @@ def test_a_dot_stands_where_its_numbers_say(found: Report) -> None:
     assert page.all("line", "whisker")[0]["y2"] == "12.0"
 
 
-def test_the_verdict_and_the_numbers_are_in_words(found: Report) -> None:
+def test_the_verdict_and_the_numbers_are_in_words(found: TrialReport) -> None:
     words = " ".join(Page(calibration_html(found)).words)
     assert verdict(found).reasons[0] in words
     assert ("It may be turned on." in words) == verdict(found).ready
@@ -109,7 +109,7 @@ def test_the_verdict_and_the_numbers_are_in_words(found: Report) -> None:
     assert "same_device" in words
 
 
-def test_the_page_says_how_things_stand_what_was_lost_and_what_its_axes_are(found: Report) -> None:
+def test_the_page_says_how_things_stand_what_was_lost_and_what_its_axes_are(found: TrialReport) -> None:
     words = " ".join(Page(calibration_html(found, standing="Mode: trial. As of <now>.")).words)
     assert "Mode: trial. As of <now>." in words
     assert f"${found.lost_amount / 100:,.2f} of ${found.approved_amount / 100:,.2f}" in words
@@ -121,12 +121,12 @@ def test_the_page_says_how_things_stand_what_was_lost_and_what_its_axes_are(foun
     ("most", "end"),
     [(0.107, "12%"), (0.13, "16%"), (0.21, "24%"), (0.02, "2%"), (0.0091, "1%"), (1.0, "100%")],
 )
-def test_an_axis_ends_near_the_data(found: Report, most: float, end: str) -> None:
+def test_an_axis_ends_near_the_data(found: TrialReport, most: float, end: str) -> None:
     one = Bin(orders=100, losses=1, predicted=0.001, observed=Rate(most / 2, 0.0, most))
     assert Page(calibration_html(replace(found, calibration=(one,)))).words.count(end) >= 2
 
 
-def test_a_model_is_printed_where_one_is_given(found: Report) -> None:
+def test_a_model_is_printed_where_one_is_given(found: TrialReport) -> None:
     model = Model("", 60, (Weight("same_device", 34_801, 571),)).named()
     words = " ".join(Page(calibration_html(found, model=model)).words)
     assert model.version in words
@@ -134,7 +134,7 @@ def test_a_model_is_printed_where_one_is_given(found: Report) -> None:
     assert "The model" not in calibration_html(found)
 
 
-def test_a_title_cannot_carry_markup(found: Report) -> None:
+def test_a_title_cannot_carry_markup(found: TrialReport) -> None:
     text = calibration_html(found, "Ruiz & <b>Sons</b>")
     assert "<b>" not in text
     assert "<h1>Ruiz &amp; &lt;b&gt;Sons&lt;/b&gt;</h1>" in text

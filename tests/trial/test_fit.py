@@ -17,7 +17,7 @@ from bench.population import decided, generate, standard_policy
 from cuota.core.risk.model import FEATURES, Model, model_of, points
 from cuota.trial.fit import Trial, cross_fitted, fit, trial
 from cuota.trial.logistic import coefficients
-from cuota.trial.trial import Decided, report, verdict
+from cuota.trial.trial import TrialOrder, report, verdict
 
 LATER = date(2026, 12, 31)
 POLICY = standard_policy()
@@ -28,17 +28,17 @@ NOISE_SEEDS = range(100, 120)
 NOISE_ALLOWED = 2
 
 
-def orders_of(seed: int, orders: int, *, helpful: bool) -> list[Decided]:
+def orders_of(seed: int, orders: int, *, helpful: bool) -> list[TrialOrder]:
     return decided(generate(seed, orders, helpful=helpful), POLICY, as_of=LATER)
 
 
 @pytest.fixture(scope="module")
-def helpful() -> list[Decided]:
+def helpful() -> list[TrialOrder]:
     return orders_of(1, HELPFUL_ORDERS, helpful=True)
 
 
 @pytest.fixture(scope="module")
-def found(helpful: list[Decided]) -> Trial:
+def found(helpful: list[TrialOrder]) -> Trial:
     return trial(helpful, bound=BOUND, seed=1)
 
 
@@ -88,7 +88,7 @@ def test_what_the_report_says_of_losses_is_what_they_truly_would_have_been() -> 
     assert 0.9 * said.equal_loss.loss.low <= sum(truth) / len(truth) <= said.equal_loss.loss.high
 
 
-def bounded(order: Decided, shift: int) -> int:
+def bounded(order: TrialOrder, shift: int) -> int:
     return 0 if order.points is None else max(-BOUND, min(BOUND, order.points + shift))
 
 
@@ -114,12 +114,12 @@ def noise_report(seed: int) -> object:
 # --- The model that is learned
 
 
-def test_the_same_orders_give_the_same_model_and_version(helpful: list[Decided]) -> None:
+def test_the_same_orders_give_the_same_model_and_version(helpful: list[TrialOrder]) -> None:
     assert fit(helpful, bound=BOUND) == fit(helpful, bound=BOUND)
     assert fit(helpful, bound=BOUND) != fit(helpful[: len(helpful) // 2], bound=BOUND)
 
 
-def test_a_model_goes_through_json_and_gives_the_same_points(found: Trial, helpful: list[Decided]) -> None:
+def test_a_model_goes_through_json_and_gives_the_same_points(found: Trial, helpful: list[TrialOrder]) -> None:
     model = model_in(found)
     served = model_of(json.loads(json.dumps(model.as_document())))
     assert served == model
@@ -128,7 +128,7 @@ def test_a_model_goes_through_json_and_gives_the_same_points(found: Trial, helpf
     assert len({total for total, _ in given}) > 50
 
 
-def flip(order: Decided, field: str) -> Decided:
+def flip(order: TrialOrder, field: str) -> TrialOrder:
     return (
         replace(order, fields={**order.fields, field: not order.fields[field]})
         if field in order.fields
@@ -136,7 +136,7 @@ def flip(order: Decided, field: str) -> Decided:
     )
 
 
-def test_a_field_that_runs_the_wrong_way_is_dropped_and_the_others_stay(helpful: list[Decided]) -> None:
+def test_a_field_that_runs_the_wrong_way_is_dropped_and_the_others_stay(helpful: list[TrialOrder]) -> None:
     turned = [flip(order, "same_device") for order in helpful]
     kept = {weight.field for weight in fit_of(turned).weights}
     assert "same_device" in {weight.field for weight in fit_of(helpful).weights}
@@ -144,13 +144,13 @@ def test_a_field_that_runs_the_wrong_way_is_dropped_and_the_others_stay(helpful:
     assert kept >= {"merchant_risk_assessment", "account_creation_date"}
 
 
-def fit_of(orders: list[Decided]) -> Model:
+def fit_of(orders: list[TrialOrder]) -> Model:
     model = fit(orders, bound=BOUND)
     assert model is not None
     return model
 
 
-def test_no_weight_passes_the_bound_nor_its_direction(helpful: list[Decided]) -> None:
+def test_no_weight_passes_the_bound_nor_its_direction(helpful: list[TrialOrder]) -> None:
     for bound in (5, BOUND):
         model = fit(helpful, bound=bound)
         assert model is not None
@@ -158,8 +158,8 @@ def test_no_weight_passes_the_bound_nor_its_direction(helpful: list[Decided]) ->
         assert all(0 < weight.milli_points <= bound * 1_000 for weight in model.weights)
 
 
-def test_a_field_that_hardly_any_order_has_gets_no_weight(helpful: list[Decided]) -> None:
-    def rare(order: Decided, at: int) -> Decided:
+def test_a_field_that_hardly_any_order_has_gets_no_weight(helpful: list[TrialOrder]) -> None:
+    def rare(order: TrialOrder, at: int) -> TrialOrder:
         fields = {name: value for name, value in order.fields.items() if name != "same_device" or at < 40}
         return replace(order, fields=fields)
 
@@ -167,15 +167,15 @@ def test_a_field_that_hardly_any_order_has_gets_no_weight(helpful: list[Decided]
     assert "same_device" not in {weight.field for weight in model.weights}
 
 
-def test_nobody_is_judged_by_a_model_that_has_seen_one_of_their_orders(helpful: list[Decided]) -> None:
+def test_nobody_is_judged_by_a_model_that_has_seen_one_of_their_orders(helpful: list[TrialOrder]) -> None:
     some = helpful[:2_500]
     group = next(order.group for order in some if order.approved and order.matured and order.points is None)
 
-    def turned(order: Decided) -> Decided:
+    def turned(order: TrialOrder) -> TrialOrder:
         mine = order.group == group and order.approved
         return replace(order, lost=not order.lost, amount=order.amount) if mine else order
 
-    def mine(orders: list[Decided]) -> list[int | None]:
+    def mine(orders: list[TrialOrder]) -> list[int | None]:
         return [order.points for order in orders if order.group == group]
 
     before = cross_fitted(some, bound=BOUND, seed=3)
@@ -188,7 +188,7 @@ def test_nobody_is_judged_by_a_model_that_has_seen_one_of_their_orders(helpful: 
     "change", [lambda order: replace(order, lost=False), lambda order: replace(order, matured=False)]
 )
 def test_without_losses_there_is_no_model_and_the_verdict_says_what_is_missing(
-    helpful: list[Decided], change: Callable[[Decided], Decided]
+    helpful: list[TrialOrder], change: Callable[[TrialOrder], TrialOrder]
 ) -> None:
     told = trial([change(order) for order in helpful[:800]], bound=BOUND)
     assert told.model is None

@@ -10,26 +10,26 @@ from typing import Any
 import pytest
 
 from cuota.trial.rates import Rate
-from cuota.trial.trial import Decided, Report, report, verdict
+from cuota.trial.trial import TrialOrder, TrialReport, report, verdict
 
 BOUND = 60
 
 
-def decided(number: int, **more: Any) -> Decided:
+def decided(number: int, **more: Any) -> TrialOrder:
     """An approved, matured, paid order of a consumer of its own, ten points above the threshold, without data."""
     values: dict[str, Any] = {
         "group": str(number), "score": 510, "threshold": 500, "refused": False, "approved": True, "amount": 10_000,
         "fields": {}, "matured": True, "lost": False, "lost_amount": 0,
     }  # fmt: skip
-    order = Decided(**{**values, **more})
+    order = TrialOrder(**{**values, **more})
     return replace(order, lost_amount=7_500) if order.lost and not order.lost_amount else order
 
 
-def told(orders: list[Decided], **more: Any) -> Report:
+def told(orders: list[TrialOrder], **more: Any) -> TrialReport:
     return report(orders, bound=BOUND, **{"resamples": 40, **more})
 
 
-def drawn(seed: int, orders: int, *, helps: float, orders_each: int = 1) -> list[Decided]:
+def drawn(seed: int, orders: int, *, helps: float, orders_each: int = 1) -> list[TrialOrder]:
     """Orders whose odds of a loss follow the score and, by `helps`, a trust that the points show."""
     chance = random.Random(seed)
     made = []
@@ -202,11 +202,11 @@ def test_a_report_is_plain_json() -> None:
 
 
 @pytest.fixture(scope="module")
-def good() -> Report:
+def good() -> TrialReport:
     return told(drawn(7, 5_000, helps=1.2), resamples=100)
 
 
-def test_enough_orders_and_an_interval_above_nought_make_it_ready(good: Report) -> None:
+def test_enough_orders_and_an_interval_above_nought_make_it_ready(good: TrialReport) -> None:
     found = verdict(good)
     assert found.ready
     assert found.reasons[0].startswith("At equal loss the approval rate would change by +")
@@ -222,13 +222,13 @@ def test_enough_orders_and_an_interval_above_nought_make_it_ready(good: Report) 
     ],
 )
 def test_too_little_of_anything_refuses_and_says_how_much_is_needed(
-    good: Report, change: dict[str, Any], reason: str
+    good: TrialReport, change: dict[str, Any], reason: str
 ) -> None:
     assert verdict(replace(good, **change)).reasons == (reason,)
     assert not verdict(replace(good, **change)).ready
 
 
-def test_of_too_few_orders_no_interval_is_told(good: Report) -> None:
+def test_of_too_few_orders_no_interval_is_told(good: TrialReport) -> None:
     found = replace(good, decided=0, matured=0, losses=0, caught_change=Rate(0.0, 0.0, 0.0))
     assert verdict(found).reasons == (
         "There are 0 decided orders; 1,000 are needed.",
@@ -237,14 +237,14 @@ def test_of_too_few_orders_no_interval_is_told(good: Report) -> None:
     )
 
 
-def test_an_interval_that_touches_nought_refuses_with_the_interval(good: Report) -> None:
+def test_an_interval_that_touches_nought_refuses_with_the_interval(good: TrialReport) -> None:
     gain = replace(good.equal_loss, approval_change=Rate(0.0123, 0.0, 0.03))
     found = verdict(replace(good, equal_loss=gain))
     assert not found.ready
     assert "+1.23 percentage points (95% interval +0.00 to +3.00)" in found.reasons[0]
 
 
-def test_outcomes_of_approved_orders_alone_must_say_so_too(good: Report) -> None:
+def test_outcomes_of_approved_orders_alone_must_say_so_too(good: TrialReport) -> None:
     found = verdict(replace(good, caught_change=Rate(0.05, -0.01, 0.1)))
     assert not found.ready
     assert "95% interval -1.0% to +10.0%" in found.reasons[0]

@@ -24,7 +24,7 @@ from cuota.client.base import (
 )
 from cuota.client.calls import Amount, Call
 from cuota.client.errors import CuotaError
-from cuota.client.talk import Answer, Locked, Lost, Step, Talk, Wait, perform
+from cuota.client.talk import ClientStep, HttpAnswer, Locked, Lost, Talk, Wait, perform
 from cuota.client.tokens import Tokens
 from cuota.client.told import Endpoint, EndpointTest, Event
 
@@ -237,7 +237,7 @@ class AsyncClient:
             result: T = end.value
             return result
 
-    async def _step(self, step: Step) -> Answer | Lost | str | None:
+    async def _step(self, step: ClientStep) -> HttpAnswer | Lost | str | None:
         if isinstance(step, Wait):
             await asyncio.sleep(step.seconds)
             return None

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from cuota.client.talk import Answer, Lost, Terms
+from cuota.client.talk import ClientOptions, HttpAnswer, Lost
 
 PAUSES = (0.2, 0.8, 2.0)
 LONGEST_WAIT = 30.0
@@ -24,13 +24,13 @@ _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 def terms_of(
     base_url: str, client_id: str, client_secret: str, audience: str | None, auth_url: str | None,
     pauses: Sequence[float], longest_wait: float,
-) -> Terms:  # fmt: skip
+) -> ClientOptions:  # fmt: skip
     """Check what a client was told; raises ValueError."""
     if not client_id or not client_secret:
         raise ValueError("client_id and client_secret are needed, as the provider issued them.")
     base = _address("base_url", base_url)
     auth = base if auth_url is None else _address("auth_url", auth_url)
-    return Terms(base, auth, client_id, client_secret, audience or auth, tuple(pauses), longest_wait)
+    return ClientOptions(base, auth, client_id, client_secret, audience or auth, tuple(pauses), longest_wait)
 
 
 def _address(name: str, value: str) -> str:
@@ -40,9 +40,9 @@ def _address(name: str, value: str) -> str:
     return value.rstrip("/")
 
 
-def answer_of(response: httpx.Response) -> Answer:
+def answer_of(response: httpx.Response) -> HttpAnswer:
     """What came back."""
-    return Answer(response.status_code, response.headers, response.content)
+    return HttpAnswer(response.status_code, response.headers, response.content)
 
 
 def lost(problem: httpx.RequestError) -> Lost:

@@ -25,7 +25,7 @@ from cuota.client.base import (
 )
 from cuota.client.calls import Amount, Call
 from cuota.client.errors import CuotaError
-from cuota.client.talk import Answer, Locked, Lost, Step, Talk, Wait, perform
+from cuota.client.talk import ClientStep, HttpAnswer, Locked, Lost, Talk, Wait, perform
 from cuota.client.tokens import Tokens
 from cuota.client.told import Endpoint, EndpointTest, Event
 
@@ -228,7 +228,7 @@ class Client:
             result: T = end.value
             return result
 
-    def _step(self, step: Step) -> Answer | Lost | str | None:
+    def _step(self, step: ClientStep) -> HttpAnswer | Lost | str | None:
         if isinstance(step, Wait):
             time.sleep(step.seconds)
             return None

@@ -53,7 +53,7 @@ class Locked:
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpAnswer:
     """What came back."""
 
     status: int
@@ -69,12 +69,12 @@ class Lost:
     sent: bool
 
 
-Step = Send | Wait | Locked
-Talk = Generator[Step, Any, T]
+ClientStep = Send | Wait | Locked
+Talk = Generator[ClientStep, Any, T]
 
 
 @dataclass(frozen=True)
-class Terms:
+class ClientOptions:
     """What a client was told: where, with which credentials, and how patiently."""
 
     base_url: str
@@ -95,13 +95,13 @@ class Terms:
         return max(asked, self.pauses[tries] * random.uniform(0.75, 1.25))  # noqa: S311 - no secret
 
 
-def perform(terms: Terms, token_of: Callable[[str | None], Talk[str]], call: Call[T]) -> Talk[T]:
+def perform(terms: ClientOptions, token_of: Callable[[str | None], Talk[str]], call: Call[T]) -> Talk[T]:
     """Carry out a call: with a token, again where that is safe, once more with a new token after a 401."""
     undecided, renewed, tries = False, False, 0
     token = yield from token_of(None)
     while True:
         came = yield Send(call.method, terms.base_url + call.path, call.headers(token), call.body)
-        if isinstance(came, Answer) and came.status == 401 and not renewed:
+        if isinstance(came, HttpAnswer) and came.status == 401 and not renewed:
             renewed = True
             try:
                 token = yield from token_of(token)
@@ -127,10 +127,10 @@ def perform(terms: Terms, token_of: Callable[[str | None], Talk[str]], call: Cal
         yield Wait(pause)
 
 
-def settle(call: Call[T], came: Answer | Lost, *, lost_before: bool) -> T:
+def settle(call: Call[T], came: HttpAnswer | Lost, *, lost_before: bool) -> T:
     """Read what came of one try, or raise what it means."""
     raw = read_answer(came)
-    assert isinstance(came, Answer)
+    assert isinstance(came, HttpAnswer)
     if 200 <= came.status < 300:
         try:
             return call.read(raw)
@@ -151,7 +151,7 @@ def settle(call: Call[T], came: Answer | Lost, *, lost_before: bool) -> T:
     raise error
 
 
-def read_answer(came: Answer | Lost) -> Raw:
+def read_answer(came: HttpAnswer | Lost) -> Raw:
     """The JSON object that came; raises Unavailable where the service has not decided, or did not speak at all."""
     if isinstance(came, Lost):
         raise Unavailable(f"No answer came ({came.reason}).", undecided=came.sent)

@@ -9,7 +9,7 @@ from cuota.client.answers import Raw
 from cuota.client.calls import Call
 from cuota.client.errors import CuotaError, Unavailable
 from cuota.client.money import json_text
-from cuota.client.talk import Locked, Send, Talk, Terms, Wait, settle
+from cuota.client.talk import ClientOptions, Locked, Send, Talk, Wait, settle
 
 EARLY = 60.0  # seconds before its end at which a token is replaced
 ASK_AGAIN = 5.0  # seconds for which one that still holds is kept where no new one could be had
@@ -25,7 +25,7 @@ class _Held:
 class Tokens:
     """What one client holds. Its state is one reference, replaced whole: readers need no lock."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: ClientOptions) -> None:
         self._terms = terms
         self._held: _Held | None = None
         self._rounds = 0

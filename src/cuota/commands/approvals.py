@@ -12,24 +12,24 @@ from pathlib import Path
 from cuota.commands.common import Add, require_database, run, show
 from cuota.commands.place import called
 from cuota.core import money
-from cuota.core.instant import shown
+from cuota.core.instant import timestamp
 from cuota.core.wire.script_json import for_scripts
 from cuota.db.risk import approvals
-from cuota.db.risk.approvals import Standing
+from cuota.db.risk.approvals import ApprovalsState
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import find_merchant
 from cuota.flows.risk.keep_policy import under_its_policy
-from cuota.flows.risk.try_approvals import MATURES_AFTER, NotProved, Tried, move_approvals, report_trial
+from cuota.flows.risk.try_approvals import MATURES_AFTER, NotProved, TrialState, move_approvals, report_trial
 from cuota.trial.page import calibration_html
 from cuota.trial.rates import Rate
 from cuota.trial.swing import Swing
-from cuota.trial.trial import Report
+from cuota.trial.trial import TrialReport
 
 
 def merchant_approvals(options: argparse.Namespace) -> int:
     """`cuota merchant approvals`: `on` is refused, saying why, until the trial says that it helps."""
 
-    async def flow(context: Context) -> tuple[str, Standing, NotProved | str]:
+    async def flow(context: Context) -> tuple[str, ApprovalsState, NotProved | str]:
         if options.mode == "on":
             context = await under_its_policy(context)
         merchant = await find_merchant(context, options.merchant)
@@ -50,7 +50,7 @@ def merchant_approvals(options: argparse.Namespace) -> int:
     return 0
 
 
-def _refused(options: argparse.Namespace, name: str, standing: Standing, refused: NotProved) -> int:
+def _refused(options: argparse.Namespace, name: str, standing: ApprovalsState, refused: NotProved) -> int:
     """Why not, one reason a line, and what to do."""
     if options.json:
         print(json.dumps({"refused": True, "reasons": list(refused.reasons)}, indent=2))
@@ -71,7 +71,7 @@ def approvals_report(options: argparse.Namespace) -> int:
     """`cuota approvals report`."""
     require_database()
 
-    async def flow(context: Context) -> tuple[str, Tried, datetime]:
+    async def flow(context: Context) -> tuple[str, TrialState, datetime]:
         context = await under_its_policy(context)
         merchant = await find_merchant(context, options.merchant)
         return merchant.name, await report_trial(context, merchant.merchant_id), context.now()
@@ -83,7 +83,7 @@ def approvals_report(options: argparse.Namespace) -> int:
             tried.trial.report,
             f"Advanced Approvals of {name}",
             tried.trial.model,
-            standing=f"Mode: {tried.standing.mode}. As of {shown(now)}, under policy {tried.policy}.",
+            standing=f"Mode: {tried.standing.mode}. As of {timestamp(now)}, under policy {tried.policy}.",
         )
         try:
             options.html.write_text(page, encoding="utf-8")
@@ -95,7 +95,7 @@ def approvals_report(options: argparse.Namespace) -> int:
     facts = {
         "merchant": name,
         "approvals": tried.standing.mode,
-        "at": shown(now),
+        "at": timestamp(now),
         "policy": tried.policy,
         "model": None if model is None else for_scripts(model.as_document()),
         "report": for_scripts(tried.trial.report.as_document()),
@@ -106,10 +106,10 @@ def approvals_report(options: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(name: str, tried: Tried, now: datetime) -> list[str]:
+def _lines(name: str, tried: TrialState, now: datetime) -> list[str]:
     report, model = tried.trial.report, tried.trial.model
     lines = [
-        f"Advanced Approvals of {name}: {tried.standing.mode}. As of {shown(now)}, under policy {tried.policy}.",
+        f"Advanced Approvals of {name}: {tried.standing.mode}. As of {timestamp(now)}, under policy {tried.policy}.",
         f"{report.decided} orders decided in the trial, {report.approved} approved; of {report.matured} the outcome is known.",
         f"Lost: {report.losses}; {money.shown(report.lost_amount)} of {money.shown(report.approved_amount)}.",
         "",
@@ -136,7 +136,7 @@ def _lines(name: str, tried: Tried, now: datetime) -> list[str]:
     return [*lines, "", ready, *(f"  {reason}" for reason in tried.verdict.reasons)]
 
 
-def _compared(report: Report) -> list[str]:
+def _compared(report: TrialReport) -> list[str]:
     same, equal = report.same_threshold, report.equal_loss
     return [
         f"{'':34}{'approved':>26}  {'lost':>26}",

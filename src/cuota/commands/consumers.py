@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from cuota.commands.common import Add, require_database, run, show
-from cuota.core.checkout.consumer import is_us_number, typed_number
+from cuota.core.consumer import is_us_number, typed_number
 from cuota.core.privacy.erasure import STAYS
 from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
 from cuota.flows.privacy.export_consumer import export_consumer

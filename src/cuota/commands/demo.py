@@ -25,7 +25,7 @@ from cuota.db.webhook.events import OWN_ADDRESS
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import (
     BadMerchant,
-    Terms,
+    MerchantTerms,
     create_merchant,
     find_merchant,
     rotate_secret,
@@ -47,14 +47,16 @@ async def _credentials(settings: config.Settings, shop_url: str) -> dict[str, st
             try:
                 merchant = await find_merchant(context, NAME)
             except BadMerchant:
-                terms = Terms(name=NAME, maximum=100_000, defer_funds_capture=True, origins=(shop_url,))
+                terms = MerchantTerms(
+                    name=NAME, maximum=100_000, defer_funds_capture=True, origins=(shop_url,)
+                )
                 new = await create_merchant(context, terms)
                 merchant, client = new.merchant, (new.client_id, new.client_secret)
             else:
                 client = await _client(context, merchant, path)
                 if shop_url not in merchant.origins:  # whose pages may open the checkout over themselves
                     origins = (*merchant.origins, shop_url)
-                    merchant = await update_merchant(context, NAME, Terms(origins=origins))
+                    merchant = await update_merchant(context, NAME, MerchantTerms(origins=origins))
             known = {
                 "merchantId": str(merchant.merchant_id),
                 "clientId": client[0],

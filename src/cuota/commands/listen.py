@@ -9,7 +9,7 @@ from decimal import Decimal
 from cuota.core.merchant import Merchant
 from cuota.core.webhook.delivery import Attempt
 from cuota.db.webhook import endpoints, events
-from cuota.db.webhook.events import OWN_ADDRESS, Place
+from cuota.db.webhook.events import OWN_ADDRESS, FeedPosition
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import find_merchant
 from cuota.flows.webhook.deliver_webhooks import signed
@@ -42,7 +42,7 @@ async def listen(
 async def _one(
     context: Context,
     merchant: Merchant,
-    place: Place,
+    place: FeedPosition,
     client: GuardedClient,
     forward: str | None,
     *,
@@ -63,7 +63,7 @@ async def _one(
 
 
 async def _forward(
-    context: Context, merchant: Merchant, place: Place, client: GuardedClient, url: str, body: bytes
+    context: Context, merchant: Merchant, place: FeedPosition, client: GuardedClient, url: str, body: bytes
 ) -> Attempt:
     secrets = await endpoints.secrets_of(context.pool, merchant.merchant_id)
     identity = event_id(place.order_id, place.sequence)

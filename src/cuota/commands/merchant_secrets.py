@@ -8,7 +8,7 @@ from datetime import timedelta
 from cuota.commands.common import Add, run, show, table
 from cuota.commands.merchants import hours
 from cuota.core.merchant import Merchant
-from cuota.db.merchant.secrets import Kind
+from cuota.db.merchant.secrets import SecretKind
 from cuota.flows.context import Context
 from cuota.flows.merchant import rotate_secrets as rotating
 from cuota.flows.merchant.manage_merchants import BadMerchant
@@ -24,15 +24,15 @@ _BOTH = {
 
 def rotate_signing(options: argparse.Namespace) -> int:
     """`cuota merchant rotate-signing-secret`."""
-    return _rotate(options, Kind.SIGNING, None)
+    return _rotate(options, SecretKind.SIGNING, None)
 
 
 def rotate_webhook(options: argparse.Namespace) -> int:
     """`cuota merchant rotate-webhook-secret`: the merchant's own, or an endpoint's."""
-    return _rotate(options, Kind.WEBHOOK, options.endpoint)
+    return _rotate(options, SecretKind.WEBHOOK, options.endpoint)
 
 
-def _rotate(options: argparse.Namespace, kind: Kind, endpoint: str | None) -> int:
+def _rotate(options: argparse.Namespace, kind: SecretKind, endpoint: str | None) -> int:
     if options.end_old:
         if options.again:
             raise BadMerchant("Give --again or --end-old, not both: nothing was changed.")
@@ -65,7 +65,7 @@ def _rotate(options: argparse.Namespace, kind: Kind, endpoint: str | None) -> in
     return 0
 
 
-def _end_old(options: argparse.Namespace, kind: Kind, endpoint: str | None) -> int:
+def _end_old(options: argparse.Namespace, kind: SecretKind, endpoint: str | None) -> int:
     async def flow(context: Context) -> Merchant:
         if endpoint is None:
             return await rotating.end_old_secret(context, options.merchant, kind)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from cuota.commands.common import Add, cents, run, show, table
 from cuota.commands.place import called
 from cuota.core import money
-from cuota.core.merchant import Merchant, Profile
+from cuota.core.merchant import BodyProfile, Merchant
 from cuota.db.merchant import credentials, merchants
 from cuota.db.risk import approvals
 from cuota.flows.context import Context
@@ -48,8 +48,8 @@ def _origins(options: argparse.Namespace) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(origins))
 
 
-def _asked(options: argparse.Namespace) -> manage.Terms:
-    return manage.Terms(
+def _asked(options: argparse.Namespace) -> manage.MerchantTerms:
+    return manage.MerchantTerms(
         name=options.name,
         minimum=options.minimum,
         maximum=options.maximum,
@@ -154,9 +154,9 @@ def merchant_revoke(options: argparse.Namespace) -> int:
     return 0
 
 
-def _profile(text: str) -> Profile:
+def _profile(text: str) -> BodyProfile:
     try:
-        return Profile(text)
+        return BodyProfile(text)
     except ValueError:
         raise argparse.ArgumentTypeError("must be strict or lenient") from None
 

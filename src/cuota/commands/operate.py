@@ -13,14 +13,14 @@ import asyncpg
 from cuota import config
 from cuota.commands.common import Add, require_database, run, show
 from cuota.commands.place import announce
-from cuota.commands.progress import Told, progress
+from cuota.commands.progress import ProgressReporter, progress
 from cuota.config import reading
 from cuota.core import money
 from cuota.db import hosts, row_security
 from cuota.db.citus import distribute, require_citus
 from cuota.db.plan.charges import failed_refunds
 from cuota.db.pool import UnsafeDatabase
-from cuota.db.verify import verify
+from cuota.db.verify.orders import verify
 from cuota.flows.merchant.keys import rotate_keys
 from cuota.run import runtime
 
@@ -125,7 +125,7 @@ def _database(text: str) -> str:
 
 
 async def _migrated(
-    settings: config.Settings, where: dict[str, Any], told: Told, *, citus: bool
+    settings: config.Settings, where: dict[str, Any], told: ProgressReporter, *, citus: bool
 ) -> dict[str, list[str]]:
     if not citus:
         applied = await runtime.migrated(settings, where, told)

@@ -9,10 +9,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from cuota.config import Place, Settings, default_data_dir
+from cuota.config import DataLocation, Settings, default_data_dir
 from cuota.db import workers
 from cuota.db.merchant import last_served
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 # A service that has just started tells that it lives within this time.
 LOOK_SECONDS = 3.0
@@ -23,7 +23,7 @@ class NoService(Exception):
     """The command needs a running service, and none runs on this data; the text says what to do."""
 
 
-def data_of(settings: Settings | Place) -> str:
+def data_of(settings: Settings | DataLocation) -> str:
     """The database, without user and password: `data in /var/lib/cuota/sandbox`, `database postgresql://db:5432/cuota`."""
     if settings.database_url is None:
         return f"data in {settings.data_dir}"

@@ -30,7 +30,7 @@ LEAST_SHARE = 0.1
 DRAWN_A_SECOND = 4
 
 
-class Told(Protocol):
+class ProgressReporter(Protocol):
     """What the work calls. It may be called from any thread, as often as the work likes."""
 
     def __call__(self, done: float, total: float | None = None, note: str = "") -> None:
@@ -86,7 +86,7 @@ def span(seconds: float) -> str:
 
 
 @contextlib.contextmanager
-def progress(title: str, unit: str = "", total: float | None = None) -> Iterator[Told]:
+def progress(title: str, unit: str = "", total: float | None = None) -> Iterator[ProgressReporter]:
     """Inside, the progress of the work is shown. `unit` is what is counted, in the plural: orders, tables."""
     state = _State(title, unit, total)
     console = Console(stderr=True)

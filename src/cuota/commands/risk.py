@@ -12,17 +12,17 @@ from uuid import UUID
 from cuota.commands.common import Add, require_database, run, show
 from cuota.commands.policies import policy_check, policy_show
 from cuota.core import money
-from cuota.core.instant import BadInstant, read_instant, shown
+from cuota.core.instant import BadInstant, read_instant, timestamp
 from cuota.core.risk.explanation import because, counted
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import find_merchant
 from cuota.flows.risk import explain_order as words
 from cuota.flows.risk import review_decisions as review
-from cuota.flows.risk.explain_order import Told
+from cuota.flows.risk.explain_order import Explanation
 from cuota.flows.risk.keep_policy import read_policy
-from cuota.flows.risk.review_decisions import Difference, Replayed, Simulated, Tally
+from cuota.flows.risk.review_decisions import DecisionTally, Difference, Replayed, Simulated
 
-Explain = Callable[[Context, Any], Awaitable[Told]]
+Explain = Callable[[Context, Any], Awaitable[Explanation]]
 
 
 def _id(text: str) -> UUID:
@@ -119,9 +119,7 @@ def _difference(each: Difference) -> dict[str, object]:
 
 
 def _difference_lines(each: Difference) -> list[str]:
-    head = (
-        f"decision {each.made.decision_id} of {shown(each.made.decided_at)} under {each.made.policy_version}:"
-    )
+    head = f"decision {each.made.decision_id} of {timestamp(each.made.decided_at)} under {each.made.policy_version}:"
     return [head, *words.difference_lines(each.values)]
 
 
@@ -148,7 +146,7 @@ def policy_simulate(options: argparse.Namespace) -> int:
     return 0
 
 
-def _tally(tally: Tally) -> dict[str, object]:
+def _tally(tally: DecisionTally) -> dict[str, object]:
     return {
         "orders": tally.orders,
         "amount": money.text_of(tally.amount),

@@ -17,13 +17,13 @@ from cuota.commands.common import Add, Command, adder, require_database, show
 from cuota.commands.place import announce, called
 from cuota.commands.progress import progress
 from cuota.config import Settings
-from cuota.core.instant import Asked, BadInstant, read_instant, shown
+from cuota.core.instant import BadInstant, TargetInstant, read_instant, timestamp
 from cuota.db.sandbox import clock, forks
 from cuota.flows.sandbox import fork_sandbox
 from cuota.flows.sandbox.clock import FrozenClock
 from cuota.flows.sandbox.move_time import CannotMoveTime, moving
 from cuota.run import runtime
-from cuota.work.advance import Advanced, Done, Seen, Tell, Watch, advance
+from cuota.work.advance import Advanced, AdvanceProgress, WorkDone, ReportBatch, ReportProgress, advance
 
 INTERRUPTED = 130
 # What waits in the tables, in words for people.
@@ -63,18 +63,18 @@ def time_show(options: argparse.Namespace) -> int:
             waiting = await clock.next_of_each(connection, seen.now)
             taken = await forks.read_all(connection)
         facts = {
-            "now": shown(seen.now),
+            "now": timestamp(seen.now),
             "aheadSeconds": round(seen.ahead.total_seconds(), 3),
             "moving": seen.moving,
-            "next": [{"at": shown(item.at), "what": item.table, "count": item.rows} for item in waiting],
-            "forks": [{"name": fork.name, "serviceTime": shown(fork.service_time)} for fork in taken],
+            "next": [{"at": timestamp(item.at), "what": item.table, "count": item.rows} for item in waiting],
+            "forks": [{"name": fork.name, "serviceTime": timestamp(fork.service_time)} for fork in taken],
         }
         lines = [f"{facts['now']}  {_ahead(seen.ahead)}{'; being moved right now' if seen.moving else ''}"]
         lines += [
-            f"next  {shown(item.at)}  {item.rows} {WORDS[item.table]}{'' if item.rows == 1 else 's'}"
+            f"next  {timestamp(item.at)}  {item.rows} {WORDS[item.table]}{'' if item.rows == 1 else 's'}"
             for item in waiting
         ]
-        lines += [f"fork  {shown(fork.service_time)}  {fork.name}" for fork in taken]
+        lines += [f"fork  {timestamp(fork.service_time)}  {fork.name}" for fork in taken]
         show(options, facts, lines if waiting else [*lines, "Nothing waits to fall due."])
         return 0
 
@@ -91,22 +91,22 @@ def _ahead(ahead: timedelta) -> str:
 def time_advance(options: argparse.Namespace) -> int:
     """`cuota time advance`: returns when everything on the way has happened."""
 
-    def tell(at: datetime, done: Done) -> None:
+    def tell(at: datetime, done: WorkDone) -> None:
         # A dead receiver is tried again and again: that is in the sum at the end.
         if not options.json and (done.events or done.paid or done.jobs):
-            print(f"{shown(at)}  {_told(done)}", flush=True)
+            print(f"{timestamp(at)}  {_told(done)}", flush=True)
 
     with progress("Moving the clock") as told:
         told(0, note="waiting for the service to pause its own background work")
 
-        def watch(seen: Seen) -> None:
+        def watch(seen: AdvanceProgress) -> None:
             span, gone = seen.target - seen.before, seen.at - seen.before
             told(gone.total_seconds(), span.total_seconds(), _on_the_way(seen))
 
         moved = run(lambda settings, where: travel(settings, where, options.to, tell, watch))
     facts = {
-        "from": shown(moved.before),
-        "to": shown(moved.after),
+        "from": timestamp(moved.before),
+        "to": timestamp(moved.after),
         "steps": moved.instants,
         "jobs": dict(moved.done.jobs),
         "events": dict(moved.done.events),
@@ -126,7 +126,7 @@ def time_advance(options: argparse.Namespace) -> int:
     return INTERRUPTED if moved.stopped else 0
 
 
-def _told(done: Done) -> str:
+def _told(done: WorkDone) -> str:
     """Events by their type, payments and messages, then how many webhooks were attempted and acknowledged."""
     found = [f"{count} {name}" for name, count in (*done.events.items(), *done.paid.items())]
     if tried := done.webhooks["attempts"]:
@@ -140,9 +140,9 @@ def _attempted(tried: int, acknowledged: int) -> str:
     )
 
 
-def _on_the_way(seen: Seen) -> str:
+def _on_the_way(seen: AdvanceProgress) -> str:
     """What the progress line says beside the percentage."""
-    parts = [f"at {shown(seen.at)}"]
+    parts = [f"at {timestamp(seen.at)}"]
     if seen.attempts:
         parts.append(_attempted(seen.attempts, seen.acknowledged))
     if seen.under_way:
@@ -153,7 +153,11 @@ def _on_the_way(seen: Seen) -> str:
 
 
 async def travel(
-    settings: Settings, where: dict[str, Any], asked: Asked, tell: Tell, watch: Watch = lambda _: None
+    settings: Settings,
+    where: dict[str, Any],
+    asked: TargetInstant,
+    tell: ReportBatch,
+    watch: ReportProgress = lambda _: None,
 ) -> Advanced:
     """Advance, with connections and rails of one's own. SIGINT and SIGTERM end it between two instants."""
     frozen, stop, loop = FrozenClock(), asyncio.Event(), asyncio.get_running_loop()
@@ -188,7 +192,7 @@ def time_fork(options: argparse.Namespace) -> int:
             runtime.owner(settings, where), options.name, replace=options.replace
         )
     )
-    text = f"{made.rows} rows copied to {made.name}, at {shown(made.service_time)}."
+    text = f"{made.rows} rows copied to {made.name}, at {timestamp(made.service_time)}."
     _show_copied(options, made, [text, f"Go back to it: {called()} time rewind {made.name}"])
     return 0
 
@@ -196,13 +200,13 @@ def time_fork(options: argparse.Namespace) -> int:
 def time_rewind(options: argparse.Namespace) -> int:
     """`cuota time rewind`."""
     back = run(lambda settings, where: fork_sandbox.rewind(runtime.owner(settings, where), options.name))
-    text = f"Back at {shown(back.service_time)}, with the {back.rows} rows of {back.name}."
+    text = f"Back at {timestamp(back.service_time)}, with the {back.rows} rows of {back.name}."
     _show_copied(options, back, [text])
     return 0
 
 
 def _show_copied(options: argparse.Namespace, copied: fork_sandbox.Copied, lines: list[str]) -> None:
-    facts = {"name": copied.name, "serviceTime": shown(copied.service_time), "rows": copied.rows}
+    facts = {"name": copied.name, "serviceTime": timestamp(copied.service_time), "rows": copied.rows}
     show(options, facts, lines)
 
 
@@ -213,7 +217,7 @@ def time_forget(options: argparse.Namespace) -> int:
     return 0
 
 
-def _instant(text: str) -> Asked:
+def _instant(text: str) -> TargetInstant:
     try:
         return read_instant(text)
     except BadInstant as bad:

@@ -185,7 +185,7 @@ def missing_database(environ: Mapping[str, str] | None = None) -> Path | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DataLocation:
     """Where an environment's data is, before anything of it is opened or made."""
 
     environment: str
@@ -194,7 +194,7 @@ class Place:
     names_its_key: bool
 
 
-def place(environ: Mapping[str, str] | None = None) -> Place:
+def place(environ: Mapping[str, str] | None = None) -> DataLocation:
     """Read it, and make nothing. Raises BadSettings."""
     given, problems = _read(os.environ if environ is None else environ)
     if problems:
@@ -202,7 +202,7 @@ def place(environ: Mapping[str, str] | None = None) -> Place:
     environment = str(given.get("CUOTA_ENVIRONMENT", "sandbox"))
     folder = Path(str(given.get("CUOTA_DATA_DIR", default_data_dir(environment))))
     url = given.get("CUOTA_DATABASE_URL")
-    return Place(environment, folder, str(url) if url else None, "CUOTA_SECRET_KEY" in given)
+    return DataLocation(environment, folder, str(url) if url else None, "CUOTA_SECRET_KEY" in given)
 
 
 def names_its_address(environ: Mapping[str, str] | None = None) -> bool:

@@ -9,7 +9,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from cuota.core.checkout.consumer import is_email
+from cuota.core.consumer import is_email
 from cuota.core.webhook.signature import WEBHOOK_PREFIX
 from cuota.rails.senders import MailServer
 

@@ -1,4 +1,4 @@
-"""How a person names an instant to move the sandbox's clock to: `14d`, `36h`, a date, a date with time and zone."""
+"""Instants as text: how one is written everywhere, and how a person names one to move the sandbox's clock to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BadInstant(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TargetInstant:
     """What was asked for: a span from the service's clock on, or an instant."""
 
     text: str
@@ -34,23 +34,23 @@ class Asked:
         assert target is not None
         if target <= now:
             raise BadInstant(
-                f"{self.text} is not ahead: the service's clock is at {shown(now)}. It moves forward only;"
+                f"{self.text} is not ahead: the service's clock is at {timestamp(now)}. It moves forward only;"
                 " to go back, `cuota time fork NAME` first and `cuota time rewind NAME` later."
             )
         if target - now > FARTHEST:
-            raise BadInstant(f"{self.text} is more than 5 years ahead of {shown(now)}.")
+            raise BadInstant(f"{self.text} is more than 5 years ahead of {timestamp(now)}.")
         return target
 
 
-def read_instant(text: str) -> Asked:
+def read_instant(text: str) -> TargetInstant:
     """Read what was typed; raises BadInstant."""
     span = _SPAN.fullmatch(text)
     if span is not None:
         # Cut to what a date can hold; that it is too much is said later, when the clock is known.
-        return Asked(text, span=min(timedelta(**{UNITS[span[2]]: int(span[1])}), 2 * FARTHEST))
+        return TargetInstant(text, span=min(timedelta(**{UNITS[span[2]]: int(span[1])}), 2 * FARTHEST))
     try:
         if _DAY.fullmatch(text):
-            return Asked(text, instant=datetime.combine(date.fromisoformat(text), time(0), UTC))
+            return TargetInstant(text, instant=datetime.combine(date.fromisoformat(text), time(0), UTC))
         moment = datetime.fromisoformat(text) if _MOMENT.fullmatch(text) else None
         instant = moment.astimezone(UTC) if moment else None
     except (ValueError, OverflowError) as problem:
@@ -58,10 +58,10 @@ def read_instant(text: str) -> Asked:
     if moment is not None and moment.tzinfo is None:
         raise BadInstant(f"{text} has no zone. Add Z for UTC, or an offset such as -08:00.")
     if instant is not None:
-        return Asked(text, instant=instant)
+        return TargetInstant(text, instant=instant)
     raise BadInstant(f"{text} is no instant. {_FORMS}")
 
 
-def shown(at: datetime) -> str:
-    """An instant for people and scripts alike: UTC, to the millisecond."""
-    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
+def timestamp(at: datetime) -> str:
+    """ISO 8601 in UTC, to the millisecond: `2026-11-21T09:30:00.123Z`."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

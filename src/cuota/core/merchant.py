@@ -10,7 +10,7 @@ from cuota.core import money
 from cuota.core.refusal import Code, FieldError, Refused
 
 
-class Profile(StrEnum):
+class BodyProfile(StrEnum):
     """How order bodies are read: to the letter, or forgiving about what the shopper typed."""
 
     STRICT = "strict"
@@ -26,7 +26,7 @@ class Merchant:
     minimum: int
     maximum: int
     defer_funds_capture: bool
-    profile: Profile
+    profile: BodyProfile
     currency: str
     origins: tuple[str, ...]
 

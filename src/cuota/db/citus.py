@@ -5,7 +5,7 @@ PLACES is the one list of it; a test holds it against the catalogue, so that no 
 
 from __future__ import annotations
 
-from cuota.db.migrate import Told, untold
+from cuota.db.migrate import OnProgress, untold
 from cuota.db.pool import Connection, UnsafeDatabase
 
 MERCHANT = "by merchant_id"
@@ -93,7 +93,7 @@ async def require_citus(connection: Connection) -> None:
         )
 
 
-async def distribute(connection: Connection, told: Told = untold) -> list[str]:
+async def distribute(connection: Connection, told: OnProgress = untold) -> list[str]:
     """Move every table that is not where it belongs yet; answers which. Run again after an upgrade that adds tables."""
     await require_citus(connection)
     rows = await connection.fetch("SELECT logicalrelid::text AS name FROM pg_dist_partition")

@@ -15,8 +15,8 @@ from uuid import UUID
 
 from cuota.core.refusal import Code, Refused
 
-Ask = TypeVar("Ask")
-Found = TypeVar("Found")
+QueryT = TypeVar("QueryT")
+ResultT = TypeVar("ResultT")
 
 MOST_TOGETHER = 64
 # The longest queue for one kind and one merchant in one process: eight full batches. Further requests are refused at once, which
@@ -25,20 +25,20 @@ MOST_WAITING = 8 * MOST_TOGETHER
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered(Generic[Ask, Found]):
+class Gathered(Generic[QueryT, ResultT]):
     """A kind of request. `one` runs a single request; `many` runs several requests of one merchant and returns their results in order.
 
     `busy` returns a key for a request: two requests with the same key are never in the same batch. With None, any requests may
     share a batch. `reads` is true for requests that only read; these may be cancelled.
     """
 
-    one: Callable[[Any, Ask], Awaitable[Found]]
-    many: Callable[[Any, Sequence[Ask]], Awaitable[Sequence[Found]]]
-    busy: Callable[[Ask], Hashable] | None = None
+    one: Callable[[Any, QueryT], Awaitable[ResultT]]
+    many: Callable[[Any, Sequence[QueryT]], Awaitable[Sequence[ResultT]]]
+    busy: Callable[[QueryT], Hashable] | None = None
     reads: bool = False
 
 
-Waiting = list[tuple[Any, "asyncio.Future[Any]"]]
+WaitingCalls = list[tuple[Any, "asyncio.Future[Any]"]]
 
 
 class Gatherer:
@@ -53,10 +53,10 @@ class Gatherer:
         self._alone = alone
         self._together = together
         self._refused = refused
-        self._waiting: dict[tuple[Gathered[Any, Any], UUID], Waiting] = {}
+        self._waiting: dict[tuple[Gathered[Any, Any], UUID], WaitingCalls] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def ask(self, kind: Gathered[Ask, Found], merchant_id: UUID, asked: Ask) -> Found:
+    async def ask(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID, asked: QueryT) -> ResultT:
         """Queue a request and return its result. If the caller is cancelled, a request that writes still runs to its end.
 
         Raises Refused(unavailable) at once if the queue is full; then nothing was applied.
@@ -70,11 +70,11 @@ class Gatherer:
         elif len(queue) >= MOST_WAITING:
             message = "Too many of your requests are queued; nothing was applied. Try again shortly."
             raise Refused(Code.UNAVAILABLE, message, retry_after=1)
-        future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
         queue.append((asked, future))
         return await future
 
-    async def _at_once(self, kind: Gathered[Ask, Found], merchant_id: UUID, asked: Ask) -> Found:
+    async def _at_once(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID, asked: QueryT) -> ResultT:
         """Run a request alone in the caller's task, which saves two turns of the event loop. Others are queued meanwhile."""
         queue = self._waiting[kind, merchant_id] = []
         try:
@@ -102,7 +102,7 @@ class Gatherer:
             await self._batch(kind, batch)
         del self._waiting[kind, merchant_id]
 
-    async def _batch(self, kind: Gathered[Any, Any], batch: Waiting) -> None:
+    async def _batch(self, kind: Gathered[Any, Any], batch: WaitingCalls) -> None:
         if len(batch) == 1:
             await self._one(kind, *batch[0])
             return
@@ -135,7 +135,7 @@ def _fail(future: asyncio.Future[Any], problem: Exception) -> None:
         future.set_exception(problem)
 
 
-def _take(queue: Waiting, busy: Callable[[Any], Hashable] | None) -> Waiting:
+def _take(queue: WaitingCalls, busy: Callable[[Any], Hashable] | None) -> WaitingCalls:
     """Remove the next batch from the queue. A request whose key is already in the batch stays queued."""
     if busy is None:
         batch, queue[:] = queue[:MOST_TOGETHER], queue[MOST_TOGETHER:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 _READ = "SELECT sealed FROM hash_key"
 # Of several processes that start at once one is first; the others read what it wrote.

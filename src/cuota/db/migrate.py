@@ -8,10 +8,9 @@ from importlib import resources
 import asyncpg
 
 from cuota.db import row_security
+from cuota.db.locks import MIGRATE_LOCK
 from cuota.db.pool import LOST, Connection, UnsafeDatabase, require_durable
 
-# Any constant that nothing else uses: every migrating process of one database waits for the same lock.
-LOCK = 0x43756F7461
 _TABLE = """
 CREATE TABLE IF NOT EXISTS migrations (
     name       text PRIMARY KEY,
@@ -19,7 +18,7 @@ CREATE TABLE IF NOT EXISTS migrations (
 )
 """
 # Called with how many are applied, of how many, and what is done now.
-Told = Callable[[float, float | None, str], None]
+OnProgress = Callable[[float, float | None, str], None]
 
 
 def untold(done: float, total: float | None, note: str) -> None:
@@ -37,10 +36,10 @@ def files() -> list[tuple[str, str]]:
     ]
 
 
-async def migrate(connection: Connection, environment: str, told: Told = untold) -> list[str]:
+async def migrate(connection: Connection, environment: str, told: OnProgress = untold) -> list[str]:
     """Bring the database up to this release; answers the names that were applied. Raises UnsafeDatabase."""
     await require_durable(connection)
-    await connection.execute("SELECT pg_advisory_lock($1)", LOCK)
+    await connection.execute("SELECT pg_advisory_lock($1)", MIGRATE_LOCK)
     try:
         await connection.execute("SET lock_timeout = '2s'")
         await connection.execute("SET client_min_messages = warning")
@@ -56,10 +55,10 @@ async def migrate(connection: Connection, environment: str, told: Told = untold)
         ) from problem
     finally:
         if not connection.is_closed():
-            await connection.execute("SELECT pg_advisory_unlock($1)", LOCK)
+            await connection.execute("SELECT pg_advisory_unlock($1)", MIGRATE_LOCK)
 
 
-async def _apply(connection: Connection, done: set[str], environment: str, told: Told) -> list[str]:
+async def _apply(connection: Connection, done: set[str], environment: str, told: OnProgress) -> list[str]:
     ours = files()
     unknown = done - {name for name, _ in ours}
     if unknown:

@@ -18,8 +18,8 @@ from cuota.db.hosts import SILENT_SECONDS, Honest, connect
 Connection: TypeAlias = asyncpg.Connection
 Row: TypeAlias = asyncpg.Record
 
-Ask = TypeVar("Ask")
-Found = TypeVar("Found")
+QueryT = TypeVar("QueryT")
+ResultT = TypeVar("ResultT")
 
 WAIT_SECONDS = 0.5
 # A new session takes several round trips, between which a busy process does other things.
@@ -167,7 +167,7 @@ class Pool(Sessions):
         self.apart = Sessions(apart or pool)
         self._gatherer = Gatherer(self, self._shared or self, refused_by_the_database)
 
-    async def together(self, kind: Gathered[Ask, Found], merchant_id: UUID, asked: Ask) -> Found:
+    async def together(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID, asked: QueryT) -> ResultT:
         """Ask, in one statement with what waits for the same merchant at this moment."""
         return await self._gatherer.ask(kind, merchant_id, asked)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cuota.db.order.orders import Session
 from cuota.db.pool import Connection, Row
+from cuota.db.session import Session
 
 PAGE = 500
 # The key id that a process writes with stands in the name of its database sessions.

@@ -7,7 +7,7 @@ import asyncpg
 from cuota.db import service_role
 from cuota.db.migrate import claim, files
 from cuota.db.pool import Connection, UnsafeDatabase, require_durable
-from cuota.db.service_role import Standing
+from cuota.db.service_role import RoleRights
 
 HOW = "See docs/running.md, Database."
 _MAY_MIGRATE = """SELECT CASE WHEN to_regclass('migrations') IS NULL
@@ -81,7 +81,7 @@ async def settle(connection: Connection, *, sandbox: bool) -> str | None:
     return said + later
 
 
-async def _require(connection: Connection, standing: Standing) -> None:
+async def _require(connection: Connection, standing: RoleRights) -> None:
     """Production has a role of its own from here on."""
     if standing.takes is not None:
         await connection.execute(f"SET ROLE {standing.takes}")

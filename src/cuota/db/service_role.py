@@ -32,7 +32,7 @@ _REQUIRE = "UPDATE service_role SET required = true WHERE NOT required"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RoleRights:
     """What the role that this session began as may do."""
 
     name: str
@@ -60,9 +60,9 @@ class Standing:
         return GROUP if self.excess or not self.inherits else None
 
 
-async def read(connection: asyncpg.Connection) -> Standing:
+async def read(connection: asyncpg.Connection) -> RoleRights:
     """Of this session."""
-    return Standing(*await connection.fetchrow(_READ))
+    return RoleRights(*await connection.fetchrow(_READ))
 
 
 async def required(connection: asyncpg.Connection) -> bool:

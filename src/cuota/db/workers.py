@@ -13,10 +13,9 @@ import time
 from collections.abc import AsyncIterator
 
 from cuota.core.refusal import Refused
-from cuota.db.migrate import LOCK as MIGRATE_LOCK
-from cuota.db.order.orders import Session
+from cuota.db.locks import JOBS_LOCK, MIGRATE_LOCK, MOVER_LOCK
 from cuota.db.pool import BUSY, GONE, Connection, Pool, patience_with
-from cuota.db.sandbox.clock import JOBS_LOCK, MOVER_LOCK
+from cuota.db.session import Session
 
 # The lock is checked several times within the time after which a worker without its lock is considered dead.
 LOOK_SECONDS = 0.5

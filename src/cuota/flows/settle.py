@@ -15,10 +15,11 @@ from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders, outcomes
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Found
 from cuota.db.order.outcomes import Answer
 from cuota.db.pool import BUSY, GONE, unavailable
 from cuota.db.risk import history
+from cuota.db.session import Session
 from cuota.flows.context import Context
 
 

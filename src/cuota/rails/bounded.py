@@ -12,7 +12,7 @@ from uuid import UUID
 from cuota.core.checkout.card import CardEntry
 from cuota.core.message import Message
 from cuota.core.order.order import LOOK_UP_AFTER
-from cuota.rails.card import Answer, Card, CardRail
+from cuota.rails.card import Card, CardAnswer, CardRail
 from cuota.rails.issuing import IssuingRail, VirtualCard
 from cuota.rails.message import MessageRail
 from cuota.rails.unavailable import RailUnavailable
@@ -41,13 +41,13 @@ async def _within(call: Awaitable[T], seconds: float) -> T:
 _REASON = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
 
 
-def _read(answer: object) -> Answer:
+def _read(answer: object) -> CardAnswer:
     """Only a plain yes or no is one: anything else is no answer, and is looked up."""
-    if not isinstance(answer, Answer) or not isinstance(answer.approved, bool):
+    if not isinstance(answer, CardAnswer) or not isinstance(answer.approved, bool):
         raise RailUnavailable("the rail's answer cannot be read")
     if answer.approved or (isinstance(answer.reason, str) and _REASON.fullmatch(answer.reason)):
         return answer
-    return Answer(False, "card_declined")
+    return CardAnswer(False, "card_declined")
 
 
 class BoundedCardRail:
@@ -61,16 +61,16 @@ class BoundedCardRail:
         """Bounded."""
         return await _within(self._rail.tokenize(card), self._seconds)
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
         """Bounded."""
         return _read(await _within(self._rail.charge(key, token, amount, currency), self._seconds))
 
-    async def find_charge(self, key: UUID) -> Answer | None:
+    async def find_charge(self, key: UUID) -> CardAnswer | None:
         """Bounded."""
         found = await _within(self._rail.find_charge(key), self._seconds)
         return None if found is None else _read(found)
 
-    async def refund(self, key: UUID, charge: UUID, amount: int) -> Answer:
+    async def refund(self, key: UUID, charge: UUID, amount: int) -> CardAnswer:
         """Bounded."""
         return _read(await _within(self._rail.refund(key, charge, amount), self._seconds))
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 from uuid import UUID
 
 from cuota.core.checkout.card import CardEntry
 from cuota.core.money import CURRENCY
 from cuota.core.sandbox import TEST_CARDS
+from cuota.rails.stores import RailDatabase, RailVault
 from cuota.rails.unavailable import RailUnavailable
 
-__all__ = ["Answer", "Books", "Card", "CardRail", "RailUnavailable", "SandboxCardRail"]
+__all__ = ["Card", "CardAnswer", "CardRail", "RailUnavailable", "SandboxCardRail"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CardAnswer:
     """The rail's word. `reason` is a code when it said no: card_declined, insufficient_funds, card_lost, ...
 
     Those of `core/plan/collection.HARD_DECLINES` mean that this card will never pay.
@@ -42,30 +42,10 @@ class Answer:
     reason: str | None = None
 
 
-class Books(Protocol):
-    """A database that a rail may keep books of its own in: the service's pool."""
-
-    async def fetchrow(self, sql: str, *values: object) -> Mapping[str, Any] | None:
-        """One row or None."""
-        ...
-
-    async def execute(self, sql: str, *values: object) -> str:
-        """Run one statement."""
-        ...
-
-
-class Safe(Protocol):
-    """Keyed hashes: the service's vault."""
-
-    def hash(self, use: str, text: str) -> bytes:
-        """Keyed hash."""
-        ...
-
-
 class CardRail(Protocol):
     """What CUOTA_CARD_RAIL names. Amounts in cents. Every call may raise RailUnavailable.
 
-    A class is made with Books (of which it need not make use). `key` is an idempotency key: the same
+    A class is made with a `RailDatabase`, which it need not use. `key` is an idempotency key: the same
     key again answers the same and acts once.
     """
 
@@ -73,15 +53,15 @@ class CardRail(Protocol):
         """Put the card into the rail's own vault."""
         ...
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
         """Take money."""
         ...
 
-    async def find_charge(self, key: UUID) -> Answer | None:
+    async def find_charge(self, key: UUID) -> CardAnswer | None:
         """What became of a charge; None where the rail never got it."""
         ...
 
-    async def refund(self, key: UUID, charge: UUID, amount: int) -> Answer:
+    async def refund(self, key: UUID, charge: UUID, amount: int) -> CardAnswer:
         """Give money of a charge back."""
         ...
 
@@ -125,7 +105,7 @@ class SandboxCardRail:
     Behaviour goes by the number, as the sandbox's test table says; any other valid number pays.
     """
 
-    def __init__(self, books: Books, safe: Safe | None = None) -> None:
+    def __init__(self, books: RailDatabase, safe: RailVault | None = None) -> None:
         self._books = books
         self._safe = safe
 
@@ -142,19 +122,19 @@ class SandboxCardRail:
             return ""
         return self._safe.hash("card-fingerprint", number).hex()
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
         """Answer as the card behaves; once a key."""
         assert currency == CURRENCY
         await self._books.execute(_CHARGE, key, token, amount, _REASONS)
         answer = await self.find_charge(key)
-        return answer or Answer(False, "card_unknown")
+        return answer or CardAnswer(False, "card_unknown")
 
-    async def find_charge(self, key: UUID) -> Answer | None:
+    async def find_charge(self, key: UUID) -> CardAnswer | None:
         """Look into the simulator's books."""
         row = await self._books.fetchrow(_FIND, key)
-        return None if row is None else Answer(row["approved"], row["reason"])
+        return None if row is None else CardAnswer(row["approved"], row["reason"])
 
-    async def refund(self, key: UUID, charge: UUID, amount: int) -> Answer:
+    async def refund(self, key: UUID, charge: UUID, amount: int) -> CardAnswer:
         """Give back, never more than was charged; once a key."""
         row = await self._books.fetchrow(_REFUND, key, charge, amount)
-        return Answer(True) if row and row["approved"] else Answer(False, "exceeds_charge")
+        return CardAnswer(True) if row and row["approved"] else CardAnswer(False, "exceeds_charge")

@@ -5,25 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID, uuid4
 
-from cuota.rails.issuing import Safe, details_text
+from cuota.rails.issuing import details_text
+from cuota.rails.stores import RailDatabase, RailVault
 
 # Then the worker takes over. flows/checkout/clear_card.py asserts that a statement of a running request ends sooner.
 LEASE = timedelta(seconds=30)
-
-
-class Shelf(Protocol):
-    """Where the books are kept: the service's pool."""
-
-    async def fetchrow(self, sql: str, *values: object) -> Mapping[str, Any] | None:
-        """One row or None."""
-        ...
-
-    async def fetch(self, sql: str, *values: object) -> list[Any]:
-        """All rows."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +26,7 @@ class Presented:
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class NetworkCard:
     """A card that the network knows, by its key. `fits`: security code and expiry were right."""
 
     key: UUID
@@ -164,11 +153,11 @@ WHERE a.authorization_id = d.authorization_id AND k.key = a.key RETURNING 1
 class CardNetwork:
     """Each call is one statement that commits by itself, as a company outside would."""
 
-    def __init__(self, books: Shelf, safe: Safe) -> None:
+    def __init__(self, books: RailDatabase, safe: RailVault) -> None:
         self._books = books
         self._safe = safe
 
-    async def find(self, card: Presented) -> Issued | None:
+    async def find(self, card: Presented) -> NetworkCard | None:
         """Who issued it, and for which order; None for a number that was never issued."""
         row = await self._books.fetchrow(_FIND, self._safe.hash("issued-number", card.number))
         if row is None:
@@ -176,7 +165,7 @@ class CardNetwork:
         typed = details_text(card.number, card.cvc, card.month, card.year)
         fits = self._safe.hash("issued-card", typed) == row["details_hash"]
         month, year = row["expires_month"], row["expires_year"]
-        return Issued(row["key"], row["merchant_id"], row["order_id"], fits, month, year)
+        return NetworkCard(row["key"], row["merchant_id"], row["order_id"], fits, month, year)
 
     async def earlier(self, key: UUID, reference: str) -> Authorization | None:
         """What was answered to the same reference before."""

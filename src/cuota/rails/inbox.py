@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
 from uuid import UUID
 
-from cuota.core.checkout.consumer import is_us_number, typed_number
+from cuota.core.consumer import is_us_number, typed_number
+from cuota.rails.stores import RailDatabase
 
 KEPT = 10_000
 # One statement, one round trip. Old ones go a hundred at a time: looking for them costs most sends nothing.
@@ -34,14 +34,6 @@ _FORGET = "DELETE FROM message_simulator.inbox WHERE lower(recipient) = ANY ($1:
 _END = 2**63 - 1
 
 
-class Shelf(Protocol):
-    """Where the inbox is kept: the service's pool."""
-
-    async def fetch(self, sql: str, *values: object) -> Sequence[Mapping[str, Any]]:
-        """All rows."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Received:
     """One message in the inbox. `number` grows with each; `recipient` is ten digits or an address."""
@@ -61,7 +53,9 @@ def recipient_of(typed: str) -> str:
     return number if is_us_number(number) else typed.strip()
 
 
-async def look(shelf: Shelf, *, to: str = "", before: int | None = None, limit: int = 50) -> list[Received]:
+async def look(
+    shelf: RailDatabase, *, to: str = "", before: int | None = None, limit: int = 50
+) -> list[Received]:
     """The newest first; of one recipient, or of all; those before a number, for the next page."""
     end = _END if before is None else before
     if to:
@@ -71,6 +65,6 @@ async def look(shelf: Shelf, *, to: str = "", before: int | None = None, limit: 
     return [Received(**row) for row in rows]
 
 
-async def forget(shelf: Shelf, recipients: Sequence[str]) -> int:
+async def forget(shelf: RailDatabase, recipients: Sequence[str]) -> int:
     """Drop whatever went to these numbers and addresses; answers how many messages."""
     return len(await shelf.fetch(_FORGET, [recipient.lower() for recipient in recipients]))

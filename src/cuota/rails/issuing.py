@@ -11,10 +11,10 @@ from typing import Protocol
 from uuid import UUID
 
 from cuota.core.checkout.card import passes_luhn
-from cuota.rails.card import Books
+from cuota.rails.stores import RailDatabase, RailVault
 from cuota.rails.unavailable import RailUnavailable
 
-__all__ = ["IssuingRail", "RailUnavailable", "Safe", "SandboxIssuingRail", "VirtualCard", "details_text"]
+__all__ = ["IssuingRail", "RailUnavailable", "SandboxIssuingRail", "VirtualCard", "details_text"]
 
 # Issued numbers begin like this; none of the sandbox's test table does.
 PREFIX = "400009"
@@ -34,26 +34,10 @@ class VirtualCard:
     brand: str
 
 
-class Safe(Protocol):
-    """What keeps secrets unreadable in a database: the service's vault."""
-
-    def encrypt(self, text: str, bound_to: str) -> bytes:
-        """Seal a text."""
-        ...
-
-    def decrypt(self, stored: bytes, bound_to: str) -> str:
-        """Open it again."""
-        ...
-
-    def hash(self, use: str, text: str) -> bytes:
-        """A keyed hash."""
-        ...
-
-
 class IssuingRail(Protocol):
     """What CUOTA_ISSUING_RAIL names. Amounts in cents. Every call may raise RailUnavailable.
 
-    A class is made with Books, Safe and a clock (of which it need not make use). `key` is an idempotency key: each
+    A class is made with a `RailDatabase`, a `RailVault` and a clock, which it need not use. `key` is an idempotency key: each
     call may be repeated, and acts once. The number can be seen until `hide`, then never again by anybody: the service
     decides who may see it (`flows/checkout/issue_card.py`) and keeps no copy.
     """
@@ -99,7 +83,7 @@ def _new_number() -> str:
 class SandboxIssuingRail:
     """A simulated issuer. What the card is used for comes in by `rails/card_network.py`, from the same books."""
 
-    def __init__(self, books: Books, safe: Safe, now: Callable[[], datetime]) -> None:
+    def __init__(self, books: RailDatabase, safe: RailVault, now: Callable[[], datetime]) -> None:
         self._books = books
         self._safe = safe
         self._now = now

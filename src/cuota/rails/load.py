@@ -6,23 +6,20 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from cuota.rails.bounded import BoundedCardRail, BoundedIssuingRail, BoundedMessageRail
-from cuota.rails.card import Books, CardRail, SandboxCardRail
-from cuota.rails.card_network import CardNetwork, Shelf
-from cuota.rails.issuing import IssuingRail, Safe, SandboxIssuingRail
+from cuota.rails.card import CardRail, SandboxCardRail
+from cuota.rails.card_network import CardNetwork
+from cuota.rails.issuing import IssuingRail, SandboxIssuingRail
 from cuota.rails.message import MessageRail, SandboxMessageRail, utc_now
 from cuota.rails.message_live import LiveMessageRail
 from cuota.rails.senders import Senders
+from cuota.rails.stores import RailDatabase, RailVault
 
 
 class NoSuchRail(Exception):
     """A rail's dotted path leads nowhere; the text names the setting."""
-
-
-class BothBooks(Books, Shelf, Protocol):
-    """The service's pool, as every rail may use it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +38,12 @@ class Rails:
 def load(
     card: str,
     message: str,
-    books: BothBooks,
+    books: RailDatabase,
     *,
     sandbox: bool,
     senders: Senders | None = None,
     issuing: str = "none",
-    safe: Safe | None = None,
+    safe: RailVault | None = None,
     now: Callable[[], datetime] = utc_now,
 ) -> Rails:
     """Make them; raise NoSuchRail before anything is served. Production takes no simulator, by whatever name.
@@ -64,7 +61,7 @@ def load(
     return Rails(BoundedCardRail(card_rail), BoundedMessageRail(message_rail), issuing_rail, network)
 
 
-def _card_rail(name: str, books: BothBooks, safe: Safe | None) -> CardRail:
+def _card_rail(name: str, books: RailDatabase, safe: RailVault | None) -> CardRail:
     if name == "sandbox":
         return SandboxCardRail(books, safe)
     rail: CardRail = _made("CUOTA_CARD_RAIL", name, _named("CUOTA_CARD_RAIL", name), books)
@@ -98,7 +95,7 @@ def _made(setting: str, name: str, made: object, *parts: object) -> Any:
 
 
 def _issuing_rail(
-    name: str, books: BothBooks, safe: Safe | None, now: Callable[[], datetime], *, sandbox: bool
+    name: str, books: RailDatabase, safe: RailVault | None, now: Callable[[], datetime], *, sandbox: bool
 ) -> tuple[IssuingRail | None, CardNetwork | None]:
     if name == "none":
         return None, None
@@ -115,7 +112,7 @@ def _issuing_rail(
 
 
 def _message_rail(
-    name: str, books: Books, senders: Senders | None, now: Callable[[], datetime]
+    name: str, books: RailDatabase, senders: Senders | None, now: Callable[[], datetime]
 ) -> MessageRail:
     if name == "live":
         if senders is None:

@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 
 from cuota.core.message import Message
 from cuota.core.sandbox import CODE
-from cuota.rails.card import Books
 from cuota.rails.inbox import PUT
+from cuota.rails.stores import RailDatabase
 from cuota.rails.unavailable import RailUnavailable
 
 __all__ = ["MessageRail", "RailUnavailable", "SandboxMessageRail", "code_text", "utc_now"]
@@ -53,7 +53,7 @@ class SandboxMessageRail:
 
     shown_code: str | None = CODE
 
-    def __init__(self, books: Books, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(self, books: RailDatabase, now: Callable[[], datetime] = utc_now) -> None:
         self._books = books
         self._now = now
 

@@ -21,7 +21,7 @@ from uuid import UUID, uuid4
 import aiosmtplib
 import httpcore
 
-from cuota.core.checkout.consumer import is_email, is_us_number
+from cuota.core.consumer import is_email, is_us_number
 from cuota.core.message import Message
 from cuota.core.webhook.signature import webhook_signature
 from cuota.rails.bounded import MESSAGE_SECONDS

@@ -23,7 +23,7 @@ from cuota.db import hosts, service_rights
 from cuota.db.backup import archive
 from cuota.db.backup.archive import Manifest
 from cuota.db.backup.programs import Programs, ended, programs_for
-from cuota.db.migrate import Told
+from cuota.db.migrate import OnProgress
 from cuota.db.pool import UnsafeDatabase
 from cuota.db.vault import Vault
 from cuota.run import runtime
@@ -50,11 +50,15 @@ class CannotBackUp(Exception):
     """No backup was written. The text says why."""
 
 
-Begun = Callable[[config.Settings, asyncpg.Connection], Awaitable[None]]
+OnBackupBegun = Callable[[config.Settings, asyncpg.Connection], Awaitable[None]]
 
 
 async def backup(
-    settings: config.Settings, where: dict[str, Any], file: Path, told: Told, begun: Begun | None = None
+    settings: config.Settings,
+    where: dict[str, Any],
+    file: Path,
+    told: OnProgress,
+    begun: OnBackupBegun | None = None,
 ) -> Manifest:
     """Write `file`; raise CannotBackUp, ProgramFailed or WrongKey, and leave no file behind then.
 
@@ -128,7 +132,7 @@ async def _facts(connection: asyncpg.Connection, settings: config.Settings, vaul
     }
 
 
-def _write(aside: Path, programs: Programs, snapshot: str, facts: dict[str, Any], told: Told) -> None:
+def _write(aside: Path, programs: Programs, snapshot: str, facts: dict[str, Any], told: OnProgress) -> None:
     options = ("--format=custom", "--no-owner", "--no-unlogged-table-data", f"--snapshot={snapshot}")
     dump = programs.start(
         programs.command("pg_dump", *options, f"--dbname={programs.address}"), stdout=subprocess.PIPE
@@ -152,7 +156,7 @@ def _write(aside: Path, programs: Programs, snapshot: str, facts: dict[str, Any]
             dump.wait()
 
 
-def _checked(aside: Path, programs: Programs, told: Told) -> Manifest:
+def _checked(aside: Path, programs: Programs, told: OnProgress) -> Manifest:
     """Read the file again as a restore would, so that a damaged file is never taken for a backup."""
     with archive.opened(aside) as (packed, manifest):
         archive.require_whole(packed, manifest, aside)
@@ -165,7 +169,7 @@ def _checked(aside: Path, programs: Programs, told: Told) -> Manifest:
     return manifest
 
 
-def feed_dump(packed: zipfile.ZipFile, sink: Any, told: Told, note: str) -> None:
+def feed_dump(packed: zipfile.ZipFile, sink: Any, told: OnProgress, note: str) -> None:
     """Copy the dump of a backup into `sink`, and report how many MiB of how many are read."""
     total, read = packed.getinfo(archive.DUMP).file_size / MEBIBYTE, 0
 
@@ -188,7 +192,9 @@ def feed(source: Any, sink: Any, copied: Callable[[bytes], None] = lambda _: Non
         pass  # whoever ends the program sees why it went
 
 
-def take(settings: config.Settings, file: Path, told: Told, begun: Begun | None = None) -> Manifest:
+def take(
+    settings: config.Settings, file: Path, told: OnProgress, begun: OnBackupBegun | None = None
+) -> Manifest:
     """Connect to the database, starting the embedded one if necessary, and back it up."""
     with runtime.database(settings) as where:
         return asyncio.run(backup(settings, where, file, told, begun))

@@ -33,7 +33,7 @@ from cuota.web.server.edge import Edge, JsonLines
 from cuota.web.server.known_host import KnownHost
 from cuota.web.server.metrics import count, count_code, count_decision
 from cuota.web.server.protocol import BoundedProtocol
-from cuota.web.server.standing import Standing
+from cuota.web.server.standing import StandstillMiddleware
 from cuota.work.loop import Signals, work
 
 PARENT_CHECK_SECONDS = 1.0
@@ -144,7 +144,7 @@ def _outside(edge: Edge, context: Context, standstill: Standstill | None) -> ASG
     """Return the application, wrapped in what only a sandbox needs."""
     if standstill is None:
         return edge
-    return KnownHost(Standing(edge, context, standstill), edge, context.settings.hosts)
+    return KnownHost(StandstillMiddleware(edge, context, standstill), edge, context.settings.hosts)
 
 
 def _collect_less() -> None:

@@ -17,10 +17,10 @@ from cuota.db import hosts
 from cuota.db.backup import archive
 from cuota.db.backup.archive import Manifest
 from cuota.db.backup.programs import ProgramFailed, Programs, ended, programs_for
-from cuota.db.migrate import Told, files
+from cuota.db.migrate import OnProgress, files
 from cuota.db.sandbox.forks import quoted
 from cuota.db.vault import Vault, WrongKey
-from cuota.db.verify import Report, verify
+from cuota.db.verify.orders import VerifyReport, verify
 from cuota.run import runtime
 from cuota.run.backup import COUNTED, PROBE, feed, feed_dump
 
@@ -39,7 +39,7 @@ class CannotRestore(Exception):
     """Nothing was restored. The text says why."""
 
 
-def restore(file: Path, told: Told) -> tuple[Manifest, Report]:
+def restore(file: Path, told: OnProgress) -> tuple[Manifest, VerifyReport]:
     """Restore `file` into the database that the settings name. Raises CannotRestore, BadArchive, WrongKey, ProgramFailed."""
     with archive.opened(file) as (packed, manifest):
         _require_readable(manifest)
@@ -75,7 +75,7 @@ def _require_readable(manifest: Manifest) -> None:
         )
 
 
-def _bring_key(packed: zipfile.ZipFile, manifest: Manifest, place: config.Place) -> None:
+def _bring_key(packed: zipfile.ZipFile, manifest: Manifest, place: config.DataLocation) -> None:
     """Put the key where the sandbox looks for it, before anything creates a new key."""
     path = place.data_dir / "secret.key"
     if place.names_its_key or path.exists():
@@ -108,8 +108,12 @@ def _require_key(settings: config.Settings, manifest: Manifest) -> None:
 
 
 async def _fill(
-    settings: config.Settings, where: dict[str, Any], packed: zipfile.ZipFile, manifest: Manifest, told: Told
-) -> Report:
+    settings: config.Settings,
+    where: dict[str, Any],
+    packed: zipfile.ZipFile,
+    manifest: Manifest,
+    told: OnProgress,
+) -> VerifyReport:
     owner = runtime.owner(settings, where)
     connection = await hosts.connect(**owner)
     try:
@@ -153,7 +157,7 @@ async def _make_roles(connection: asyncpg.Connection, roles: list[str]) -> None:
         ) from None
 
 
-def _load(programs: Programs, packed: zipfile.ZipFile, told: Told) -> None:
+def _load(programs: Programs, packed: zipfile.ZipFile, told: OnProgress) -> None:
     """Load the dump: pg_restore turns it into SQL, psql runs the SQL in one transaction."""
     quiet = ("--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", "--output=/dev/null")
     sql = programs.start(

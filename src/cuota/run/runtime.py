@@ -16,8 +16,8 @@ from cuota.core.risk.policy import Policy
 from cuota.db import hosts, service_rights, service_role
 from cuota.db.embedded.server import open_embedded
 from cuota.db.merchant import last_served
-from cuota.db.merchant.last_served import Served
-from cuota.db.migrate import Told, migrate, untold
+from cuota.db.merchant.last_served import LastServed
+from cuota.db.migrate import OnProgress, migrate, untold
 from cuota.db.pool import GONE, UnsafeDatabase, open_pool
 from cuota.db.sealed import SESSION_NAME
 from cuota.db.vault import Vault
@@ -45,7 +45,7 @@ def owner(settings: Settings, where: dict[str, Any]) -> dict[str, Any]:
     return {"dsn": settings.database_owner_url} if settings.database_owner_url else where
 
 
-async def migrated(settings: Settings, where: dict[str, Any], told: Told = untold) -> list[str]:
+async def migrated(settings: Settings, where: dict[str, Any], told: OnProgress = untold) -> list[str]:
     """Wait for the database and bring it up to date. Return the names of the applied migrations.
 
     A role that does not own the tables cannot migrate; then the database must be up to date already.
@@ -90,7 +90,7 @@ async def note_served(context: Context, *, decides: bool) -> None:
     if decides:
         await keep_policy(context.pool, settings.policy, context.policy)
     version = context.policy.version if decides else None
-    said = Served(
+    said = LastServed(
         settings.audience,
         version,
         settings.creditor,

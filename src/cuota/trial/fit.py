@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from cuota.core.risk.model import FEATURES, MOST_POINTS, WHOLE, Model, Weight, measured, points
 from cuota.trial.logistic import coefficients
-from cuota.trial.trial import Decided, Report, report
+from cuota.trial.trial import TrialOrder, TrialReport, report
 
 FOLDS = 5
 # Fewer losses say nothing about ten fields; a field that fewer orders have says nothing about itself.
@@ -28,17 +28,17 @@ class Trial:
     """What a trial says, and the model that it speaks of; None where there were too few losses to learn from."""
 
     model: Model | None
-    report: Report
+    report: TrialReport
 
 
-def trial(orders: Sequence[Decided], *, bound: int, seed: int = 0) -> Trial:
+def trial(orders: Sequence[TrialOrder], *, bound: int, seed: int = 0) -> Trial:
     """Fit on all orders; judge on points that no order's own outcome had a part in."""
     found = fit(orders, bound=bound)
     judged = report(cross_fitted(orders, bound=bound, seed=seed), bound=bound, seed=seed)
     return Trial(None if found is None else replace(found, shift=judged.shift).named(), judged)
 
 
-def fit(orders: Sequence[Decided], *, bound: int) -> Model | None:
+def fit(orders: Sequence[TrialOrder], *, bound: int) -> Model | None:
     """A logistic regression of losses on the score and the fields, as weights; None where there is too little.
 
     Of approved orders that have matured. A field that would count against its direction is dropped, the worst first,
@@ -67,7 +67,7 @@ def fit(orders: Sequence[Decided], *, bound: int) -> Model | None:
     return Model("", bound, tuple(weight for weight in weights if weight.milli_points)).named()
 
 
-def cross_fitted(orders: Sequence[Decided], *, bound: int, seed: int = 0) -> list[Decided]:
+def cross_fitted(orders: Sequence[TrialOrder], *, bound: int, seed: int = 0) -> list[TrialOrder]:
     """Each order with the points of a model that has seen no order of its group."""
     folds = [_fold(order.group, seed) for order in orders]
     judged = list(orders)
@@ -79,7 +79,7 @@ def cross_fitted(orders: Sequence[Decided], *, bound: int, seed: int = 0) -> lis
     return judged
 
 
-def _points(model: Model | None, order: Decided) -> int | None:
+def _points(model: Model | None, order: TrialOrder) -> int | None:
     """Before shift and bound; None where the model knows nothing of the order."""
     if model is None:
         return None
@@ -91,7 +91,7 @@ def _fold(group: str, seed: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}:{group}".encode()).digest()[:8], "big") % FOLDS
 
 
-def _columns(known: Sequence[Decided]) -> tuple[dict[str, list[float]], dict[str, int]]:
+def _columns(known: Sequence[TrialOrder]) -> tuple[dict[str, list[float]], dict[str, int]]:
     """Each field that enough orders have and that differs among them: around its average, turned so that more is good.
 
     The average is where the field is neutral, and what an order without it counts as.

@@ -10,7 +10,7 @@ from cuota.core import money
 from cuota.core.risk.model import Model
 from cuota.trial.rates import Rate
 from cuota.trial.swing import Swing
-from cuota.trial.trial import Bin, Report, Verdict, verdict
+from cuota.trial.trial import Bin, TrialReport, Verdict, verdict
 
 # The plot, in its own units: a square with room for its numbers.
 _SIDE, _LEFT, _TOP, _ROOM = 320, 68, 12, 44
@@ -53,7 +53,7 @@ svg text { fill: var(--grey); font-size: 12px; }
 
 
 def calibration_html(
-    report: Report, title: str = "Advanced Approvals", model: Model | None = None, *, standing: str = ""
+    report: TrialReport, title: str = "Advanced Approvals", model: Model | None = None, *, standing: str = ""
 ) -> str:
     """The whole page: the verdict, what would have changed, calibration as a plot and as numbers, coverage, the model.
 
@@ -71,7 +71,7 @@ def calibration_html(
     )
 
 
-def _summary(report: Report, standing: str) -> str:
+def _summary(report: TrialReport, standing: str) -> str:
     said = f"{escape(standing)} " if standing else ""
     return (
         f'<p class="quiet">{said}{report.decided:,} orders decided, {report.approved:,} approved, '
@@ -86,7 +86,7 @@ def _verdict(judged: Verdict) -> str:
     return f'<div class="verdict"><p><strong class="{kind}">{word}</strong></p><ul>{reasons}</ul></div>'
 
 
-def _changes(report: Report) -> str:
+def _changes(report: TrialReport) -> str:
     swings = (report.same_threshold, report.equal_loss)
     rows = [
         ("Approved", _share(report.approval_without), *(_share(swing.approval) for swing in swings)),
@@ -163,7 +163,7 @@ def _nice(share: float) -> float:
     return next(step * size for step in _ENDS if step * size >= share - 1e-12)
 
 
-def _coverage(report: Report) -> str:
+def _coverage(report: TrialReport) -> str:
     rows = [
         (f"<code>{each.field}</code>", f"{each.orders:,}", _share(each.share)) for each in report.coverage
     ]

@@ -13,12 +13,12 @@ _STEPS = 25
 _NEAR = 1e-6
 _LARGEST = 30.0
 
-Place = tuple[float, float]
+CurvePoint = tuple[float, float]
 Curve = tuple[float, float, float]
 
 
 def fitted(
-    places: Sequence[Place],
+    places: Sequence[CurvePoint],
     seen: Sequence[float],
     lost: Sequence[float],
     start: Curve | None = None,
@@ -40,13 +40,15 @@ def fitted(
     return curve
 
 
-def risk(curve: Curve, place: Place) -> float:
+def risk(curve: Curve, place: CurvePoint) -> float:
     """The chance of a loss at a place."""
     odds = curve[0] + curve[1] * place[0] + curve[2] * place[1]
     return 1.0 / (1.0 + math.exp(-max(-_LARGEST, min(_LARGEST, odds))))
 
 
-def _newton(places: Sequence[Place], seen: Sequence[float], lost: Sequence[float], curve: Curve) -> Curve:
+def _newton(
+    places: Sequence[CurvePoint], seen: Sequence[float], lost: Sequence[float], curve: Curve
+) -> Curve:
     one = margin = point = 0.0
     w00 = w01 = w02 = w11 = w12 = w22 = 0.0
     for (x, y), count, bad in zip(places, seen, lost, strict=True):

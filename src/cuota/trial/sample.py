@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from cuota.core.risk.facts import FieldValue
 from cuota.trial.rates import Rate, interval, wilson
-from cuota.trial.risk_curve import UNIT, Curve, Place, fitted, risk
-from cuota.trial.swing import Cell, Seen, Swing
+from cuota.trial.risk_curve import UNIT, Curve, CurvePoint, fitted, risk
+from cuota.trial.swing import Cell, Swing, SwingSample
 
 RESAMPLES = 400
 # Of the approved orders, the part that is looked at as if it were declined.
@@ -28,7 +28,7 @@ Ranked = list[tuple[list[int], list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class TrialOrder:
     """One order of the trial. Cents; `score` without the data; `group` is whose it is, or the order itself.
 
     `refused` by a rule whatever the score. `matured`: decided so long ago that its outcome is known or, had it been
@@ -64,7 +64,7 @@ class Compared(NamedTuple):
 class Sample:
     """Matured orders, declined ones too, counted by cell."""
 
-    def __init__(self, orders: Sequence[Decided], *, bound: int) -> None:
+    def __init__(self, orders: Sequence[TrialOrder], *, bound: int) -> None:
         self.size, self._bound = len(orders), bound
         numbers: dict[Cell, int] = {}
         groups: dict[str, list[int]] = {}
@@ -75,14 +75,16 @@ class Sample:
         grid = [(cell.margin // _GRAIN, cell.points // _GRAIN) for cell in self._cells]
         index = {place: number for number, place in enumerate(sorted(set(grid)))}
         self._place_of = [index[place] for place in grid]
-        self._places: list[Place] = [((x + 0.5) * _GRAIN / UNIT, (y + 0.5) * _GRAIN / UNIT) for x, y in index]
+        self._places: list[CurvePoint] = [
+            ((x + 0.5) * _GRAIN / UNIT, (y + 0.5) * _GRAIN / UNIT) for x, y in index
+        ]
         self._by_score = _ranked(self._cells, lambda cell: cell.margin)
         self._by_both = _ranked(self._cells, lambda cell: cell.margin + cell.points)
         self._whole = self._weights(self._groups)
         self._curve = self._fit(self._whole, None)
         self._predicted = dict(zip(self._cells, self._risks(self._curve, known=False), strict=True))
 
-    def predicted(self, order: Decided) -> float:
+    def predicted(self, order: TrialOrder) -> float:
         """The risk that the curve sees in an order of the sample."""
         return self._predicted[_cell(order, self._bound)]
 
@@ -141,10 +143,10 @@ class Sample:
             for cell, place in zip(self._cells, self._place_of, strict=True)
         ]
 
-    def _seen(self, weights: Weights, curve: Curve) -> Seen:
-        return Seen(self._cells, weights, self._risks(curve, known=True), self._bound)
+    def _seen(self, weights: Weights, curve: Curve) -> SwingSample:
+        return SwingSample(self._cells, weights, self._risks(curve, known=True), self._bound)
 
-    def _swing(self, whole: Seen, shift: int, resampled: list[tuple[float, float, float]]) -> Swing:
+    def _swing(self, whole: SwingSample, shift: int, resampled: list[tuple[float, float, float]]) -> Swing:
         approval, loss_change, loss = whole.changes(shift)
         approvals, loss_changes, losses = zip(*resampled, strict=True)
         now = [cell.with_data is not None and cell.with_data <= shift for cell in self._cells]
@@ -160,7 +162,7 @@ class Sample:
         )
 
 
-def _cell(order: Decided, bound: int) -> Cell:
+def _cell(order: TrialOrder, bound: int) -> Cell:
     margin, given = order.score - order.threshold, order.points or 0
     before = margin >= 0 and not order.refused
     if order.refused:

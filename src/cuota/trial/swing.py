@@ -54,7 +54,7 @@ class Approved(NamedTuple):
     lost: list[float]
 
 
-class Seen:
+class SwingSample:
     """One sample: cells, how often each is there, and the risk of each (its outcome, where there is one)."""
 
     def __init__(

@@ -11,10 +11,10 @@ from itertools import pairwise
 
 from cuota.core.risk.approvals import NAMES
 from cuota.trial.rates import Rate, wilson
-from cuota.trial.sample import CUT, RESAMPLES, Decided, Sample
+from cuota.trial.sample import CUT, RESAMPLES, Sample, TrialOrder
 from cuota.trial.swing import Swing
 
-__all__ = ["Decided", "Report", "Verdict", "report", "verdict"]
+__all__ = ["TrialOrder", "TrialReport", "Verdict", "report", "verdict"]
 
 # What `on` needs at the least.
 ENOUGH_DECIDED = 1_000
@@ -45,7 +45,7 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class TrialReport:
     """All numbers of a trial. Shares are of 1.
 
     `judged` are the matured decided orders, declined ones too: all that compares is of them. `without` is what was;
@@ -89,14 +89,16 @@ class Verdict:
     reasons: tuple[str, ...]
 
 
-def report(orders: Sequence[Decided], *, bound: int, seed: int = 0, resamples: int = RESAMPLES) -> Report:
+def report(
+    orders: Sequence[TrialOrder], *, bound: int, seed: int = 0, resamples: int = RESAMPLES
+) -> TrialReport:
     """The numbers of a trial; the same orders and seed give the same ones."""
     approved = [order for order in orders if order.approved]
     matured = [order for order in approved if order.matured]
     covered = sum(bool(order.fields) for order in orders)
     sample = Sample([order for order in orders if order.matured], bound=bound)
     found = sample.compared(seed=seed, resamples=resamples)
-    return Report(
+    return TrialReport(
         decided=len(orders),
         approved=len(approved),
         matured=len(matured),
@@ -122,7 +124,7 @@ def report(orders: Sequence[Decided], *, bound: int, seed: int = 0, resamples: i
     )
 
 
-def verdict(report: Report) -> Verdict:
+def verdict(report: TrialReport) -> Verdict:
     """`on` needs enough of everything, and an interval that says that it helps."""
     gain, caught = report.equal_loss.approval_change, report.caught_change
     missing = [
@@ -162,7 +164,7 @@ def _points(change: Rate) -> str:
     )
 
 
-def _coverage(field: str, orders: Sequence[Decided]) -> Coverage:
+def _coverage(field: str, orders: Sequence[TrialOrder]) -> Coverage:
     found = sum(field in order.fields for order in orders)
     return Coverage(field, found, wilson(found, len(orders)))
 

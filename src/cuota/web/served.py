@@ -19,7 +19,7 @@ _WORTH_IT = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedFile:
     """A file as it is served: its bytes, the same compressed (None: not worth it), its media type, its digest."""
 
     content: bytes
@@ -38,20 +38,20 @@ class Served:
         return f'"{self.digest}-gzip"'
 
 
-def make(content: bytes, kind: str) -> Served:
+def make(content: bytes, kind: str) -> ServedFile:
     """Compress once, for all who will ask."""
     gzipped = gzip.compress(content, 9, mtime=0) if len(content) >= _WORTH_IT else None
     smaller = gzipped if gzipped is not None and len(gzipped) < len(content) else None
-    return Served(content, smaller, kind, hashlib.sha256(content).hexdigest()[:16])
+    return ServedFile(content, smaller, kind, hashlib.sha256(content).hexdigest()[:16])
 
 
-def make_from_gzip(gzipped: bytes, kind: str) -> Served:
+def make_from_gzip(gzipped: bytes, kind: str) -> ServedFile:
     """From a file that was compressed when it was built."""
     content = gzip.decompress(gzipped)
-    return Served(content, gzipped, kind, hashlib.sha256(content).hexdigest()[:16])
+    return ServedFile(content, gzipped, kind, hashlib.sha256(content).hexdigest()[:16])
 
 
-def serve(request: Request, served: Served, headers: Mapping[str, str]) -> Response:
+def serve(request: Request, served: ServedFile, headers: Mapping[str, str]) -> Response:
     """The answer: 304 where the caller has it already, else the bytes in the form that it accepts."""
     common = dict(headers)
     if served.gzipped is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from cuota.core.instant import Asked
+from cuota.core.instant import TargetInstant
 from cuota.core.order.event import Event
 from cuota.db.sandbox import clock
 from cuota.db.webhook.hanging_receivers import hanging
@@ -27,7 +27,7 @@ MOST_TURNS = 10
 
 
 @dataclass(slots=True)
-class Done:
+class WorkDone:
     """What happened at one instant, or on the whole way: counts by job, events by type, payments and messages as text.
 
     `webhooks` counts all attempts, the acknowledged attempts, and the attempts that timed out.
@@ -52,13 +52,13 @@ class Advanced:
     before: datetime
     after: datetime
     instants: int
-    done: Done
+    done: WorkDone
     stopped: bool
     hung: list[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class AdvanceProgress:
     """The progress of an advance: the time on the clock, how many webhooks wait for an answer, and the attempts so far."""
 
     before: datetime
@@ -70,18 +70,18 @@ class Seen:
     hung: int
 
 
-Tell = Callable[[datetime, Done], None]
-Watch = Callable[[Seen], None]
+ReportBatch = Callable[[datetime, WorkDone], None]
+ReportProgress = Callable[[AdvanceProgress], None]
 
 
 async def advance(
     context: Context,
     frozen: FrozenClock,
     move: Move,
-    asked: Asked,
-    tell: Tell,
+    asked: TargetInstant,
+    tell: ReportBatch,
     stop: asyncio.Event,
-    watch: Watch = lambda _: None,
+    watch: ReportProgress = lambda _: None,
 ) -> Advanced:
     """Move the clock.
 
@@ -93,7 +93,7 @@ async def advance(
     def look() -> None:
         counted, hung = pace.attempts, len(pace.timed_out)
         facts = counted["attempts"], counted["acknowledged"], hung
-        watch(Seen(before, frozen.at, target, way.webhooks.under_way, *facts))
+        watch(AdvanceProgress(before, frozen.at, target, way.webhooks.under_way, *facts))
 
     pace = HurriedPace(await hanging(context.pool), look)
     way = _Way(context, tell, pace, look)
@@ -116,22 +116,24 @@ async def advance(
 class _Way:
     """Runs all jobs at each instant, again and again until a whole round does nothing."""
 
-    def __init__(self, context: Context, tell: Tell, pace: HurriedPace, look: Callable[[], None]) -> None:
+    def __init__(
+        self, context: Context, tell: ReportBatch, pace: HurriedPace, look: Callable[[], None]
+    ) -> None:
         self.context = replace(context, happened=self._happened)
         self.webhooks = Webhooks(self.context, pace=pace)
         self._pace, self._look = pace, look
-        self.total = Done()
+        self.total = WorkDone()
         self.instants = 0
         self._jobs: tuple[Job, ...] = tuple(job for job in jobs_of(self.webhooks) if not job.real)
         self._tell = tell
-        self._here = Done()
+        self._here = WorkDone()
 
     def _happened(self, event: Event) -> None:
         self._here.events[event.type] += 1
 
     async def settle(self, at: datetime) -> None:
         """Do everything that is due at this instant, and everything that follows from it at the same instant."""
-        self._here, attempted = Done(), self._pace.attempts.copy()
+        self._here, attempted = WorkDone(), self._pace.attempts.copy()
         for _ in range(MOST_TURNS):
             left = await clock.count_due(self.context.pool, at)
             if not left:

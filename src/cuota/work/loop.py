@@ -15,7 +15,7 @@ from cuota.core.refusal import Refused
 from cuota.db.pool import GONE
 from cuota.db.workers import Worker
 from cuota.flows.context import Context
-from cuota.flows.sandbox.standstill import Gate, Standstill
+from cuota.flows.sandbox.standstill import InFlightGate, Standstill
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
 from cuota.work.messages import send_due_messages
@@ -79,7 +79,7 @@ async def work(context: Context, signals: Signals, standstill: Standstill | None
     worker = Worker(context.pool)
     # A recorded result wakes the job that sends the next event, so the events of one order follow each other at once.
     webhooks = Webhooks(context, worker, signals.news.set)
-    gate = standstill.jobs if standstill else Gate(is_open=True)
+    gate = standstill.jobs if standstill else InFlightGate(is_open=True)
     async with worker.living():
         try:
             async with asyncio.TaskGroup() as group:
@@ -91,7 +91,7 @@ async def work(context: Context, signals: Signals, standstill: Standstill | None
             await webhooks.close()
 
 
-async def _repeat(context: Context, job: Job, signals: Signals, gate: Gate) -> None:
+async def _repeat(context: Context, job: Job, signals: Signals, gate: InFlightGate) -> None:
     while not signals.stop.is_set():
         done = 0
         if job.wakes:

@@ -1,4 +1,4 @@
-"""core/checkout/consumer: phone numbers, names, e-mail addresses, and where it is which day."""
+"""core/consumer: phone numbers, names, e-mail addresses, and where it is which day."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from cuota.core.checkout.consumer import (
+from cuota.core.consumer import (
     STATES,
     ZONES,
     Address,

@@ -11,22 +11,22 @@ import pytest
 
 from cuota.core.checkout import ending as checkout
 from cuota.core.checkout.ending import Charging, Lapsed
+from cuota.core.installment import schedule
 from cuota.core.order.job import JobState, Settled
 from cuota.core.order.ledger import Account
-from cuota.core.order.movement import Kind
+from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import Final, Order, PaymentState, Status
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.charge import Charge
-from cuota.core.plan.installment import schedule
 from cuota.core.plan.notice import Notice, NoticeKind
 from cuota.core.plan.plan import Plan
-from cuota.core.risk.decision import Decided, Decision
+from cuota.core.risk.decision import Decision, StoredDecision
 from support.core.values import MOVEMENT, NOW, ORDER, TODAY, created, held, plan
 from support.makers import PROFILE
 
 CHARGE = UUID(int=101)
-YES = Decided(UUID(int=31), UUID(int=32), Decision(True, ("within_limit",), "v", {}, 600, 200_000))
-NO = Decided(UUID(int=33), UUID(int=32), Decision(False, ("over_limit",), "v", {}, 600, 5_000))
+YES = StoredDecision(UUID(int=31), UUID(int=32), Decision(True, ("within_limit",), "v", {}, 600, 200_000))
+NO = StoredDecision(UUID(int=33), UUID(int=32), Decision(False, ("over_limit",), "v", {}, 600, 5_000))
 LETTER = Notice(UUID(int=34), NoticeKind.DECLINED, 1, 10_000, NOW.date(), NOW)
 TOLD = Notice(UUID(int=60), NoticeKind.PLAN_STARTED, 1, 2500, TODAY, NOW)
 AGREED = Plan(
@@ -92,7 +92,7 @@ def test_approval_with_auto_capture_captures_everything_in_the_same_outcome() ->
     assert outcome.order.payment_state is PaymentState.CAPTURED
     assert (outcome.order.captured, outcome.order.authorization_expires_at) == (10_000, None)
     assert outcome.movement is not None
-    assert (outcome.movement.kind, outcome.movement.amount) == (Kind.CAPTURE, 10_000)
+    assert (outcome.movement.kind, outcome.movement.amount) == (MovementKind.CAPTURE, 10_000)
     assert [event.type for event in outcome.events] == ["order.approved", "capture.completed"]
     assert held(outcome.transfers)[Account.MERCHANT_PAYABLE] == -10_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cuota.core.checkout.consumer import is_name, is_typed_name, typed_name
+from cuota.core.consumer import is_name, is_typed_name, typed_name
 
 NAMES = (
     "O'Brien", "O\u2019Neill", "St. John", "King Jr.", "J", "Ng", "Jean-Luc", "Jean\u2010Luc", "Zoe\u0308", "नमस्ते", "محمد", "李",

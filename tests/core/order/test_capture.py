@@ -8,7 +8,7 @@ import pytest
 
 from cuota.core.order.capture import capture
 from cuota.core.order.ledger import Account
-from cuota.core.order.movement import Kind
+from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import Status
 from cuota.core.refusal import Code, Refused
 from support.core.values import MOVEMENT, NOW, approved, asked, created, held
@@ -18,23 +18,23 @@ END = NOW + timedelta(days=13)
 
 def test_a_capture_raises_what_is_captured_and_nothing_else() -> None:
     order = approved(10_000, voided=1000)
-    outcome = capture(order, asked(Kind.CAPTURE, 3050), MOVEMENT, NOW)
+    outcome = capture(order, asked(MovementKind.CAPTURE, 3050), MOVEMENT, NOW)
     assert (outcome.order.captured, outcome.order.voided, outcome.order.refunded) == (3050, 1000, 0)
     assert (outcome.order.version, outcome.order.transfers, outcome.order.events) == (1, 0, 1)
 
 
 def test_a_capture_never_changes_the_plan_or_a_card() -> None:
-    outcome = capture(approved(), asked(Kind.CAPTURE, 10_000), MOVEMENT, NOW)
+    outcome = capture(approved(), asked(MovementKind.CAPTURE, 10_000), MOVEMENT, NOW)
     assert outcome.installments == ()
     assert outcome.card_refunds == ()
 
 
 def test_a_capture_remembers_its_movement_and_tells_its_event() -> None:
-    outcome = capture(approved(), asked(Kind.CAPTURE, 3050, "ship-1"), MOVEMENT, NOW)
+    outcome = capture(approved(), asked(MovementKind.CAPTURE, 3050, "ship-1"), MOVEMENT, NOW)
     moved = outcome.movement
     assert moved is not None
     assert (moved.kind, moved.movement_id, moved.reference, moved.amount, moved.at) == (
-        Kind.CAPTURE, MOVEMENT, "ship-1", 3050, NOW,
+        MovementKind.CAPTURE, MOVEMENT, "ship-1", 3050, NOW,
     )  # fmt: skip
     (event,) = outcome.events
     assert (event.type, event.amount, event.operation, event.reference, event.success) == (
@@ -43,23 +43,23 @@ def test_a_capture_remembers_its_movement_and_tells_its_event() -> None:
 
 
 def test_a_capture_moves_what_waited_to_what_the_merchant_is_owed() -> None:
-    outcome = capture(approved(), asked(Kind.CAPTURE, 3050), MOVEMENT, NOW)
+    outcome = capture(approved(), asked(MovementKind.CAPTURE, 3050), MOVEMENT, NOW)
     assert held(outcome.transfers) == {Account.AUTHORIZED_UNCAPTURED: 3050, Account.MERCHANT_PAYABLE: -3050}
     assert {transfer.cause for transfer in outcome.transfers} == {MOVEMENT}
 
 
 def test_the_whole_rest_may_be_captured_and_not_a_cent_more() -> None:
     order = approved(10_000, captured=4000, voided=1000)
-    assert capture(order, asked(Kind.CAPTURE, 5000), MOVEMENT, NOW).order.capturable == 0
+    assert capture(order, asked(MovementKind.CAPTURE, 5000), MOVEMENT, NOW).order.capturable == 0
     with pytest.raises(Refused) as caught:
-        capture(order, asked(Kind.CAPTURE, 5001), MOVEMENT, NOW)
+        capture(order, asked(MovementKind.CAPTURE, 5001), MOVEMENT, NOW)
     assert caught.value.code is Code.CAPTURE_EXCEEDS_AUTHORIZED
     assert "50.00" in caught.value.message
 
 
 def test_a_refusal_shows_the_balances_in_decimals() -> None:
     with pytest.raises(Refused) as caught:
-        capture(approved(10_000, captured=9950), asked(Kind.CAPTURE, 51), MOVEMENT, NOW)
+        capture(approved(10_000, captured=9950), asked(MovementKind.CAPTURE, 51), MOVEMENT, NOW)
     shown = caught.value.facts["balances"]
     assert isinstance(shown, dict)
     assert {name: str(value) for name, value in shown.items()} == {
@@ -71,27 +71,27 @@ def test_a_refusal_shows_the_balances_in_decimals() -> None:
 @pytest.mark.parametrize("status", [Status.CREATED, Status.DECLINED, Status.ABANDONED])
 def test_an_order_that_was_never_completed_is_not_captured(status: Status) -> None:
     with pytest.raises(Refused) as caught:
-        capture(created(status=status), asked(Kind.CAPTURE, 1), MOVEMENT, NOW)
+        capture(created(status=status), asked(MovementKind.CAPTURE, 1), MOVEMENT, NOW)
     assert caught.value.code is Code.ORDER_NOT_COMPLETED
     assert status in caught.value.message
 
 
 def test_an_authorization_holds_until_its_end_and_not_at_it() -> None:
     last = END - timedelta(microseconds=1)
-    assert capture(approved(), asked(Kind.CAPTURE, 1), MOVEMENT, last).order.captured == 1
+    assert capture(approved(), asked(MovementKind.CAPTURE, 1), MOVEMENT, last).order.captured == 1
     with pytest.raises(Refused) as caught:
-        capture(approved(), asked(Kind.CAPTURE, 1), MOVEMENT, END)
+        capture(approved(), asked(MovementKind.CAPTURE, 1), MOVEMENT, END)
     assert caught.value.code is Code.AUTHORIZATION_EXPIRED
 
 
 def test_after_the_rest_was_released_the_refusal_still_says_expired() -> None:
     released = approved(10_000, captured=4000, voided=6000, lapsed=True)
     with pytest.raises(Refused) as caught:
-        capture(released, asked(Kind.CAPTURE, 1), MOVEMENT, END)
+        capture(released, asked(MovementKind.CAPTURE, 1), MOVEMENT, END)
     assert caught.value.code is Code.AUTHORIZATION_EXPIRED
 
 
 def test_what_was_captured_in_time_is_not_called_expired_later() -> None:
     with pytest.raises(Refused) as caught:
-        capture(approved(10_000, captured=10_000), asked(Kind.CAPTURE, 1), MOVEMENT, END)
+        capture(approved(10_000, captured=10_000), asked(MovementKind.CAPTURE, 1), MOVEMENT, END)
     assert caught.value.code is Code.CAPTURE_EXCEEDS_AUTHORIZED

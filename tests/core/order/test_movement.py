@@ -6,16 +6,18 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from cuota.core.order.movement import Kind, Movement, refuse_duplicate, shown_balances
+from cuota.core.order.movement import Movement, MovementKind, refuse_duplicate, shown_balances
 from cuota.core.refusal import Code, Refused
 from support.core.values import MOVEMENT, NOW, approved, asked
 
-EARLIER = Movement(Kind.CAPTURE, MOVEMENT, "ship-1", 3050, NOW)
+EARLIER = Movement(MovementKind.CAPTURE, MOVEMENT, "ship-1", 3050, NOW)
 WHEN = "2026-11-21T09:30:00.000Z"
 
 
 def _repeat(amount: int) -> Refused:
-    return refuse_duplicate(approved(captured=3050), asked(Kind.CAPTURE, amount, "ship-1"), EARLIER, WHEN)
+    return refuse_duplicate(
+        approved(captured=3050), asked(MovementKind.CAPTURE, amount, "ship-1"), EARLIER, WHEN
+    )
 
 
 def _original(refused: Refused) -> dict[str, Any]:
@@ -45,7 +47,7 @@ def test_a_repeat_shows_the_balances_too() -> None:
 
 
 def test_the_three_kinds_have_the_names_of_their_endpoints() -> None:
-    assert [kind.value for kind in Kind] == ["capture", "void", "refund"]
+    assert [kind.value for kind in MovementKind] == ["capture", "void", "refund"]
 
 
 def test_balances_are_exact_decimals_with_two_places() -> None:
@@ -55,4 +57,4 @@ def test_balances_are_exact_decimals_with_two_places() -> None:
 
 
 def test_movements_compare_by_value() -> None:
-    assert Movement(Kind.CAPTURE, UUID(int=3), "ship-1", 3050, NOW) == EARLIER
+    assert Movement(MovementKind.CAPTURE, UUID(int=3), "ship-1", 3050, NOW) == EARLIER

@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
+from cuota.core.installment import Installment
 from cuota.core.order.ledger import Account
-from cuota.core.order.movement import Kind
+from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome
 from cuota.core.order.refund import refund
 from cuota.core.order.void import void
-from cuota.core.plan.installment import Installment
 from cuota.core.refusal import Code, Refused
 from support.core.values import (
     MOVEMENT,
@@ -35,7 +35,7 @@ def _captured(amount: int, fee: int = 0) -> Order:
 
 
 def _refund(order: Order, agreed: list[Installment], amount: int) -> Outcome:
-    return refund(order, agreed, asked(Kind.REFUND, amount), MOVEMENT, NOW, ids())
+    return refund(order, agreed, asked(MovementKind.REFUND, amount), MOVEMENT, NOW, ids())
 
 
 def _amounts(agreed: list[Installment], outcome: Outcome) -> list[int]:
@@ -138,7 +138,7 @@ def test_a_refund_tells_its_event_and_remembers_its_movement() -> None:
         "refund.completed", 500, "RefundOrder", "ref-1",
     )  # fmt: skip
     assert outcome.movement is not None
-    assert (outcome.movement.kind, outcome.movement.amount) == (Kind.REFUND, 500)
+    assert (outcome.movement.kind, outcome.movement.amount) == (MovementKind.REFUND, 500)
 
 
 def test_a_refund_goes_to_the_cards_that_paid_latest_first() -> None:
@@ -157,13 +157,13 @@ def test_an_order_that_was_never_completed_is_not_refunded(status: Status) -> No
 def test_a_refund_needs_no_authorization_that_still_holds() -> None:
     late = NOW + timedelta(days=300)
     order = replace(_captured(10_000), lapsed=True)
-    outcome = refund(order, plan(), asked(Kind.REFUND, 1), MOVEMENT, late, ids())
+    outcome = refund(order, plan(), asked(MovementKind.REFUND, 1), MOVEMENT, late, ids())
     assert outcome.order.refunded == 1
 
 
 def test_the_fee_is_counted_from_all_that_voids_and_refunds_gave_back() -> None:
     order, agreed = approved(10_000, 333, captured=5000), plan(10_000, 333)
-    voided = void(order, agreed, asked(Kind.VOID, 3333), MOVEMENT, NOW, ids())
+    voided = void(order, agreed, asked(MovementKind.VOID, 3333), MOVEMENT, NOW, ids())
     assert voided.order.fee_returned == 111
     # 8333 of 10000 by now: 277.49 of 333, so 166 more; 5000 alone would have been 167.
     refunded = _refund(voided.order, after(agreed, voided), 5000)

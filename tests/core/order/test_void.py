@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 
+from cuota.core.installment import total
 from cuota.core.order.ledger import Account
-from cuota.core.order.movement import Kind
+from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import Order, PaymentState, Status
 from cuota.core.order.outcome import Outcome
 from cuota.core.order.void import lapse, void
-from cuota.core.plan.installment import total
 from cuota.core.refusal import Code, Refused
 from support.core.values import (
     MOVEMENT,
@@ -32,7 +32,7 @@ END = NOW + timedelta(days=13)
 
 def _void(order: Order, amount: int, at: int = 0) -> Outcome:
     agreed = plan(order.amount, order.fee)
-    return void(order, agreed, asked(Kind.VOID, amount), MOVEMENT, NOW + timedelta(days=at), ids())
+    return void(order, agreed, asked(MovementKind.VOID, amount), MOVEMENT, NOW + timedelta(days=at), ids())
 
 
 def test_a_void_lowers_the_order_and_cuts_the_plan_from_its_end() -> None:
@@ -72,10 +72,10 @@ def test_a_void_tells_its_event() -> None:
 def test_all_that_is_uncaptured_may_be_voided_and_not_a_cent_more() -> None:
     order = approved(10_000, captured=4000, voided=1000)
     agreed = plan(9000)
-    done = void(order, agreed, asked(Kind.VOID, 5000), MOVEMENT, NOW, ids())
+    done = void(order, agreed, asked(MovementKind.VOID, 5000), MOVEMENT, NOW, ids())
     assert done.order.payment_state is PaymentState.CAPTURED
     with pytest.raises(Refused) as caught:
-        void(order, agreed, asked(Kind.VOID, 5001), MOVEMENT, NOW, ids())
+        void(order, agreed, asked(MovementKind.VOID, 5001), MOVEMENT, NOW, ids())
     assert caught.value.code is Code.VOID_EXCEEDS_UNCAPTURED
     assert "balances" in caught.value.facts
 
@@ -83,7 +83,7 @@ def test_all_that_is_uncaptured_may_be_voided_and_not_a_cent_more() -> None:
 @pytest.mark.parametrize("status", [Status.CREATED, Status.DECLINED, Status.ABANDONED])
 def test_an_order_that_was_never_completed_is_not_voided(status: Status) -> None:
     with pytest.raises(Refused) as caught:
-        void(created(status=status), [], asked(Kind.VOID, 1), MOVEMENT, NOW, ids())
+        void(created(status=status), [], asked(MovementKind.VOID, 1), MOVEMENT, NOW, ids())
     assert caught.value.code is Code.ORDER_NOT_COMPLETED
 
 

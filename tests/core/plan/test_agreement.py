@@ -7,10 +7,10 @@ from datetime import date
 
 import pytest
 
-from cuota.core.checkout.consumer import Address, Profile
+from cuota.core.consumer import Address, Profile
+from cuota.core.installment import schedule
 from cuota.core.plan.agreement import Agreement, agreement
 from cuota.core.plan.finance import terms
-from cuota.core.plan.installment import schedule
 from support.core.values import TODAY
 
 WHO = Profile("Ana", "Ruiz", "ana@mail.example", Address("1 Main Street", "", "Reno", "NV", "89501"))

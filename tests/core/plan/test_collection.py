@@ -7,9 +7,10 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from cuota.core.installment import plan_state
 from cuota.core.order.job import JobState
 from cuota.core.order.ledger import Account
-from cuota.core.order.movement import Kind
+from cuota.core.order.movement import MovementKind
 from cuota.core.order.posting import authorization, installment_paid
 from cuota.core.order.refund import refund
 from cuota.core.order.void import void
@@ -17,7 +18,6 @@ from cuota.core.plan import collection
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge, Origin
 from cuota.core.plan.collection import RETRIES, CardBusy, NothingOwed
-from cuota.core.plan.installment import plan_state
 from cuota.core.plan.notice import NoticeKind
 from support.core.collecting import CARD, DUE_2, ZONE, begun, on, said_no, timed
 from support.core.values import (
@@ -132,7 +132,7 @@ def test_a_plan_that_is_paid_is_completed_and_nothing_is_due_any_more() -> None:
 def test_a_plans_state_says_what_is_left_of_it(paid: tuple[int, ...], cut: int, state: str) -> None:
     agreed = timed(paid=paid)
     if cut:
-        outcome = void(on(agreed), agreed, asked(Kind.VOID, cut), MOVEMENT, NOW, ids())
+        outcome = void(on(agreed), agreed, asked(MovementKind.VOID, cut), MOVEMENT, NOW, ids())
         agreed = after(agreed, outcome)
     assert plan_state(agreed) == state
 
@@ -174,7 +174,7 @@ def test_a_failed_payment_that_the_consumer_asked_for_leaves_the_timetable_as_it
 def test_any_unpaid_payment_may_be_paid_early_and_no_paid_or_cancelled_one() -> None:
     agreed = timed()
     assert begun(on(agreed), agreed, NOW, number=4)[1].origin is Origin.CONSUMER
-    cut = after(agreed, void(on(agreed), agreed, asked(Kind.VOID, 2500), MOVEMENT, NOW, ids()))
+    cut = after(agreed, void(on(agreed), agreed, asked(MovementKind.VOID, 2500), MOVEMENT, NOW, ids()))
     for number in (1, 4, 9):
         with pytest.raises(NothingOwed):
             collection.begin(on(agreed), cut, number, CARD, charge_id(2), NOW)
@@ -184,7 +184,7 @@ def test_any_unpaid_payment_may_be_paid_early_and_no_paid_or_cancelled_one() -> 
 def test_what_a_refund_cut_while_the_card_was_asked_goes_back_to_the_card(cut: int, excess: int) -> None:
     agreed = timed()
     order, charge = begun(replace(on(agreed), captured=10_000), agreed, DUE_2)
-    given_back = refund(order, agreed, asked(Kind.REFUND, cut), MOVEMENT, DUE_2, ids())
+    given_back = refund(order, agreed, asked(MovementKind.REFUND, cut), MOVEMENT, DUE_2, ids())
     meanwhile = after(agreed, given_back)
     outcome = collection.paid(given_back.order, meanwhile, charge, ZONE, DUE_2, ids())
     assert to_cards(outcome) == ({charge_id(2): excess} if excess else {})
@@ -213,10 +213,10 @@ def test_another_card_is_asked_at_once_for_what_is_overdue_and_pays_the_rest_on_
 
 def test_a_void_and_a_refund_move_what_is_due_next() -> None:
     agreed = timed()
-    outcome = void(on(agreed), agreed, asked(Kind.VOID, 7_500), MOVEMENT, NOW, ids())
+    outcome = void(on(agreed), agreed, asked(MovementKind.VOID, 7_500), MOVEMENT, NOW, ids())
     assert outcome.order.collect_at is None
     captured = replace(on(agreed), captured=10_000)
-    kept = refund(captured, agreed, asked(Kind.REFUND, 2_500), MOVEMENT, NOW, ids())
+    kept = refund(captured, agreed, asked(MovementKind.REFUND, 2_500), MOVEMENT, NOW, ids())
     assert kept.order.collect_at == collection.next_at(agreed)
 
 

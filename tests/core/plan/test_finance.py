@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
+from cuota.core.installment import schedule
 from cuota.core.plan.finance import terms
-from cuota.core.plan.installment import schedule
 from support.core.values import TODAY
 
 CASES = [

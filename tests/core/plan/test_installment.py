@@ -1,4 +1,4 @@
-"""core/plan/installment: the schedule, and what a void or refund takes from it."""
+"""core/installment: the schedule, and what a void or refund takes from it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from cuota.core.plan.installment import cut, schedule, total
+from cuota.core.installment import cut, schedule, total
 from support.core.values import TODAY, charge_id, plan
 
 

@@ -9,12 +9,12 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cuota.core.dates import day
-from cuota.core.order.movement import Kind
+from cuota.core.order.movement import MovementKind
 from cuota.core.order.refund import refund
 from cuota.core.plan import collection
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Origin
-from cuota.core.plan.notice import About, Notice, NoticeKind, Standing, words
+from cuota.core.plan.notice import About, Notice, NoticeKind, PlanStanding, words
 from cuota.core.plan.payday import Days
 from support.core.values import MOVEMENT, NOW, TODAY, approved, asked, charge_id, ids, plan
 
@@ -23,10 +23,10 @@ ABOUT = About(
     "Alder & Oak", "A-7", "USD", "https://pay.example/account", "Visa ending 4242",
     {charge_id(1): "Visa ending 4242", charge_id(2): "Mastercard ending 4444"},
 )  # fmt: skip
-LEFT = Standing(left=((date(2026, 12, 19), 1500),))
+LEFT = PlanStanding(left=((date(2026, 12, 19), 1500),))
 
 
-def notice(kind: NoticeKind, standing: Standing | None = LEFT, amount: int = 2500) -> Notice:
+def notice(kind: NoticeKind, standing: PlanStanding | None = LEFT, amount: int = 2500) -> Notice:
     return Notice(MOVEMENT, kind, 2, amount, TODAY, NOW, standing)
 
 
@@ -48,7 +48,7 @@ def test_where_money_moved_the_amount_the_card_and_what_is_left_are_named(kind: 
 
 
 def test_money_that_goes_back_to_two_cards_is_named_by_card() -> None:
-    back = Standing(back=((charge_id(2), 2500), (charge_id(1), 1000)))
+    back = PlanStanding(back=((charge_id(2), 2500), (charge_id(1), 1000)))
     text = words(notice(NoticeKind.REFUNDED, back), ABOUT).text
     assert "We are sending back $25.00 to Mastercard ending 4444 and $10.00 to Visa ending 4242." in text
     assert "Nothing is left to pay." in text
@@ -108,8 +108,8 @@ def test_what_a_refund_cut_while_its_card_was_asked_is_told_as_going_back() -> N
     assert begun is not None
     assert begun.charge is not None
     assert begun.charge.origin is Origin.SCHEDULE
-    cut = refund(begun.order, agreed, asked(Kind.REFUND, 6000), MOVEMENT, due, ids())
-    assert cut.notices[0].standing == Standing(left=((agreed[1].due_on, 1500),))
+    cut = refund(begun.order, agreed, asked(MovementKind.REFUND, 6000), MOVEMENT, due, ids())
+    assert cut.notices[0].standing == PlanStanding(left=((agreed[1].due_on, 1500),))
     after = {item.number: item for item in (*agreed, *cut.installments)}
     paid = collection.paid(cut.order, list(after.values()), begun.charge, ZONE, due, ids())
-    assert paid.notices[0].standing == Standing(back=((charge_id(2), 1000),))
+    assert paid.notices[0].standing == PlanStanding(back=((charge_id(2), 1000),))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuota.core.risk.approvals import FIELDS, NAMES, Read, read_fields, risk_level
+from cuota.core.risk.approvals import FIELDS, NAMES, ApprovalsData, read_fields, risk_level
 from support.properties.steady import STEADY
 
 TODAY = date(2026, 11, 21)
@@ -40,17 +40,17 @@ AS_READ = {
 }
 
 
-def read(**raw: object) -> Read:
+def read(**raw: object) -> ApprovalsData:
     return read_fields(raw, TODAY)
 
 
 def test_all_ten_fields_are_read_under_their_gateway_names() -> None:
-    assert read_fields(AS_SENT, TODAY) == Read(AS_READ, (), 0)
+    assert read_fields(AS_SENT, TODAY) == ApprovalsData(AS_READ, (), 0)
 
 
 def test_all_ten_fields_are_read_under_their_smi_names() -> None:
     named = {field.smi: AS_SENT[field.gateway] for field in FIELDS}
-    assert read_fields(named, TODAY) == Read(AS_READ, (), 0)
+    assert read_fields(named, TODAY) == ApprovalsData(AS_READ, (), 0)
 
 
 @pytest.mark.parametrize("change", [str.upper, str.lower, str.swapcase])
@@ -78,25 +78,25 @@ def test_the_gateways_name_wins_and_what_says_otherwise_is_named() -> None:
 
 
 def test_two_names_that_agree_are_no_conflict() -> None:
-    assert read(customer_transaction_count="12.0", customerTransactionCount=12) == Read(
+    assert read(customer_transaction_count="12.0", customerTransactionCount=12) == ApprovalsData(
         {"customer_transaction_count": 12}, (), 0
     )
 
 
 def test_a_gateway_value_that_cannot_be_read_leaves_the_field_to_the_smi_name() -> None:
     found = read(sameDevice="perhaps", same_device="yes")
-    assert found == Read({"same_device": True}, ("sameDevice",), 0)
+    assert found == ApprovalsData({"same_device": True}, ("sameDevice",), 0)
 
 
 @pytest.mark.parametrize("nothing", [None, "", "  "])
 def test_null_and_empty_text_are_the_same_as_absent(nothing: object) -> None:
-    assert read(sameDevice=nothing, accountCreationDate=nothing) == Read({}, (), 0)
+    assert read(sameDevice=nothing, accountCreationDate=nothing) == ApprovalsData({}, (), 0)
 
 
 def test_unknown_names_are_counted_and_not_kept() -> None:
-    assert read_fields({"favouriteColour": "teal", "same": "yes", "sameDevic\u0435": "yes"}, TODAY) == Read(
-        {}, (), 3
-    )
+    assert read_fields(
+        {"favouriteColour": "teal", "same": "yes", "sameDevic\u0435": "yes"}, TODAY
+    ) == ApprovalsData({}, (), 3)
 
 
 @pytest.mark.parametrize("yes", [True, 1, 1.0, Decimal(1), "true", "TRUE", " Yes ", "1", "on"])
@@ -198,7 +198,7 @@ def test_an_assessment_is_a_level_where_it_says_one(text: str, level: int | None
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_left_out_and_named_as_it_was_sent(name: str, value: object) -> None:
-    assert read_fields({name: value}, TODAY) == Read({}, (name,), 0)
+    assert read_fields({name: value}, TODAY) == ApprovalsData({}, (name,), 0)
 
 
 _json = st.recursive(

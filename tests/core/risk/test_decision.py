@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from cuota.core.risk.decision import Part, decide, principal_reasons, refusals, score_parts
+from cuota.core.risk.decision import ScorePart, decide, principal_reasons, refusals, score_parts
 from cuota.core.risk.facts import Facts, History, Mismatches, Velocity
 from cuota.core.risk.policy import Counted
 from support.core.risk_values import ALL_MISMATCHES, GOOD, STANDARD, facts, on, standard_but
@@ -97,16 +97,16 @@ def test_what_refuses_is_told_first_and_never_more_than_four_reasons() -> None:
 
 def test_points_that_would_have_changed_nothing_are_not_told() -> None:
     # 100 points may be missing from the best. Beside 101 and more, one point never decides; beside exactly 100 it does.
-    small = [Part("small", -1, 0, "small"), Part("nothing", 0, 0, "nothing")]
-    large = [Part("more", -101, 0, "more"), Part("most", 0, 150, "most")]
+    small = [ScorePart("small", -1, 0, "small"), ScorePart("nothing", 0, 0, "nothing")]
+    large = [ScorePart("more", -101, 0, "more"), ScorePart("most", 0, 150, "most")]
     assert principal_reasons((), [*large, *small], 100) == ("most", "more")
-    exact = Part("exact", -100, 0, "exact")
+    exact = ScorePart("exact", -100, 0, "exact")
     assert principal_reasons((), [*large, exact, *small], 100) == ("most", "more", "exact", "small")
 
 
 def test_reasons_are_exactly_those_that_some_choice_of_the_others_makes_decisive() -> None:
     for slack in range(12):
-        parts = [Part(str(cost), -cost, 0, str(cost)) for cost in (1, 2, 4, 7)]
+        parts = [ScorePart(str(cost), -cost, 0, str(cost)) for cost in (1, 2, 4, 7)]
         decisive = {
             part.code
             for part in parts

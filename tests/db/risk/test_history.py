@@ -13,7 +13,7 @@ from bench.past import consumer, fill
 from cuota.core.risk.facts import History
 from cuota.core.risk.signal import SignalKind
 from cuota.db.risk import history
-from cuota.db.risk.history import Asked, Seen
+from cuota.db.risk.history import HistoryQuery, RiskHistory
 from cuota.work.tidy import tidy
 from support.makers import PROFILE, complete, phone_number
 from support.own_service import Own
@@ -21,15 +21,15 @@ from support.own_service import Own
 DAY = timedelta(days=1)
 
 
-def asked(own: Own, consumer: str, **signals: bytes) -> Asked:
+def asked(own: Own, consumer: str, **signals: bytes) -> HistoryQuery:
     now = own.service.clock.now()
     tried = {SignalKind(kind): value for kind, value in signals.items()}
     since = dict.fromkeys(SignalKind, now - DAY)
     consumer_id = own.context.vault.consumer_id(consumer)
-    return Asked(own.merchant.merchant_id, uuid4(), consumer_id, now, since, tried)
+    return HistoryQuery(own.merchant.merchant_id, uuid4(), consumer_id, now, since, tried)
 
 
-async def seen(own: Own, phone: str) -> Seen:
+async def seen(own: Own, phone: str) -> RiskHistory:
     return await history.read(own.context.pool, asked(own, phone))
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from cuota.core.checkout.card import read_card
-from cuota.core.checkout.consumer import Profile
+from cuota.core.consumer import Profile
 from cuota.core.refusal import Refused
 from cuota.flows.checkout import issue_card
 from cuota.flows.checkout.issue_card import reveal_card

@@ -16,9 +16,9 @@ from uuid import UUID
 
 import pytest
 
-from cuota.core.order.movement import Asked, Kind
+from cuota.core.order.movement import MovementKind, MovementRequest
 from cuota.core.refusal import Code, Refused
-from cuota.db.verify import verify
+from cuota.db.verify.orders import verify
 from cuota.flows.checkout import issue_card
 from cuota.flows.checkout.clear_card import clear_card, finish_clearings
 from cuota.flows.checkout.issue_card import hide_cards, reveal_card, tell_limits
@@ -208,7 +208,10 @@ async def test_what_the_order_refuses_while_nobody_waits_is_free_again(own: Own)
     virtual = await virtual_order(own.merchant)
     name = (await virtual.authorize(await virtual.card(), "100.00"))["authorizationId"]
     await capture_order(
-        own.context, own.merchant.merchant_id, virtual.order_id, Asked(Kind.CAPTURE, "mine", 8_000)
+        own.context,
+        own.merchant.merchant_id,
+        virtual.order_id,
+        MovementRequest(MovementKind.CAPTURE, "mine", 8_000),
     )
     refused = await virtual.clear(name, "capture", "30.00", "late")
     assert refused.json()["code"] == "capture_exceeds_authorized"

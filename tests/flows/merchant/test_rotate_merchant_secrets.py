@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cuota.core.webhook.signature import pay_signature, webhook_signature
-from cuota.db.merchant.secrets import Kind
+from cuota.db.merchant.secrets import SecretKind
 from cuota.flows.merchant import manage_merchants, rotate_secrets
 from cuota.flows.merchant.manage_merchants import BadMerchant
 from cuota.flows.merchant.reinstate_merchant import reinstate_merchant
@@ -21,14 +21,14 @@ from support.sending import deliver, webhook_secret
 from support.signed import sdk_body, send
 
 
-async def rotate(merchant: Merchant, kind: Kind, **more: Any) -> Rotated:
+async def rotate(merchant: Merchant, kind: SecretKind, **more: Any) -> Rotated:
     context = merchant.service.context
     return await rotate_secrets.rotate_merchant_secret(
         context, merchant.name, kind, more.pop("lives", OLD_SECRET_LIVES), **more
     )
 
 
-async def over(merchant: Merchant, kind: Kind) -> None:
+async def over(merchant: Merchant, kind: SecretKind) -> None:
     """The day is over. Secrets live by the real clock: the row is moved, since time cannot be."""
     await merchant.service.context.pool.fetchrow(
         f"UPDATE merchants SET old_{kind}_secret_ends_at = now() WHERE merchant_id = $1", merchant.merchant_id
@@ -61,10 +61,10 @@ async def test_for_a_day_requests_signed_with_the_old_or_the_new_signing_secret_
     merchant: Merchant,
 ) -> None:
     old = merchant.signing_secret
-    new = (await rotate(merchant, Kind.SIGNING)).secret
+    new = (await rotate(merchant, SecretKind.SIGNING)).secret
     assert new != old
     assert [await status(merchant, secret) for secret in (old, new, old + "x")] == [200, 200, 401]
-    await over(merchant, Kind.SIGNING)
+    await over(merchant, SecretKind.SIGNING)
     assert [await status(merchant, secret) for secret in (old, new)] == [401, 200]
 
 
@@ -72,10 +72,10 @@ async def test_x_pay_signature_is_made_with_the_old_signing_secret_until_the_day
     merchant: Merchant,
 ) -> None:
     old = merchant.signing_secret
-    new = (await rotate(merchant, Kind.SIGNING)).secret
+    new = (await rotate(merchant, SecretKind.SIGNING)).secret
     headers, body = await hook(merchant)
     assert headers["x-pay-signature"] == pay_signature(old, body)
-    await over(merchant, Kind.SIGNING)
+    await over(merchant, SecretKind.SIGNING)
     headers, body = await hook(merchant)
     assert headers["x-pay-signature"] == pay_signature(new, body)
 
@@ -83,15 +83,15 @@ async def test_x_pay_signature_is_made_with_the_old_signing_secret_until_the_day
 async def test_for_a_day_webhooks_carry_the_signatures_of_both_webhook_secrets(merchant: Merchant) -> None:
     old = await webhook_secret(merchant)
     assert standard(await hook(merchant), old)
-    new = (await rotate(merchant, Kind.WEBHOOK)).secret
+    new = (await rotate(merchant, SecretKind.WEBHOOK)).secret
     assert standard(await hook(merchant), new, old)
-    await over(merchant, Kind.WEBHOOK)
+    await over(merchant, SecretKind.WEBHOOK)
     assert standard(await hook(merchant), new)
 
 
-@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize("kind", list(SecretKind))
 async def test_a_second_rotation_within_the_day_is_refused_and_changes_nothing(
-    merchant: Merchant, kind: Kind
+    merchant: Merchant, kind: SecretKind
 ) -> None:
     """The old secret is the one in use: a repeated command must not end it."""
     await rotate(merchant, kind)
@@ -109,9 +109,9 @@ async def test_a_second_rotation_within_the_day_is_refused_and_changes_nothing(
 async def test_a_new_secret_that_got_lost_is_replaced_and_the_old_one_goes_on(merchant: Merchant) -> None:
     old = merchant.signing_secret
     with pytest.raises(BadMerchant, match="No old signing secret"):
-        await rotate(merchant, Kind.SIGNING, again=True)
-    lost = await rotate(merchant, Kind.SIGNING)
-    new = await rotate(merchant, Kind.SIGNING, again=True)
+        await rotate(merchant, SecretKind.SIGNING, again=True)
+    lost = await rotate(merchant, SecretKind.SIGNING)
+    new = await rotate(merchant, SecretKind.SIGNING, again=True)
     assert new.old_ends_at == lost.old_ends_at
     found = [await status(merchant, secret) for secret in (old, lost.secret, new.secret)]
     assert found == [200, 401, 200]
@@ -119,16 +119,16 @@ async def test_a_new_secret_that_got_lost_is_replaced_and_the_old_one_goes_on(me
 
 async def test_an_old_secret_can_be_ended_at_once(merchant: Merchant) -> None:
     old = merchant.signing_secret
-    new = await rotate(merchant, Kind.SIGNING)
-    await rotate_secrets.end_old_secret(merchant.service.context, merchant.name, Kind.SIGNING)
+    new = await rotate(merchant, SecretKind.SIGNING)
+    await rotate_secrets.end_old_secret(merchant.service.context, merchant.name, SecretKind.SIGNING)
     assert [await status(merchant, secret) for secret in (old, new.secret)] == [401, 200]
     # Also where an older one still lives: whoever says 0 hours means it.
-    await rotate(merchant, Kind.SIGNING)
-    last = await rotate(merchant, Kind.SIGNING, lives=timedelta(0))
+    await rotate(merchant, SecretKind.SIGNING)
+    last = await rotate(merchant, SecretKind.SIGNING, lives=timedelta(0))
     assert last.old_ends_at is None
     assert [await status(merchant, secret) for secret in (new.secret, last.secret)] == [401, 200]
     with pytest.raises(BadMerchant, match="No old signing secret"):
-        await rotate_secrets.end_old_secret(merchant.service.context, merchant.name, Kind.SIGNING)
+        await rotate_secrets.end_old_secret(merchant.service.context, merchant.name, SecretKind.SIGNING)
 
 
 async def test_an_endpoints_secret_is_rotated_by_its_id_or_address_and_by_nobody_elses(
@@ -158,7 +158,7 @@ async def test_a_reinstated_merchant_has_new_secrets_and_none_of_the_old_ones_wo
     context, old = merchant.service.context, merchant.signing_secret
     made = (await merchant.http.post("/webhook-endpoints", json={"url": "http://127.0.0.1:9/h"})).json()
     hooks = await webhook_secret(merchant)
-    between = (await rotate(merchant, Kind.SIGNING)).secret
+    between = (await rotate(merchant, SecretKind.SIGNING)).secret
     await manage_merchants.revoke_merchant(context, merchant.name)
     assert await status(merchant, old) == 401
     new = await reinstate_merchant(context, merchant.name)

@@ -12,7 +12,7 @@ import pytest
 
 from cuota.core.checkout.card import read_card
 from cuota.core.checkout.ending import Charging, Lapsed
-from cuota.core.order.movement import Asked, Kind
+from cuota.core.order.movement import MovementKind, MovementRequest
 from cuota.core.order.order import Final
 from cuota.core.refusal import Code, Refused
 from cuota.flows.checkout.leave_checkout import lapse_order, leave_checkout
@@ -196,14 +196,16 @@ async def test_after_the_expiry_a_capture_or_void_is_told_so(merchant: Merchant,
     assert answer.json()["balances"]["voided"] == 100
 
 
-@pytest.mark.parametrize(("kind", "flow"), [(Kind.CAPTURE, capture_order), (Kind.VOID, void_order)])
+@pytest.mark.parametrize(
+    ("kind", "flow"), [(MovementKind.CAPTURE, capture_order), (MovementKind.VOID, void_order)]
+)
 async def test_an_ended_authorization_is_refused_before_the_worker_came(
-    merchant: Merchant, kind: Kind, flow: Any
+    merchant: Merchant, kind: MovementKind, flow: Any
 ) -> None:
     order = await merchant.approved("100.00")
     context, order_id = later(merchant.service, days=13, minutes=1), UUID(order["orderId"])
     with pytest.raises(Refused) as refused:
-        await flow(context, merchant.merchant_id, order_id, Asked(kind, "late", 100))
+        await flow(context, merchant.merchant_id, order_id, MovementRequest(kind, "late", 100))
     assert refused.value.code is Code.AUTHORIZATION_EXPIRED
     assert (await merchant.read(order))["paymentState"] == "AUTHORIZED"
 

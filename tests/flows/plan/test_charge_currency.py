@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from cuota.core.checkout.ending import Charging
-from cuota.rails.card import Answer
+from cuota.rails.card import CardAnswer
 from cuota.work.due_orders import settle_due_orders
 from support.flows.interrupted import FlakyRail, with_rail
 from support.makers import Running, complete
@@ -20,7 +20,7 @@ class _ManyCurrencies(FlakyRail):
 
     currencies: tuple[str, ...] = ()
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
         self.currencies += (currency,)
         return await super().charge(key, token, amount, "USD")
 

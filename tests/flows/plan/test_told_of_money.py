@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cuota.core.dates import day
-from cuota.core.plan.installment import Installment
+from cuota.core.installment import Installment
 from cuota.db.plan import plans
 from cuota.flows.plan.send_messages import send_messages
 from cuota.rails.inbox import Received, look

@@ -9,9 +9,9 @@ from uuid import UUID
 
 import pytest
 
-from cuota.core.checkout.consumer import Address
+from cuota.core.consumer import Address
 from cuota.db.privacy.person import TREATED
-from cuota.db.verify import verify
+from cuota.db.verify.orders import verify
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
 from cuota.flows.privacy.export_consumer import export_consumer

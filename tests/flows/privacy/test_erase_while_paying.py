@@ -15,14 +15,14 @@ import pytest
 
 from cuota.core.checkout.card import CardEntry, read_card
 from cuota.core.sandbox import DECLINED_SURNAME
-from cuota.db.verify import verify
+from cuota.db.verify.orders import verify
 from cuota.flows.checkout.identify_consumer import give_details
 from cuota.flows.checkout.recognize_consumer import pay_again
 from cuota.flows.checkout.remember_browser import remember_browser
 from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import Checkout, Forgotten, Problem, open_checkout, propose
 from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
-from cuota.rails.card import Answer, Card, SandboxCardRail
+from cuota.rails.card import Card, CardAnswer, SandboxCardRail
 from cuota.web.app import make_app
 from cuota.web.pages.checkout import session as pages
 from support.flows.people import PERSON, PHONE, PREFILL, bought, paid_off, words_left
@@ -137,7 +137,7 @@ class Meanwhile(SandboxCardRail):
         await self._erase("tokenize")
         return await super().tokenize(card)
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
         await self._erase("charge")
         return await super().charge(key, token, amount, currency)
 

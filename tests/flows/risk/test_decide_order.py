@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from cuota import config
-from cuota.core.checkout.consumer import Address, Profile, address_key
+from cuota.core.consumer import Address, Profile, address_key
 from cuota.core.order.order import Order, Status
 from cuota.core.risk.adverse import sentences
 from cuota.core.risk.decision import decide

@@ -13,10 +13,10 @@ import pytest
 
 from cuota import config
 from cuota.core.checkout.card import read_card
-from cuota.core.checkout.consumer import Profile
+from cuota.core.consumer import Profile
 from cuota.core.order.order import Final, Status
 from cuota.db.risk import approvals
-from cuota.db.verify import verify
+from cuota.db.verify.orders import verify
 from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import propose
 from cuota.flows.context import Context
@@ -96,4 +96,4 @@ async def test_who_turned_it_off_while_it_was_judged_has_the_last_word(own: Own)
     assert await approvals.move(pool, merchant_id, "trial")
     assert await approvals.move(pool, merchant_id, "off", was="trial")
     assert not await approvals.move(pool, merchant_id, "on", "m1", was="trial")
-    assert (await approvals.read(pool, merchant_id)) == approvals.Standing("off", None)
+    assert (await approvals.read(pool, merchant_id)) == approvals.ApprovalsState("off", None)

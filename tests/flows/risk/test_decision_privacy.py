@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from cuota import config
-from cuota.core.checkout.consumer import Address, Profile
+from cuota.core.consumer import Address, Profile
 from cuota.flows.risk.explain_order import explain_order, explain_plan
 from support.makers import complete, phone_number
 from support.own_service import Own, opened_own

@@ -16,11 +16,11 @@ from cuota import config
 from cuota.core.checkout.card import CardEntry, read_card
 from cuota.core.order.order import Order, Status
 from cuota.db.risk import history
-from cuota.db.verify import verify
+from cuota.db.verify.orders import verify
 from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import Checkout, propose
 from cuota.flows.context import Context
-from cuota.rails.card import Answer, Card, CardRail
+from cuota.rails.card import Card, CardAnswer, CardRail
 from cuota.run import runtime
 from support.makers import checkout, phone_number
 from support.own_service import Own, opened_own
@@ -44,14 +44,14 @@ class Slow:
     async def tokenize(self, card: CardEntry) -> Card:
         return await self._rail.tokenize(card)
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
         await self.go.wait()
         return await self._rail.charge(key, token, amount, currency)
 
-    async def find_charge(self, key: UUID) -> Answer | None:
+    async def find_charge(self, key: UUID) -> CardAnswer | None:
         return await self._rail.find_charge(key)
 
-    async def refund(self, key: UUID, charge: UUID, amount: int) -> Answer:
+    async def refund(self, key: UUID, charge: UUID, amount: int) -> CardAnswer:
         return await self._rail.refund(key, charge, amount)
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from cuota.core.instant import BadInstant, shown
+from cuota.core.instant import BadInstant, timestamp
 from cuota.core.webhook.delivery import TIMETABLE
-from cuota.db.verify import verify
+from cuota.db.verify.orders import verify
 from cuota.flows.sandbox.move_time import CannotMoveTime
 from support.time.receiver import callback, receiving
 from support.time.sandbox import Sandbox, until
@@ -31,7 +31,7 @@ async def test_an_order_left_open_is_abandoned_at_exactly_its_expiry(sandbox: Sa
     moved = await sandbox.advance("14d")
     events = await sandbox.events(order)
     assert [type_ for type_, _ in events] == ["order.created", "order.abandoned"]
-    assert shown(events[1][1]) == record["expiryDateTime"] == shown(instant(record["expiryDateTime"]))
+    assert timestamp(events[1][1]) == record["expiryDateTime"] == timestamp(instant(record["expiryDateTime"]))
     assert (await sandbox.merchant.read(order))["orderStatus"] == "Abandoned"
     assert moved.after == moved.before + timedelta(days=14)
     assert moved.done.events == {"order.abandoned": 1}
@@ -42,7 +42,7 @@ async def test_what_falls_due_a_millisecond_after_the_target_does_not_happen(san
     order = await sandbox.merchant.create()
     expiry = instant((await sandbox.merchant.read(order))["expiryDateTime"])
     just_before = expiry - timedelta(minutes=1)
-    moved = await sandbox.advance(shown(just_before))
+    moved = await sandbox.advance(timestamp(just_before))
     assert moved.after == just_before
     assert (await sandbox.merchant.read(order))["orderStatus"] == "Created"
 
@@ -145,7 +145,7 @@ async def test_the_body_s_timestamp_is_simulated_and_the_signature_s_is_the_time
         await sandbox.advance("30d")
     abandoned = (await sandbox.events(order))[1][1]
     headers, event = receiver.got[-1]
-    assert event["timestamp"] == shown(abandoned)
+    assert event["timestamp"] == timestamp(abandoned)
     assert abs(int(headers["webhook-timestamp"]) - datetime.now(UTC).timestamp()) < 300
 
 

@@ -11,7 +11,7 @@ import asyncpg
 import httpx
 import pytest
 
-from cuota.core.instant import BadInstant, read_instant, shown
+from cuota.core.instant import BadInstant, read_instant, timestamp
 from cuota.flows.checkout.identify_consumer import check_code, send_code
 from cuota.flows.checkout.take_step import load, open_checkout
 from cuota.flows.context import utc_now
@@ -208,4 +208,4 @@ async def test_a_worker_without_its_lock_runs_no_job(own_database: dict[str, Any
     await until(lambda: standstill.jobs.is_open)
     stop.set()
     await keeper
-    assert shown(NOW) == "2026-03-01T12:30:00.000Z"
+    assert timestamp(NOW) == "2026-03-01T12:30:00.000Z"

@@ -18,7 +18,7 @@ from cuota.core.instant import read_instant
 from cuota.core.webhook.delivery import TIMETABLE
 from cuota.flows.webhook.pace_webhooks import HASTY_SECONDS, HUNG_IN_A_ROW, HUNG_SECONDS
 from cuota.rails.http import ACKNOWLEDGE_SECONDS, GuardedClient
-from cuota.work.advance import Seen
+from cuota.work.advance import AdvanceProgress
 from support.faults.served import Service, token
 from support.time.receiver import callback, fine, receiving
 from support.time.sandbox import Sandbox, until
@@ -66,7 +66,7 @@ async def dead_endpoints(sandbox: Sandbox, count: int) -> AsyncIterator[list[str
 async def test_six_weeks_with_four_dead_receivers_grant_them_less_than_30_seconds(
     sandbox: Sandbox, granted: dict[str, list[float]]
 ) -> None:
-    seen: list[Seen] = []
+    seen: list[AdvanceProgress] = []
     async with dead_endpoints(sandbox, 4) as urls:
         await sandbox.merchant.create()
         where, asked = sandbox.where, read_instant("6w")

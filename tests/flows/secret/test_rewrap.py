@@ -17,14 +17,14 @@ from cuota import config
 from cuota.commands.keys import _rewrap
 from cuota.core.webhook.signature import pay_signature
 from cuota.db.merchant import secrets as merchant_secrets
-from cuota.db.merchant.secrets import Kind
+from cuota.db.merchant.secrets import SecretKind
 from cuota.db.sealed import HASHED, SEALED
 from cuota.db.vault import Vault, WrongKey
 from cuota.flows.checkout.verify_signature import verify_signature
 from cuota.flows.context import Context, new_id, utc_now
 from cuota.flows.merchant.issue_token import TokenRequest, issue_token
 from cuota.flows.merchant.keys import Keys, _made, rotate_keys
-from cuota.flows.merchant.manage_merchants import NewCredentials, Terms, create_merchant
+from cuota.flows.merchant.manage_merchants import MerchantTerms, NewCredentials, create_merchant
 from cuota.flows.merchant.rotate_secrets import rotate_merchant_secret
 from cuota.flows.sandbox import fork_sandbox
 from cuota.flows.secret.rewrap_secrets import Rewrapped, rewrap
@@ -53,9 +53,9 @@ async def opened(settings: config.Settings, where: dict[str, Any]) -> AsyncItera
 
 async def filled(context: Context) -> NewCredentials:
     """A text in every column that the secret key encrypts."""
-    made = await create_merchant(context, Terms(name="Shop"))
+    made = await create_merchant(context, MerchantTerms(name="Shop"))
     merchant_id = made.merchant.merchant_id
-    for kind in Kind:
+    for kind in SecretKind:
         await rotate_merchant_secret(context, "Shop", kind, OLD_SECRET_LIVES)
     endpoint, _ = await register(context, merchant_id, "http://127.0.0.1:9/hooks", "")
     await context.pool.execute("UPDATE webhook_endpoints SET old_secret = secret, old_secret_ends_at = now()")
@@ -187,7 +187,7 @@ class Meanwhile(Dying):
         if sql.startswith("UPDATE public.merchants") and not self.secret:
             self.secret = (
                 await rotate_merchant_secret(
-                    self._context, "Shop", Kind.SIGNING, OLD_SECRET_LIVES, again=True
+                    self._context, "Shop", SecretKind.SIGNING, OLD_SECRET_LIVES, again=True
                 )
             ).secret
         return await super().fetch(sql, *values)
@@ -231,7 +231,7 @@ async def test_what_no_key_opens_is_named_and_the_rest_is_rewrapped(
     merchant_id = made.merchant.merchant_id
     async with opened(both, own_database) as context:
         lost = Vault(os.urandom(32)).encrypt("x", f"webhook-secret:{merchant_id}")
-        await merchant_secrets.rotate_again(context.pool, merchant_id, Kind.WEBHOOK, lost, utc_now())
+        await merchant_secrets.rotate_again(context.pool, merchant_id, SecretKind.WEBHOOK, lost, utc_now())
         found = await everything(context)
     assert found.unreadable == [f"public.merchants.webhook_secret {merchant_id}"]
     assert (found.done, found.rewrapped) == (False, 9)

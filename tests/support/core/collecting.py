@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from cuota.core.installment import Installment
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Charge, Outcome, PlanCard
 from cuota.core.plan import collection
-from cuota.core.plan.installment import Installment
 from support.core.values import NOW, approved, charge_id, ids, plan
 
 ZONE = ZoneInfo("America/New_York")

@@ -8,11 +8,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from cuota.core.installment import Installment, schedule
 from cuota.core.order.ledger import Account, Transfer, balance
-from cuota.core.order.movement import Asked, Kind
+from cuota.core.order.movement import MovementKind, MovementRequest
 from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome
-from cuota.core.plan.installment import Installment, schedule
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 TODAY = date(2026, 11, 21)
@@ -57,9 +57,9 @@ def plan(amount: int = 10_000, fee: int = 0, paid: Iterable[int] = (1,)) -> list
     ]
 
 
-def asked(kind: Kind, amount: int, reference: str = "ref-1") -> Asked:
+def asked(kind: MovementKind, amount: int, reference: str = "ref-1") -> MovementRequest:
     """A request of the merchant."""
-    return Asked(kind, reference, amount)
+    return MovementRequest(kind, reference, amount)
 
 
 def after(before: Sequence[Installment], outcome: Outcome) -> list[Installment]:

@@ -7,7 +7,7 @@ import uuid
 import httpx
 
 from cuota_demo.app import make_app
-from cuota_demo.settings import Settings
+from cuota_demo.settings import ShopSettings
 from cuota_demo.store import Store
 from support.demo.shop_network import RECORD, Network
 
@@ -15,7 +15,7 @@ from support.demo.shop_network import RECORD, Network
 class Browser:
     """A visitor of the shop, without a browser: keeps the cookie, sends the form's token."""
 
-    def __init__(self, settings: Settings, network: Network) -> None:
+    def __init__(self, settings: ShopSettings, network: Network) -> None:
         app = make_app(settings, httpx.MockTransport(network))
         self.app = app
         self.store: Store = app.state.shop.store

@@ -14,7 +14,7 @@ import asyncpg
 from cuota.core.checkout.card import CardEntry
 from cuota.db.pool import Pool
 from cuota.flows.context import Context
-from cuota.rails.card import Answer, Card, CardRail, RailUnavailable
+from cuota.rails.card import Card, CardAnswer, CardRail, RailUnavailable
 from support.own_service import Own
 
 Hook = Callable[[], Awaitable[None]]
@@ -105,7 +105,7 @@ class FlakyRail:
         self.rail, self.lost, self.arrives, self.accident = rail, lost, arrives, accident
         self.asked: list[UUID] = []
 
-    async def _through(self, key: UUID, act: Awaitable[Answer]) -> Answer:
+    async def _through(self, key: UUID, act: Awaitable[CardAnswer]) -> CardAnswer:
         self.asked.append(key)
         if key == self.accident:
             act.close()  # type: ignore[attr-defined]
@@ -123,13 +123,13 @@ class FlakyRail:
     async def tokenize(self, card: CardEntry) -> Card:
         return await self.rail.tokenize(card)
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
         return await self._through(key, self.rail.charge(key, token, amount, currency))
 
-    async def find_charge(self, key: UUID) -> Answer | None:
+    async def find_charge(self, key: UUID) -> CardAnswer | None:
         return await self.rail.find_charge(key)
 
-    async def refund(self, key: UUID, charge: UUID, amount: int) -> Answer:
+    async def refund(self, key: UUID, charge: UUID, amount: int) -> CardAnswer:
         return await self._through(key, self.rail.refund(key, charge, amount))
 
 

@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from typing import Any
 
-from cuota.core.checkout.consumer import Address, Profile
+from cuota.core.consumer import Address, Profile
 from cuota.flows.plan.send_messages import send_messages
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders

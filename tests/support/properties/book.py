@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from cuota.core.checkout import ending as checkout
+from cuota.core.installment import Installment, schedule
 from cuota.core.order.capture import capture
 from cuota.core.order.card_refund import settle_card_refund
 from cuota.core.order.job import CardRefund, JobState, Settled
 from cuota.core.order.ledger import Transfer
-from cuota.core.order.movement import Asked, Kind, Movement, refuse_duplicate
+from cuota.core.order.movement import Movement, MovementKind, MovementRequest, refuse_duplicate
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.order.refund import refund
@@ -19,9 +20,8 @@ from cuota.core.order.void import lapse, void
 from cuota.core.plan import collection
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge
-from cuota.core.plan.installment import Installment, schedule
 from cuota.core.plan.plan import Plan
-from cuota.core.risk.decision import Decided, Decision
+from cuota.core.risk.decision import Decision, StoredDecision
 from support.core.values import MERCHANT, NOW, ORDER, TODAY, charge_id, created, ids
 from support.makers import PROFILE
 
@@ -38,7 +38,7 @@ class Book:
         self.plan: dict[int, Installment] = {}
         self.transfers: list[Transfer] = []
         self.events = 1
-        self.movements: dict[tuple[Kind, str], Movement] = {}
+        self.movements: dict[tuple[MovementKind, str], Movement] = {}
         self.due: list[CardRefund] = []
         self.charge: Charge | None = None
 
@@ -74,7 +74,7 @@ class Book:
             UUID(int=50), PROFILE, "2125550123", "America/New_York", TODAY, "text", "hash", self.now
         )
         said = Decision(True, ("within_limit",), "v", {}, 600, order.amount)
-        decision = Decided(self.new_id(), UUID(int=50), said)
+        decision = StoredDecision(self.new_id(), UUID(int=50), said)
         self.save(checkout.begin(order, agreed, asked, decision, self.now))
         if not pays:
             self.save(checkout.card_failed(self.order, Settled(charge, JobState.FAILED, "no"), self.now))
@@ -109,15 +109,15 @@ class Book:
             collection.failed(self.order, plan, charge, "card_declined", UTC, self.now, self.new_id)
         )
 
-    def move(self, kind: Kind, reference: str, amount: int) -> Outcome:
+    def move(self, kind: MovementKind, reference: str, amount: int) -> Outcome:
         """Capture, void or refund; the key is decided first, as the flow does it. Raises Refused."""
-        asked = Asked(kind, reference, amount)
+        asked = MovementRequest(kind, reference, amount)
         if earlier := self.movements.get((kind, reference)):
             raise refuse_duplicate(self.order, asked, earlier, "then")
         plan = list(self.plan.values())
-        if kind is Kind.CAPTURE:
+        if kind is MovementKind.CAPTURE:
             return self.save(capture(self.order, asked, self.new_id(), self.now))
-        give_back = void if kind is Kind.VOID else refund
+        give_back = void if kind is MovementKind.VOID else refund
         return self.save(give_back(self.order, plan, asked, self.new_id(), self.now, self.new_id))
 
     def pass_days(self, days: int) -> None:

@@ -11,8 +11,8 @@ from uuid import UUID
 from prometheus_client import REGISTRY
 
 from cuota.web import app
-from cuota.web.server.admission import Admission, Place
-from cuota.web.server.places import START, Places
+from cuota.web.server.admission import Admission, AdmissionSlot
+from cuota.web.server.places import START, AdmissionSlots
 from cuota.web.server.routes import Routes
 from support.makers import Running
 
@@ -62,7 +62,7 @@ async def gone_round() -> None:
         await asyncio.sleep(0)
 
 
-def fill(admission: Admission, callers: list[str], count: int) -> list[tuple[Place, dict]]:
+def fill(admission: Admission, callers: list[str], count: int) -> list[tuple[AdmissionSlot, dict]]:
     """Take `count` places, in turn for each of these callers."""
     taken = []
     for number in range(count):
@@ -77,10 +77,10 @@ def fill(admission: Admission, callers: list[str], count: int) -> list[tuple[Pla
 def busy(service: Running, share: float) -> Iterator[None]:
     """Inside, such a share of the places is taken, by many merchants in equal parts."""
     admission = admission_of(service)
-    learned, admission.places = admission.places, Places()
+    learned, admission.places = admission.places, AdmissionSlots()
     taken = []
     for number in range(int(START * share)):
-        place = Place(str(UUID(int=number % 4)), 0, 0.0)
+        place = AdmissionSlot(str(UUID(int=number % 4)), 0, 0.0)
         admission._held[place.party] = admission._held.get(place.party, 0) + 1
         admission.in_hand += 1
         taken.append(place)

@@ -23,8 +23,8 @@ from cuota.flows.sandbox.standstill import Standstill
 from cuota.run import runtime
 from cuota.web.app import make_app
 from cuota.web.server.protocol import BoundedProtocol
-from cuota.web.server.standing import Standing
-from cuota.work.advance import Advanced, Done
+from cuota.web.server.standing import StandstillMiddleware
+from cuota.work.advance import Advanced, WorkDone
 from cuota.work.loop import Signals, work
 from support.makers import Merchant, Running, make_merchant
 
@@ -42,7 +42,7 @@ class Sandbox:
     service: Running
     merchant: Merchant
     where: dict[str, Any]
-    told: list[tuple[datetime, Done]] = field(default_factory=list)
+    told: list[tuple[datetime, WorkDone]] = field(default_factory=list)
 
     @property
     def context(self) -> Context:
@@ -51,7 +51,7 @@ class Sandbox:
     async def advance(self, text: str) -> Advanced:
         """As `cuota time advance` does it, beside the running service."""
 
-        def tell(at: datetime, done: Done) -> None:
+        def tell(at: datetime, done: WorkDone) -> None:
             self.told.append((at, done))
 
         return await travel(self.service.settings, self.where, read_instant(text), tell)
@@ -108,7 +108,7 @@ async def opened_sandbox(settings: config.Settings, where: dict[str, Any]) -> As
     ):
         edge = make_app(context)
         standstill = Standstill(where, clock, edge.forget)
-        async with serving(Standing(edge, context, standstill), port):
+        async with serving(StandstillMiddleware(edge, context, standstill), port):
             worker = asyncio.create_task(work(context, signals, standstill))
             try:
                 running = Running(own, context, clock, edge)  # type: ignore[arg-type]

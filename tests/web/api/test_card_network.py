@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from cuota.db.verify import Report, _verify_merchant
+from cuota.db.verify.orders import VerifyReport, _verify_merchant
 from cuota.flows.checkout.issue_card import tell_limits
 from cuota.rails.card_network import LEASE
 from cuota.web.app import make_app
@@ -18,7 +18,7 @@ from support.virtual_card import Virtual, ask, virtual_order
 
 
 async def _agree(virtual: Virtual) -> None:
-    report = Report()
+    report = VerifyReport()
     pool, merchant_id = virtual.shop.service.context.pool, virtual.shop.merchant_id
     await _verify_merchant(pool, merchant_id, report, lambda: None)
     assert report.disagreements == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuota.core.merchant import Profile
+from cuota.core.merchant import BodyProfile
 from cuota.flows.merchant import manage_merchants
 from support.makers import Merchant
 
@@ -18,7 +18,7 @@ async def test_the_configuration_is_the_merchants_own_terms_and_nothing_else(
 
 
 async def test_amounts_are_printed_as_exact_decimals(merchant: Merchant) -> None:
-    terms = manage_merchants.Terms(minimum=1001, maximum=99_999_999_999, profile=Profile.STRICT)
+    terms = manage_merchants.MerchantTerms(minimum=1001, maximum=99_999_999_999, profile=BodyProfile.STRICT)
     context, name = merchant.service.context, str(merchant.merchant_id)
     await manage_merchants.update_merchant(context, name, terms)
     # Not read before, so nothing older is remembered of this merchant.

@@ -78,7 +78,7 @@ async def test_an_amount_is_kept_to_the_cent(merchant: Merchant, amount: str) ->
     async with make_merchant(merchant.service, maximum=100_000_000_000) as rich:
         from cuota.flows.merchant import manage_merchants
 
-        terms = manage_merchants.Terms(minimum=1)
+        terms = manage_merchants.MerchantTerms(minimum=1)
         await manage_merchants.update_merchant(rich.service.context, str(rich.merchant_id), terms)
         answer = await post(rich, with_literal("amount", amount))
         assert answer.status_code == 200, answer.text

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from cuota.core.merchant import Profile
+from cuota.core.merchant import BodyProfile
 from cuota.core.webhook.signature import pay_signature
 from support.api.bodies import assert_refused, failures
 from support.gateway import (
@@ -187,7 +187,7 @@ async def test_a_broken_field_is_named_as_it_was_sent(
 
 
 async def test_the_lenient_profile_drops_broken_prefill_and_says_so(service: Running) -> None:
-    async with make_merchant(service, profile=Profile.LENIENT) as merchant:
+    async with make_merchant(service, profile=BodyProfile.LENIENT) as merchant:
         more = {
             "order.lineItems[5].quantity": "two",
             "order.lineItems[x\x01].name": "x",

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from cuota.core.merchant import BodyProfile
 from cuota.core.merchant import Merchant as Terms
-from cuota.core.merchant import Profile
 from cuota.core.refusal import Code, Refused
 from cuota.core.wire.strict_json import read_json
 from cuota.flows.context import new_token
@@ -21,7 +21,7 @@ from support.api.smi_bodies import smi_body
 ENTRIES = ["sdk", "smi"]
 
 
-def read(entry: str, body: dict[str, Any], profile: Profile) -> OrderRequest:
+def read(entry: str, body: dict[str, Any], profile: BodyProfile) -> OrderRequest:
     terms = Terms(new_token(), "Shop", 100, 200_000, True, profile, "USD", ())
     given = read_json(json.dumps(body).encode())
     if entry == "smi":
@@ -42,9 +42,9 @@ def test_lenient_reads_the_amount_and_strict_says_that_it_would(
     entry: str, amount: object, cents: int
 ) -> None:
     body = body_of(entry, amount=amount)
-    assert read(entry, body, Profile.LENIENT).amount == cents
+    assert read(entry, body, BodyProfile.LENIENT).amount == cents
     with pytest.raises(Refused) as refused:
-        read(entry, body, Profile.STRICT)
+        read(entry, body, BodyProfile.STRICT)
     assert [error.field for error in refused.value.errors] == ["order.amount"]
     assert refused.value.facts == {"acceptedByProfile": "lenient"}
 
@@ -52,7 +52,7 @@ def test_lenient_reads_the_amount_and_strict_says_that_it_would(
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("amount", ["1,23.50", "1234,50", "1.234,50", ",123", "12.655", " 12.65"])
 def test_nothing_looser_is_an_amount(entry: str, amount: str) -> None:
-    for profile in Profile:
+    for profile in BodyProfile:
         with pytest.raises(Refused) as refused:
             read(entry, body_of(entry, amount=amount), profile)
         assert refused.value.facts == {}
@@ -71,23 +71,23 @@ def test_nothing_looser_is_an_amount(entry: str, amount: str) -> None:
 def test_side_amounts_that_cannot_be_are_dropped_and_named(
     entry: str, sides: dict[str, Any], fields: list[str]
 ) -> None:
-    asked = read(entry, body_of(entry, **sides), Profile.LENIENT)
+    asked = read(entry, body_of(entry, **sides), BodyProfile.LENIENT)
     assert [warning["field"] for warning in asked.warnings] == fields
     assert asked.document["taxAmount"] is asked.document["shippingAmount"] is None
 
 
 def test_an_empty_list_of_metadata_is_an_empty_map() -> None:
     body = {**body_of("sdk"), "metadata": []}
-    assert read("sdk", body, Profile.LENIENT).document["metadata"] == {}
+    assert read("sdk", body, BodyProfile.LENIENT).document["metadata"] == {}
     with pytest.raises(Refused) as refused:
-        read("sdk", body, Profile.STRICT)
+        read("sdk", body, BodyProfile.STRICT)
     assert refused.value.code is Code.MALFORMED_REQUEST
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-@pytest.mark.parametrize("profile", list(Profile))
+@pytest.mark.parametrize("profile", list(BodyProfile))
 @pytest.mark.parametrize("currency", ["EUR", "usd", "", None])
-def test_no_profile_relaxes_the_currency(entry: str, profile: Profile, currency: str | None) -> None:
+def test_no_profile_relaxes_the_currency(entry: str, profile: BodyProfile, currency: str | None) -> None:
     with pytest.raises(Refused) as refused:
         read(entry, body_of(entry, currency=currency), profile)
     assert refused.value.code is Code.VALIDATION_FAILED
@@ -95,8 +95,8 @@ def test_no_profile_relaxes_the_currency(entry: str, profile: Profile, currency:
     assert refused.value.facts == {}
 
 
-@pytest.mark.parametrize("profile", list(Profile))
-def test_unknown_fields_of_a_signed_request_are_named_at_every_level(profile: Profile) -> None:
+@pytest.mark.parametrize("profile", list(BodyProfile))
+def test_unknown_fields_of_a_signed_request_are_named_at_every_level(profile: BodyProfile) -> None:
     body = body_of("sdk", taxamount=1, customer={"firstname": "J"}, lineItems=[{"sku": "1", "unit_price": 2}])
     body |= {"callbackURL": "https://x.example", "additionalData": {"anything": 1}, "metadata": {"free": "x"}}
     warnings = read("sdk", body, profile).warnings

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from cuota.core.merchant import Profile
+from cuota.core.merchant import BodyProfile
 from support.api.bodies import FULL, JSON, assert_refused, changed
 from support.makers import Merchant, Running, make_merchant
 
@@ -20,7 +20,7 @@ LENIENT = {"x-lenient": "1"}
 @pytest.fixture
 async def lenient(service: Running) -> AsyncIterator[Merchant]:
     """A merchant with the lenient profile."""
-    async with make_merchant(service, profile=Profile.LENIENT) as made:
+    async with make_merchant(service, profile=BodyProfile.LENIENT) as made:
         yield made
 
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from cuota.core.merchant import BodyProfile
 from cuota.core.merchant import Merchant as Terms
-from cuota.core.merchant import Profile
 from cuota.core.refusal import Refused
 from cuota.core.wire.strict_json import read_json
 from cuota.flows.context import new_token
 from cuota.web.api.sdk_body import SdkRequest, read_sdk_body
 
-TERMS = Terms(new_token(), "Shop", 100, 200_000, True, Profile.STRICT, "USD", ())
-LENIENT = Terms(new_token(), "Shop", 100, 200_000, True, Profile.LENIENT, "USD", ())
+TERMS = Terms(new_token(), "Shop", 100, 200_000, True, BodyProfile.STRICT, "USD", ())
+LENIENT = Terms(new_token(), "Shop", 100, 200_000, True, BodyProfile.LENIENT, "USD", ())
 NESTED = {
     "customer": {
         "firstName": "José", "lastName": "O'Brien", "email": "jose@example.com", "phoneNumber": "+1 (212) 555-0100",

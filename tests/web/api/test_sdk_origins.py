@@ -17,7 +17,7 @@ SHOP = "https://shop.example"
 
 @pytest.fixture
 async def shop(merchant: Merchant, service: Running) -> Merchant:
-    terms = manage_merchants.Terms(origins=(SHOP,))
+    terms = manage_merchants.MerchantTerms(origins=(SHOP,))
     await manage_merchants.update_merchant(service.context, merchant.name, terms)
     context = replace(service.context, settings=replace(service.settings, environment="production"))
     live = InProcess(context.settings, context, service.clock, make_app(context))

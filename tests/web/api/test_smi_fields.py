@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cuota.core.merchant import Profile
+from cuota.core.merchant import BodyProfile
 from support.api.bodies import assert_refused, failures
 from support.api.smi_bodies import PLACE, changed, smi_body
 from support.makers import Merchant, Running, make_merchant
@@ -21,7 +21,7 @@ async def start(merchant: Merchant, body: dict[str, Any] | None = None, **header
 
 @pytest.fixture
 async def lenient(service: Running) -> AsyncIterator[Merchant]:
-    async with make_merchant(service, profile=Profile.LENIENT) as made:
+    async with make_merchant(service, profile=BodyProfile.LENIENT) as made:
         yield made
 
 

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 
-from cuota.core.checkout.text_answer import Answer, read_answer
+from cuota.core.checkout.text_answer import TextAnswer, read_answer
 from cuota.core.message import Message
 from cuota.core.webhook.signature import webhook_signature
 from cuota.db.checkout import text_choices
@@ -218,10 +218,10 @@ async def test_in_the_sandbox_the_inbox_answers_for_a_phone(service: Running) ->
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("STOP", Answer.STOP), ("stop all", Answer.STOP), ('"Unsubscribe"', Answer.STOP), ("Quit!", Answer.STOP),
-        ("start", Answer.START), ("Unstop", Answer.START), ("HELP?", Answer.HELP), ("info", Answer.HELP),
-        ("please stop", Answer.OTHER), ("", Answer.OTHER), ("👍", Answer.OTHER),
+        ("STOP", TextAnswer.STOP), ("stop all", TextAnswer.STOP), ('"Unsubscribe"', TextAnswer.STOP), ("Quit!", TextAnswer.STOP),
+        ("start", TextAnswer.START), ("Unstop", TextAnswer.START), ("HELP?", TextAnswer.HELP), ("info", TextAnswer.HELP),
+        ("please stop", TextAnswer.OTHER), ("", TextAnswer.OTHER), ("👍", TextAnswer.OTHER),
     ],
 )  # fmt: skip
-def test_one_word_is_understood_however_it_is_written(text: str, meant: Answer) -> None:
+def test_one_word_is_understood_however_it_is_written(text: str, meant: TextAnswer) -> None:
     assert read_answer(text) is meant

@@ -141,7 +141,7 @@ async def own_context(settings: config.Settings, own_database: dict[str, Any]) -
 
 
 async def make_asked(context: Context) -> TokenRequest:
-    new = await manage_merchants.create_merchant(context, manage_merchants.Terms(name="Keys"))
+    new = await manage_merchants.create_merchant(context, manage_merchants.MerchantTerms(name="Keys"))
     return TokenRequest(new.client_id, new.client_secret, new.audience)
 
 

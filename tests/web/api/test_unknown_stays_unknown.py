@@ -12,7 +12,7 @@ from starlette.requests import Request
 from cuota import config
 from cuota.core.refusal import Code, Refused
 from cuota.db.pool import Pool, unavailable
-from cuota.flows.merchant.manage_merchants import Terms, create_merchant
+from cuota.flows.merchant.manage_merchants import MerchantTerms, create_merchant
 from cuota.flows.settle import UNKNOWN
 from cuota.run import runtime
 from cuota.web.app import make_app
@@ -25,7 +25,7 @@ async def asked(
 ) -> AsyncIterator[tuple[Request, UUID, Pool]]:
     """A POST with a key, its merchant, and a database that can be taken away."""
     async with runtime.opened(settings, where) as context:
-        new = await create_merchant(context, Terms(name="Shop", maximum=200_000))
+        new = await create_merchant(context, MerchantTerms(name="Shop", maximum=200_000))
         headers = [(b"idempotency-key", b"one"), (b"host", b"127.0.0.1")]
         scope = {"type": "http", "method": "POST", "path": "/order", "query_string": b"", "headers": headers}
         scope |= {"scheme": "http", "app": make_app(context), "request_id": "one"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 
-from cuota.web.server.admission import Admission, Place
+from cuota.web.server.admission import Admission, AdmissionSlot
 from cuota.web.server.parties import MOST_KNOWN, Parties
 from cuota.web.server.token_client import client_of_token, read_client
 from support.makers import Merchant
@@ -14,7 +14,7 @@ from support.server.crowd import Clock, admission_of, busy, fill, gone_round, ro
 TOKEN = routed({"method": "POST", "path": "/oauth/token", "headers": []})
 
 
-def strangers(admission: Admission, most: int) -> list[Place]:
+def strangers(admission: Admission, most: int) -> list[AdmissionSlot]:
     """As many token requests of strangers as find a place."""
     scope = {**TOKEN, "token_client": b"nobody"}
     found = [admission.enter(dict(scope)) for _ in range(most)]

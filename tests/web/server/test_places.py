@@ -10,9 +10,9 @@ import pytest
 from cuota.core.refusal import Code, Refused
 from cuota.db import gathered
 from cuota.db.gathered import Gathered, Gatherer
-from cuota.web.server.admission import PUT_OFF, Admission, Place
+from cuota.web.server.admission import PUT_OFF, Admission, AdmissionSlot
 from cuota.web.server.parties import MOST_KNOWN, STRANGERS, name_of
-from cuota.web.server.places import ENOUGH, LEAST, MOST, PATIENCE, START, WINDOW, Places
+from cuota.web.server.places import ENOUGH, LEAST, MOST, PATIENCE, START, WINDOW, AdmissionSlots
 from support.server.crowd import Clock, fill, gone_round, known, routed, scope_of
 
 
@@ -174,7 +174,7 @@ async def test_a_merchant_with_any_number_of_tokens_makes_no_other_unknown() -> 
     await known(admission, "Bearer honest")
     scope = scope_of("Bearer other")
     for number in range(2 * MOST_KNOWN):
-        place = Place(STRANGERS, number + 1, 0.0)
+        place = AdmissionSlot(STRANGERS, number + 1, 0.0)
         admission.in_hand += 1
         admission._held[STRANGERS] = admission._held.get(STRANGERS, 0) + 1
         admission.leave(place, {**scope, "merchant_id": UUID(int=1), "token_good": True})
@@ -203,7 +203,7 @@ def test_a_blank_behind_a_token_is_no_other_token() -> None:
     assert name_of(b"Bearer x \t") == name_of(b"Bearer x")
 
 
-def window(places: Places, seconds: float, *refused: str) -> None:
+def window(places: AdmissionSlots, seconds: float, *refused: str) -> None:
     """A tenth of a second goes by, in which calls took so long and some were refused."""
     for why in refused:
         places.refused(why)
@@ -214,7 +214,7 @@ def window(places: Places, seconds: float, *refused: str) -> None:
 
 
 def test_slow_calls_make_places_fewer_and_refusals_of_quick_ones_more() -> None:
-    places = Places()
+    places = AdmissionSlots()
     for _ in range(PATIENCE - 1):
         window(places, 0.8)
     assert places.all == START, "a moment is no overload"
@@ -231,7 +231,7 @@ def test_slow_calls_make_places_fewer_and_refusals_of_quick_ones_more() -> None:
 
 
 def test_a_database_that_is_always_slow_is_no_overload() -> None:
-    places = Places()
+    places = AdmissionSlots()
     for _ in range(3_000):
         window(places, 0.25)
     window(places, 0.25, "full")
@@ -241,7 +241,7 @@ def test_a_database_that_is_always_slow_is_no_overload() -> None:
 
 
 def test_while_others_find_no_place_fewer_are_for_new_orders() -> None:
-    places = Places()
+    places = AdmissionSlots()
     for _ in range(10):
         places.refused("full")
         places.moved_on()

@@ -7,18 +7,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from cuota.core.installment import DAYS_BETWEEN, Installment, next_at
 from cuota.core.order import posting
 from cuota.core.order.event import Event
 from cuota.core.order.job import JobState, Settled
-from cuota.core.order.movement import Kind, Movement
+from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import WARNINGS, Final, Order, Status, edge
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.charge import Charge
-from cuota.core.plan.collection import next_at
-from cuota.core.plan.installment import DAYS_BETWEEN, Installment
 from cuota.core.plan.notice import Notice
 from cuota.core.plan.plan import Plan
-from cuota.core.risk.decision import Decided
+from cuota.core.risk.decision import StoredDecision
 
 CARD_TRIES = 3
 
@@ -41,7 +40,7 @@ def require_open(order: Order, now: datetime) -> None:
         raise Lapsed
 
 
-def begin(order: Order, plan: Plan, charge: Charge, decision: Decided, now: datetime) -> Outcome:
+def begin(order: Order, plan: Plan, charge: Charge, decision: StoredDecision, now: datetime) -> Outcome:
     """The consumer agreed and risk said yes: write down the charge before the card rail is called."""
     require_open(order, now)
     charging = replace(order, charging=charge.charge_id, charging_since=now)
@@ -72,7 +71,9 @@ def approve(
     collect_at = next_at(installments)
     done = replace(order, status=move.after, charging=None, charging_since=None, collect_at=collect_at)
     if order.auto_capture:
-        movement = Movement(Kind.CAPTURE, movement_id, f"auto-capture-{movement_id}", order.amount, now)
+        movement = Movement(
+            MovementKind.CAPTURE, movement_id, f"auto-capture-{movement_id}", order.amount, now
+        )
         transfers += posting.capture(movement_id, order.amount)
         events.append(Event("capture.completed", order.amount, movement.reference))
         done = replace(done, captured=order.amount)
@@ -109,7 +110,7 @@ def card_failed(order: Order, charge: Settled, now: datetime) -> Outcome:
     return Outcome(order=replace(again, status=move.after), events=(event,), charge_settled=charge, at=now)
 
 
-def decline(order: Order, decision: Decided, letter: Notice, now: datetime) -> Outcome:
+def decline(order: Order, decision: StoredDecision, letter: Notice, now: datetime) -> Outcome:
     """Risk said no; `letter` tells the consumer why."""
     require_open(order, now)
     move = edge(order.status, "decline")

@@ -9,15 +9,22 @@ from uuid import UUID
 from cuota.core import money
 from cuota.core.order import posting
 from cuota.core.order.event import Event
-from cuota.core.order.movement import Asked, Kind, Movement, refuse, require_authorization, require_completed
+from cuota.core.order.movement import (
+    Movement,
+    MovementKind,
+    MovementRequest,
+    refuse,
+    require_authorization,
+    require_completed,
+)
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Code
 
 
-def capture(order: Order, asked: Asked, movement_id: UUID, now: datetime) -> Outcome:
+def capture(order: Order, asked: MovementRequest, movement_id: UUID, now: datetime) -> Outcome:
     """Decide a capture; the plan does not change by it. Raises Refused."""
-    require_completed(order, Kind.CAPTURE)
+    require_completed(order, MovementKind.CAPTURE)
     require_authorization(order, now)
     if asked.amount > order.capturable:
         message = f"Only {money.text_of(order.capturable)} of this order can still be captured."
@@ -26,7 +33,7 @@ def capture(order: Order, asked: Asked, movement_id: UUID, now: datetime) -> Out
         raise refuse(Code.CAPTURE_EXCEEDS_AUTHORIZED, message, order)
     return Outcome(
         order=replace(order, captured=order.captured + asked.amount),
-        movement=Movement(Kind.CAPTURE, movement_id, asked.reference, asked.amount, now),
+        movement=Movement(MovementKind.CAPTURE, movement_id, asked.reference, asked.amount, now),
         transfers=tuple(posting.capture(movement_id, asked.amount)),
         events=(Event("capture.completed", asked.amount, asked.reference),),
         at=now,

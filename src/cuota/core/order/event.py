@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cuota.core.order.movement import Kind
+from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import EDGES, Status
 
 
@@ -20,7 +20,7 @@ class EventType:
     name: str
     operation: str | None = None
     success: bool = True
-    moved: Kind | None = None
+    moved: MovementKind | None = None
 
 
 EVENT_TYPES = (
@@ -29,14 +29,14 @@ EVENT_TYPES = (
     EventType("order.declined", "AuthorizeOrder", success=False),
     EventType("order.rejected", "AuthorizeOrder", success=False),
     EventType("order.abandoned", success=False),
-    EventType("capture.completed", "CaptureOrder", moved=Kind.CAPTURE),
-    EventType("void.completed", "VoidOrder", moved=Kind.VOID),
-    EventType("refund.completed", "RefundOrder", moved=Kind.REFUND),
+    EventType("capture.completed", "CaptureOrder", moved=MovementKind.CAPTURE),
+    EventType("void.completed", "VoidOrder", moved=MovementKind.VOID),
+    EventType("refund.completed", "RefundOrder", moved=MovementKind.REFUND),
     EventType("capture.rejected", "CaptureOrder", success=False),
     EventType("void.rejected", "VoidOrder", success=False),
     EventType("refund.rejected", "RefundOrder", success=False),
     EventType("authorization.expiring"),
-    EventType("authorization.expired", "VoidOrder", moved=Kind.VOID),
+    EventType("authorization.expired", "VoidOrder", moved=MovementKind.VOID),
 )
 _BY_NAME = {each.name: each for each in EVENT_TYPES}
 # The movement that an event reports, and the final status that it brings an order to.

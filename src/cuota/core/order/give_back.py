@@ -7,10 +7,10 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core import money
+from cuota.core.installment import Cut, Installment, owed
 from cuota.core.order.job import CardRefund
 from cuota.core.order.order import Order
-from cuota.core.plan.installment import Cut, Installment, owed
-from cuota.core.plan.notice import Notice, NoticeKind, Standing
+from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
 
 
 def fee_due(order: Order, amount: int) -> int:
@@ -33,10 +33,10 @@ def changed(before: Sequence[Installment], after: Sequence[Installment]) -> tupl
     return tuple(new for old, new in zip(before, after, strict=True) if old != new)
 
 
-def standing(plan: Sequence[Installment], back: dict[UUID, int] | None = None) -> Standing:
+def standing(plan: Sequence[Installment], back: dict[UUID, int] | None = None) -> PlanStanding:
     """How a plan stands, as a notice tells it; `back` is what goes back to the card of which charge."""
     left = tuple((item.due_on, item.total) for item in owed(plan))
-    return Standing(left, tuple((back or {}).items()))
+    return PlanStanding(left, tuple((back or {}).items()))
 
 
 def notice(

@@ -12,7 +12,7 @@ from cuota.core.order.order import Order, Status, balances
 from cuota.core.refusal import Code, Refused
 
 
-class Kind(StrEnum):
+class MovementKind(StrEnum):
     """Which of the three; with merchant, order and reference it is the idempotency key."""
 
     CAPTURE = "capture"
@@ -24,7 +24,7 @@ class Kind(StrEnum):
 class Movement:
     """An applied capture, void or refund. `reference` is the merchant's key, `amount` in cents."""
 
-    kind: Kind
+    kind: MovementKind
     movement_id: UUID
     reference: str
     amount: int
@@ -32,10 +32,10 @@ class Movement:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MovementRequest:
     """What the merchant asks for: the same for all three."""
 
-    kind: Kind
+    kind: MovementKind
     reference: str
     amount: int
 
@@ -50,7 +50,7 @@ def refuse(code: Code, message: str, order: Order) -> Refused:
     return Refused(code, message, facts={"balances": shown_balances(order)})
 
 
-def refuse_duplicate(order: Order, asked: Asked, earlier: Movement, when: str) -> Refused:
+def refuse_duplicate(order: Order, asked: MovementRequest, earlier: Movement, when: str) -> Refused:
     """The key was applied already. Says what was applied, so that a caller who lost the answer learns of it."""
     same = earlier.amount == asked.amount
     original: dict[str, object] = {
@@ -70,7 +70,7 @@ def refuse_duplicate(order: Order, asked: Asked, earlier: Movement, when: str) -
     return Refused(Code.DUPLICATE_REFERENCE, message, facts=facts)
 
 
-def require_completed(order: Order, kind: Kind) -> None:
+def require_completed(order: Order, kind: MovementKind) -> None:
     """Money moves only on an order that its consumer completed."""
     if order.status is not Status.APPROVED:
         message = f"The order is {order.status}; a {kind} needs an order that the consumer has completed."

@@ -35,7 +35,7 @@ class PaymentState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class Transition:
     """One allowed move between states and the event that it writes. No move leaves a final state."""
 
     before: Status
@@ -46,25 +46,27 @@ class Edge:
 
 
 EDGES = (
-    Edge(
+    Transition(
         Status.CREATED, "approve", Status.APPROVED, "order.approved", "first installment charged, plan agreed"
     ),
-    Edge(Status.CREATED, "decline", Status.DECLINED, "order.declined", "risk said no, or three cards failed"),
-    Edge(
+    Transition(
+        Status.CREATED, "decline", Status.DECLINED, "order.declined", "risk said no, or three cards failed"
+    ),
+    Transition(
         Status.CREATED,
         "reject",
         Status.DECLINED,
         "order.rejected",
         "started by script, outside the merchant's range",
     ),
-    Edge(
+    Transition(
         Status.CREATED,
         "leave",
         Status.ABANDONED,
         "order.abandoned",
         "the consumer left by the cancel control",
     ),
-    Edge(Status.CREATED, "lapse", Status.ABANDONED, "order.abandoned", "nobody finished it in time"),
+    Transition(Status.CREATED, "lapse", Status.ABANDONED, "order.abandoned", "nobody finished it in time"),
 )
 _BY_MOVE = {(edge.before, edge.move): edge for edge in EDGES}
 
@@ -77,7 +79,7 @@ class Final(Exception):
         self.status = status
 
 
-def edge(before: Status, move: str) -> Edge:
+def edge(before: Status, move: str) -> Transition:
     """Look up a move; raise Final where the state has none."""
     found = _BY_MOVE.get((before, move))
     if found is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from cuota.core.installment import Installment
 from cuota.core.order.event import Event
 from cuota.core.order.job import CardRefund, Settled
 from cuota.core.order.ledger import Transfer
@@ -12,10 +13,9 @@ from cuota.core.order.movement import Movement
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge
-from cuota.core.plan.installment import Installment
 from cuota.core.plan.notice import Notice
 from cuota.core.plan.plan import Plan
-from cuota.core.risk.decision import Decided
+from cuota.core.risk.decision import StoredDecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Outcome:
     charge: Charge | None = None
     charge_settled: Settled | None = None
     card_refund_settled: Settled | None = None
-    decision: Decided | None = None
+    decision: StoredDecision | None = None
     notices: tuple[Notice, ...] = ()
     plan_card: PlanCard | None = None
     at: datetime = field(kw_only=True)

@@ -17,10 +17,10 @@ REFUND_DUE = Account.CONSUMER_REFUND_DUE
 PLAN_FEES = Account.PLAN_FEES
 BANK = Account.BANK_CLEARING
 
-Part = tuple[Account, Account, int]
+PostingLine = tuple[Account, Account, int]
 
 
-def _post(posting: str, cause: UUID, *parts: Part) -> list[Transfer]:
+def _post(posting: str, cause: UUID, *parts: PostingLine) -> list[Transfer]:
     return [Transfer(posting, cause, debit, credit, amount) for debit, credit, amount in parts if amount]
 
 

@@ -8,14 +8,13 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core import money
+from cuota.core.installment import Installment, cut, next_at
 from cuota.core.order import posting
 from cuota.core.order.event import Event
 from cuota.core.order.give_back import card_refunds, changed, fee_due, notice
-from cuota.core.order.movement import Asked, Kind, Movement, refuse, require_completed
+from cuota.core.order.movement import Movement, MovementKind, MovementRequest, refuse, require_completed
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
-from cuota.core.plan.collection import next_at
-from cuota.core.plan.installment import Installment, cut
 from cuota.core.plan.notice import NoticeKind
 from cuota.core.refusal import Code
 
@@ -23,13 +22,13 @@ from cuota.core.refusal import Code
 def refund(
     order: Order,
     plan: Sequence[Installment],
-    asked: Asked,
+    asked: MovementRequest,
     movement_id: UUID,
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
     """Decide a refund: off the unpaid installments first, then back to the cards. Raises Refused."""
-    require_completed(order, Kind.REFUND)
+    require_completed(order, MovementKind.REFUND)
     if asked.amount > order.refundable:
         message = f"Only {money.text_of(order.refundable)} of what was captured can still be refunded."
         raise refuse(Code.REFUND_EXCEEDS_CAPTURED, message, order)
@@ -42,7 +41,7 @@ def refund(
             fee_returned=order.fee_returned + fee,
             collect_at=next_at(done.plan),
         ),
-        movement=Movement(Kind.REFUND, movement_id, asked.reference, asked.amount, now),
+        movement=Movement(MovementKind.REFUND, movement_id, asked.reference, asked.amount, now),
         installments=changed(plan, done.plan),
         transfers=(
             *posting.refund(movement_id, done.unpaid, done.to_card),

@@ -8,14 +8,20 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core import money
+from cuota.core.installment import Installment, cut, next_at
 from cuota.core.order import posting
 from cuota.core.order.event import Event
 from cuota.core.order.give_back import card_refunds, changed, fee_due, notice
-from cuota.core.order.movement import Asked, Kind, Movement, refuse, require_authorization, require_completed
+from cuota.core.order.movement import (
+    Movement,
+    MovementKind,
+    MovementRequest,
+    refuse,
+    require_authorization,
+    require_completed,
+)
 from cuota.core.order.order import WARNINGS, Order
 from cuota.core.order.outcome import Outcome
-from cuota.core.plan.collection import next_at
-from cuota.core.plan.installment import Installment, cut
 from cuota.core.plan.notice import NoticeKind
 from cuota.core.refusal import Code
 
@@ -23,18 +29,18 @@ from cuota.core.refusal import Code
 def void(
     order: Order,
     plan: Sequence[Installment],
-    asked: Asked,
+    asked: MovementRequest,
     movement_id: UUID,
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
     """Decide a merchant's void: lowers the order amount and the plan. Raises Refused."""
-    require_completed(order, Kind.VOID)
+    require_completed(order, MovementKind.VOID)
     require_authorization(order, now)
     if asked.amount > order.capturable:
         message = f"Only {money.text_of(order.capturable)} of this order is uncaptured and can be voided."
         raise refuse(Code.VOID_EXCEEDS_UNCAPTURED, message, order)
-    movement = Movement(Kind.VOID, movement_id, asked.reference, asked.amount, now)
+    movement = Movement(MovementKind.VOID, movement_id, asked.reference, asked.amount, now)
     event = Event("void.completed", asked.amount, asked.reference)
     return _give_up(order, plan, movement, new_id, event)
 
@@ -58,7 +64,9 @@ def lapse(
     if not order.capturable or order.authorization_expires_at is None or now < order.authorization_expires_at:
         return None
     # The key cannot collide with a merchant's: theirs are at most 100 characters, and this one never repeats.
-    movement = Movement(Kind.VOID, movement_id, f"authorization-expiry-{movement_id}", order.capturable, now)
+    movement = Movement(
+        MovementKind.VOID, movement_id, f"authorization-expiry-{movement_id}", order.capturable, now
+    )
     event = Event("authorization.expired", order.capturable, movement.reference)
     return _give_up(replace(order, lapsed=True), plan, movement, new_id, event)
 

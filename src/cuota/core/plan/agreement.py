@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cuota.core import money
-from cuota.core.checkout.consumer import Profile
+from cuota.core.consumer import Profile
 from cuota.core.dates import day
+from cuota.core.installment import Installment
 from cuota.core.plan.finance import terms
-from cuota.core.plan.installment import Installment
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from uuid import UUID
 
+from cuota.core.installment import Installment, cut, next_at, owed
 from cuota.core.order import posting
 from cuota.core.order.give_back import fee_due, standing
 from cuota.core.order.job import CardRefund, JobState, Settled
@@ -14,7 +15,6 @@ from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge, Origin
-from cuota.core.plan.installment import Installment, cut, owed
 from cuota.core.plan.notice import Notice, NoticeKind
 from cuota.core.plan.payday import Days
 
@@ -58,11 +58,6 @@ def started(plan: Sequence[Installment], notice_id: UUID, now: datetime) -> Noti
 def needs_card(plan: Sequence[Installment]) -> bool:
     """Tell whether the plan needs another card, because its card declined for good."""
     return any(item.charge_at is None and 0 < item.failures <= len(RETRIES) for item in owed(plan))
-
-
-def next_at(plan: Sequence[Installment]) -> datetime | None:
-    """Return the time of the next reminder or charge, or None if there is none."""
-    return min((at for item in owed(plan) for at in (item.charge_at, item.remind_at) if at), default=None)
 
 
 def remind(

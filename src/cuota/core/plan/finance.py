@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
-from cuota.core.plan.installment import Installment, total
+from cuota.core.installment import Installment, total
 
 # The unit period is the 14 days between payments; appendix J counts 26 of them a year.
 UNIT_PERIODS_A_YEAR = 26
@@ -14,7 +14,7 @@ _PRECISION = Decimal("0.0000000001")
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class CreditTerms:
     """The box: cents, and the annual percentage rate in percent with two places.
 
     Today's payment is a down payment, its part of the fee a prepaid finance charge: neither is financed, so
@@ -27,7 +27,7 @@ class Terms:
     apr: Decimal
 
 
-def terms(plan: Sequence[Installment]) -> Terms:
+def terms(plan: Sequence[Installment]) -> CreditTerms:
     """Compute the box of a plan as it was agreed."""
     fee = sum(item.fee for item in plan)
     principal = total(plan)
@@ -35,7 +35,7 @@ def terms(plan: Sequence[Installment]) -> Terms:
     financed = principal - plan[0].total
     rate = _rate(Decimal(financed), later) if fee and financed > 0 else Decimal(0)
     percent = (rate * UNIT_PERIODS_A_YEAR * 100).quantize(Decimal("0.01"), ROUND_HALF_UP)
-    return Terms(fee, financed, financed + fee, percent)
+    return CreditTerms(fee, financed, financed + fee, percent)
 
 
 def _rate(financed: Decimal, payments: Sequence[Decimal]) -> Decimal:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from cuota.core import money
 from cuota.core.dates import day
-from cuota.core.plan.installment import COUNT
+from cuota.core.installment import COUNT
 
 
 class NoticeKind(StrEnum):
@@ -30,7 +30,7 @@ class NoticeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PlanStanding:
     """How a plan stands once a notice's money has moved. Cents.
 
     `left`: each payment that is still to be made, and its day. `back`: what goes back to the card of which charge.
@@ -50,7 +50,7 @@ class Notice:
     amount: int
     day: date
     send_at: datetime
-    standing: Standing | None = None
+    standing: PlanStanding | None = None
 
 
 # What the merchant did, whenever it liked: told in the daytime where the consumer lives.
@@ -117,7 +117,7 @@ def _which(notice: Notice, about: About) -> str:
     return f"payment {notice.installment} of {COUNT} for your {about.order}"
 
 
-def _left(stands: Standing | None, about: About) -> str:
+def _left(stands: PlanStanding | None, about: About) -> str:
     """Return what is still to pay, on which days, by which card."""
     if stands is None or about.overtaken:
         return ""
@@ -127,7 +127,7 @@ def _left(stands: Standing | None, about: About) -> str:
     return f" Still to pay, by {about.paying}: {parts}."
 
 
-def _back(stands: Standing | None, about: About) -> str:
+def _back(stands: PlanStanding | None, about: About) -> str:
     """Return what goes back, and to which card."""
     by_card: dict[str, int] = {}
     for charge, cents in stands.back if stands else ():

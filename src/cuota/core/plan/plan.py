@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from uuid import UUID
 
-from cuota.core.checkout.consumer import Profile, ShippingAddress
+from cuota.core.consumer import Profile, ShippingAddress
 
 
 @dataclass(frozen=True, slots=True)

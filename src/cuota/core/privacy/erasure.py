@@ -46,7 +46,7 @@ STAYS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class OpenObligations:
     """What is still open about one order of a consumer. Cents."""
 
     merchant: str
@@ -67,7 +67,7 @@ def still_has(document: Mapping[str, Any]) -> list[str]:
     return [name for name, empty in BLANK.items() if document.get(name, empty) not in (empty, None)]
 
 
-def reasons_against(found: Sequence[Standing], *, refunds_settled: bool) -> list[str]:
+def reasons_against(found: Sequence[OpenObligations], *, refunds_settled: bool) -> list[str]:
     """Why the consumer cannot be erased yet, a sentence each; empty where nothing stands against it.
 
     `refunds_settled`: what cards would not take back was paid to the consumer another way.
@@ -75,7 +75,7 @@ def reasons_against(found: Sequence[Standing], *, refunds_settled: bool) -> list
     return [reason for each in found for reason in _reasons(each, refunds_settled=refunds_settled)]
 
 
-def _reasons(order: Standing, *, refunds_settled: bool) -> list[str]:
+def _reasons(order: OpenObligations, *, refunds_settled: bool) -> list[str]:
     def shown(cents: int) -> str:
         return money.shown(cents, order.currency)
 

@@ -37,7 +37,7 @@ class _UnreadableError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ApprovalsData:
     """The fields that could be read, the fields that could not, and how many more there were.
 
     Fields that could be read have their SMI names; the others are as they were sent. A date is stored as days before
@@ -57,7 +57,7 @@ class Field(NamedTuple):
     read: Callable[[object, date], FieldValue]
 
 
-def read_fields(raw: Mapping[str, object], today: date) -> Read:
+def read_fields(raw: Mapping[str, object], today: date) -> ApprovalsData:
     """Read whatever the merchant sent. Null and empty text count as absent.
 
     If one field came under several names, the gateway's name wins if its value can be read, then the SMI's. A different
@@ -82,7 +82,7 @@ def read_fields(raw: Mapping[str, object], today: date) -> Read:
                 continue
             if fields.setdefault(field.smi, found) != found:
                 unreadable.append(name)
-    return Read(fields, tuple(unreadable), unknown)
+    return ApprovalsData(fields, tuple(unreadable), unknown)
 
 
 def risk_level(assessment: str) -> int | None:

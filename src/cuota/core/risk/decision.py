@@ -63,7 +63,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class StoredDecision:
     """A risk decision as it is kept: whose it is, and what the order was tried with.
 
     `exposure` is the version of the consumer's exposure that it was made on: an approval made on an older one is
@@ -77,7 +77,7 @@ class Decided:
     exposure: int = 0
 
 
-class Part(NamedTuple):
+class ScorePart(NamedTuple):
     """The points that one fact adds to the score or takes off; `most` is the most that it could add.
 
     `code` is the reason to give if it adds less than that. The base has no code, because it never changes.
@@ -127,13 +127,13 @@ def refusals(facts: Facts, policy: Policy) -> tuple[str, ...]:
     return tuple(code for code in REFUSALS if broken[code])
 
 
-def score_parts(facts: Facts, policy: Policy) -> tuple[Part, ...]:
+def score_parts(facts: Facts, policy: Policy) -> tuple[ScorePart, ...]:
     """Return all parts of the score."""
     history, score, limit = facts.history, policy.score, policy.limit(facts.history)
     months = (history.days_known or 0) // DAYS_A_MONTH
     used = min(max(0, facts.amount), limit)
     return (
-        Part("base", score.base, score.base),
+        ScorePart("base", score.base, score.base),
         _counted("paid_installments", score.paid_installments, history.paid_installments, "few_payments_yet"),
         _counted("months_known", score.months_known, months, "known_for_short_time"),
         _counted("late_installments", score.late_installments, history.late_installments, "late_payments"),
@@ -146,13 +146,13 @@ def score_parts(facts: Facts, policy: Policy) -> tuple[Part, ...]:
         _counted("declined_orders", score.declined_orders, history.declined_orders, "recently_declined"),
         _counted("disputes", score.disputes, history.disputes, "disputed_payments"),
         # Rounded in favor of the consumer.
-        Part("amount", -(-score.amount * used // limit), 0, "high_amount"),
+        ScorePart("amount", -(-score.amount * used // limit), 0, "high_amount"),
         *_mismatches(facts, policy),
         _approvals(facts, policy),
     )
 
 
-def principal_reasons(refused: Sequence[str], parts: Sequence[Part], slack: int) -> tuple[str, ...]:
+def principal_reasons(refused: Sequence[str], parts: Sequence[ScorePart], slack: int) -> tuple[str, ...]:
     """Return at most four reasons: first the rules that refused, then the costs that took most points.
 
     `slack` is how many points below the best score an order is still approved. A cost is a reason only if removing it
@@ -165,7 +165,7 @@ def principal_reasons(refused: Sequence[str], parts: Sequence[Part], slack: int)
     return (*refused, *(part.code for part in telling))[:MOST_REASONS]
 
 
-def _matters(part: Part, costs: Sequence[Part], slack: int) -> bool:
+def _matters(part: ScorePart, costs: Sequence[ScorePart], slack: int) -> bool:
     # Bit n of `sums` is set if some choice of the other costs takes exactly n points and the order is still approved.
     sums, within = 1, (1 << (slack + 1)) - 1
     for other in costs:
@@ -174,7 +174,7 @@ def _matters(part: Part, costs: Sequence[Part], slack: int) -> bool:
     return sums.bit_length() - 1 + part.missing > slack
 
 
-def _carried_by(facts: Facts, policy: Policy, parts: Sequence[Part]) -> tuple[str, ...]:
+def _carried_by(facts: Facts, policy: Policy, parts: Sequence[ScorePart]) -> tuple[str, ...]:
     """Return the reasons of an approval: the good history, the merchant's data, or both, and the limit in any case.
 
     The order is decided again without the history, without the merchant's data, and without both.
@@ -205,22 +205,22 @@ def _carried_by(facts: Facts, policy: Policy, parts: Sequence[Part]) -> tuple[st
     return (*(code for _, code in carriers), WITHIN_LIMIT)
 
 
-def _counted(name: str, rule: Counted, count: int, code: str) -> Part:
+def _counted(name: str, rule: Counted, count: int, code: str) -> ScorePart:
     points = rule.points * min(max(0, count), rule.most)
-    return Part(name, points, max(0, rule.points * rule.most), code)
+    return ScorePart(name, points, max(0, rule.points * rule.most), code)
 
 
-def _mismatches(facts: Facts, policy: Policy) -> tuple[Part, ...]:
+def _mismatches(facts: Facts, policy: Policy) -> tuple[ScorePart, ...]:
     found, cost = facts.mismatches, policy.mismatch
     return (
-        Part("order_phone", cost.order_phone * found.order_phone, 0, "other_phone"),
-        Part("billing_state", cost.billing_state * found.billing_state, 0, "other_billing_state"),
-        Part("shipping_state", cost.shipping_state * found.shipping_state, 0, "other_shipping_state"),
-        Part("surname", cost.surname * found.surname, 0, "other_surname"),
+        ScorePart("order_phone", cost.order_phone * found.order_phone, 0, "other_phone"),
+        ScorePart("billing_state", cost.billing_state * found.billing_state, 0, "other_billing_state"),
+        ScorePart("shipping_state", cost.shipping_state * found.shipping_state, 0, "other_shipping_state"),
+        ScorePart("surname", cost.surname * found.surname, 0, "other_surname"),
     )
 
 
-def _approvals(facts: Facts, policy: Policy) -> Part:
+def _approvals(facts: Facts, policy: Policy) -> ScorePart:
     """Return the points from Advanced Approvals, if they are on.
 
     These points come on top of the normal score, so an order without them lacks nothing.
@@ -228,4 +228,4 @@ def _approvals(facts: Facts, policy: Policy) -> Part:
     given = facts.approvals
     points = given.points if given is not None and given.mode == "on" else 0
     points = min(max(points, -policy.approvals_most), policy.approvals_most)
-    return Part("approvals", points, max(0, points), "merchant_information")
+    return ScorePart("approvals", points, max(0, points), "merchant_information")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 
 from cuota.core.risk.facts import History
-from cuota.core.risk.policy_text import BadPolicy, Table, Text
+from cuota.core.risk.policy_text import BadPolicy, PolicyTable, Text
 
 __all__ = ["BadPolicy", "Policy", "load_policy"]
 
@@ -22,7 +22,7 @@ MOST_HOURS = 24 * 30
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LimitStep:
     """The limit for a consumer with at least this many paid installments and at most this many late ones (None: any).
 
     In cents.
@@ -39,7 +39,7 @@ class Exposure:
 
     new: int
     ceiling: int
-    steps: tuple[Step, ...]
+    steps: tuple[LimitStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,16 +144,16 @@ def load_policy(text: str) -> Policy:
     )
 
 
-def _exposure(table: Table) -> Exposure:
+def _exposure(table: PolicyTable) -> Exposure:
     table.only("new", "ceiling", "step")
     new, ceiling = table.cents("new"), table.cents("ceiling")
     if ceiling < new:
         raise table.refuse("ceiling", "must be at least what a new consumer may owe (exposure.new)")
-    steps: list[Step] = []
+    steps: list[LimitStep] = []
     for each in table.tables("step"):
         each.only("paid_installments", "late_at_most", "limit")
-        before = steps[-1] if steps else Step(0, None, new)
-        step = Step(
+        before = steps[-1] if steps else LimitStep(0, None, new)
+        step = LimitStep(
             each.integer("paid_installments", 1, MOST_COUNTED),
             each.optional_integer("late_at_most", 0, MOST_COUNTED),
             each.cents("limit"),
@@ -168,7 +168,7 @@ def _exposure(table: Table) -> Exposure:
     return Exposure(new, ceiling, tuple(steps))
 
 
-def _velocity(table: Table) -> VelocityLimits:
+def _velocity(table: PolicyTable) -> VelocityLimits:
     def window(kind: str) -> Window:
         inside = table.table(kind).only("orders", "hours")
         return Window(inside.integer("orders", 1, MOST_ORDERS), inside.integer("hours", 1, MOST_HOURS))
@@ -178,13 +178,13 @@ def _velocity(table: Table) -> VelocityLimits:
     return VelocityLimits(**{kind: window(kind) for kind in kinds})
 
 
-def _mismatch(table: Table) -> MismatchPoints:
+def _mismatch(table: PolicyTable) -> MismatchPoints:
     kinds = _names(MismatchPoints)
     table.only(*kinds)
     return MismatchPoints(**{kind: table.integer(kind, -MOST_POINTS, 0) for kind in kinds})
 
 
-def _score(table: Table) -> Score:
+def _score(table: PolicyTable) -> Score:
     def counted(name: str, low: int, high: int) -> Counted:
         inside = table.table(name).only("points", "most")
         return Counted(inside.integer("points", low, high), inside.integer("most", 0, MOST_COUNTED))

@@ -29,7 +29,7 @@ class BadPolicy(ValueError):
         self.line = line
 
 
-class Table:
+class PolicyTable:
     """One table of the text. Each method raises BadPolicy if the value is missing or of another type."""
 
     def __init__(self, text: Text, path: Path, values: dict[str, object]) -> None:
@@ -37,19 +37,19 @@ class Table:
         self._path = path
         self._values = values
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> PolicyTable:
         """Return a table inside this one."""
         found = self._take(name, f"a table [{_written((*self._path, name))}]")
         if not _is_table(found):
             raise self.refuse(name, f"must be a table [{_written((*self._path, name))}]")
-        return Table(self._text, (*self._path, name), found)
+        return PolicyTable(self._text, (*self._path, name), found)
 
-    def tables(self, name: str) -> list[Table]:
+    def tables(self, name: str) -> list[PolicyTable]:
         """Return the tables of one kind, in the order of the text. There may be none."""
         found = self._values.get(name, [])
         if not isinstance(found, list) or not all(_is_table(each) for each in found):
             raise self.refuse(name, f"must be tables [[{_written((*self._path, name))}]]")
-        return [Table(self._text, (*self._path, name, at), each) for at, each in enumerate(found)]
+        return [PolicyTable(self._text, (*self._path, name, at), each) for at, each in enumerate(found)]
 
     def integer(self, name: str, low: int, high: int) -> int:
         """Return a whole number. Both bounds are allowed."""
@@ -79,7 +79,7 @@ class Table:
             raise self.refuse(name, f"must be {needed}")
         return found
 
-    def only(self, *known: str) -> Table:
+    def only(self, *known: str) -> PolicyTable:
         """Return the table; raise BadPolicy if it has any other key, because a misspelled key would have no effect."""
         for name in self._values:
             if name not in known:
@@ -118,9 +118,9 @@ class Text:
             raise BadPolicy(deepest + 1, "must be TOML of plain tables, not nested as deep as this") from None
         self._lines = _places(lines)
 
-    def root(self) -> Table:
+    def root(self) -> PolicyTable:
         """Return the whole text as a table."""
-        return Table(self, (), self._values)
+        return PolicyTable(self, (), self._values)
 
     def line_of(self, path: Path) -> int:
         """Return the line of a key. For a missing key, return the first line of its table."""

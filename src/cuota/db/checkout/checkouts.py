@@ -7,15 +7,14 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
-from cuota.core.checkout.consumer import Address, Profile, ShippingAddress
 from cuota.core.checkout.start import Display, Start
-from cuota.core.merchant import Merchant
-from cuota.core.merchant import Profile as BodyProfile
+from cuota.core.consumer import Address, Profile, ShippingAddress
+from cuota.core.installment import Installment
+from cuota.core.merchant import BodyProfile, Merchant
 from cuota.core.order.order import Order
-from cuota.core.plan.installment import Installment
 from cuota.db.checkout.sdk_checkouts import LEFT, STARTED, start_of
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 _KEY = "merchant_id = $1 AND order_id = $2 AND session_hash = $3"
 _OPEN = """INSERT INTO checkout_sessions (merchant_id, order_id, session_hash, created_at, display,
@@ -47,7 +46,7 @@ _SHIPPING = f"UPDATE checkout_sessions SET shipping = $4::json WHERE {_KEY}"
 _PROFILE = f"UPDATE checkout_sessions SET profile = $4::json WHERE {_KEY} RETURNING 1"
 _FORGET = "DELETE FROM checkout_sessions WHERE created_at < $1::timestamptz - interval '30 days'"
 
-Key = tuple[UUID, UUID, bytes]
+SessionKey = tuple[UUID, UUID, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +106,18 @@ def profile_text(profile: Profile) -> str:
 
 
 async def open_session(
-    session: Session, key: Key, now: datetime, display: Display | None, device_hash: bytes | None
+    session: Session, key: SessionKey, now: datetime, display: Display | None, device_hash: bytes | None
 ) -> None:
     """A new browser in this checkout."""
     await session.fetchrow(_OPEN, *key, now, display, device_hash)
 
 
-async def shown_as(session: Session, key: Key, display: Display) -> None:
+async def shown_as(session: Session, key: SessionKey, display: Display) -> None:
     """The same browser is led here in another way."""
     await session.fetchrow(_SHOWN, *key, display)
 
 
-async def read(session: Session, key: Key) -> Opened | None:
+async def read(session: Session, key: SessionKey) -> Opened | None:
     """Everything about this browser's checkout, in one round trip; None for a forged or forgotten session."""
     row = await session.fetchrow(_READ, *key)
     if row is None:
@@ -158,38 +157,38 @@ async def read_end(session: Session, merchant_id: UUID, order_id: UUID) -> tuple
 
 
 async def code_sent(
-    session: Session, key: Key, phone: str, code_hash: bytes, ends_at: datetime, most: int
+    session: Session, key: SessionKey, phone: str, code_hash: bytes, ends_at: datetime, most: int
 ) -> bool:
     """A code goes to this number; whatever was verified before no longer is. False: `most` went out already."""
     return await session.fetchrow(_CODE_SENT, *key, phone, code_hash, ends_at, most) is not None
 
 
-async def try_code(session: Session, key: Key) -> tuple[int, bytes, datetime] | None:
+async def try_code(session: Session, key: SessionKey) -> tuple[int, bytes, datetime] | None:
     """Count a try before it is judged: (tries so far, the code's hash, its end). None where no code waits."""
     row = await session.fetchrow(_TRY, *key)
     return None if row is None else (row["code_tries"], row["code_hash"], row["code_ends_at"])
 
 
 async def verified(
-    session: Session, key: Key, now: datetime, consumer_id: UUID, code_hash: bytes, new_hash: bytes
+    session: Session, key: SessionKey, now: datetime, consumer_id: UUID, code_hash: bytes, new_hash: bytes
 ) -> bool:
     """The code was right; it is used up, and the session goes on under a new secret. False: used up before."""
     return await session.fetchrow(_VERIFIED, *key, now, consumer_id, code_hash, new_hash) is not None
 
 
-async def recognized(session: Session, key: Key, known: CheckoutSession) -> None:
+async def recognized(session: Session, key: SessionKey, known: CheckoutSession) -> None:
     """The browser is its consumer's without a code: it was theirs before."""
     assert known.profile is not None
     profile = profile_text(known.profile)
     await session.fetchrow(_RECOGNIZED, *key, known.verified_at, known.consumer_id, known.phone, profile)
 
 
-async def save_profile(session: Session, key: Key, profile: Profile) -> bool:
+async def save_profile(session: Session, key: SessionKey, profile: Profile) -> bool:
     """What the consumer typed as their details. False: the session is gone, because its consumer was erased."""
     return await session.fetchrow(_PROFILE, *key, profile_text(profile)) is not None
 
 
-async def save_shipping(session: Session, key: Key, shipping: ShippingAddress) -> None:
+async def save_shipping(session: Session, key: SessionKey, shipping: ShippingAddress) -> None:
     """Where an express order is to be sent."""
     await session.fetchrow(_SHIPPING, *key, json.dumps(asdict(shipping)))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from cuota.db.order.orders import Session
 from cuota.db.pool import Pool
+from cuota.db.session import Session
 
 # In one order everywhere, so that two counts never wait for each other's rows. What is full is not counted on.
 _COUNT = """INSERT INTO codes_sent AS c (phone_hash, hour, sent, most)

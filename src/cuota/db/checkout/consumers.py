@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from cuota.core.checkout.consumer import Consumer, Profile
+from cuota.core.consumer import Consumer, Profile
 from cuota.db.checkout.checkouts import profile_of, profile_text
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 _READ = "SELECT consumer_id, phone, profile FROM consumers WHERE consumer_id = $1"
 _SAVE = """INSERT INTO consumers (consumer_id, phone, profile, created_at, updated_at) VALUES ($1, $2, $3::json, $4, $4)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 _REMEMBER = """INSERT INTO remembered_browsers (token_hash, consumer_id, merchant_id, order_id, created_at, ends_at)
     VALUES ($1, $2, $3, $4, $5, $6)"""

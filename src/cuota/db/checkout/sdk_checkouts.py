@@ -11,8 +11,8 @@ from cuota.core.merchant import Merchant
 from cuota.core.order.order import Order
 from cuota.db.merchant.merchants import COLUMNS, merchant_of
 from cuota.db.order.columns import MONEY, order_of
-from cuota.db.order.orders import Session
 from cuota.db.pool import Row
+from cuota.db.session import Session
 
 # Whose credentials were all revoked signs nothing any more.
 _SIGNER = f"""SELECT {COLUMNS}, m.signing_secret, m.old_signing_secret,

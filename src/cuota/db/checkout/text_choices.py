@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 # An answer that was held up on its way does not undo a later one.
 _NOTE = """INSERT INTO text_choices AS t (phone_hash, stopped, said_at) VALUES ($1, $2, $3)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 # The lease of a claim: only one worker asks the issuer; if it dies, another one takes over after this time.
 LEASE = timedelta(seconds=60)
@@ -42,7 +42,7 @@ _HIDDEN = "UPDATE virtual_cards SET hide_at = NULL WHERE merchant_id = $1 AND or
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredCard:
     """An order's card: the issuer's key, and when the card was issued and first shown."""
 
     key: UUID
@@ -68,11 +68,11 @@ async def is_virtual(session: Session, merchant_id: UUID, order_id: UUID) -> boo
 
 async def claim(
     session: Session, merchant_id: UUID, order_id: UUID, key: UUID, session_hash: bytes, now: datetime
-) -> Kept | None:
+) -> StoredCard | None:
     """Return the card of this browser, and create its row if there was none. Return None for a browser that did not pay."""
     await session.fetchrow(_CLAIM, merchant_id, order_id, key, session_hash, now)
     row = await session.fetchrow(_READ, merchant_id, order_id, session_hash)
-    return None if row is None else Kept(**row)
+    return None if row is None else StoredCard(**row)
 
 
 async def issued(session: Session, merchant_id: UUID, order_id: UUID, now: datetime) -> None:

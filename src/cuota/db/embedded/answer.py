@@ -3,12 +3,12 @@
 import re
 import socket
 
-from cuota.db.embedded.folders import DATABASE, OWNER, PORT, EmbeddedFailed, Places
+from cuota.db.embedded.folders import DATABASE, OWNER, PORT, ClusterFiles, EmbeddedFailed
 
 _READY_FOR_QUERY = b"Z\0\0\0\5I"
 
 
-def accepts(places: Places) -> bool:
+def accepts(places: ClusterFiles) -> bool:
     """Whether postgres takes a connection to our database now; raises EmbeddedFailed when it refuses us."""
     if places.postmaster()[1] != "ready":
         return False  # asking earlier would only fill its log

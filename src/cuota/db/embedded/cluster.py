@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypedDict
 
-from cuota.db.embedded.folders import DATABASE, OWNER, PORT, SERVICE, Account, EmbeddedFailed, Places
+from cuota.db.embedded.folders import DATABASE, OWNER, PORT, SERVICE, ClusterFiles, EmbeddedFailed, SystemUser
 from cuota.db.embedded.programs import binaries_for
 
 _PR_SET_PDEATHSIG = 1
@@ -28,7 +28,7 @@ class _As(TypedDict, total=False):
     extra_groups: tuple[int, ...]
 
 
-def create(places: Places, supervisor_lock: int) -> None:
+def create(places: ClusterFiles, supervisor_lock: int) -> None:
     """Make the database files, whole or not at all: in pg.new, renamed to pg when complete.
 
     Raises EmbeddedFailed; what initdb said is in the log.
@@ -69,7 +69,7 @@ def create(places: Places, supervisor_lock: int) -> None:
         os.close(folder)
 
 
-def start(places: Places) -> subprocess.Popen[bytes]:
+def start(places: ClusterFiles) -> subprocess.Popen[bytes]:
     """Start postgres as our child, in the foreground, its output going where ours goes."""
     _write_access_rules(places)
     postgres = binaries_for(places.account) / "postgres"
@@ -82,7 +82,7 @@ def start(places: Places) -> subprocess.Popen[bytes]:
     )
 
 
-def _settings(places: Places) -> list[str]:
+def _settings(places: ClusterFiles) -> list[str]:
     """Settings given on the command line, so that no edited file weakens them."""
     # A list setting: quoted, a comma or a space in the path is part of it.
     socket = str(places.socket).replace('"', '""')
@@ -116,7 +116,7 @@ def _settings(places: Places) -> list[str]:
     ]
 
 
-def _write_access_rules(places: Places) -> None:
+def _write_access_rules(places: ClusterFiles) -> None:
     """Let in, over the socket only, the user Cuota runs as and the one postgres runs as, as the owner or the service.
 
     Beside the cluster and not in it: where we are root, that folder is another user's, who could lead our
@@ -136,7 +136,7 @@ def _write_access_rules(places: Places) -> None:
         file.chmod(0o644)
 
 
-def _as(account: Account) -> _As:
+def _as(account: SystemUser) -> _As:
     """The arguments that make a child run as `account`, none where we are that user already."""
     if os.geteuid() == account.uid:
         return {}
@@ -175,7 +175,7 @@ def stop(pid: int, is_gone: Callable[[], bool]) -> None:
             time.sleep(0.02)
 
 
-def stop_orphan(places: Places) -> None:
+def stop_orphan(places: ClusterFiles) -> None:
     """Stop a postmaster that a killed supervisor left, and remove what would keep the next from starting."""
     pid = places.postmaster()[0]
     if pid and _is_our_postmaster(pid, places):
@@ -215,7 +215,7 @@ def _roles(pid: int) -> Iterator[bytes]:
             yield title.rpartition(b": ")[2].split(b" ")[0]
 
 
-def _is_our_postmaster(pid: int, places: Places) -> bool:
+def _is_our_postmaster(pid: int, places: ClusterFiles) -> bool:
     """Whether the process `pid` is a postgres started on this folder (its children have other titles)."""
     if Path("/proc/self/cmdline").exists():
         try:

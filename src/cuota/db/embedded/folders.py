@@ -23,7 +23,7 @@ class EmbeddedFailed(Exception):
     """The embedded PostgreSQL cannot be used; the message says why and what to do."""
 
 
-class Account(NamedTuple):
+class SystemUser(NamedTuple):
     """The operating system's user that owns the database files and runs postgres."""
 
     name: str
@@ -32,12 +32,12 @@ class Account(NamedTuple):
     groups: tuple[int, ...]
 
 
-class Places(NamedTuple):
+class ClusterFiles(NamedTuple):
     """The files of one data folder and the account that runs its postgres."""
 
     data_dir: Path
     socket: Path
-    account: Account
+    account: SystemUser
 
     @property
     def pg(self) -> Path:
@@ -71,7 +71,7 @@ class Places(NamedTuple):
             return 0, ""
 
 
-def prepare(data_dir: Path) -> Places:
+def prepare(data_dir: Path) -> ClusterFiles:
     """Create the data folder and the socket folder as needed and check who may enter them.
 
     Raises EmbeddedFailed naming the folder, the user and the cure.
@@ -98,14 +98,14 @@ def prepare(data_dir: Path) -> Places:
                 " Set CUOTA_DATA_DIR=/var/lib/cuota/data (or another folder outside private ones),"
                 f" or let others enter it: chmod o+x {blocked}"
             )
-        return Places(data_dir, _socket_folder(data_dir, account), account)
+        return ClusterFiles(data_dir, _socket_folder(data_dir, account), account)
     except OSError as error:
         raise EmbeddedFailed(
             f"The data folder {data_dir} cannot be used ({error}). Set CUOTA_DATA_DIR to a folder this user may write."
         ) from error
 
 
-def _account(pg: Path) -> Account:
+def _account(pg: Path) -> SystemUser:
     """Ourselves; as root the owner of the existing database, else postgres, else nobody."""
     try:
         if os.geteuid() != 0:
@@ -121,7 +121,7 @@ def _account(pg: Path) -> Account:
             " create a user named postgres), run as a named user, or set CUOTA_DATABASE_URL."
         ) from error
     groups = os.getgrouplist(user.pw_name, user.pw_gid)
-    return Account(user.pw_name, user.pw_uid, user.pw_gid, tuple(groups))
+    return SystemUser(user.pw_name, user.pw_uid, user.pw_gid, tuple(groups))
 
 
 def _unprivileged() -> pwd.struct_passwd:
@@ -132,7 +132,7 @@ def _unprivileged() -> pwd.struct_passwd:
         return pwd.getpwnam("nobody")
 
 
-def blocked_at(path: Path, account: Account) -> Path | None:
+def blocked_at(path: Path, account: SystemUser) -> Path | None:
     """The first folder on the way to `path`, or `path` itself, that `account` may not enter or execute.
 
     Reads mode bits, not access control lists: those can only be tried by being that user.
@@ -153,7 +153,7 @@ def blocked_at(path: Path, account: Account) -> Path | None:
     return None
 
 
-def _socket_folder(data_dir: Path, account: Account) -> Path:
+def _socket_folder(data_dir: Path, account: SystemUser) -> Path:
     """The folder of the socket, 0700 and the account's; a short one when the data folder's name is long."""
     folder = data_dir / "socket"
     if len(os.fsencode(folder / f".s.PGSQL.{PORT}")) > _SOCKET_PATH_BYTES:

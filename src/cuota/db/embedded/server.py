@@ -32,7 +32,7 @@ from types import TracebackType
 from typing import Self
 
 from cuota.db.embedded.answer import accepts
-from cuota.db.embedded.folders import DATABASE, OWNER, PORT, EmbeddedFailed, Places, prepare
+from cuota.db.embedded.folders import DATABASE, OWNER, PORT, ClusterFiles, EmbeddedFailed, prepare
 from cuota.db.embedded.programs import binaries
 
 __all__ = ["Embedded", "EmbeddedFailed", "binaries", "open_embedded"]
@@ -52,7 +52,7 @@ class Embedded:
     `dsn_kwargs` are the arguments of `asyncpg.connect` that reach the database, over the socket.
     """
 
-    def __init__(self, places: Places, claim: int) -> None:
+    def __init__(self, places: ClusterFiles, claim: int) -> None:
         self._claim = claim
         self.dsn_kwargs: dict[str, object] = {
             "host": str(places.socket),
@@ -99,7 +99,7 @@ def open_embedded(data_dir: Path, *, wait: float = 30.0) -> Embedded:
     return Embedded(places, claim)
 
 
-def _claim(claim: int, places: Places, deadline: float) -> None:
+def _claim(claim: int, places: ClusterFiles, deadline: float) -> None:
     """Take the shared lock, waiting for a stopping supervisor until `deadline` (monotonic seconds)."""
     while True:
         try:
@@ -114,7 +114,7 @@ def _claim(claim: int, places: Places, deadline: float) -> None:
             return
 
 
-def _wait_until_it_accepts(places: Places, start: float, wait: float) -> None:
+def _wait_until_it_accepts(places: ClusterFiles, start: float, wait: float) -> None:
     """Return once a supervised postgres has answered; start a supervisor when there is none."""
     launched, pause = False, 0.01
     while True:
@@ -134,7 +134,7 @@ def _wait_until_it_accepts(places: Places, start: float, wait: float) -> None:
         pause = min(pause * 1.2, 0.25)
 
 
-def _supervised(places: Places) -> bool:
+def _supervised(places: ClusterFiles) -> bool:
     """Whether a live supervisor holds its lock."""
     probe = os.open(places.supervisor_lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -147,7 +147,7 @@ def _supervised(places: Places) -> bool:
         os.close(probe)
 
 
-def _launch(places: Places) -> bool:
+def _launch(places: ClusterFiles) -> bool:
     """Start a supervisor, detached; True when it is the one in charge, False when another was first."""
     if places.log.exists() and places.log.stat().st_size > _LOG_BYTES:
         places.log.replace(places.log.with_suffix(".log.1"))
@@ -176,7 +176,7 @@ def _launch(places: Places) -> bool:
     return code == 0
 
 
-def _reason(places: Places) -> str:
+def _reason(places: ClusterFiles) -> str:
     """The end of what the log says about the last start."""
     try:
         text = places.log.read_text(errors="replace")

@@ -17,7 +17,7 @@ import traceback
 from pathlib import Path
 
 from cuota.db.embedded.cluster import create, is_forsaken, start, stop, stop_orphan
-from cuota.db.embedded.folders import EmbeddedFailed, Places, prepare
+from cuota.db.embedded.folders import ClusterFiles, EmbeddedFailed, prepare
 from cuota.db.embedded.server import SECOND, STARTED
 
 _POLL_SECONDS = 0.25
@@ -89,7 +89,7 @@ def _write(text: str) -> None:
 class _Supervisor:
     """The life of one supervisor, from the first start of postgres to the last user's leaving."""
 
-    def __init__(self, places: Places, lock: int) -> None:
+    def __init__(self, places: ClusterFiles, lock: int) -> None:
         self._places = places
         self._lock = lock
         # Opened after supervisor.lock, for the order in which the kernel closes them: see `embedded`.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 _READ = """SELECT client_id, merchant_id, secret_hash, old_secret_hash, old_secret_ends_at, revoked_at
     FROM credentials WHERE client_id = $1"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 _READ = "SELECT audience, policy_version, creditor, agency, brand_name, loopback_webhooks FROM last_served"
 _SERVED = """INSERT INTO last_served (audience, policy_version, creditor, agency, brand_name, loopback_webhooks)
@@ -18,7 +18,7 @@ _WORKED = """INSERT INTO last_served (audience, creditor, agency, brand_name) VA
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class LastServed:
     """What it calls itself, what letters say, and the policy it decides by (None: noted by an earlier release)."""
 
     audience: str
@@ -29,7 +29,7 @@ class Served:
     loopback_webhooks: bool | None
 
 
-async def note(session: Session, served: Served) -> None:
+async def note(session: Session, served: LastServed) -> None:
     """Write it down; without a policy, only what letters say: such a process decides nothing and answers nobody."""
     said = served.creditor, served.agency, served.brand_name
     if served.policy_version is None:
@@ -40,7 +40,7 @@ async def note(session: Session, served: Served) -> None:
         )
 
 
-async def read(session: Session) -> Served | None:
+async def read(session: Session) -> LastServed | None:
     """None where none has run."""
     row = await session.fetchrow(_READ)
-    return None if row is None else Served(**row)
+    return None if row is None else LastServed(**row)

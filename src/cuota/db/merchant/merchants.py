@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from cuota.core.merchant import Merchant, Profile
-from cuota.db.order.orders import Session
+from cuota.core.merchant import BodyProfile, Merchant
 from cuota.db.pool import Row
+from cuota.db.session import Session
 
 COLUMNS = (
     """m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins"""
@@ -39,7 +39,7 @@ def merchant_of(row: Row) -> Merchant:
         minimum=row["minimum"],
         maximum=row["maximum"],
         defer_funds_capture=row["defer_funds_capture"],
-        profile=Profile(row["profile"]),
+        profile=BodyProfile(row["profile"]),
         currency=row["currency"],
         origins=tuple(row["origins"]),
     )

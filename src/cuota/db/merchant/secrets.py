@@ -6,10 +6,10 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 
-class Kind(StrEnum):
+class SecretKind(StrEnum):
     """Which of the two."""
 
     SIGNING = "signing"
@@ -30,7 +30,7 @@ _END = """UPDATE merchants SET old_{kind}_secret = NULL, old_{kind}_secret_ends_
 
 
 async def rotate(
-    session: Session, merchant_id: UUID, kind: Kind, secret: bytes, ends_at: datetime, now: datetime
+    session: Session, merchant_id: UUID, kind: SecretKind, secret: bytes, ends_at: datetime, now: datetime
 ) -> bool:
     """A new secret, and the one before it until `ends_at`; False, and nothing done, while an older one lives."""
     row = await session.fetchrow(_ROTATE.format(kind=kind), merchant_id, secret, ends_at, now)
@@ -38,19 +38,19 @@ async def rotate(
 
 
 async def rotate_again(
-    session: Session, merchant_id: UUID, kind: Kind, secret: bytes, now: datetime
+    session: Session, merchant_id: UUID, kind: SecretKind, secret: bytes, now: datetime
 ) -> datetime | None:
     """Another new secret in place of the last one; when the old one ends, or None where there is none."""
     row = await session.fetchrow(_AGAIN.format(kind=kind), merchant_id, secret, now)
     return None if row is None else row["ends_at"]
 
 
-async def old_ends_at(session: Session, merchant_id: UUID, kind: Kind) -> datetime | None:
+async def old_ends_at(session: Session, merchant_id: UUID, kind: SecretKind) -> datetime | None:
     """When the old one ends or ended."""
     row = await session.fetchrow(_ENDS.format(kind=kind), merchant_id)
     return None if row is None else row["ends_at"]
 
 
-async def end_old(session: Session, merchant_id: UUID, kind: Kind, now: datetime) -> bool:
+async def end_old(session: Session, merchant_id: UUID, kind: SecretKind, now: datetime) -> bool:
     """The old one works no more; False where there is none."""
     return await session.fetchrow(_END.format(kind=kind), merchant_id, now) is not None

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter, itemgetter
 
+from cuota.core.installment import Installment
 from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome
-from cuota.core.plan.installment import Installment
 from cuota.db.pool import Row
 
 Values = tuple[object, ...]

@@ -12,7 +12,7 @@ import hashlib
 import json
 
 from cuota.core.order.outcome import Outcome
-from cuota.db.order.outcome_parts import Part
+from cuota.db.order.outcome_parts import StatementPart
 
 # The order first, as everywhere: whoever holds an order's row never waits here for one who waits for that row.
 _MINE = "SELECT 1 FROM orders WHERE merchant_id = :1 AND order_id = :2 AND version = :3 FOR UPDATE"
@@ -27,15 +27,15 @@ _SIGNALS = """INSERT INTO signals (merchant_id, order_id, kind, value_hash, at) 
     AS s (kind, value_hash) ON CONFLICT (merchant_id, order_id, kind, value_hash) DO NOTHING"""
 
 
-def guard(outcome: Outcome) -> list[Part]:
+def guard(outcome: Outcome) -> list[StatementPart]:
     """The consumer's exposure, still as it was read."""
     decided, order = outcome.decision, outcome.order
     assert decided is not None
-    mine = Part("mine", _MINE, (order.merchant_id, order.order_id, order.version))
-    return [mine, Part("guarded", _GUARDED, (decided.consumer_id, decided.exposure))]
+    mine = StatementPart("mine", _MINE, (order.merchant_id, order.order_id, order.version))
+    return [mine, StatementPart("guarded", _GUARDED, (decided.consumer_id, decided.exposure))]
 
 
-def decision(outcome: Outcome) -> Part:
+def decision(outcome: Outcome) -> StatementPart:
     """The record of a risk decision."""
     decided = outcome.decision
     assert decided is not None
@@ -45,12 +45,12 @@ def decision(outcome: Outcome) -> Part:
         outcome.at, made.approved, list(made.reasons), made.policy_version, inputs, decided.decision_id,
         decided.consumer_id, made.score, made.limit, hashlib.sha256(inputs.encode()).digest(),
     )  # fmt: skip
-    return Part("decision", _DECISION, values)
+    return StatementPart("decision", _DECISION, values)
 
 
-def signals(outcome: Outcome) -> Part:
+def signals(outcome: Outcome) -> StatementPart:
     """What the order was tried with."""
     assert outcome.decision is not None
     seen = outcome.decision.signals
     columns = ([signal.kind for signal in seen], [signal.value_hash for signal in seen])
-    return Part("signal", _SIGNALS, (*columns, outcome.at))
+    return StatementPart("signal", _SIGNALS, (*columns, outcome.at))

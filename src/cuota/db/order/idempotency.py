@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from cuota.db.order.orders import Session
 from cuota.db.pool import CONNECT_SECONDS, HANGS_SECONDS, WAIT_SECONDS
+from cuota.db.session import Session
 
 KEPT = timedelta(hours=24)
 # A request that crashed frees its key after this: longer than a statement of a running request may take.
@@ -35,7 +35,7 @@ _FORGET = """DELETE FROM idempotency_keys k USING (
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class IdempotencyRecord:
     """What stands under a key: `status` and `body` once answered."""
 
     same_request: bool
@@ -51,10 +51,12 @@ async def claim(
     return row is not None
 
 
-async def read(session: Session, merchant_id: UUID, key: str, request: bytes) -> Kept | None:
+async def read(session: Session, merchant_id: UUID, key: str, request: bytes) -> IdempotencyRecord | None:
     """What stands under a key."""
     row = await session.fetchrow(_READ, merchant_id, key)
-    return None if row is None else Kept(row["request_hash"] == request, row["status"], row["body"])
+    return (
+        None if row is None else IdempotencyRecord(row["request_hash"] == request, row["status"], row["body"])
+    )
 
 
 async def finish(

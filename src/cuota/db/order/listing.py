@@ -12,10 +12,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from cuota.core.order.movement import Kind, Movement
+from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Status
 from cuota.db.order.columns import MONEY, order_of
-from cuota.db.order.orders import Record, Session
+from cuota.db.order.orders import OrderRecord
+from cuota.db.session import Session
 
 SCANNED = 2000
 # Bytes of documents after which a page ends.
@@ -76,16 +77,16 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ListedOrders:
     """Orders, newest first. `last` is where the next page begins; None where this one is the last."""
 
-    records: tuple[Record, ...]
+    records: tuple[OrderRecord, ...]
     last: UUID | None
 
 
 async def page(
     session: Session, merchant_id: UUID, filters: Filters, before: UUID, floor: UUID, limit: int
-) -> Page:
+) -> ListedOrders:
     """At most `limit` orders whose id is below `before` and not below `floor`, in two round trips."""
     scan = SCANNED if filters.scans else limit + 1
     statuses = [status.value for status in filters.statuses or tuple(Status)]
@@ -111,12 +112,12 @@ async def page(
     rows = await session.fetch(_RECORDS, merchant_id, fitting, MOST_BYTES) if fitting else []
     if len(rows) < len(fitting):
         last = rows[-1]["order_id"]
-    return Page(tuple(map(_record_of, rows)), last)
+    return ListedOrders(tuple(map(_record_of, rows)), last)
 
 
-def _record_of(row: Any) -> Record:
+def _record_of(row: Any) -> OrderRecord:
     movements = tuple(
-        Movement(Kind(kind), movement_id, reference, amount, at)
+        Movement(MovementKind(kind), movement_id, reference, amount, at)
         for kind, reference, movement_id, amount, at in row["movements"]
     )
-    return Record(order_of(row), row["token"], row["document"], movements, row["payer"])
+    return OrderRecord(order_of(row), row["token"], row["document"], movements, row["payer"])

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Protocol
 from uuid import UUID
 
-from cuota.core.order.movement import Kind, Movement
+from cuota.core.installment import Installment
+from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Order, Status
-from cuota.core.plan.installment import Installment
 from cuota.db.gathered import Gathered
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
 from cuota.db.pool import Pool, Row
+from cuota.db.session import Session
 
 _EARLIER = """FROM orders o LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = $2
     AND m.kind = $3 AND m.reference = $4 WHERE o.merchant_id = $1 AND o.order_id = $2"""
@@ -50,18 +50,6 @@ _ASIDE = "UPDATE orders SET due_at = $4 WHERE merchant_id = $1 AND order_id = $2
 MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM orders WHERE due_at <= $1"
 
 
-class Session(Protocol):
-    """A pool, or one connection of it inside a transaction."""
-
-    async def fetchrow(self, sql: str, *values: object) -> Row | None:
-        """One row or None."""
-        ...
-
-    async def fetch(self, sql: str, *values: object) -> list[Row]:
-        """All rows."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Found:
     """An order as one read saw it, with the earlier movement under the same key and, where asked for, its plan."""
@@ -72,7 +60,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class OrderRecord:
     """Everything that `GET /order` shows; `document` is the JSON text that never changes.
 
     `payer` is who agreed to pay, as the plan keeps it: read for express orders, which say where to send it.
@@ -86,7 +74,13 @@ class Record:
 
 
 async def read(
-    session: Session, merchant_id: UUID, order_id: UUID, kind: Kind, reference: str, *, with_plan: bool
+    session: Session,
+    merchant_id: UUID,
+    order_id: UUID,
+    kind: MovementKind,
+    reference: str,
+    *,
+    with_plan: bool,
 ) -> Found | None:
     """What a capture, void or refund decides on, in one round trip; on a pool, with whoever reads at this moment."""
     asked = _Asked(merchant_id, order_id, kind, reference)
@@ -99,7 +93,7 @@ async def read(
 class _Asked:
     merchant_id: UUID
     order_id: UUID
-    kind: Kind
+    kind: MovementKind
     reference: str
 
 
@@ -142,7 +136,7 @@ async def read_with_plan(session: Session, merchant_id: UUID, order_id: UUID) ->
     return None if row is None else Found(order_of(row), None, plan_of(row["plan"]))
 
 
-async def read_record(session: Session, merchant_id: UUID, name: UUID) -> Record | None:
+async def read_record(session: Session, merchant_id: UUID, name: UUID) -> OrderRecord | None:
     """The record, by order id (time-ordered, version 7) or checkout token (random, version 4): one round trip."""
     if name.version != 7:
         row = await session.fetchrow(RECORD_BY_TOKEN, merchant_id, name)
@@ -153,7 +147,7 @@ async def read_record(session: Session, merchant_id: UUID, name: UUID) -> Record
     if row is None:
         return None
     movements = tuple(
-        Movement(Kind(kind), movement_id, reference, amount, at)
+        Movement(MovementKind(kind), movement_id, reference, amount, at)
         for kind, reference, movement_id, amount, at in row["movements"]
     )
     order, payer = order_of(row), None
@@ -161,7 +155,7 @@ async def read_record(session: Session, merchant_id: UUID, name: UUID) -> Record
     if _EXPRESS in row["document"] and order.status is Status.APPROVED:
         agreed = await session.fetchrow(_PAYER, merchant_id, order.order_id)
         payer = agreed["payer"] if agreed else None
-    return Record(order, row["token"], row["document"], movements, payer)
+    return OrderRecord(order, row["token"], row["document"], movements, payer)
 
 
 async def _record_row(session: Session, asked: tuple[UUID, UUID]) -> Row | None:

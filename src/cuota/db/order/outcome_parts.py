@@ -17,7 +17,7 @@ from cuota.db.order.columns import CHANGED, NEW, Values, changed_row, new_row
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StatementPart:
     """One CTE: its name, its SQL with parameters numbered from :1, and the values of the parameters."""
 
     name: str
@@ -26,7 +26,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class OutcomeTable:
     """What outcomes write into one table.
 
     `sql` takes one array for each of `width` columns; order_id is the first column.
@@ -36,9 +36,9 @@ class Table:
     sql: str
     width: int
 
-    def part(self, rows: Sequence[Values]) -> Part:
+    def part(self, rows: Sequence[Values]) -> StatementPart:
         """Return these rows as a part, one array for each column."""
-        return Part(self.name, self.sql, tuple(map(list, zip(*rows, strict=True))))
+        return StatementPart(self.name, self.sql, tuple(map(list, zip(*rows, strict=True))))
 
 
 def unnested(columns: Sequence[str], first: int = 1) -> tuple[str, str]:
@@ -48,23 +48,23 @@ def unnested(columns: Sequence[str], first: int = 1) -> tuple[str, str]:
     return arrays, ", ".join(names)
 
 
-def added(name: str, table: str, columns: str, conflict: str = "") -> Table:
+def added(name: str, table: str, columns: str, conflict: str = "") -> OutcomeTable:
     """Return the insert of new rows. Each row belongs to an order in `changed`."""
     every = ["order_id uuid", *columns.split(", ")]
     arrays, names = unnested(every)
     sql = f"""INSERT INTO {table} (merchant_id, {names}) SELECT changed.merchant_id, r.* FROM changed
         JOIN unnest({arrays}) AS r ({names}) ON r.order_id = changed.order_id {conflict}"""
-    return Table(name, sql, len(every))
+    return OutcomeTable(name, sql, len(every))
 
 
-def altered(name: str, table: str, columns: str, change: str, also: str = "") -> Table:
+def altered(name: str, table: str, columns: str, change: str, also: str = "") -> OutcomeTable:
     """Return the update of existing rows. In `change` and `also`, `r` is the row of new values."""
     every = ["order_id uuid", *columns.split(", ")]
     arrays, names = unnested(every)
     sql = f"""UPDATE {table} t SET {change} FROM changed JOIN unnest({arrays}) AS r ({names})
         ON r.order_id = changed.order_id
         WHERE t.merchant_id = changed.merchant_id AND t.order_id = changed.order_id {also}"""
-    return Table(name, sql, len(every))
+    return OutcomeTable(name, sql, len(every))
 
 
 _HELD = """SELECT 1 FROM idempotency_keys
@@ -73,14 +73,14 @@ _KEPT = """UPDATE idempotency_keys k SET status = :4::smallint, body = :5 FROM c
     WHERE k.merchant_id = :1 AND k.key = :2 AND k.lease = :3 AND k.status IS NULL"""
 
 
-def held(merchant_id: UUID, key: str, lease: UUID) -> Part:
+def held(merchant_id: UUID, key: str, lease: UUID) -> StatementPart:
     """Lock the lease on an Idempotency-Key. Without the lease, nothing is written."""
-    return Part("held", _HELD, (merchant_id, key, lease))
+    return StatementPart("held", _HELD, (merchant_id, key, lease))
 
 
-def kept(merchant_id: UUID, key: str, lease: UUID, status: int, body: bytes) -> Part:
+def kept(merchant_id: UUID, key: str, lease: UUID, status: int, body: bytes) -> StatementPart:
     """Store the response for an Idempotency-Key, only if the outcome was written."""
-    return Part("kept", _KEPT, (merchant_id, key, lease, status, body))
+    return StatementPart("kept", _KEPT, (merchant_id, key, lease, status, body))
 
 
 _SET = ", ".join(f"{name} = n.{name}" for name in (column.split()[0] for column in CHANGED[2:]))
@@ -93,12 +93,12 @@ _CHANGED_LEASED = _CHANGED.format(only=" AND EXISTS (SELECT FROM held)")
 _CHANGED_GUARDED = _CHANGED.format(only=" AND EXISTS (SELECT FROM guarded)")
 
 
-def changed(outcomes: Sequence[Outcome], *, leased: bool = False, guarded: bool = False) -> Part:
+def changed(outcomes: Sequence[Outcome], *, leased: bool = False, guarded: bool = False) -> StatementPart:
     """One merchant's orders, where nobody changed them since they were read, nor what `leased` and `guarded` mean."""
     assert not (leased and guarded), "no call of a merchant makes a risk decision"
     rows = [changed_row(outcome) for outcome in outcomes]
     sql = _CHANGED_LEASED if leased else _CHANGED_GUARDED if guarded else _CHANGED_PLAIN
-    return Part("changed", sql, (outcomes[0].order.merchant_id, *map(list, zip(*rows, strict=True))))
+    return StatementPart("changed", sql, (outcomes[0].order.merchant_id, *map(list, zip(*rows, strict=True))))
 
 
 _NEW_ARRAYS, _NEW_NAMES = unnested(NEW, 2)
@@ -108,9 +108,9 @@ _CREATED_PLAIN = _CREATED.format(lease="")
 _CREATED_LEASED = _CREATED.format(lease=" WHERE EXISTS (SELECT FROM held)")
 
 
-def created(orders: Iterable[tuple[Order, UUID, int]], *, leased: bool = False) -> Part:
+def created(orders: Iterable[tuple[Order, UUID, int]], *, leased: bool = False) -> StatementPart:
     """One merchant's new orders, each with its token and as many events as it begins with."""
     begun = list(orders)
     rows = [new_row(order, token, events) for order, token, events in begun]
     values = (begun[0][0].merchant_id, *map(list, zip(*rows, strict=True)))
-    return Part("changed", _CREATED_LEASED if leased else _CREATED_PLAIN, values)
+    return StatementPart("changed", _CREATED_LEASED if leased else _CREATED_PLAIN, values)

@@ -16,7 +16,7 @@ from cuota.core.plan.notice import Notice
 from cuota.core.plan.plan import Plan
 from cuota.db.order.columns import INSTALLMENT, INSTALLMENT_CHANGES, Values, installment_row
 from cuota.db.order.documents import encode
-from cuota.db.order.outcome_parts import Part, Table, added, altered
+from cuota.db.order.outcome_parts import OutcomeTable, StatementPart, added, altered
 
 DETAILS = added("details", "order_details", "reference text, document json")
 STARTED = added(
@@ -40,7 +40,7 @@ EVENTS = added(
     "RETURNING merchant_id, order_id, sequence",
 )
 # Events that are not in the feed yet. A background job publishes them.
-OUTBOX = Part(
+OUTBOX = StatementPart(
     "outboxed",
     "INSERT INTO outbox (merchant_id, order_id, sequence) SELECT merchant_id, order_id, sequence FROM event",
     (),
@@ -237,7 +237,7 @@ def _plan_card(outcome: Outcome) -> list[Values]:
     )
 
 
-TABLES: tuple[tuple[Table, Callable[[Outcome], list[Values]]], ...] = (
+TABLES: tuple[tuple[OutcomeTable, Callable[[Outcome], list[Values]]], ...] = (
     (_PLAN, _plan),
     (_CHARGE, _charge),
     (_CHARGE_SETTLED, _charge_settled),

@@ -23,9 +23,9 @@ from cuota.db.gathered import Gathered
 from cuota.db.order import decided_parts
 from cuota.db.order import outcome_parts as parts
 from cuota.db.order import outcome_tables as tables
-from cuota.db.order.orders import Session
-from cuota.db.order.outcome_parts import Part
+from cuota.db.order.outcome_parts import StatementPart
 from cuota.db.pool import Pool
+from cuota.db.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ async def create(session: Session, new: NewOrder, answer: Answer | None = None) 
     return await _alone(session, shape + _begun([new]))
 
 
-def _leased(merchant_id: UUID, answer: Answer | None, changed: Part) -> list[Part]:
+def _leased(merchant_id: UUID, answer: Answer | None, changed: StatementPart) -> list[StatementPart]:
     """Put the order between its lease and its response, so that an outdated outcome leaves no response behind."""
     if answer is None:
         return [changed]
@@ -89,7 +89,7 @@ def _leased(merchant_id: UUID, answer: Answer | None, changed: Part) -> list[Par
     return [held, changed, parts.kept(merchant_id, answer.key, answer.lease, answer.status, answer.body)]
 
 
-def _written(outcomes: Sequence[Outcome]) -> list[Part]:
+def _written(outcomes: Sequence[Outcome]) -> list[StatementPart]:
     """Return the parts for everything that these outcomes write, except the orders themselves."""
     shape = []
     for table, rows_of in tables.TABLES:
@@ -101,7 +101,7 @@ def _written(outcomes: Sequence[Outcome]) -> list[Part]:
     return shape
 
 
-def _begun(new: Sequence[NewOrder]) -> list[Part]:
+def _begun(new: Sequence[NewOrder]) -> list[StatementPart]:
     """Return the parts for everything that these new orders write, except the orders themselves."""
     details = [(one.order.order_id, one.reference, one.document) for one in new]
     starts = [tables.started(one.order.order_id, one.start) for one in new if one.start]
@@ -113,7 +113,7 @@ def _begun(new: Sequence[NewOrder]) -> list[Part]:
     return [*shape, tables.EVENTS.part(events), tables.OUTBOX]
 
 
-async def _alone(session: Session, shape: list[Part]) -> bool:
+async def _alone(session: Session, shape: list[StatementPart]) -> bool:
     try:
         row = await asyncio.shield(session.fetchrow(*_asked(shape)))
     except asyncpg.UniqueViolationError:
@@ -123,7 +123,7 @@ async def _alone(session: Session, shape: list[Part]) -> bool:
     return row is not None
 
 
-def _asked(shape: list[Part]) -> tuple[str, *tuple[object, ...]]:
+def _asked(shape: list[StatementPart]) -> tuple[str, *tuple[object, ...]]:
     sql = _statement(tuple((part.name, part.sql, len(part.values)) for part in shape))
     return (sql, *(value for part in shape for value in part.values))
 

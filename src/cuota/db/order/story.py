@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from uuid import UUID
 
+from cuota.core.installment import Installment
 from cuota.core.order.order import Order
-from cuota.core.plan.installment import Installment
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 MOST_FOUND = 50
 _FIND = """SELECT d.merchant_id, d.order_id, m.name FROM order_details d JOIN merchants m USING (merchant_id)
@@ -31,7 +31,7 @@ WHERE o.merchant_id = $1 AND o.order_id = $2
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StoryEvent:
     """An event. Cents."""
 
     at: datetime
@@ -67,7 +67,7 @@ class Story:
     merchant: str
     reference: str
     plan: tuple[Installment, ...]
-    told: tuple[Told, ...]
+    told: tuple[StoryEvent, ...]
     charged: tuple[Charged, ...]
     first_day: date | None
     agreed_at: datetime | None
@@ -88,6 +88,6 @@ async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Story | N
         return None
     return Story(
         order_of(row), row["merchant"], row["reference"], plan_of(row["plan"]),
-        tuple(Told(*each) for each in row["told"]), tuple(Charged(*each) for each in row["charged"]),
+        tuple(StoryEvent(*each) for each in row["told"]), tuple(Charged(*each) for each in row["charged"]),
         row["first_day"], row["agreed_at"], row["additional"], row["declined_on"],
     )  # fmt: skip

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from cuota.core.installment import Installment
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
-from cuota.core.plan.installment import Installment
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
-from cuota.db.order.orders import Session
 from cuota.db.plan.plans import CARD
+from cuota.db.session import Session
 
 _OPEN = """INSERT INTO account_sessions AS s (session_hash, created_at, ends_at) VALUES ($1, $2, $3)
     ON CONFLICT (session_hash) DO UPDATE SET created_at = $2, ends_at = $3, phone = NULL, code_hash = NULL,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from cuota.core.plan.asking import LIMITS, Subject, again_at
-from cuota.db.order.orders import Session
 from cuota.db.pool import Pool
+from cuota.db.session import Session
 
 Subjects = Mapping[Subject, bytes]
 

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from cuota.core.plan.charge import Charge, Origin
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 _PENDING = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_token, c.card_brand, c.card_last4, c.origin,
     p.first_day, p.time_zone

@@ -10,10 +10,10 @@ from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from cuota.core.checkout.card import card_name
-from cuota.core.plan.notice import Notice, NoticeKind, Standing
-from cuota.db.order.orders import Session
+from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
 from cuota.db.plan.plans import CARD
 from cuota.db.pool import Row
+from cuota.db.session import Session
 
 # The lease of a claim, longer than a rail's timeout: if a worker dies, another one takes over after this time.
 LEASE = timedelta(seconds=60)
@@ -117,12 +117,12 @@ def _due_of(row: Row) -> DueMessage:
     )  # fmt: skip
 
 
-def _standing_of(text: str | None) -> Standing | None:
+def _standing_of(text: str | None) -> PlanStanding | None:
     if text is None:
         return None
     value = json.loads(text)
     left = tuple((date.fromisoformat(day), cents) for day, cents in value["left"])
-    return Standing(left, tuple((UUID(charge), cents) for charge, cents in value["back"]))
+    return PlanStanding(left, tuple((UUID(charge), cents) for charge, cents in value["back"]))
 
 
 async def settle(session: Session, due: DueMessage, reason: str | None, at: datetime) -> None:

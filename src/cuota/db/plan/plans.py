@@ -7,11 +7,12 @@ from datetime import datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from cuota.core.installment import Installment
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
-from cuota.core.plan.installment import Installment
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Found
+from cuota.db.session import Session
 
 # The card that the consumer gave last, or else the one that paid last.
 CARD = """coalesce(

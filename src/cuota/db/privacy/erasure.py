@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID, uuid4
 
-from cuota.core.privacy.erasure import Standing
-from cuota.db.order.orders import Session
+from cuota.core.privacy.erasure import OpenObligations
 from cuota.db.pool import Connection, Pool
+from cuota.db.session import Session
 
 # A command of an operator's, which may read whole tables: nobody waits for it, and it is planned for what it finds.
 _PATIENT = (
@@ -105,10 +105,10 @@ async def find(session: Session, consumer_id: UUID, phone: str) -> Theirs:
     return found
 
 
-async def standing(session: Session, theirs: Theirs) -> list[Standing]:
+async def standing(session: Session, theirs: Theirs) -> list[OpenObligations]:
     """How each order stands."""
     return [
-        Standing(**row)
+        OpenObligations(**row)
         for merchant_id, order_ids in theirs.orders.items()
         for row in await session.fetch(_STANDING, merchant_id, order_ids)
     ]

@@ -10,8 +10,8 @@ import json
 from typing import Any
 from uuid import UUID
 
-from cuota.db.order.orders import Session
 from cuota.db.privacy.erasure import Theirs
+from cuota.db.session import Session
 
 ERASED = "erased on request"
 TERM = "erased on request, and gone after its term"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from cuota.db.order.orders import Session
 from cuota.db.pool import Pool
 from cuota.db.privacy.erasure import blank_orders
+from cuota.db.session import Session
 
 BATCH = 200
 # An order that is still open this long after its limit is stuck. It must not block the orders behind it for ever.

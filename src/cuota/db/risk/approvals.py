@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.risk.model import Model
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 _READ = "SELECT approvals, approvals_model FROM merchants WHERE merchant_id = $1"
 _MOVE = """UPDATE merchants SET approvals = $2, approvals_model = coalesce($3, approvals_model) WHERE merchant_id = $1
@@ -20,18 +20,18 @@ _KEEP = """INSERT INTO models (merchant_id, version, document, report, fitted_at
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ApprovalsState:
     """off, trial or on; and the version of the model that it goes by, if there is one."""
 
     mode: str
     model: str | None
 
 
-async def read(session: Session, merchant_id: UUID) -> Standing:
+async def read(session: Session, merchant_id: UUID) -> ApprovalsState:
     """How it stands."""
     row = await session.fetchrow(_READ, merchant_id)
     assert row is not None
-    return Standing(row["approvals"], row["approvals_model"])
+    return ApprovalsState(row["approvals"], row["approvals_model"])
 
 
 async def read_modes(session: Session) -> dict[UUID, str]:

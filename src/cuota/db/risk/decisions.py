@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from cuota.db.order.orders import Session
 from cuota.db.pool import Row
+from cuota.db.session import Session
 
 BATCH = 500
 # Whether the inputs are those that were decided on. A release that kept no score kept no hash either.

@@ -10,7 +10,7 @@ from uuid import UUID
 from cuota.core.risk.decision import SANDBOX_DECLINE
 from cuota.core.risk.facts import History, Velocity
 from cuota.core.risk.signal import SignalKind
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 # Refused later because the card's holder disowned the charge, in the words that card rails use.
 DISPUTED = ("card_stolen", "disputed", "fraudulent")
@@ -96,7 +96,7 @@ _FORGET = "DELETE FROM signals WHERE at < $1"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HistoryQuery:
     """Who tries to pay which order, when, and with what: each signal's keyed hash, and since when others count.
 
     `session_hash` is the browser's checkout session.
@@ -112,7 +112,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RiskHistory:
     """What one read saw. `exposure` is the version that an approval must still find.
 
     `surname` is the one that the consumer's latest plan was agreed under. `approvals` is the merchant's mode of
@@ -130,7 +130,7 @@ class Seen:
     known: bool
 
 
-async def read(session: Session, asked: Asked) -> Seen:
+async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
     """In one statement, so that all of it is of one moment."""
     tried = [value for kind in _KINDS for value in (asked.signals.get(kind), asked.since[kind])]
     since = asked.at - DECLINED_DAYS
@@ -150,7 +150,7 @@ async def read(session: Session, asked: Asked) -> Seen:
         days_known=None if known is None else max(0, (asked.at - known).days),
         disputes=int(row["disputes"]),
     )
-    return Seen(
+    return RiskHistory(
         history=history,
         velocity=Velocity(**{kind.value: row[kind.value] for kind in _KINDS}),
         exposure=row["exposure"],

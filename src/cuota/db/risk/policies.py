@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 # The table's trigger rejects a change of a policy that has decided. This statement skips such policies, so that it does
 # not fail.

@@ -11,14 +11,10 @@ from typing import Any
 import asyncpg
 
 from cuota.db import hosts, service_role
-from cuota.db.order.orders import Session
 from cuota.db.pool import Connection
 from cuota.db.row_security import EVERYONE, SETTING
+from cuota.db.session import Session
 
-# A worker shares this lock while its jobs run; whoever moves the clock has it alone.
-JOBS_LOCK = 0x43756F74614A
-# Of those who would move the clock, one does.
-MOVER_LOCK = 0x43756F74614D
 # Somebody who moves the clock says so every few seconds: killed, the service goes on by itself after this.
 LEASE = timedelta(seconds=10)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from cuota.db.order.orders import Session
 from cuota.db.pool import Connection
+from cuota.db.session import Session
 
 SCHEMAS = ("public", "card_simulator", "message_simulator", "issuing_simulator")
 # What a sandbox that goes back keeps: its identity, its keys (tokens stay good), the real clock's limits, its forks,
@@ -48,7 +48,7 @@ class Fork:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ForkedTable:
     """A table as SQL names it, and its copy's name within a fork's schema."""
 
     name: str
@@ -77,10 +77,10 @@ async def migrations(connection: Connection) -> list[str]:
     return names
 
 
-async def tables(connection: Connection) -> list[Table]:
+async def tables(connection: Connection) -> list[ForkedTable]:
     """Everything that is copied, what is referred to before what refers to it."""
     left = {row["oid"]: row for row in await connection.fetch(_TABLES, list(SCHEMAS), list(KEPT))}
-    ordered: list[Table] = []
+    ordered: list[ForkedTable] = []
     while left:
         free = [oid for oid, row in left.items() if not set(row["parents"]) & set(left)]
         # Tables that refer to each other in a circle can be filled in no order; there is none such.
@@ -89,7 +89,9 @@ async def tables(connection: Connection) -> list[Table]:
             row = left.pop(oid)
             columns = ", ".join(quoted(column) for column in row["columns"])
             ordered.append(
-                Table(quoted(row["schema"], row["name"]), quoted(f"{row['schema']}.{row['name']}"), columns)
+                ForkedTable(
+                    quoted(row["schema"], row["name"]), quoted(f"{row['schema']}.{row['name']}"), columns
+                )
             )
     return ordered
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 # The workers that hold claims now. A partial index holds only claimed rows.
 _CLAIMERS = "SELECT DISTINCT merchant_id, claimed_by FROM deliveries WHERE claimed_by > 0"

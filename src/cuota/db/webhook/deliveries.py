@@ -8,8 +8,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from cuota.core.webhook.delivery import HOLDS_BACK_FOR, Attempt
-from cuota.db.order.orders import Session
 from cuota.db.pool import CONNECT_SECONDS, STATEMENT_SECONDS, WAIT_SECONDS
+from cuota.db.session import Session
 from cuota.db.webhook.claims import Claim
 from cuota.db.webhook.events import OWN_ADDRESS
 
@@ -217,7 +217,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class AttemptRecord:
     """One recorded attempt."""
 
     receiver: UUID
@@ -267,10 +267,10 @@ async def record(session: Session, merchant_id: UUID, results: list[Result]) -> 
 
 async def of_event(
     session: Session, merchant_id: UUID, order_id: UUID, sequence: int
-) -> tuple[list[Delivery], list[Tried]]:
+) -> tuple[list[Delivery], list[AttemptRecord]]:
     """Return the deliveries of an event to all of its receivers, and all attempts."""
     found = [Delivery(*row) for row in await session.fetch(_OF_EVENT, merchant_id, order_id, sequence)]
-    tried = [Tried(*row) for row in await session.fetch(_ATTEMPTS, merchant_id, order_id, sequence)]
+    tried = [AttemptRecord(*row) for row in await session.fetch(_ATTEMPTS, merchant_id, order_id, sequence)]
     return found, tried
 
 

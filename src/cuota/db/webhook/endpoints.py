@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 
 _COLUMNS = (
     "merchant_id, endpoint_id, url, description, state, secret, old_secret, old_secret_ends_at, created_at"

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from cuota.core.order.movement import Kind, Movement
+from cuota.core.order.movement import Movement, MovementKind
 from cuota.db.order.columns import MONEY, order_of
-from cuota.db.order.orders import Record as OrderRecord
-from cuota.db.order.orders import Session
+from cuota.db.order.orders import OrderRecord
+from cuota.db.session import Session
 
 OWN_ADDRESS = UUID(int=0)
 """The receiver of an order's own callback address, beside the registered endpoints."""
@@ -85,7 +85,7 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class EventFacts:
     """What the bodies of an order's events are made of. None of it ever changes."""
 
     record: OrderRecord
@@ -95,7 +95,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FeedPosition:
     """The position of an event in its merchant's feed."""
 
     position: int
@@ -117,24 +117,26 @@ async def publish(session: Session, merchant_id: UUID, now: datetime, limit: int
     return 0 if row is None else int(row["published"])
 
 
-async def facts(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> dict[UUID, Facts]:
+async def facts(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> dict[UUID, EventFacts]:
     """Return the facts of several orders' events, in one round trip."""
     rows = await session.fetch(_FACTS, merchant_id, order_ids)
     return {row["order_id"]: _facts_of(row) for row in rows}
 
 
-def _facts_of(row: Any) -> Facts:
+def _facts_of(row: Any) -> EventFacts:
     movements = tuple(
-        Movement(Kind(kind), movement_id, reference, amount, at)
+        Movement(MovementKind(kind), movement_id, reference, amount, at)
         for kind, reference, movement_id, amount, at in row["movements"]
     )
     record = OrderRecord(order_of(row), row["token"], row["document"], movements, row["payer"])
-    return Facts(record, row["reference"], row["payer"], tuple(Happened(*event) for event in row["events"]))
+    return EventFacts(
+        record, row["reference"], row["payer"], tuple(Happened(*event) for event in row["events"])
+    )
 
 
-async def page(session: Session, merchant_id: UUID, after: int, limit: int) -> list[Place]:
+async def page(session: Session, merchant_id: UUID, after: int, limit: int) -> list[FeedPosition]:
     """Return the events of the feed after a position."""
-    return [Place(*row) for row in await session.fetch(_PAGE, merchant_id, after, limit)]
+    return [FeedPosition(*row) for row in await session.fetch(_PAGE, merchant_id, after, limit)]
 
 
 async def last_position(session: Session, merchant_id: UUID) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cuota.core.webhook.delivery import TIMED_OUT
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 from cuota.db.webhook.deliveries import Lane
 
 _HANGING = """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from cuota.core.checkout.text_answer import Answer, read_answer, reply
+from cuota.core.checkout.text_answer import TextAnswer, read_answer, reply
 from cuota.core.message import Message
 from cuota.db.checkout import codes, text_choices
 from cuota.flows.context import Context, utc_now
@@ -18,11 +18,11 @@ from cuota.flows.context import Context, utc_now
 REPLIES_AN_HOUR = 10
 
 
-async def answer_text(context: Context, key: str, phone: str, text: str, said_at: datetime) -> Answer:
+async def answer_text(context: Context, key: str, phone: str, text: str, said_at: datetime) -> TextAnswer:
     """Record the consumer's choice and reply. The same `key` again gives the same reply. Raises RailUnavailable."""
     answer = read_answer(text)
-    if answer in {Answer.STOP, Answer.START}:
-        stopped = answer is Answer.STOP
+    if answer in {TextAnswer.STOP, TextAnswer.START}:
+        stopped = answer is TextAnswer.STOP
         await text_choices.note(context.pool, number_hash(context, phone), said_at, stopped=stopped)
     settings = context.settings
     account = f"{settings.public_url}/account"

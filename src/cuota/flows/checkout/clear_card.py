@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from cuota.core import money
-from cuota.core.order.movement import Asked, Kind
+from cuota.core.order.movement import MovementKind, MovementRequest
 from cuota.core.order.order import Order, Status
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders
@@ -25,14 +25,18 @@ from cuota.flows.context import Context
 from cuota.flows.order.capture_order import capture_order
 from cuota.flows.order.refund_order import refund_order
 from cuota.flows.order.void_order import void_order
-from cuota.rails.card_network import LEASE, Authorization, CardNetwork, Clearing, Issued, Presented
+from cuota.rails.card_network import LEASE, Authorization, CardNetwork, Clearing, NetworkCard, Presented
 
 # The limit leaves room for `card-` within the 100 characters of a movement's reference.
 LONGEST_REFERENCE = 95
 BATCH = 50
 assert LEASE.total_seconds() > WAIT_SECONDS + CONNECT_SECONDS + HANGS_SECONDS
-_KINDS = {"capture": Kind.CAPTURE, "reverse": Kind.VOID, "refund": Kind.REFUND}
-_APPLY = {Kind.CAPTURE: capture_order, Kind.VOID: void_order, Kind.REFUND: refund_order}
+_KINDS = {"capture": MovementKind.CAPTURE, "reverse": MovementKind.VOID, "refund": MovementKind.REFUND}
+_APPLY = {
+    MovementKind.CAPTURE: capture_order,
+    MovementKind.VOID: void_order,
+    MovementKind.REFUND: refund_order,
+}
 _OVER = {
     "capture": Code.CAPTURE_EXCEEDS_AUTHORIZED,
     "reverse": Code.VOID_EXCEEDS_UNCAPTURED,
@@ -76,7 +80,9 @@ async def authorize_card(
     return earlier
 
 
-def _no(context: Context, issued: Issued, order: Order, amount: int, merchant_id: UUID | None) -> str | None:
+def _no(
+    context: Context, issued: NetworkCard, order: Order, amount: int, merchant_id: UUID | None
+) -> str | None:
     now = context.now()
     ended = order.authorization_expires_at is not None and now >= order.authorization_expires_at
     if not issued.fits:
@@ -163,7 +169,7 @@ def _in_progress() -> Refused:
 async def _finish(context: Context, network: CardNetwork, clearing: Clearing) -> None:
     """Let the order apply the clearing or refuse it for good; raise Refused."""
     kind = _KINDS[clearing.kind]
-    asked = Asked(kind, f"card-{clearing.reference}", clearing.amount)
+    asked = MovementRequest(kind, f"card-{clearing.reference}", clearing.amount)
     ours = replace(context, new_id=_first(clearing.clearing_id, context.new_id))
     try:
         await _APPLY[kind](ours, clearing.merchant_id, clearing.order_id, asked, None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 from datetime import datetime
 
-from cuota.core.checkout.consumer import Profile, ShippingAddress
 from cuota.core.checkout.ending import require_open
+from cuota.core.consumer import Profile, ShippingAddress
 from cuota.db.checkout import checkouts, consumers
 from cuota.flows.checkout.limit_texts import NOWHERE, Browser
 from cuota.flows.checkout.prove_number import CODES_A_SESSION, Purpose, ask_first, right_code, text_code

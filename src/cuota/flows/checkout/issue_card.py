@@ -65,7 +65,7 @@ async def reveal_card(context: Context, checkout: Checkout) -> dict[str, object]
     return _result(checkout, card)
 
 
-async def _issue(context: Context, rail: IssuingRail, order: Order, kept: virtual_cards.Kept) -> None:
+async def _issue(context: Context, rail: IssuingRail, order: Order, kept: virtual_cards.StoredCard) -> None:
     ids = (order.merchant_id, order.order_id)
     await rail.issue(kept.key, *ids, order.amount - order.voided, order.currency)
     await virtual_cards.issued(context.pool, *ids, context.now())

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from cuota.core.checkout.consumer import is_us_number, typed_number
 from cuota.core.checkout.texting import Limit
+from cuota.core.consumer import is_us_number, typed_number
 from cuota.flows.checkout.limit_texts import Browser, count_code
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import Context, utc_now

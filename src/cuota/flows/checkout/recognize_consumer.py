@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from cuota.core.checkout.consumer import Consumer, Profile
 from cuota.core.checkout.ending import require_open
 from cuota.core.checkout.start import Display
+from cuota.core.consumer import Consumer, Profile
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.collection import needs_card

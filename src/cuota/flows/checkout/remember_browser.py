@@ -8,8 +8,8 @@ from uuid import UUID
 
 from cuota.db.checkout import remembered
 from cuota.db.checkout.remembered import Remembered
-from cuota.db.order.orders import Session
 from cuota.db.row_security import everyone
+from cuota.db.session import Session
 from cuota.flows.context import Context, utc_now
 
 REMEMBERED_FOR = timedelta(days=90)

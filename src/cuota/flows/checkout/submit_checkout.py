@@ -9,26 +9,26 @@ from zoneinfo import ZoneInfo
 
 from cuota.core.checkout import ending as ends
 from cuota.core.checkout.card import CardEntry
-from cuota.core.checkout.consumer import Profile
+from cuota.core.consumer import Profile
+from cuota.core.installment import schedule
 from cuota.core.order.job import JobState, Settled
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge
 from cuota.core.plan.collection import started, timed
-from cuota.core.plan.installment import schedule
 from cuota.core.plan.notice import Notice, NoticeKind
 from cuota.core.plan.plan import Plan
 from cuota.db.order.orders import Found
 from cuota.db.plan.charges import PendingCharge
-from cuota.flows.checkout.take_step import Checkout, Problem, Terms, propose
+from cuota.flows.checkout.take_step import Checkout, Problem, ProposedTerms, propose
 from cuota.flows.context import Context
-from cuota.flows.plan.charge_card import Record, ask, look_up
+from cuota.flows.plan.charge_card import RecordAnswer, ask, look_up
 from cuota.flows.plan.limit_asks import card_hash
 from cuota.flows.risk.decide_order import Case, Considered
 from cuota.flows.risk.keep_policy import seal_policy
 from cuota.flows.settle import settle
-from cuota.rails.card import Answer, RailUnavailable
+from cuota.rails.card import CardAnswer, RailUnavailable
 
 AGREEMENT_CHANGED = "The dates have changed since you opened this page. Please read the agreement again."
 
@@ -57,7 +57,7 @@ async def submit_checkout(
 
 def _agreed_terms(
     context: Context, checkout: Checkout, agreement_hash: str
-) -> tuple[UUID, Profile, str, Terms]:
+) -> tuple[UUID, Profile, str, ProposedTerms]:
     """Return who pays (id, profile, phone) and the agreement; raise Problem if the agreement is not the one that was shown."""
     session = checkout.session
     if session.consumer_id is None or session.profile is None or session.phone is None:
@@ -105,7 +105,7 @@ async def pay_with(context: Context, checkout: Checkout, card: PlanCard, agreeme
 
 
 def _agreed(
-    checkout: Checkout, consumer_id: UUID, payer: Profile, phone: str, terms: Terms, now: datetime
+    checkout: Checkout, consumer_id: UUID, payer: Profile, phone: str, terms: ProposedTerms, now: datetime
 ) -> Plan:
     """Return what the consumer has just agreed to."""
     text, first = terms.agreement, terms.plan[0]
@@ -125,10 +125,10 @@ async def finish_charge(context: Context, merchant_id: UUID, order_id: UUID, pen
 
 def _recorder(
     context: Context, merchant_id: UUID, order_id: UUID, charge: Charge, first_day: date, zone: str
-) -> Record:
+) -> RecordAnswer:
     movement_id = context.new_id()
 
-    async def record(answer: Answer) -> Order:
+    async def record(answer: CardAnswer) -> Order:
         state = JobState.SUCCEEDED if answer.approved else JobState.FAILED
         settled = Settled(charge.charge_id, state, answer.reason)
 

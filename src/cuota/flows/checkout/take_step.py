@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from cuota.core.checkout.consumer import Consumer, Profile, zone_of
 from cuota.core.checkout.start import Display, Flow, Start
+from cuota.core.consumer import Consumer, Profile, zone_of
+from cuota.core.installment import Installment, schedule
 from cuota.core.merchant import Merchant
 from cuota.core.order.order import Order
 from cuota.core.plan.agreement import Agreement, agreement
-from cuota.core.plan.installment import Installment, schedule
 from cuota.db.checkout import checkouts, consumers
-from cuota.db.checkout.checkouts import CheckoutSession, Key
+from cuota.db.checkout.checkouts import CheckoutSession, SessionKey
 from cuota.db.order import documents, orders
 from cuota.db.order.documents import Document
 from cuota.flows.checkout.days import local_day
@@ -54,7 +54,7 @@ class Checkout:
     document: Document
     plan: tuple[Installment, ...]
     session: CheckoutSession
-    key: Key
+    key: SessionKey
     start: Start | None = None
     left: bool = False
 
@@ -79,7 +79,7 @@ class Checkout:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ProposedTerms:
     """What the consumer is asked to agree to."""
 
     zone: str
@@ -108,7 +108,7 @@ async def open_checkout(
     return order_id, secret
 
 
-def session_key(context: Context, merchant_id: UUID, order_id: UUID, secret: str) -> Key:
+def session_key(context: Context, merchant_id: UUID, order_id: UUID, secret: str) -> SessionKey:
     """Return the key of the session's row. Only the browser has the secret itself."""
     return merchant_id, order_id, context.vault.hash("checkout-session", secret)
 
@@ -140,7 +140,7 @@ def preview_plan(context: Context, checkout: Checkout) -> list[Installment]:
     return schedule(checkout.order.amount, checkout.order.fee, local_day(context.now(), zone))
 
 
-def propose(context: Context, checkout: Checkout, profile: Profile) -> Terms:
+def propose(context: Context, checkout: Checkout, profile: Profile) -> ProposedTerms:
     """Return the terms for this consumer today."""
     zone = zone_of(profile.address.state)
     plan = schedule(checkout.order.amount, checkout.order.fee, local_day(context.now(), zone))
@@ -155,7 +155,7 @@ def propose(context: Context, checkout: Checkout, profile: Profile) -> Terms:
         settings.creditor,
         f"{settings.public_url}/account",
     )
-    return Terms(zone, plan, text)
+    return ProposedTerms(zone, plan, text)
 
 
 async def known_consumer(context: Context, checkout: Checkout) -> Consumer | None:

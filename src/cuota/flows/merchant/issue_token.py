@@ -39,7 +39,7 @@ class TokenRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class AccessToken:
     """An access token; lifetime in seconds."""
 
     access_token: str
@@ -47,7 +47,7 @@ class Issued:
     scope: str
 
 
-async def issue_token(context: Context, keys: Keys, asked: TokenRequest) -> Issued:
+async def issue_token(context: Context, keys: Keys, asked: TokenRequest) -> AccessToken:
     """Check the credential, then sign. A new token never invalidates an older one. Raises TokenRefused."""
     credential = await credentials.read(context.pool, asked.client_id)
     # The same work and the same words for an unknown id and a wrong secret.
@@ -74,7 +74,7 @@ async def issue_token(context: Context, keys: Keys, asked: TokenRequest) -> Issu
     }
     key = keys.signer(now)
     header = {"alg": ALGORITHM, "kid": key.kid, "typ": "at+jwt"}
-    return Issued(jwt.encode(header, claims, key, algorithms=[ALGORITHM]), seconds, SCOPE)
+    return AccessToken(jwt.encode(header, claims, key, algorithms=[ALGORITHM]), seconds, SCOPE)
 
 
 def _audience(context: Context, asked: str | None) -> str:

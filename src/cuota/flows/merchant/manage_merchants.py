@@ -11,7 +11,7 @@ from uuid import UUID
 import asyncpg
 
 from cuota.core import money
-from cuota.core.merchant import Merchant, Profile
+from cuota.core.merchant import BodyProfile, Merchant
 from cuota.db.merchant import credentials, merchants
 from cuota.db.merchant.credentials import Credential
 from cuota.flows.context import Context, new_token, utc_now
@@ -24,14 +24,14 @@ class BadMerchant(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class MerchantTerms:
     """What an operator may choose. Amounts in cents; None leaves a value as it is."""
 
     name: str | None = None
     minimum: int | None = None
     maximum: int | None = None
     defer_funds_capture: bool | None = None
-    profile: Profile | None = None
+    profile: BodyProfile | None = None
     origins: tuple[str, ...] | None = None
 
 
@@ -52,7 +52,7 @@ def new_client() -> tuple[str, str]:
     return f"client_{secrets.token_hex(12)}", f"secret_{secrets.token_urlsafe(32)}"
 
 
-def _with(merchant: Merchant, terms: Terms) -> Merchant:
+def _with(merchant: Merchant, terms: MerchantTerms) -> Merchant:
     changes = {
         name: value
         for name in ("name", "minimum", "maximum", "defer_funds_capture", "profile", "origins")
@@ -70,7 +70,7 @@ def _with(merchant: Merchant, terms: Terms) -> Merchant:
     return changed
 
 
-async def create_merchant(context: Context, terms: Terms) -> NewCredentials:
+async def create_merchant(context: Context, terms: MerchantTerms) -> NewCredentials:
     """Add a merchant with one credential; raises BadMerchant."""
     base = Merchant(
         merchant_id=new_token(),
@@ -78,7 +78,7 @@ async def create_merchant(context: Context, terms: Terms) -> NewCredentials:
         minimum=100,
         maximum=200_000,
         defer_funds_capture=False,
-        profile=Profile.STRICT,
+        profile=BodyProfile.STRICT,
         currency=money.CURRENCY,
         origins=(),
     )
@@ -123,10 +123,10 @@ async def find_merchant(context: Context, name_or_id: str) -> Merchant:
     return found
 
 
-async def update_merchant(context: Context, name_or_id: str, terms: Terms) -> Merchant:
+async def update_merchant(context: Context, name_or_id: str, terms: MerchantTerms) -> Merchant:
     """Change terms; they hold for orders created from now on."""
     found = await find_merchant(context, name_or_id)
-    if terms == Terms():
+    if terms == MerchantTerms():
         raise BadMerchant("Nothing to change: name at least one term. See cuota merchant update --help.")
     merchant = _with(found, terms)
     try:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from cuota.core.merchant import Merchant
 from cuota.db.merchant import secrets as merchant_secrets
-from cuota.db.merchant.secrets import Kind
+from cuota.db.merchant.secrets import SecretKind
 from cuota.db.webhook import endpoints
 from cuota.flows.context import Context, utc_now
 from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
@@ -39,11 +39,11 @@ def new_webhook_secret() -> str:
     return f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
 
 
-_NEW = {Kind.SIGNING: new_signing_secret, Kind.WEBHOOK: new_webhook_secret}
+_NEW = {SecretKind.SIGNING: new_signing_secret, SecretKind.WEBHOOK: new_webhook_secret}
 
 
 async def rotate_merchant_secret(
-    context: Context, name_or_id: str, kind: Kind, old_lives: timedelta, *, again: bool = False
+    context: Context, name_or_id: str, kind: SecretKind, old_lives: timedelta, *, again: bool = False
 ) -> Rotated:
     """A new secret; raises BadMerchant while an older one lives, unless `again` replaces the new one of that time."""
     merchant = await find_merchant(context, name_or_id)
@@ -61,7 +61,7 @@ async def rotate_merchant_secret(
     return Rotated(merchant, secret, now + old_lives if old_lives else None)
 
 
-async def end_old_secret(context: Context, name_or_id: str, kind: Kind) -> Merchant:
+async def end_old_secret(context: Context, name_or_id: str, kind: SecretKind) -> Merchant:
     """The old secret works no more, from now on; raises BadMerchant where there is none."""
     merchant = await find_merchant(context, name_or_id)
     if not await merchant_secrets.end_old(context.pool, merchant.merchant_id, kind, utc_now()):
@@ -79,9 +79,9 @@ async def rotate_endpoint_secret(
     ends_at = found.old_secret_ends_at if found.old_secret is not None else None
     lives = ends_at is not None and ends_at > now
     if again and not lives:
-        raise _none_old(merchant, Kind.WEBHOOK)
+        raise _none_old(merchant, SecretKind.WEBHOOK)
     if ends_at is not None and lives and old_lives and not again:
-        raise _still_rotating(merchant, Kind.WEBHOOK, ends_at)
+        raise _still_rotating(merchant, SecretKind.WEBHOOK, ends_at)
     made, secret = await manage_endpoints.rotate(
         context, merchant.merchant_id, endpoint_id, old_lives, again=again
     )
@@ -93,7 +93,7 @@ async def end_old_endpoint_secret(context: Context, name_or_id: str, endpoint: s
     """The endpoint's old secret works no more, from now on; raises BadMerchant where there is none."""
     merchant, endpoint_id = await _endpoint_of(context, name_or_id, endpoint)
     if not await endpoints.end_old_secret(context.pool, merchant.merchant_id, endpoint_id, utc_now()):
-        raise _none_old(merchant, Kind.WEBHOOK)
+        raise _none_old(merchant, SecretKind.WEBHOOK)
     return merchant
 
 
@@ -109,7 +109,7 @@ class Renewed:
 async def renew_all(context: Context, merchant: Merchant) -> Renewed:
     """New secrets everywhere at once: the old ones are worthless from here on."""
     now = utc_now()
-    fresh: dict[Kind, str] = {}
+    fresh: dict[SecretKind, str] = {}
     for kind, new in _NEW.items():
         fresh[kind] = new()
         sealed = context.vault.encrypt(fresh[kind], f"{kind}-secret:{merchant.merchant_id}")
@@ -120,7 +120,7 @@ async def renew_all(context: Context, merchant: Merchant) -> Renewed:
             context, merchant.merchant_id, held.endpoint_id, timedelta(0)
         )
         renewed.append((held.endpoint_id, held.url, secret))
-    return Renewed(fresh[Kind.SIGNING], fresh[Kind.WEBHOOK], renewed)
+    return Renewed(fresh[SecretKind.SIGNING], fresh[SecretKind.WEBHOOK], renewed)
 
 
 async def _endpoint_of(context: Context, name_or_id: str, endpoint: str) -> tuple[Merchant, UUID]:
@@ -136,7 +136,7 @@ async def _endpoint_of(context: Context, name_or_id: str, endpoint: str) -> tupl
     raise BadMerchant(f"{merchant.name} has no webhook endpoint {endpoint}. {there}")
 
 
-def _still_rotating(merchant: Merchant, kind: Kind, ends_at: datetime) -> BadMerchant:
+def _still_rotating(merchant: Merchant, kind: SecretKind, ends_at: datetime) -> BadMerchant:
     return BadMerchant(
         f"The {kind} secret of {merchant.name} was rotated already, and the old one works until"
         f" {ends_at:%Y-%m-%d %H:%M} UTC. Nothing was changed. If the new secret got lost, add --again: it replaces that"
@@ -144,5 +144,5 @@ def _still_rotating(merchant: Merchant, kind: Kind, ends_at: datetime) -> BadMer
     )
 
 
-def _none_old(merchant: Merchant, kind: Kind) -> BadMerchant:
+def _none_old(merchant: Merchant, kind: SecretKind) -> BadMerchant:
     return BadMerchant(f"No old {kind} secret of {merchant.name} works any more; nothing was changed.")

@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from uuid import UUID
 
+from cuota.core.installment import Installment
+from cuota.core.instant import timestamp
 from cuota.core.order.event import Event
-from cuota.core.order.movement import Asked, Kind, Movement, refuse_duplicate
+from cuota.core.order.movement import Movement, MovementKind, MovementRequest, refuse_duplicate
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
-from cuota.core.plan.installment import Installment
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders
-from cuota.db.order.orders import Found, Session
+from cuota.db.order.orders import Found
+from cuota.db.session import Session
 from cuota.flows.context import Context
 from cuota.flows.settle import Keep, Read, order_not_found, settle
 
@@ -40,7 +41,7 @@ TOLD = frozenset(
 class Preview:
     """The result of a dry run: the order and plan before and after, and the cents that would go back to cards."""
 
-    asked: Asked
+    asked: MovementRequest
     before: Order
     plan_before: tuple[Installment, ...]
     after: Order
@@ -48,16 +49,11 @@ class Preview:
     to_card: int
 
 
-def timestamp(at: datetime) -> str:
-    """ISO 8601 in UTC, to the millisecond: `2026-11-21T09:30:00.123Z`."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 async def move(
     context: Context,
     merchant_id: UUID,
     order_id: UUID,
-    asked: Asked,
+    asked: MovementRequest,
     decide: Decide,
     keep: Keep | None,
 ) -> Movement:
@@ -82,11 +78,11 @@ async def move(
     return moved
 
 
-def _reading(asked: Asked) -> Read[Found]:
+def _reading(asked: MovementRequest) -> Read[Found]:
     """Read the order and an earlier movement with this reference; also the plan, unless it is a capture."""
 
     async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Found | None:
-        with_plan = asked.kind is not Kind.CAPTURE
+        with_plan = asked.kind is not MovementKind.CAPTURE
         return await orders.read(
             session, merchant_id, order_id, asked.kind, asked.reference, with_plan=with_plan
         )
@@ -94,7 +90,9 @@ def _reading(asked: Asked) -> Read[Found]:
     return read
 
 
-async def _tell(context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, refused: Refused) -> None:
+async def _tell(
+    context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest, refused: Refused
+) -> None:
     """Write an event, `success` false, for a refused movement. The caller is refused even if this fails."""
     event = Event(f"{asked.kind}.rejected", asked.amount, asked.reference, refused.message)
 
@@ -106,7 +104,7 @@ async def _tell(context: Context, merchant_id: UUID, order_id: UUID, asked: Aske
 
 
 async def preview(
-    context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, decide: Decide
+    context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest, decide: Decide
 ) -> Preview:
     """Read, decide, and save nothing."""
     found = await orders.read(
@@ -121,6 +119,6 @@ async def preview(
     return Preview(asked, found.order, found.plan, outcome.order, tuple(after.values()), to_card)
 
 
-def _refuse_repeat(found: Found, asked: Asked) -> None:
+def _refuse_repeat(found: Found, asked: MovementRequest) -> None:
     if found.earlier is not None:
         raise refuse_duplicate(found.order, asked, found.earlier, timestamp(found.earlier.at))

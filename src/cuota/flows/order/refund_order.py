@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import UUID
 
-from cuota.core.order.movement import Asked, Movement
+from cuota.core.order.movement import Movement, MovementRequest
 from cuota.core.order.outcome import Outcome
 from cuota.core.order.refund import refund
 from cuota.db.order.orders import Found
@@ -15,18 +15,20 @@ from cuota.flows.settle import Keep
 
 
 async def refund_order(
-    context: Context, merchant_id: UUID, order_id: UUID, asked: Asked, keep: Keep | None = None
+    context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest, keep: Keep | None = None
 ) -> Movement:
     """Refund; raises Refused."""
     return await move(context, merchant_id, order_id, asked, _decide(context, asked), keep)
 
 
-async def preview_refund(context: Context, merchant_id: UUID, order_id: UUID, asked: Asked) -> Preview:
+async def preview_refund(
+    context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest
+) -> Preview:
     """Decide and change nothing; raises what the real call would."""
     return await preview(context, merchant_id, order_id, asked, _decide(context, asked))
 
 
-def _decide(context: Context, asked: Asked) -> Callable[[Found, UUID], Outcome]:
+def _decide(context: Context, asked: MovementRequest) -> Callable[[Found, UUID], Outcome]:
     def decide(found: Found, movement_id: UUID) -> Outcome:
         return refund(found.order, found.plan, asked, movement_id, context.now(), context.new_id)
 

@@ -14,9 +14,9 @@ from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Refused
 from cuota.db.order import orders
-from cuota.db.order.orders import Session
 from cuota.db.plan import charges
 from cuota.db.plan.charges import DueRefund
+from cuota.db.session import Session
 from cuota.flows.context import Context
 from cuota.flows.settle import settle
 from cuota.rails.bounded import SECONDS

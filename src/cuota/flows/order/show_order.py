@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from cuota.core.instant import timestamp
 from cuota.core.money import decimal_from
-from cuota.core.order.movement import Kind, Movement
+from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Status
 from cuota.db.order.documents import encode
-from cuota.db.order.orders import Record
-from cuota.flows.checkout.checkout_result import shipping_of
-from cuota.flows.order.move_money import timestamp
+from cuota.db.order.orders import OrderRecord
+from cuota.flows.order.checkout_result import shipping_of
 
 
 def movement(moved: Movement) -> dict[str, object]:
     """One capture, void or refund, as its own answer and in the record's lists."""
-    if moved.kind is Kind.REFUND:
+    if moved.kind is MovementKind.REFUND:
         return {
             "id": moved.movement_id,
             "refundedDateTime": timestamp(moved.at),
@@ -27,7 +27,7 @@ def movement(moved: Movement) -> dict[str, object]:
     }
 
 
-def record(found: Record) -> bytes:
+def record(found: OrderRecord) -> bytes:
     """`GET /order/{orderId}`: what money moves, then the document as it was created, byte for byte."""
     order = found.order
     shipping = shipping_of(found.payer) if order.status is Status.APPROVED else None
@@ -47,9 +47,9 @@ def record(found: Record) -> bytes:
             "expiryDateTime": timestamp(order.expires_at),
             "authorizationExpiryDateTime": timestamp(authorization_ends) if authorization_ends else None,
             "token": found.token,
-            "captures": [movement(item) for item in found.movements if item.kind is Kind.CAPTURE],
-            "voids": [movement(item) for item in found.movements if item.kind is Kind.VOID],
-            "refunds": [movement(item) for item in found.movements if item.kind is Kind.REFUND],
+            "captures": [movement(item) for item in found.movements if item.kind is MovementKind.CAPTURE],
+            "voids": [movement(item) for item in found.movements if item.kind is MovementKind.VOID],
+            "refunds": [movement(item) for item in found.movements if item.kind is MovementKind.REFUND],
             **({"shippingAddress": shipping} if shipping else {}),
         }
     )

@@ -8,13 +8,13 @@ from cuota.core.checkout.ending import Charging
 from cuota.core.order.order import Order
 from cuota.core.plan.charge import Charge
 from cuota.flows.context import Context
-from cuota.rails.card import Answer
+from cuota.rails.card import CardAnswer
 from cuota.rails.unavailable import RailUnavailable
 
-Record = Callable[[Answer], Awaitable[Order]]
+RecordAnswer = Callable[[CardAnswer], Awaitable[Order]]
 
 
-async def ask(context: Context, charge: Charge, record: Record) -> Order:
+async def ask(context: Context, charge: Charge, record: RecordAnswer) -> Order:
     """Ask the rail and record its word. Raises Charging where there is none yet: the worker looks it up."""
     try:
         answer = await context.rails.card.charge(
@@ -25,7 +25,7 @@ async def ask(context: Context, charge: Charge, record: Record) -> Order:
     return await record(answer)
 
 
-async def look_up(context: Context, charge: Charge, record: Record) -> bool:
+async def look_up(context: Context, charge: Charge, record: RecordAnswer) -> bool:
     """A charge whose answer was lost is looked up, and asked for again only under its own key.
 
     False where the rail has no answer yet.

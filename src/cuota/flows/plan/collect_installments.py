@@ -16,9 +16,9 @@ from cuota.db.plan.charges import PendingCharge
 from cuota.db.plan.plans import Agreed
 from cuota.flows.context import Context
 from cuota.flows.plan import charge_card
-from cuota.flows.plan.charge_card import Record
+from cuota.flows.plan.charge_card import RecordAnswer
 from cuota.flows.settle import settle
-from cuota.rails.card import Answer
+from cuota.rails.card import CardAnswer
 
 
 async def collect(context: Context, merchant_id: UUID, order_id: UUID) -> None:
@@ -74,8 +74,8 @@ async def finish_collection(
     return await charge_card.look_up(context, pending.charge, record)
 
 
-def _recorder(context: Context, merchant_id: UUID, order_id: UUID, charge: Charge) -> Record:
-    async def record(answer: Answer) -> Order:
+def _recorder(context: Context, merchant_id: UUID, order_id: UUID, charge: Charge) -> RecordAnswer:
+    async def record(answer: CardAnswer) -> Order:
         def decide(agreed: Agreed) -> Outcome | None:
             order, plan, zone = agreed.order, agreed.plan, agreed.zone
             if order.charging != charge.charge_id:

@@ -36,7 +36,7 @@ class Limited(Problem):
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class CountedAttempt:
     """One counted attempt."""
 
     subjects: dict[Subject, bytes]
@@ -48,7 +48,9 @@ def card_hash(context: Context, fingerprint: str) -> bytes | None:
     return context.vault.hash(f"signal-{SignalKind.CARD}", fingerprint) if fingerprint else None
 
 
-async def count_ask(context: Context, order_id: UUID, asker: Asker, card: bytes | None = None) -> Ask:
+async def count_ask(
+    context: Context, order_id: UUID, asker: Asker, card: bytes | None = None
+) -> CountedAttempt:
     """Count an attempt for a plan; raise Limited. `card` is the hash of the card that will be charged."""
     hash_of = context.vault.hash
     subjects = {
@@ -65,20 +67,20 @@ async def count_ask(context: Context, order_id: UUID, asker: Asker, card: bytes 
         return await _count(context, subjects)
 
 
-async def count_card(context: Context, card: bytes | None) -> Ask:
+async def count_card(context: Context, card: bytes | None) -> CountedAttempt:
     """Count an attempt for a card that only now became known; raise Limited."""
     return await _count(context, {} if card is None else {Subject.CARD: card})
 
 
-async def _count(context: Context, subjects: dict[Subject, bytes]) -> Ask:
+async def _count(context: Context, subjects: dict[Subject, bytes]) -> CountedAttempt:
     now = context.now()
     again_at = await asks.ask(context.pool, subjects, now) if subjects else None
     if again_at is not None:
         raise Limited(again_at)
-    return Ask(subjects, now)
+    return CountedAttempt(subjects, now)
 
 
-async def note_paid(context: Context, *made: Ask) -> None:
+async def note_paid(context: Context, *made: CountedAttempt) -> None:
     """Record that the card paid, so that risk does not count the attempt as a failure."""
     for ask in made:
         others: dict[Subject, bytes] = {
@@ -88,7 +90,7 @@ async def note_paid(context: Context, *made: Ask) -> None:
             await asks.paid(context.pool, others, ask.at)
 
 
-async def free_network(context: Context, ask: Ask) -> None:
+async def free_network(context: Context, ask: CountedAttempt) -> None:
     """Remove the attempt from the count of the IP address, because no card was declined.
 
     Many people may share the address.
@@ -98,6 +100,6 @@ async def free_network(context: Context, ask: Ask) -> None:
         await asks.give_back(context.pool, network, ask.at)
 
 
-async def give_back(context: Context, ask: Ask) -> None:
+async def give_back(context: Context, ask: CountedAttempt) -> None:
     """Remove the attempt from all counts, because no card was charged."""
     await asks.give_back(context.pool, ask.subjects, ask.at)

@@ -7,11 +7,11 @@ from uuid import UUID
 
 from cuota.core.checkout.card import CardEntry
 from cuota.core.checkout.ending import Charging
+from cuota.core.installment import Installment, owed
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan import collection
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.collection import CardBusy, NothingOwed, needs_card
-from cuota.core.plan.installment import Installment, owed
 from cuota.db.plan import accounts, plans
 from cuota.db.plan.accounts import PlanDetail
 from cuota.db.plan.plans import Agreed

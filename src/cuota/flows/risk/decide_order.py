@@ -10,20 +10,20 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from cuota.core.checkout.consumer import Profile, address_key
+from cuota.core.consumer import Profile, address_key
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
 from cuota.core.risk.approvals import read_fields, risk_level
-from cuota.core.risk.decision import Decided, decide
+from cuota.core.risk.decision import StoredDecision, decide
 from cuota.core.risk.facts import Approvals, Facts, FieldValue, Mismatches, Mode, Steer
 from cuota.core.risk.model import BadModel, Model, model_of, points
 from cuota.core.risk.signal import Signal, SignalKind
 from cuota.core.sandbox import APPROVED_SURNAME, DECLINED_SURNAME
 from cuota.db.order import orders
-from cuota.db.order.orders import Session
 from cuota.db.risk import history
-from cuota.db.risk.history import Asked, Seen
+from cuota.db.risk.history import HistoryQuery, RiskHistory
 from cuota.db.row_security import everyone
+from cuota.db.session import Session
 from cuota.flows.checkout.take_step import Checkout, Forgotten
 from cuota.flows.context import Context
 
@@ -36,7 +36,7 @@ class Considered:
     """An order, and what was read of its consumer just before: what the decision is made from."""
 
     order: Order
-    seen: Seen
+    seen: RiskHistory
 
 
 class Case:
@@ -51,7 +51,7 @@ class Case:
         self._checkout = checkout
         self._profile = profile
         self._decision_id = context.new_id()
-        self._asked = Asked(
+        self._asked = HistoryQuery(
             order.merchant_id,
             order.order_id,
             session.consumer_id,
@@ -74,14 +74,14 @@ class Case:
         found = await orders.read_with_plan(session, merchant_id, order_id)
         return None if found is None else Considered(found.order, seen)
 
-    def decide(self, considered: Considered) -> Decided:
+    def decide(self, considered: Considered) -> StoredDecision:
         """Decide on what was read. Raises Forgotten if this browser's checkout session is gone."""
         seen = considered.seen
         if not seen.known:
             raise Forgotten
         decision = decide(self._facts(considered), self._context.policy)
         kept = tuple(Signal(kind, value) for kind, value in self._asked.signals.items())
-        return Decided(self._decision_id, self.consumer_id, decision, kept, seen.exposure)
+        return StoredDecision(self._decision_id, self.consumer_id, decision, kept, seen.exposure)
 
     def _facts(self, considered: Considered) -> Facts:
         order, seen, merchant = considered.order, considered.seen, self._checkout.merchant
@@ -138,7 +138,7 @@ def _plain(name: str) -> str:
     return " ".join(name.casefold().replace("-", " ").split())
 
 
-def _approvals(seen: Seen, amount: int, now: datetime) -> Approvals | None:
+def _approvals(seen: RiskHistory, amount: int, now: datetime) -> Approvals | None:
     """Return what the merchant says about its customer, and the points of its model. None if Advanced Approvals are off."""
     if seen.approvals not in {"trial", "on"}:
         return None

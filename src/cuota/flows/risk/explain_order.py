@@ -11,9 +11,9 @@ from uuid import UUID
 
 from cuota.core import money
 from cuota.core.dates import day
-from cuota.core.instant import shown
+from cuota.core.installment import Installment
+from cuota.core.instant import timestamp
 from cuota.core.order.order import Status
-from cuota.core.plan.installment import Installment
 from cuota.core.risk.approvals import read_fields
 from cuota.core.risk.decision import Decision, score_parts
 from cuota.core.risk.explanation import because, explain
@@ -26,18 +26,18 @@ from cuota.db.risk.decisions import Made
 from cuota.flows.context import Context
 from cuota.flows.order.find_order import NothingToExplain, order_id_of
 from cuota.flows.plan.write_letter import write_letter
-from cuota.flows.risk.review_decisions import Again, Policies, differences
+from cuota.flows.risk.review_decisions import Policies, ReplayedDecision, differences
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Explanation:
     """The same told twice: `facts` for a script, `lines` for a person."""
 
     facts: dict[str, Any]
     lines: list[str]
 
 
-async def explain_decision(context: Context, decision_id: UUID) -> Told:
+async def explain_decision(context: Context, decision_id: UUID) -> Explanation:
     """One decision. Raises NothingToExplain."""
     made = await decisions.read(context.pool, decision_id)
     if made is None:
@@ -48,7 +48,7 @@ async def explain_decision(context: Context, decision_id: UUID) -> Told:
     return await _decision(context, made, found)
 
 
-async def explain_order(context: Context, named: str | UUID) -> Told:
+async def explain_order(context: Context, named: str | UUID) -> Explanation:
     """What happened to an order, and every decision about it; by its id or reference. Raises NothingToExplain."""
     order_id = await order_id_of(context, named)
     found = await _story(context, order_id)
@@ -66,18 +66,18 @@ async def explain_order(context: Context, named: str | UUID) -> Told:
     facts = {
         **_order_facts(found),
         "events": [
-            {"at": shown(each.at), "type": each.type, "success": each.success, "message": each.message}
+            {"at": timestamp(each.at), "type": each.type, "success": each.success, "message": each.message}
             for each in found.told
         ],
         "charges": [_charge_facts(each) for each in found.charged],
         "decisions": [each.facts for each in told],
     }
-    return Told(
+    return Explanation(
         facts, lines if told else [*lines, "", "Nobody has decided about it: no consumer pressed the button."]
     )
 
 
-async def explain_plan(context: Context, named: str | UUID) -> Told:
+async def explain_plan(context: Context, named: str | UUID) -> Explanation:
     """Each installment of an order's plan, and why there is one. Raises NothingToExplain."""
     order_id = await order_id_of(context, named)
     found = await _story(context, order_id)
@@ -108,10 +108,10 @@ async def explain_plan(context: Context, named: str | UUID) -> Told:
         "installments": [_installment_facts(item) for item in found.plan],
         "decisionId": str(made[-1].decision_id) if made else None,
     }
-    return Told(facts, lines)
+    return Explanation(facts, lines)
 
 
-async def letter_of(context: Context, decision_id: UUID) -> Told:
+async def letter_of(context: Context, decision_id: UUID) -> Explanation:
     """The letter that tells a consumer why. Raises NothingToExplain where the decision was an approval."""
     made = await decisions.read(context.pool, decision_id)
     if made is None or made.approved:
@@ -130,7 +130,9 @@ async def letter_of(context: Context, decision_id: UUID) -> Told:
         reasons=made.reasons,
         limit=made.limit,
     )
-    return Told({"decisionId": str(decision_id), "letter": paragraphs}, "\n\n".join(paragraphs).split("\n"))
+    return Explanation(
+        {"decisionId": str(decision_id), "letter": paragraphs}, "\n\n".join(paragraphs).split("\n")
+    )
 
 
 async def _story(context: Context, order_id: UUID) -> Story:
@@ -141,18 +143,18 @@ async def _story(context: Context, order_id: UUID) -> Story:
     return found
 
 
-async def _decision(context: Context, made: Made, found: Story) -> Told:
+async def _decision(context: Context, made: Made, found: Story) -> Explanation:
     again = await Policies(context).again(made)
     word = "APPROVED" if made.approved else "DECLINED"
     lines = [
-        f"Decision {made.decision_id} about order {made.order_id} at {found.merchant}, {shown(made.decided_at)}:",
+        f"Decision {made.decision_id} about order {made.order_id} at {found.merchant}, {timestamp(made.decided_at)}:",
         f"{word} under policy {made.policy_version}.",
     ]
     facts: dict[str, Any] = {
         "decisionId": str(made.decision_id),
         "orderId": str(made.order_id),
         "merchantId": str(made.merchant_id),
-        "decidedAt": shown(made.decided_at),
+        "decidedAt": timestamp(made.decided_at),
         "approved": made.approved,
         "reasons": list(made.reasons),
         "policyVersion": made.policy_version,
@@ -163,14 +165,14 @@ async def _decision(context: Context, made: Made, found: Story) -> Told:
     }
     if again.decision is None:
         lines += [f"Why: {because(code)}." for code in made.reasons]
-        return Told({**facts, "again": None}, [*lines, f"It cannot be made again: {again.why}."])
-    return Told(
+        return Explanation({**facts, "again": None}, [*lines, f"It cannot be made again: {again.why}."])
+    return Explanation(
         {**facts, **_again_facts(again, made)},
         [*lines, *_again_lines(again, again.decision, made, facts["unreadable"])],
     )
 
 
-def _again_facts(again: Again, made: Made) -> dict[str, Any]:
+def _again_facts(again: ReplayedDecision, made: Made) -> dict[str, Any]:
     assert again.facts is not None
     assert again.policy is not None
     assert again.decision is not None
@@ -202,7 +204,7 @@ def _unreadable(found: Story, made: Made) -> list[str]:
     return list(read_fields(raw, made.decided_at.date()).unreadable)
 
 
-def _again_lines(again: Again, decision: Decision, made: Made, unreadable: list[str]) -> list[str]:
+def _again_lines(again: ReplayedDecision, decision: Decision, made: Made, unreadable: list[str]) -> list[str]:
     assert again.facts is not None
     assert again.policy is not None
     lines = explain(decision, again.facts, again.policy, unreadable)
@@ -231,7 +233,7 @@ def _by_time(found: Story, made: list[Made]) -> list[str]:
         *((each.decided_at, f"decided: {'approved' if each.approved else 'declined'}") for each in made),
         *((each.at, _charge(each, found.order.currency)) for each in found.charged),
     ]
-    return [f"  {shown(at)}  {text}" for at, text in sorted(lines, key=lambda line: line[0])]
+    return [f"  {timestamp(at)}  {text}" for at, text in sorted(lines, key=lambda line: line[0])]
 
 
 def _charge(each: Charged, currency: str) -> str:
@@ -242,7 +244,7 @@ def _charge(each: Charged, currency: str) -> str:
 
 def _charge_facts(each: Charged) -> dict[str, Any]:
     told: dict[str, Any] = for_scripts(asdict(each))
-    return {**told, "chargeId": str(each.charge_id), "at": shown(each.at)}
+    return {**told, "chargeId": str(each.charge_id), "at": timestamp(each.at)}
 
 
 def _installment(item: Installment, found: Story) -> str:
@@ -250,7 +252,7 @@ def _installment(item: Installment, found: Story) -> str:
     text = f"{money.shown(item.total, currency)}, due {day(item.due_on, year=True)}: "
     paid = next((each for each in found.charged if each.charge_id == item.charge_id), None)
     if item.paid:
-        card = f" by {paid.brand} {paid.last4} on {shown(paid.at)}" if paid else ""
+        card = f" by {paid.brand} {paid.last4} on {timestamp(paid.at)}" if paid else ""
         back = (
             f"; {money.shown(item.returned, currency)} of it went back to the card" if item.returned else ""
         )
@@ -259,7 +261,7 @@ def _installment(item: Installment, found: Story) -> str:
         return f"{text}canceled by a void or a refund."
     tries = "1 try" if item.failures == 1 else f"{item.failures} tries"
     failed = f"{tries} failed; " if item.failures else ""
-    return f"{text}{failed}{f'the card is asked on {shown(item.charge_at)}' if item.charge_at else 'another card is needed'}."
+    return f"{text}{failed}{f'the card is asked on {timestamp(item.charge_at)}' if item.charge_at else 'another card is needed'}."
 
 
 def _installment_facts(item: Installment) -> dict[str, Any]:
@@ -270,5 +272,5 @@ def _installment_facts(item: Installment) -> dict[str, Any]:
         "state": item.state,
         "failures": item.failures,
         "returned": money.text_of(item.returned),
-        "chargeAt": shown(item.charge_at) if item.charge_at else None,
+        "chargeAt": timestamp(item.charge_at) if item.charge_at else None,
     }

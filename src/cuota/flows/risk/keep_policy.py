@@ -9,8 +9,8 @@ from pathlib import Path
 
 from cuota.core.risk.policy import BadPolicy, Policy, load_policy
 from cuota.db.merchant import last_served
-from cuota.db.order.orders import Session
 from cuota.db.risk import policies
+from cuota.db.session import Session
 from cuota.flows.context import Context
 
 STANDARD = "standard.toml"

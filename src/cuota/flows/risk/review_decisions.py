@@ -21,7 +21,7 @@ END = datetime(2200, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class ReplayedDecision:
     """A stored decision that was repeated. `decision` is None if it cannot be repeated, and `why` says so."""
 
     policy: Policy | None
@@ -51,7 +51,7 @@ class Replayed:
 
 
 @dataclass(slots=True)
-class Tally:
+class DecisionTally:
     """A number of orders and their amounts in cents. `unpaid` is what should have been paid by now and was not."""
 
     orders: int = 0
@@ -73,12 +73,12 @@ class Simulated:
     stored.
     """
 
-    approved: Tally = field(default_factory=Tally)
-    declined: Tally = field(default_factory=Tally)
-    would_approve: Tally = field(default_factory=Tally)
-    would_decline: Tally = field(default_factory=Tally)
-    newly_approved: Tally = field(default_factory=Tally)
-    newly_declined: Tally = field(default_factory=Tally)
+    approved: DecisionTally = field(default_factory=DecisionTally)
+    declined: DecisionTally = field(default_factory=DecisionTally)
+    would_approve: DecisionTally = field(default_factory=DecisionTally)
+    would_decline: DecisionTally = field(default_factory=DecisionTally)
+    newly_approved: DecisionTally = field(default_factory=DecisionTally)
+    newly_declined: DecisionTally = field(default_factory=DecisionTally)
     reasons: Counter[str] = field(default_factory=Counter)
     before: int = 0
 
@@ -112,17 +112,17 @@ class Policies:
         """Tell whether the policy made any decision since facts are stored."""
         return isinstance(await self.find(version), Policy)
 
-    async def again(self, made: Made) -> Again:
+    async def again(self, made: Made) -> ReplayedDecision:
         """Repeat a decision from what was stored with it."""
         policy = await self.find(made.policy_version)
         try:
             facts = Facts.of_inputs(made.inputs)
         except BadInputs as bad:
             known = policy if isinstance(policy, Policy) else None
-            return Again(known, None, None, f"its facts cannot be read: {bad}")
+            return ReplayedDecision(known, None, None, f"its facts cannot be read: {bad}")
         if not isinstance(policy, Policy):
-            return Again(None, facts, None, policy)
-        return Again(policy, facts, decide(facts, policy))
+            return ReplayedDecision(None, facts, None, policy)
+        return ReplayedDecision(policy, facts, decide(facts, policy))
 
 
 def _loaded(version: str, text: str | None) -> Policy | str:

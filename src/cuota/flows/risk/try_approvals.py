@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
+from cuota.core.installment import COUNT, DAYS_BETWEEN
 from cuota.core.order.order import Status
 from cuota.core.plan.collection import RETRIES
-from cuota.core.plan.installment import COUNT, DAYS_BETWEEN
 from cuota.core.risk.decision import refusals, score_parts
 from cuota.core.risk.facts import Facts
 from cuota.core.risk.policy import Policy
 from cuota.db.risk import approvals
-from cuota.db.risk.approvals import Standing
+from cuota.db.risk.approvals import ApprovalsState
 from cuota.db.risk.decisions import Became
 from cuota.flows.context import Context
 from cuota.flows.risk.review_decisions import BEGINNING, END, Policies, last_of_each
 from cuota.trial import fit as risk_fit
 from cuota.trial.fit import Trial
-from cuota.trial.trial import Decided, Verdict, verdict
+from cuota.trial.trial import TrialOrder, Verdict, verdict
 
 # The last installment's day, and then all tries of a card that fails: what is not paid by then is lost.
 _LAST_DAY = timedelta(days=DAYS_BETWEEN * (COUNT - 1))
@@ -36,16 +36,16 @@ class NotProved(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TrialState:
     """A trial as it stands: its model and numbers, whether it may be turned on, the merchant's mode, and by which policy."""
 
     trial: Trial
     verdict: Verdict
-    standing: Standing
+    standing: ApprovalsState
     policy: str
 
 
-async def report_trial(context: Context, merchant_id: UUID) -> Tried:
+async def report_trial(context: Context, merchant_id: UUID) -> TrialState:
     """Fit and judge. The model is kept, and while the trial goes on its word is recorded with each decision."""
     orders = await _orders(context, merchant_id)
     found = risk_fit.trial(orders, bound=context.policy.approvals_most)
@@ -54,10 +54,10 @@ async def report_trial(context: Context, merchant_id: UUID) -> Tried:
         await approvals.keep(context.pool, merchant_id, found.model, document, context.now())
         await approvals.shadow(context.pool, merchant_id, found.model.version)
     standing = await approvals.read(context.pool, merchant_id)
-    return Tried(found, verdict(found.report), standing, context.policy.version)
+    return TrialState(found, verdict(found.report), standing, context.policy.version)
 
 
-async def move_approvals(context: Context, merchant_id: UUID, mode: str) -> Standing:
+async def move_approvals(context: Context, merchant_id: UUID, mode: str) -> ApprovalsState:
     """Off or trial at once; on only where a trial as of now says that it helps. Raises NotProved."""
     model, was = None, None
     if mode == "on":
@@ -77,7 +77,7 @@ async def move_approvals(context: Context, merchant_id: UUID, mode: str) -> Stan
     return standing
 
 
-async def _orders(context: Context, merchant_id: UUID) -> list[Decided]:
+async def _orders(context: Context, merchant_id: UUID) -> list[TrialOrder]:
     """What the trial decided in shadow, each order once, by its last decision."""
     kept, now, found = Policies(context), context.now(), []
     for became in await last_of_each(context, BEGINNING, END, merchant_id):
@@ -94,11 +94,11 @@ def _counts(became: Became, facts: Facts) -> bool:
     return in_trial and became.made.approved == (became.status == Status.APPROVED)
 
 
-def _decided(became: Became, facts: Facts, policy: Policy, *, matured: bool) -> Decided:
+def _decided(became: Became, facts: Facts, policy: Policy, *, matured: bool) -> TrialOrder:
     assert facts.approvals is not None
     without = replace(facts, approvals=None)
     approved = became.made.approved
-    return Decided(
+    return TrialOrder(
         group=str(became.made.consumer_id or became.made.order_id),
         score=sum(part.points for part in score_parts(without, policy)),
         threshold=policy.score.threshold,

@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
 from cuota.core.refusal import Refused
-from cuota.db.order.orders import Session
 from cuota.db.pool import BUSY, GONE
 from cuota.db.sandbox import clock
+from cuota.db.session import Session
 from cuota.flows.context import utc_now
 
 REFRESH_SECONDS = 0.2

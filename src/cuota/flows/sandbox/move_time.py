@@ -11,9 +11,9 @@ from typing import Any
 
 import asyncpg
 
+from cuota.db.locks import JOBS_LOCK, MOVER_LOCK
 from cuota.db.pool import Connection
 from cuota.db.sandbox import clock
-from cuota.db.sandbox.clock import JOBS_LOCK, MOVER_LOCK
 from cuota.flows.sandbox.clock import REFRESH_SECONDS
 from cuota.rails import bounded
 from cuota.rails.http import LONGEST_SECONDS

@@ -10,9 +10,9 @@ from typing import Any
 
 import asyncpg
 
+from cuota.db.locks import JOBS_LOCK
 from cuota.db.pool import GONE, Connection
 from cuota.db.sandbox import clock
-from cuota.db.sandbox.clock import JOBS_LOCK
 from cuota.flows.sandbox.clock import SandboxClock
 
 LOOK_SECONDS = 0.05
@@ -21,7 +21,7 @@ REQUESTS_END_SECONDS = 8.0
 log = logging.getLogger("cuota.clock")
 
 
-class Gate:
+class InFlightGate:
     """A gate that counts who is inside."""
 
     def __init__(self, *, is_open: bool) -> None:
@@ -82,8 +82,8 @@ class Standstill:
 
     def __init__(self, where: dict[str, Any], moved: SandboxClock, forget: Callable[[], None]) -> None:
         self.moved = moved
-        self.jobs = Gate(is_open=False)
-        self.requests = Gate(is_open=not moved.closed)
+        self.jobs = InFlightGate(is_open=False)
+        self.requests = InFlightGate(is_open=not moved.closed)
         self._where = where
         self._forget = forget
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 
 from cuota.db import hash_key
-from cuota.db.order.orders import Session
+from cuota.db.session import Session
 from cuota.db.vault import Vault
 
 BYTES = 32

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from cuota.core.refusal import Refused
 from cuota.db import sealed
-from cuota.db.order.orders import Session
 from cuota.db.pool import BUSY, Row
 from cuota.db.sealed import SESSION_NAME, Sealed
+from cuota.db.session import Session
 from cuota.db.vault import Vault, WrongKey
 
 # A process that still writes with an old key may do so behind us: go round until a round finds nothing.
@@ -22,7 +22,7 @@ MOST_ROUNDS = 5
 _TRIES = 20
 _REST = 0.25
 
-Tell = Callable[[str, int, int], None]
+ReportRewrapped = Callable[[str, int, int], None]
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Rewrapped:
 
 
 async def rewrap(
-    session: Session, vault: Vault, places: Sequence[tuple[Session, Sealed]], tell: Tell
+    session: Session, vault: Vault, places: Sequence[tuple[Session, Sealed]], tell: ReportRewrapped
 ) -> Rewrapped:
     """Encrypt everything under the present key, each column by the session beside it.
 
@@ -65,7 +65,9 @@ async def rewrap(
     return found
 
 
-async def _column(session: Session, vault: Vault, place: Sealed, found: Rewrapped, tell: Tell) -> None:
+async def _column(
+    session: Session, vault: Vault, place: Sealed, found: Rewrapped, tell: ReportRewrapped
+) -> None:
     name, seen, after = f"{place.table}.{place.column}", 0, None
     held = await sealed.count(session, place)
     while rows := await sealed.page(session, place, after):

@@ -16,12 +16,12 @@ from cuota.db.webhook import deliveries, endpoints, events
 from cuota.db.webhook.claims import Claim
 from cuota.db.webhook.deliveries import Claimed, Lane, Result
 from cuota.db.webhook.endpoints import Pair, Secrets
-from cuota.db.webhook.events import OWN_ADDRESS, Facts
+from cuota.db.webhook.events import OWN_ADDRESS, EventFacts
 from cuota.db.workers import Worker
 from cuota.flows.context import Context, utc_now
-from cuota.flows.webhook.limit_receivers import Limits
+from cuota.flows.webhook.limit_receivers import ReceiverLimits
 from cuota.flows.webhook.pace_webhooks import Pace
-from cuota.flows.webhook.record_attempts import Recorder
+from cuota.flows.webhook.record_attempts import AttemptRecorder
 from cuota.flows.webhook.show_event import event_body, event_id
 from cuota.rails.http import GuardedClient
 
@@ -60,10 +60,10 @@ class Courier:
         self._context = context
         self._client = client
         self._worker = worker
-        self._recorder = Recorder(context.pool, freed)
+        self._recorder = AttemptRecorder(context.pool, freed)
         self._under_way: dict[asyncio.Task[None], Claimed] = {}
         self._pace = pace or Pace()
-        self._limits = Limits(self._pace.at_once)
+        self._limits = ReceiverLimits(self._pace.at_once)
 
     async def send_due(self) -> int:
         """Claim due deliveries and start sending them; do not wait for answers. Return how many were claimed or postponed."""
@@ -134,7 +134,7 @@ class Courier:
         return ended
 
     async def _send(
-        self, item: Claimed, facts: dict[UUID, Facts], secrets: Secrets, bodies: dict[str, bytes]
+        self, item: Claimed, facts: dict[UUID, EventFacts], secrets: Secrets, bodies: dict[str, bytes]
     ) -> None:
         """Send one delivery. `bodies` caches event bodies, because many receivers get the same event."""
         context = self._context

@@ -19,7 +19,7 @@ from cuota.flows.context import Context
 DEAD_SECONDS = 2.0
 # A worker looks after its lock several times before it is taken for dead.
 assert 3 * workers.LOOK_SECONDS < DEAD_SECONDS
-Key = TypeVar("Key", bound=Hashable)
+KeyT = TypeVar("KeyT", bound=Hashable)
 
 
 class Heir:
@@ -72,11 +72,11 @@ class Heir:
         )
 
 
-def _since(before: dict[Key, float], found: Collection[Key]) -> dict[Key, float]:
+def _since(before: dict[KeyT, float], found: Collection[KeyT]) -> dict[KeyT, float]:
     now = time.monotonic()
     return {key: before.get(key, now) for key in found}
 
 
-def _for_long(since: dict[Key, float]) -> list[Key]:
+def _for_long(since: dict[KeyT, float]) -> list[KeyT]:
     now = time.monotonic()
     return [key for key, first in since.items() if now - first >= DEAD_SECONDS]

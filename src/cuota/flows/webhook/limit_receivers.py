@@ -14,7 +14,7 @@ MOST_DOUBTFUL = 200
 REMEMBERED = 10_000
 
 
-class Limits:
+class ReceiverLimits:
     """Counts the deliveries in progress for each queue, and adjusts each queue's limit by the answers."""
 
     def __init__(self, next_at_once: Callable[[int, Attempt], int] = next_at_once) -> None:

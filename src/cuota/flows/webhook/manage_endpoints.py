@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from cuota.core.instant import timestamp
 from cuota.core.order.event import TEST_EVENT
 from cuota.core.refusal import Code, Refused
 from cuota.core.webhook.delivery import Attempt
@@ -16,7 +17,6 @@ from cuota.db.order.documents import encode
 from cuota.db.webhook import deliveries, endpoints
 from cuota.db.webhook.endpoints import Endpoint
 from cuota.flows.context import Context, utc_now
-from cuota.flows.order.move_money import timestamp
 from cuota.flows.webhook.deliver_webhooks import signed
 from cuota.rails.http import GuardedClient
 

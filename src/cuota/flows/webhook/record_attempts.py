@@ -24,11 +24,11 @@ TRY_SECONDS = 15.0
 # An attempt is made and recorded within its claim's lease: after that another worker makes the attempt again.
 assert deliveries.LEASE.total_seconds() > LONGEST_SECONDS + TRY_SECONDS
 PAUSE_SECONDS = 0.25
-Waiting = tuple[Result, "asyncio.Future[None]"]
+WaitingResult = tuple[Result, "asyncio.Future[None]"]
 log = logging.getLogger("cuota.webhooks")
 
 
-class Recorder:
+class AttemptRecorder:
     """Records results; each courier has one.
 
     If a result cannot be recorded in time, it is lost and the delivery is retried.
@@ -38,7 +38,7 @@ class Recorder:
         """`freed` is called when a recorded result has made a later event due."""
         self._pool = pool
         self._freed = freed
-        self._waiting: dict[UUID, list[Waiting]] = defaultdict(list)
+        self._waiting: dict[UUID, list[WaitingResult]] = defaultdict(list)
         self._writers: set[asyncio.Task[None]] = set()
 
     async def record(self, result: Result) -> None:
@@ -72,7 +72,7 @@ class Recorder:
             # new writer.
             self._writers.discard(writer)
 
-    async def _save(self, merchant_id: UUID, together: list[Waiting]) -> None:
+    async def _save(self, merchant_id: UUID, together: list[WaitingResult]) -> None:
         try:
             await self._recorded(merchant_id, [result for result, _ in together])
         finally:

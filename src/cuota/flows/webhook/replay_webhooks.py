@@ -6,19 +6,19 @@ from uuid import UUID
 
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.db.webhook import deliveries, events
-from cuota.db.webhook.events import Place
+from cuota.db.webhook.events import FeedPosition
 from cuota.flows.context import Context
 from cuota.flows.webhook.manage_endpoints import endpoint_not_found, find
 from cuota.flows.webhook.show_event import parse_event_id
 
 
-async def place_of(context: Context, merchant_id: UUID, name: str) -> Place:
+async def place_of(context: Context, merchant_id: UUID, name: str) -> FeedPosition:
     """Return the position of an event of this merchant; raise Refused(not_found), also for another merchant's event."""
     parsed = parse_event_id(name)
     position = await events.position(context.pool, merchant_id, *parsed) if parsed else None
     if parsed is None or position is None:
         raise Refused(Code.NOT_FOUND, "There is no such event. GET /events lists yours.")
-    return Place(position, *parsed)
+    return FeedPosition(position, *parsed)
 
 
 async def position_of(context: Context, merchant_id: UUID, field: str, name: str) -> int:

@@ -8,15 +8,15 @@ from uuid import UUID
 
 import msgspec
 
+from cuota.core.instant import timestamp
 from cuota.core.money import decimal_from
 from cuota.core.order.event import FINAL_STATUS, MOVED
-from cuota.core.order.movement import Kind
+from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import Order, Status
 from cuota.db.order.documents import decode, encode
-from cuota.db.order.orders import Record
-from cuota.db.webhook.events import Facts, Happened
-from cuota.flows.checkout.checkout_result import customer_of
-from cuota.flows.order.move_money import timestamp
+from cuota.db.order.orders import OrderRecord
+from cuota.db.webhook.events import EventFacts, Happened
+from cuota.flows.order.checkout_result import customer_of
 from cuota.flows.order.show_order import record
 
 _EVENT_ID = re.compile(r"evt_([0-9a-f]{32})_([1-9][0-9]{0,8})", re.ASCII)
@@ -33,7 +33,7 @@ def parse_event_id(text: str) -> tuple[UUID, int] | None:
     return (UUID(found[1]), int(found[2])) if found else None
 
 
-def event_body(facts: Facts, sequence: int, *, sandbox: bool) -> bytes:
+def event_body(facts: EventFacts, sequence: int, *, sandbox: bool) -> bytes:
     """Return the body as one flat JSON object. `order` is the record of the order right after this event."""
     earlier = [event for event in facts.events if event.sequence <= sequence]
     happened = earlier[-1]
@@ -63,21 +63,21 @@ def event_body(facts: Facts, sequence: int, *, sandbox: bool) -> bytes:
     return encode(body)
 
 
-def _as_of(now: Record, events: list[Happened]) -> Record:
+def _as_of(now: OrderRecord, events: list[Happened]) -> OrderRecord:
     """The record after these events and no later one."""
     kinds = {(MOVED[event.type], event.reference) for event in events if event.type in MOVED}
     movements = tuple(item for item in now.movements if (item.kind, item.reference) in kinds)
-    sums = {kind: sum(item.amount for item in movements if item.kind is kind) for kind in Kind}
+    sums = {kind: sum(item.amount for item in movements if item.kind is kind) for kind in MovementKind}
     finals = (FINAL_STATUS[event.type] for event in events if event.type in FINAL_STATUS)
     status = next(finals, Status.CREATED)
     approved = status is Status.APPROVED
     order: Order = replace(
         now.order,
         status=status,
-        captured=sums[Kind.CAPTURE],
-        voided=sums[Kind.VOID],
-        refunded=sums[Kind.REFUND],
+        captured=sums[MovementKind.CAPTURE],
+        voided=sums[MovementKind.VOID],
+        refunded=sums[MovementKind.REFUND],
         lapsed=any(event.type == "authorization.expired" for event in events),
         authorization_expires_at=now.order.authorization_expires_at if approved else None,
     )
-    return Record(order, now.token, now.document, movements, now.payer)
+    return OrderRecord(order, now.token, now.document, movements, now.payer)

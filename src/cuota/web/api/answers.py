@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cuota.core.installment import Installment
+from cuota.core.instant import timestamp
 from cuota.core.merchant import Merchant
 from cuota.core.money import decimal_from
 from cuota.core.order.movement import Movement, shown_balances
 from cuota.core.order.order import Order
-from cuota.core.plan.installment import Installment
 from cuota.db.order.documents import encode
 from cuota.flows.order import show_order
 from cuota.flows.order.create_order import Created
-from cuota.flows.order.move_money import Preview, timestamp
+from cuota.flows.order.move_money import Preview
 
 Warnings = list[dict[str, str]]
 

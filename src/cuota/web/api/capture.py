@@ -5,11 +5,11 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.order.movement import Kind
+from cuota.core.order.movement import MovementKind
 from cuota.flows.order.capture_order import capture_order, preview_capture
 from cuota.web.api import movement
 
 
 async def capture(request: Request) -> Response:
     """Capture part or all of an order, or say what would happen."""
-    return await movement.answer(request, Kind.CAPTURE, capture_order, preview_capture)
+    return await movement.answer(request, MovementKind.CAPTURE, capture_order, preview_capture)

@@ -10,21 +10,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.config import Settings
+from cuota.core.instant import timestamp
 from cuota.core.refusal import Refused
 from cuota.core.webhook.destination import is_inside
 from cuota.db.order.documents import encode
 from cuota.db.webhook import endpoints
 from cuota.db.webhook.endpoints import Endpoint
-from cuota.flows.order.move_money import timestamp
 from cuota.flows.webhook import manage_endpoints as manage
 from cuota.flows.webhook.replay_webhooks import replay
 from cuota.rails.http import GuardedClient
 from cuota.web import idempotent
 from cuota.web.addresses import BadAddress, read_address
 from cuota.web.api.events import read_range
-from cuota.web.api.order import guid
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.fields import Reader, WrongField, text, wrong_type
+from cuota.web.ids import guid
 from cuota.web.service import merchant_of, service_of
 
 

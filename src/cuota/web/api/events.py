@@ -9,14 +9,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.instant import timestamp
 from cuota.core.merchant import Merchant
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.db.order.documents import encode
 from cuota.db.webhook import deliveries, events
-from cuota.db.webhook.deliveries import Delivery, Tried
-from cuota.db.webhook.events import OWN_ADDRESS, Place
+from cuota.db.webhook.deliveries import AttemptRecord, Delivery
+from cuota.db.webhook.events import OWN_ADDRESS, FeedPosition
 from cuota.flows.context import Context
-from cuota.flows.order.move_money import timestamp
 from cuota.flows.webhook.replay_webhooks import place_of, position_of, replay
 from cuota.flows.webhook.show_event import event_body
 from cuota.web import idempotent
@@ -64,7 +64,7 @@ def _limit(given: str | None) -> int:
     return int(given)
 
 
-async def _fitting(context: Context, merchant: Merchant, places: list[Place]) -> list[bytes]:
+async def _fitting(context: Context, merchant: Merchant, places: list[FeedPosition]) -> list[bytes]:
     """The first of these events that MOST_PAGE_BYTES hold; one at least."""
     fitting: list[bytes] = []
     size = 0
@@ -77,7 +77,7 @@ async def _fitting(context: Context, merchant: Merchant, places: list[Place]) ->
     return fitting
 
 
-async def _bodies(context: Context, merchant: Merchant, places: list[Place]) -> list[bytes]:
+async def _bodies(context: Context, merchant: Merchant, places: list[FeedPosition]) -> list[bytes]:
     ids = list({place.order_id for place in places})
     facts = await events.facts(context.pool, merchant.merchant_id, ids)
     sandbox = context.settings.sandbox
@@ -108,7 +108,7 @@ async def event_deliveries(request: Request) -> Response:
     return Response(encode({"deliveries": content}), media_type="application/json")
 
 
-def _delivery(item: Delivery, tried: list[Tried]) -> dict[str, Any]:
+def _delivery(item: Delivery, tried: list[AttemptRecord]) -> dict[str, Any]:
     return {
         "endpointId": None if item.receiver == OWN_ADDRESS else item.receiver,
         "url": item.url,

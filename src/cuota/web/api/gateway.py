@@ -17,14 +17,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.checkout.start import Display, Integration
-from cuota.core.merchant import Merchant, Profile
+from cuota.core.instant import timestamp
+from cuota.core.merchant import BodyProfile, Merchant
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.db.order.documents import encode
 from cuota.db.pool import BUSY, LOST
 from cuota.flows.checkout.start_checkout import Begun, start_checkout
 from cuota.flows.checkout.verify_signature import verify_signature
 from cuota.flows.order.create_order import checkout_url
-from cuota.flows.order.move_money import timestamp
 from cuota.web.addresses import BadAddress, read_address
 from cuota.web.api.additional import read_additional
 from cuota.web.api.gateway_form import SIGNATURE, as_sent, fields_of, one_of, read_form, signed_text
@@ -114,7 +114,7 @@ async def _signed(request: Request) -> _Signed:
             merchant = await verify_signature(context, merchant_id, text, signature)
         except Refused as refused:
             raise _told(refused, text) from None
-        reader = Reader(lenient=merchant.profile is Profile.LENIENT)
+        reader = Reader(lenient=merchant.profile is BodyProfile.LENIENT)
         body, indexes = read_form(fields_without_cards(fields, encoded), reader)
     else:
         if kind != "application/json":
@@ -123,7 +123,7 @@ async def _signed(request: Request) -> _Signed:
         require_json(request)
         text, indexes = await read_bytes(request, MOST_SIGNED_BYTES), []
         merchant, body = await verified_body(context, text, request.headers.get("x-pay-signature"))
-        reader = Reader(lenient=merchant.profile is Profile.LENIENT)
+        reader = Reader(lenient=merchant.profile is BodyProfile.LENIENT)
     request.scope["merchant_id"] = merchant.merchant_id
     return _Signed(merchant, text, body, reader, indexes)
 

@@ -20,7 +20,7 @@ from cuota.web.fields import Reader, WrongField, number
 MOST_FIELDS = 2000
 SIGNATURE = "signature"
 Fields = Sequence[tuple[str, str]]
-Place = tuple[str, ...]
+FieldPath = tuple[str, ...]
 
 _TOP = (
     *("merchantId", "merchantReference", "callbackUrl", "capture", "checkoutFlow", "integrationType"),
@@ -31,14 +31,14 @@ _ORDER = (
     *("email", "firstName", "lastName", "phoneNumber"),
 )
 _ADDRESS = ("line1", "line2", "address1", "address2", "city", "state", "postalCode", "country")
-_GROUPS: dict[Place, tuple[str, ...]] = {
+_GROUPS: dict[FieldPath, tuple[str, ...]] = {
     (): _TOP,
     ("order",): _ORDER,
     ("order", "customer"): ("firstName", "lastName", "email", "phoneNumber", *_ADDRESS),
     ("order", "address"): _ADDRESS,
     ("order", "billingAddress"): _ADDRESS,
 }
-_KNOWN: dict[str, Place] = {
+_KNOWN: dict[str, FieldPath] = {
     ".".join((*group, name)).lower(): (*group, name) for group, names in _GROUPS.items() for name in names
 }
 _SHOWN_PLACES = frozenset(".".join(place) for place in _KNOWN.values())
@@ -143,7 +143,7 @@ def _shown(name: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in name[:100])
 
 
-def _place(name: str, reader: Reader) -> tuple[int | None, Place | None]:
+def _place(name: str, reader: Reader) -> tuple[int | None, FieldPath | None]:
     """Where a field stands in the body, within a line item by its index; None for a field that we do not know."""
     for group in _MAPS:
         if name[: len(group) + 1].lower() == f"{group.lower()}.":
@@ -163,7 +163,7 @@ def _place(name: str, reader: Reader) -> tuple[int | None, Place | None]:
     return None, _KNOWN.get(lower)
 
 
-def _value(path: str, place: Place, text: str, reader: Reader) -> Any:
+def _value(path: str, place: FieldPath, text: str, reader: Reader) -> Any:
     """Everything is text: what is not text in the body is read here."""
     name = place[-1]
     if place[0] in _MAPS or (name not in _FLAGS and name != "quantity"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cuota.core.checkout.consumer import STATES, typed_number
+from cuota.core.consumer import STATES, typed_number
 from cuota.core.wire.loose_amount import plain_amount
 
 _CODES = {name.casefold(): code for code, name in STATES.items()}

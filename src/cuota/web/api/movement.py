@@ -9,8 +9,8 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.merchant import Merchant, Profile
-from cuota.core.order.movement import Asked, Kind, Movement, shown_balances
+from cuota.core.merchant import BodyProfile, Merchant
+from cuota.core.order.movement import Movement, MovementKind, MovementRequest, shown_balances
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.core.wire.loose_amount import plain_amount
 from cuota.db.order import orders
@@ -19,28 +19,28 @@ from cuota.flows.order.move_money import Preview
 from cuota.flows.settle import Keep, order_not_found
 from cuota.web import idempotent
 from cuota.web.api import answers
-from cuota.web.api.order import guid
 from cuota.web.api.profile import read_by_profile
 from cuota.web.api.unknown import shape, unknown_fields
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.fields import WrongField, cents, reference
+from cuota.web.ids import guid
 from cuota.web.query import parameters
 from cuota.web.service import merchant_of, service_of
 
-Apply = Callable[[Context, UUID, UUID, Asked, Keep | None], Awaitable[Movement]]
-Look = Callable[[Context, UUID, UUID, Asked], Awaitable[Preview]]
+Apply = Callable[[Context, UUID, UUID, MovementRequest, Keep | None], Awaitable[Movement]]
+Look = Callable[[Context, UUID, UUID, MovementRequest], Awaitable[Preview]]
 
 _reference = reference(1)
 _amount = cents(low=1)
 _COMMON = ("amount", "merchantReference", "currency")
 SHAPES = {
-    Kind.CAPTURE: shape(*_COMMON),
-    Kind.VOID: shape(*_COMMON),
-    Kind.REFUND: shape(*_COMMON, "merchantRefundReference"),
+    MovementKind.CAPTURE: shape(*_COMMON),
+    MovementKind.VOID: shape(*_COMMON),
+    MovementKind.REFUND: shape(*_COMMON, "merchantRefundReference"),
 }
 
 
-async def answer(request: Request, kind: Kind, apply: Apply, look: Look) -> Response:
+async def answer(request: Request, kind: MovementKind, apply: Apply, look: Look) -> Response:
     """Read, apply or preview, and answer."""
     merchant = await merchant_of(request)
     require_json(request)
@@ -79,12 +79,12 @@ async def _with_balances(context: Context, merchant_id: UUID, order_id: UUID, re
     return refused
 
 
-def read_asked(body: dict[str, Any], kind: Kind, merchant: Merchant) -> Asked:
+def read_asked(body: dict[str, Any], kind: MovementKind, merchant: Merchant) -> MovementRequest:
     """The merchant's key and amount by the merchant's profile; raises Refused (422), the key first."""
     _require_currency(body.get("currency"), merchant)
 
-    def read(profile: Profile) -> Asked:
-        if profile is Profile.LENIENT:
+    def read(profile: BodyProfile) -> MovementRequest:
+        if profile is BodyProfile.LENIENT:
             return _asked({**body, "amount": plain_amount(body.get("amount"))}, kind)
         return _asked(body, kind)
 
@@ -101,7 +101,7 @@ def _require_currency(value: object, merchant: Merchant) -> None:
     raise Refused(kind, f"currency {message}.", errors=(FieldError("currency", code, message),))
 
 
-def _asked(body: dict[str, Any], kind: Kind) -> Asked:
+def _asked(body: dict[str, Any], kind: MovementKind) -> MovementRequest:
     reference = _key(body, kind)
     try:
         amount = _amount(body.get("amount"))
@@ -110,12 +110,14 @@ def _asked(body: dict[str, Any], kind: Kind) -> Asked:
         message = "is required" if absent else str(wrong)
         error = FieldError("amount", "required" if absent else wrong.code, message)
         raise Refused(Code.INVALID_AMOUNT, f"amount {message}.", errors=(error,)) from None
-    return Asked(kind, reference, amount)
+    return MovementRequest(kind, reference, amount)
 
 
-def _key(body: dict[str, Any], kind: Kind) -> str:
+def _key(body: dict[str, Any], kind: MovementKind) -> str:
     names = (
-        ("merchantRefundReference", "merchantReference") if kind is Kind.REFUND else ("merchantReference",)
+        ("merchantRefundReference", "merchantReference")
+        if kind is MovementKind.REFUND
+        else ("merchantReference",)
     )
     given = {name: body[name] for name in names if body.get(name) is not None}
     if not given:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from uuid import UUID
-
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -19,17 +16,9 @@ from cuota.web.api import answers
 from cuota.web.api.order_body import read_order_body
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.free_text import without_cards
+from cuota.web.ids import guid
 from cuota.web.query import unread_query
 from cuota.web.service import merchant_of, service_of
-
-_GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
-
-
-def guid(text: str) -> UUID:
-    """An order id or token; anything else is an order that nobody has."""
-    if not _GUID.fullmatch(text):
-        raise order_not_found()
-    return UUID(text)
 
 
 async def order_collection(request: Request) -> Response:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from cuota.core.checkout.consumer import is_email, is_name, is_typed_name, is_us_number
-from cuota.core.merchant import Merchant, Profile
+from cuota.core.consumer import is_email, is_name, is_typed_name, is_us_number
+from cuota.core.installment import COUNT
+from cuota.core.merchant import BodyProfile, Merchant
 from cuota.core.money import decimal_from, split
-from cuota.core.plan.installment import COUNT
 from cuota.flows.order.create_order import OrderRequest
 from cuota.web.addresses import BadAddress, read_address
 from cuota.web.api import lenient
@@ -74,8 +74,8 @@ SHAPE = shape(
 def read_order_body(body: dict[str, Any], merchant: Merchant, *, https_only: bool) -> OrderRequest:
     """Read it; raises Refused with every failure."""
 
-    def read(profile: Profile) -> OrderRequest:
-        return _read(body, merchant, forgiving=profile is Profile.LENIENT, https_only=https_only)
+    def read(profile: BodyProfile) -> OrderRequest:
+        return _read(body, merchant, forgiving=profile is BodyProfile.LENIENT, https_only=https_only)
 
     asked = read_by_profile(merchant, read)
     asked.warnings.extend(unknown_fields(body, SHAPE))

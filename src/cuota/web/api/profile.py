@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from cuota.core.merchant import Merchant, Profile
+from cuota.core.merchant import BodyProfile, Merchant
 from cuota.core.refusal import Refused
 
-Read = TypeVar("Read")
+ParsedT = TypeVar("ParsedT")
 ACCEPTED_BY = "acceptedByProfile"
 HINT = (
     " The lenient profile, which is made for shop plugins, accepts this request: see Shop plugins (/docs/plugins), "
@@ -16,19 +16,19 @@ HINT = (
 )
 
 
-def read_by_profile(merchant: Merchant, read: Callable[[Profile], Read]) -> Read:
+def read_by_profile(merchant: Merchant, read: Callable[[BodyProfile], ParsedT]) -> ParsedT:
     """What `read` makes of a request by the merchant's profile. Only what strict refuses is read a second time."""
     try:
         return read(merchant.profile)
     except Refused as refused:
-        if merchant.profile is Profile.STRICT and _lenient_reads(read):
+        if merchant.profile is BodyProfile.STRICT and _lenient_reads(read):
             raise hinted(refused) from None
         raise
 
 
-def _lenient_reads(read: Callable[[Profile], object]) -> bool:
+def _lenient_reads(read: Callable[[BodyProfile], object]) -> bool:
     try:
-        read(Profile.LENIENT)
+        read(BodyProfile.LENIENT)
     except Refused:
         return False
     return True
@@ -40,6 +40,6 @@ def hinted(refused: Refused) -> Refused:
         refused.code,
         refused.message + HINT,
         errors=refused.errors,
-        facts={**refused.facts, ACCEPTED_BY: Profile.LENIENT.value},
+        facts={**refused.facts, ACCEPTED_BY: BodyProfile.LENIENT.value},
         retry_after=refused.retry_after,
     )

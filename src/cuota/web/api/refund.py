@@ -5,11 +5,11 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.order.movement import Kind
+from cuota.core.order.movement import MovementKind
 from cuota.flows.order.refund_order import preview_refund, refund_order
 from cuota.web.api import movement
 
 
 async def refund(request: Request) -> Response:
     """Refund part or all of an order, or say what would happen."""
-    return await movement.answer(request, Kind.REFUND, refund_order, preview_refund)
+    return await movement.answer(request, MovementKind.REFUND, refund_order, preview_refund)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cuota.core.checkout.consumer import STATES
+from cuota.core.consumer import STATES
 from cuota.web.fields import Check, Reader, WrongField, as_object, text, wrong_type
 
 # The document's names, and what the layouts call them.

@@ -11,13 +11,12 @@ from datetime import date
 from typing import Any
 from uuid import UUID
 
-from cuota.core.checkout.consumer import typed_number
 from cuota.core.checkout.start import Display, Flow, Integration, Start
-from cuota.core.merchant import Merchant, Profile
+from cuota.core.consumer import typed_number
+from cuota.core.merchant import BodyProfile, Merchant
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.flows.order.create_order import OrderRequest
 from cuota.web.api import lenient
-from cuota.web.api.order import guid
 from cuota.web.api.order_body import (
     DESCRIPTION,
     REFERENCE,
@@ -32,6 +31,7 @@ from cuota.web.api.profile import read_by_profile
 from cuota.web.api.sdk_address import ADDRESS_SHAPES, read_address_of
 from cuota.web.api.unknown import Shape, shape, unknown_fields
 from cuota.web.fields import Check, Reader, WrongField, as_object, number, text, wrong_type
+from cuota.web.ids import guid
 
 MOST_DESCRIPTION = 100
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
@@ -63,9 +63,13 @@ def merchant_id_of(body: dict[str, Any]) -> UUID:
 def read_sdk_body(body: dict[str, Any], merchant: Merchant, *, https_only: bool, gateway: bool) -> SdkRequest:
     """Read it; raises Refused with every failure. The gateway leads the browser away, and needs to know where back."""
 
-    def read(profile: Profile) -> SdkRequest:
+    def read(profile: BodyProfile) -> SdkRequest:
         return _read(
-            body, merchant, forgiving=profile is Profile.LENIENT, https_only=https_only, gateway=gateway
+            body,
+            merchant,
+            forgiving=profile is BodyProfile.LENIENT,
+            https_only=https_only,
+            gateway=gateway,
         )
 
     asked = read_by_profile(merchant, read)

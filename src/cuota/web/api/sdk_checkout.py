@@ -14,17 +14,17 @@ from starlette.responses import Response
 
 from cuota.core.checkout.ending import Charging
 from cuota.core.checkout.start import Display, Integration
+from cuota.core.instant import timestamp
 from cuota.core.merchant import Merchant
 from cuota.core.order.order import Final
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.core.wire.strict_json import BadJson, read_json
 from cuota.db.order.documents import encode
-from cuota.flows.checkout.checkout_result import result_of
 from cuota.flows.checkout.issue_card import issues_cards
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.checkout.start_checkout import Begun, find_started, start_checkout
+from cuota.flows.order.checkout_result import result_of
 from cuota.flows.order.create_order import checkout_url
-from cuota.flows.order.move_money import timestamp
 from cuota.flows.settle import order_not_found
 from cuota.web.addresses import BadAddress, origin_of, read_address
 from cuota.web.api.additional import read_additional

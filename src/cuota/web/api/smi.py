@@ -11,17 +11,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.checkout.smi_state import CheckoutState, state_of
+from cuota.core.instant import timestamp
 from cuota.core.refusal import Refused
 from cuota.db.checkout import sdk_checkouts
 from cuota.db.order.documents import encode
 from cuota.flows.order.create_order import Created, checkout_url, create_order
-from cuota.flows.order.move_money import timestamp
 from cuota.flows.settle import order_not_found
 from cuota.web import idempotent
-from cuota.web.api.order import guid
 from cuota.web.api.smi_body import read_smi_body
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.free_text import without_cards
+from cuota.web.ids import guid
 from cuota.web.query import unread_query
 from cuota.web.service import merchant_of, service_of
 

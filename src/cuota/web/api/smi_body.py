@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 
 from cuota.core.checkout.start import Integration, Start
-from cuota.core.merchant import Merchant, Profile
+from cuota.core.merchant import BodyProfile, Merchant
 from cuota.flows.order.create_order import OrderRequest
 from cuota.web.api import lenient
 from cuota.web.api.additional import read_additional
@@ -64,8 +64,8 @@ class SmiRequest:
 def read_smi_body(body: dict[str, Any], merchant: Merchant, today: date, *, https_only: bool) -> SmiRequest:
     """Read it; raises Refused with every failure."""
 
-    def read(profile: Profile) -> SmiRequest:
-        return _read(body, merchant, today, forgiving=profile is Profile.LENIENT, https_only=https_only)
+    def read(profile: BodyProfile) -> SmiRequest:
+        return _read(body, merchant, today, forgiving=profile is BodyProfile.LENIENT, https_only=https_only)
 
     asked = read_by_profile(merchant, read)
     asked.order.warnings.extend(unknown_fields(body, SHAPE))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from cuota.core.checkout.consumer import is_us_number, typed_number
+from cuota.core.consumer import is_us_number, typed_number
 from cuota.core.refusal import Code, Refused
 from cuota.core.webhook.signature import webhook_signature
 from cuota.flows.checkout.answer_text import answer_text

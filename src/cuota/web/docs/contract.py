@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.web.docs.bundle import bundle
-from cuota.web.served import Served, make, serve
+from cuota.web.served import ServedFile, make, serve
 from cuota.web.service import service_of
 
 PLACEHOLDER = "https://pay.example"
@@ -41,6 +41,6 @@ async def openapi_json(request: Request) -> Response:
 
 
 @lru_cache(maxsize=8)
-def _document(base_url: str) -> Served:
+def _document(base_url: str) -> ServedFile:
     text = json.dumps(load_contract(base_url), ensure_ascii=False, separators=(",", ":"))
     return make(text.encode(), "application/json")

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from cuota.web.docs.contract import PLACEHOLDER
-from cuota.web.docs.markdown import Page, render
+from cuota.web.docs.markdown import DocsPage, render
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def listed() -> tuple[Listed, ...]:
 
 
 @lru_cache(maxsize=64)
-def guide(name: str, base_url: str) -> Page | None:
+def guide(name: str, base_url: str) -> DocsPage | None:
     """One guide with the address of this service filled in; None where there is none of this name."""
     if name not in {one.name for one in listed()}:
         return None

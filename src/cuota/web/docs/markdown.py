@@ -24,7 +24,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class DocsPage:
     """A text as HTML, with its title (the first heading) and its other headings."""
 
     title: str
@@ -46,7 +46,7 @@ def blocks(text: str) -> str:
     return str(_PARSER.render(text))
 
 
-def render(text: str, resolve: Resolve) -> Page:
+def render(text: str, resolve: Resolve) -> DocsPage:
     """A whole page."""
     tokens = _PARSER.parse(text)
     headings = _anchor_headings(tokens)
@@ -61,7 +61,7 @@ def render(text: str, resolve: Resolve) -> Page:
     for number, table in enumerate(tables, start=1):
         box = f'<div class="wide" tabindex="0" role="region" aria-label="Table {number}">'
         before = f"{before}{box}<table>{table}"
-    return Page(headings[0].text if headings else "", before, headings[1:])
+    return DocsPage(headings[0].text if headings else "", before, headings[1:])
 
 
 def slug(text: str) -> str:

@@ -16,7 +16,7 @@ from cuota.core.refusal import Code, Refused
 from cuota.web.docs.contract import load_contract
 from cuota.web.docs.guides import guide, listed
 from cuota.web.docs.markdown import blocks, inline
-from cuota.web.served import Served, make, make_from_gzip, serve
+from cuota.web.served import ServedFile, make, make_from_gzip, serve
 from cuota.web.service import service_of
 
 _HERE = Path(__file__).resolve().parent
@@ -85,12 +85,12 @@ def _reference_files() -> dict[str, Path]:
 
 
 @lru_cache(maxsize=64)
-def _script(path: Path) -> Served:
+def _script(path: Path) -> ServedFile:
     return make_from_gzip(path.read_bytes(), "text/javascript; charset=utf-8")
 
 
 @lru_cache(maxsize=8)
-def _home(base_url: str) -> Served:
+def _home(base_url: str) -> ServedFile:
     contract: dict[str, Any] = load_contract(base_url)
     schemas = contract["components"]["schemas"]
     text = _template("home.html").render(
@@ -104,7 +104,7 @@ def _home(base_url: str) -> Served:
 
 
 @lru_cache(maxsize=64)
-def _guide(name: str, base_url: str) -> Served | None:
+def _guide(name: str, base_url: str) -> ServedFile | None:
     page = guide(name, base_url)
     if page is None:
         return None

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.refusal import Code, Refused
-from cuota.web.served import Served, make, serve
+from cuota.web.served import ServedFile, make, serve
 from cuota.web.service import service_of
 
 BRAND_CSS = "brand.css"
@@ -28,7 +28,7 @@ _HEADERS = {"Cache-Control": "public, max-age=300", "Content-Security-Policy": "
 
 
 @lru_cache(maxsize=32)
-def _read(path: Path) -> Served | None:
+def _read(path: Path) -> ServedFile | None:
     if not path.is_file() or path.suffix not in _TYPES:
         return None
     return make(path.read_bytes(), _TYPES[path.suffix])
@@ -40,7 +40,7 @@ async def static(request: Request) -> Response:
     settings = service_of(request).settings
     if name == BRAND_CSS:
         content = f":root{{--brand:{settings.brand_accent}}}".encode()
-        found: Served | None = make(content, _TYPES[".css"])
+        found: ServedFile | None = make(content, _TYPES[".css"])
     elif name == LOGO:
         found = _read(Path(settings.brand_logo)) if settings.brand_logo else None
     else:

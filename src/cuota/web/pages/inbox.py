@@ -10,7 +10,7 @@ from uuid import uuid4
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.checkout.consumer import is_us_number
+from cuota.core.consumer import is_us_number
 from cuota.core.dates import moment
 from cuota.core.refusal import Code, Refused
 from cuota.flows.checkout.answer_text import answer_text
@@ -19,7 +19,7 @@ from cuota.rails.inbox import KEPT, Received, look, recipient_of
 from cuota.web.addresses import LONGEST, origin_of
 from cuota.web.body import MOST_SMALL_BYTES, read_bytes
 from cuota.web.pages.checkout.session import is_foreign, see_other
-from cuota.web.pages.render import Page, page, problem
+from cuota.web.pages.render import PageContext, page, problem
 from cuota.web.service import service_of
 
 PAGE = 50
@@ -42,7 +42,7 @@ async def inbox(request: Request) -> Response:
     lead = f"What consumers were sent, newest first. Nothing leaves the sandbox; the last {KEPT:,} are kept."
     if service.settings.message_rail != "sandbox":
         lead = "Messages go by the rail that CUOTA_MESSAGE_RAIL names, so none land here."
-    context: Page = {
+    context: PageContext = {
         "page": {"title": "Inbox", "lead": lead, "step": None, "steps": 0},
         "sandbox": True,
         "path": PATH,

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from cuota.core.refusal import Code, Refused
 from cuota.core.wire.card_text import masked
-from cuota.web.pages.render import Page, page
+from cuota.web.pages.render import PageContext, page
 from cuota.web.problem import headers_of, status_of
 from cuota.web.service import service_of
 
@@ -36,7 +36,7 @@ def refusal(request: Request, refused: Refused, back: str | None) -> Response:
         headline, text = _RANGE
     reasons = [masked(f"{error.field} {error.message}"[:_LONGEST]) for error in refused.errors]
     more = len(reasons) - MOST_REASONS
-    context: Page = {
+    context: PageContext = {
         "page": {"title": headline, "lead": text, "step": None, "steps": 4},
         "sandbox": service_of(request).settings.sandbox,
         "back": back,

@@ -19,7 +19,7 @@ from cuota.web.problem import headers_of, status_of
 from cuota.web.service import service_of
 
 DEFAULT_ACCENT = "#0B6E63"
-Page = dict[str, object]
+PageContext = dict[str, object]
 # What the script of a card form says, in the server's own words.
 CARD_WORDS = {
     "empty": card.NO_NUMBER,
@@ -44,7 +44,7 @@ def _templates(*, framed: bool) -> jinja2.Environment:
     return environment
 
 
-def brand(request: Request) -> Page:
+def brand(request: Request) -> PageContext:
     """The operator's name, logo and color."""
     settings = service_of(request).settings
     return {
@@ -54,7 +54,7 @@ def brand(request: Request) -> Page:
     }
 
 
-def links(request: Request) -> list[Page]:
+def links(request: Request) -> list[PageContext]:
     """The operator's own pages, at the foot of every page."""
     settings = service_of(request).settings
     named = (("Help", settings.help_url), ("Privacy", settings.privacy_url), ("Terms", settings.terms_url))
@@ -62,23 +62,23 @@ def links(request: Request) -> list[Page]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FramePolicy:
     """Where a page may be shown: in a frame of these origins, or in a window that another page opened and talks to."""
 
     ancestors: tuple[str, ...] = ()
     opened: bool = False
 
 
-ALONE = Place()
+ALONE = FramePolicy()
 
 
 def page(
     request: Request,
     template: str,
-    context: Page,
+    context: PageContext,
     *,
     status: int = 200,
-    place: Place = ALONE,
+    place: FramePolicy = ALONE,
 ) -> Response:
     """Render; a form may lead to this service only."""
     templates = _templates(framed=bool(place.ancestors))
@@ -103,7 +103,7 @@ def page(
 
 
 # A page without a form, which tells nothing: what a frame shows when the checkout itself cannot be read.
-_FRAMED = Place(("https:", "http://localhost:*", "http://127.0.0.1:*"))
+_FRAMED = FramePolicy(("https:", "http://localhost:*", "http://127.0.0.1:*"))
 _LARGE = "This form is too large", "It could not be read, and nothing was changed. Go back and try again."
 
 
@@ -163,8 +163,8 @@ def problem(
     text: str,
     *,
     back: tuple[str | None, str] | None = None,
-    told: Page | None = None,
-    place: Place | None = None,
+    told: PageContext | None = None,
+    place: FramePolicy | None = None,
 ) -> Response:
     """A page that says what is wrong and what can be done; `back` is an address and its label.
 
@@ -174,7 +174,7 @@ def problem(
         place = _FRAMED if "k" in request.query_params else ALONE
     if back is None and isinstance(errors := request.scope["route"].area.errors, PageForm):
         back = errors.home
-    context: Page = {
+    context: PageContext = {
         "page": {"title": headline, "lead": None, "step": None, "steps": 4},
         "merchant": None,
         "sandbox": service_of(request).settings.sandbox,

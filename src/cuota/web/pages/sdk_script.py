@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.refusal import Code, Refused
-from cuota.web.served import Served, make, serve
+from cuota.web.served import ServedFile, make, serve
 from cuota.web.service import service_of
 
 _FOLDER = Path(__file__).resolve().parent / "static"
@@ -20,18 +20,18 @@ _FOREVER = "public, max-age=31536000, immutable"
 
 
 @lru_cache(maxsize=8)
-def _read(name: str) -> Served:
+def _read(name: str) -> ServedFile:
     return make((_FOLDER / name).read_bytes(), _TYPES if name.endswith(".d.ts") else _SCRIPT)
 
 
 @lru_cache(maxsize=1)
-def _pinned() -> dict[str, Served]:
+def _pinned() -> dict[str, ServedFile]:
     """The script of now, and those of earlier releases that were kept beside it as `pay-<digest>.js`."""
     scripts = [_read(path.name) for path in _FOLDER.glob("pay*.js")]
     return {script.digest: script for script in scripts}
 
 
-def _answer(request: Request, script: Served, caching: str) -> Response:
+def _answer(request: Request, script: ServedFile, caching: str) -> Response:
     """Any page of any merchant may load it, also with `crossorigin` and from a cross-origin isolated page."""
     headers = {
         "Access-Control-Allow-Origin": "*",

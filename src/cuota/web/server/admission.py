@@ -21,7 +21,7 @@ from collections.abc import Callable
 from starlette.types import Message, Receive, Scope
 
 from cuota.web.server.parties import STRANGERS, Parties, name_of
-from cuota.web.server.places import WINDOW, Places
+from cuota.web.server.places import WINDOW, AdmissionSlots
 from cuota.web.server.route import Route
 from cuota.web.server.token_client import client_of_token
 
@@ -35,7 +35,7 @@ assert PUT_OFF > WINDOW, (
 )
 
 
-class Place:
+class AdmissionSlot:
     """What a request holds while it is worked on. `token` identifies the token of the request; 0 for no token."""
 
     __slots__ = ("party", "since", "token")
@@ -45,14 +45,14 @@ class Place:
 
 
 # The place of a request that is always answered. It counts for nobody.
-FREE = Place("", 0, 0.0)
+FREE = AdmissionSlot("", 0, 0.0)
 
 
 class Admission:
     """The places of one process. `clock` returns seconds that never go back."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.places = Places()
+        self.places = AdmissionSlots()
         self.parties = Parties()
         self.in_hand = 0
         self._clock = clock
@@ -77,7 +77,7 @@ class Admission:
         """Whether enough places are taken for shares to matter."""
         return self.in_hand * 6 >= self.places.all
 
-    def enter(self, scope: Scope) -> Place | None:
+    def enter(self, scope: Scope) -> AdmissionSlot | None:
         """A place for this request; None if it must be refused, before any work."""
         route: Route = scope["route"]
         if route.always:
@@ -96,7 +96,7 @@ class Admission:
         self._seen.add(party)
         self.in_hand += 1
         self._held[party] = self._held.get(party, 0) + 1
-        return Place(party, token, now)
+        return AdmissionSlot(party, token, now)
 
     def _begin_window(self, now: float) -> None:
         # After a pause without requests, what was counted before it says nothing about now.
@@ -112,7 +112,7 @@ class Admission:
         self._seen.clear()
         self.places.moved_on()
 
-    def patient(self, place: Place, receive: Receive) -> Receive:
+    def patient(self, place: AdmissionSlot, receive: Receive) -> Receive:
         """A `receive` that gives the place up while it waits for the body: a slow client takes no place from others."""
         if place is FREE:
             return receive
@@ -129,7 +129,7 @@ class Admission:
 
         return receive_on
 
-    def leave(self, place: Place, scope: Scope, status: int = 0) -> None:
+    def leave(self, place: AdmissionSlot, scope: Scope, status: int = 0) -> None:
         """The request was answered with this status, or its client disconnected (0)."""
         if place is FREE:
             return

@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from cuota.web.service import service_of
 
-Address = IPv4Address | IPv6Address
+ClientAddress = IPv4Address | IPv6Address
 
 
 def client_address(request: Request) -> str | None:
@@ -34,7 +34,7 @@ def client_address(request: Request) -> str | None:
     return None
 
 
-def _read(text: str) -> Address | None:
+def _read(text: str) -> ClientAddress | None:
     try:
         address = ip_address(text)
     except ValueError:
@@ -44,7 +44,7 @@ def _read(text: str) -> Address | None:
     return address
 
 
-def _text(address: Address) -> str:
+def _text(address: ClientAddress) -> str:
     if isinstance(address, IPv4Address):
         return str(address)
     return str(IPv6Address(int(address) >> 64 << 64))

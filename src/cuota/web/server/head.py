@@ -34,7 +34,7 @@ def _size(headers: Headers) -> int:
     return sum(len(name) + len(value) + 4 for name, value in headers)
 
 
-class Connection(Protocol):
+class ClientConnection(Protocol):
     """The parts of a connection's protocol that `Lingering` needs."""
 
     transport: asyncio.Transport
@@ -47,7 +47,7 @@ class Connection(Protocol):
 class Lingering:
     """The transport of a request with a body: when the request closes it, the rest of the body is read first."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
         self.write = connection.transport.write
         self.is_closing = connection.transport.is_closing

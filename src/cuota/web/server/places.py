@@ -18,7 +18,7 @@ WINDOW, ENOUGH = 0.1, 10
 PATIENCE = 5
 
 
-class Places:
+class AdmissionSlots:
     """`all` is the number of places. While at least `for_new` of them are taken, no new order is admitted."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ WAIT_LONGER = Refused(
 )
 
 
-class Standing:
+class StandstillMiddleware:
     """Wraps the application, in the sandbox only. A request that waits for more than WAIT_SECONDS is answered 503."""
 
     def __init__(self, edge: Edge, context: Context, standstill: Standstill) -> None:

@@ -15,7 +15,7 @@ import pytest
 from cuota.core.plan.asking import again_at
 from cuota.core.risk.signal import SignalKind
 from cuota.db.risk import history
-from cuota.db.risk.history import Asked
+from cuota.db.risk.history import HistoryQuery
 from cuota.flows.plan.limit_asks import card_hash
 from cuota.flows.plan.manage_plan import CHANGED
 from cuota.rails.card import Card, RailUnavailable, SandboxCardRail
@@ -245,7 +245,7 @@ async def test_what_did_not_pay_counts_as_velocity_and_what_paid_does_not(
     now = service.clock.now()
     since = dict.fromkeys(SignalKind, now - timedelta(hours=24))
     ids = shop.merchant_id, UUID(plan.order["orderId"]), context.vault.consumer_id(consumer.phone)
-    asked = Asked(*ids, now, since, {kind: value for kind, value in hashes.items() if value})
+    asked = HistoryQuery(*ids, now, since, {kind: value for kind, value in hashes.items() if value})
 
     async def velocity() -> tuple[int, int]:
         seen = (await history.read(context.pool, asked)).velocity

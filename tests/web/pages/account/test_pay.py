@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from cuota.core.checkout.card import CardEntry
-from cuota.rails.card import Answer, Card, RailUnavailable, SandboxCardRail
+from cuota.rails.card import Card, CardAnswer, RailUnavailable, SandboxCardRail
 from support.makers import Merchant, Running
 from support.pages.beside import beside
 from support.pages.consumer import DECLINED, FAILS_LATER, LOST_LATER, NEW_CARD, PAYS, Consumer, Plan
@@ -149,12 +149,12 @@ class PaysTwice(SandboxCardRail):
 
     asked = 0
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
         self.asked += 1
         return (
             await super().charge(key, token, amount, currency)
             if self.asked < 3
-            else Answer(False, "no_funds")
+            else CardAnswer(False, "no_funds")
         )
 
 
@@ -173,7 +173,7 @@ async def test_what_was_paid_before_a_card_said_no_stays_paid_and_the_page_does_
 class Silent(SandboxCardRail):
     """A network that cannot be reached."""
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
         raise RailUnavailable
 
     async def tokenize(self, card: CardEntry) -> Card:

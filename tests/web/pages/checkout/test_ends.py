@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from cuota.core.checkout.consumer import ZONES
+from cuota.core.consumer import ZONES
 from cuota.flows.checkout.leave_checkout import lapse_order
 from support.makers import Merchant, Running
 from support.pages.visitor import CARD_DECLINED, CARD_NO_FUNDS, Visitor, address_of, charges

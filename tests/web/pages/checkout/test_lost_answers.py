@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from cuota.flows.context import Context
-from cuota.rails.card import Answer, RailUnavailable, SandboxCardRail
+from cuota.rails.card import CardAnswer, RailUnavailable, SandboxCardRail
 from cuota.work.due_orders import settle_due_orders
 from support.makers import Merchant, Running
 from support.pages.beside import beside
@@ -20,7 +20,7 @@ class Unreliable(SandboxCardRail):
 
     breaks: str | None = None
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
         if self.breaks == "before":
             raise RailUnavailable
         answer = await super().charge(key, token, amount, currency)
@@ -28,7 +28,7 @@ class Unreliable(SandboxCardRail):
             raise RailUnavailable
         return answer
 
-    async def find_charge(self, key: UUID) -> Answer | None:
+    async def find_charge(self, key: UUID) -> CardAnswer | None:
         if self.breaks == "altogether":
             raise RailUnavailable
         return await super().find_charge(key)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cuota.core.merchant import Profile
+from cuota.core.merchant import BodyProfile
 from support.makers import Merchant, Running, make_merchant, order_body
 from support.pages.visitor import Visitor, address_of
 
@@ -26,7 +26,7 @@ PRIVATE = ("Marisol", "Prefillson", "marisol@prefill.example", "12 Prefill Stree
 @pytest.fixture
 async def lenient(service: Running) -> AsyncIterator[Merchant]:
     """A merchant with the lenient profile."""
-    async with make_merchant(service, profile=Profile.LENIENT) as made:
+    async with make_merchant(service, profile=BodyProfile.LENIENT) as made:
         yield made
 
 

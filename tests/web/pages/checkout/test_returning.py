@@ -16,7 +16,7 @@ import pytest
 
 from cuota.core.plan.card import PlanCard
 from cuota.db.checkout.remembered import Remembered, remember
-from cuota.rails.card import Answer, SandboxCardRail
+from cuota.rails.card import CardAnswer, SandboxCardRail
 from support.makers import Merchant, Running, phone_number
 from support.pages.beside import beside
 from support.pages.returning import again, bought
@@ -206,12 +206,12 @@ class PaysOnce(SandboxCardRail):
 
     asked = 0
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> Answer:
+    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
         self.asked += 1
         return (
             await super().charge(key, token, amount, currency)
             if self.asked == 1
-            else Answer(False, "no_funds")
+            else CardAnswer(False, "no_funds")
         )
 
 

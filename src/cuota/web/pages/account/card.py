@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.checkout.card import BadCard, read_card
-from cuota.core.plan.installment import owed
+from cuota.core.installment import owed
 from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import utc_now

@@ -44,7 +44,7 @@ _SAID = {
     "left": ("You are signed out. See you next time.", "done"),
 }
 _POSTED = ("phone", "resend", "leave", "forget")
-Step = Callable[[Request, Visit, dict[str, str]], Awaitable[Response]]
+AccountStep = Callable[[Request, Visit, dict[str, str]], Awaitable[Response]]
 
 
 async def home(request: Request) -> Response:
@@ -88,7 +88,7 @@ async def phone(request: Request) -> Response:
     return response
 
 
-def _waiting(step: Step) -> Callable[[Request], Awaitable[Response]]:
+def _waiting(step: AccountStep) -> Callable[[Request], Awaitable[Response]]:
     """A step between the number and the right code."""
 
     @wraps(step)

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.dates import day
-from cuota.core.plan.installment import Installment, owed
+from cuota.core.installment import Installment, owed
 from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.plan.limit_asks import Limited

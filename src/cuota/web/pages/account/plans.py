@@ -8,15 +8,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.checkout.card import card_name
+from cuota.core.installment import COUNT, Installment, owed, plan_state
 from cuota.core.plan.collection import needs_card
-from cuota.core.plan.installment import COUNT, Installment, owed, plan_state
 from cuota.core.refusal import Refused
 from cuota.db.checkout import remembered
 from cuota.db.plan import accounts
 from cuota.db.plan.accounts import PlanDetail, ShownPlan
 from cuota.flows.checkout.remember_browser import forget_all
 from cuota.flows.context import utc_now
-from cuota.web.api.order import guid
+from cuota.web.ids import guid
 from cuota.web.pages.account.view import (
     STATES,
     TOLD,
@@ -35,7 +35,7 @@ from cuota.web.pages.account.visit import PATH, Known, missing, of_plan, plan_pa
 from cuota.web.pages.checkout.known_browser import drop_token
 from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.checkout.view import plan_of
-from cuota.web.pages.render import Page, page
+from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
 A_PAGE = 20
@@ -67,7 +67,7 @@ async def plan_list(request: Request, known: Known) -> Response:
     return page(request, "account/plans.html", shown)
 
 
-def _page_of(request: Request, known: Known, detail: PlanDetail, title: str, lead: str | None) -> Page:
+def _page_of(request: Request, known: Known, detail: PlanDetail, title: str, lead: str | None) -> PageContext:
     """What every page about one plan is given."""
     return {
         **common(request, known.visit.secret, title, lead, known),
@@ -91,7 +91,7 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
     """One plan: what comes next, each payment, money that went back."""
     shown, brand = detail.shown, service_of(request).settings.brand_name
     state = plan_state(shown.plan)
-    context: Page = {
+    context: PageContext = {
         **_page_of(request, known, detail, shown.merchant, None),
         "home": PATH,
         "agreed": day_there(shown.agreed_at, shown.zone, year=True),
@@ -109,7 +109,7 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
     return page(request, "account/plan.html", context)
 
 
-def _now(request: Request, detail: PlanDetail) -> Page:
+def _now(request: Request, detail: PlanDetail) -> PageContext:
     """The part that says what comes next, and what can be done about it."""
     shown, now = detail.shown, service_of(request).context.now()
     waiting = owed(shown.plan)

@@ -10,14 +10,14 @@ from starlette.requests import Request
 from cuota.core import money
 from cuota.core.checkout.card import card_name
 from cuota.core.dates import day, moment
+from cuota.core.installment import Installment, owed, plan_state
 from cuota.core.plan.collection import needs_card
-from cuota.core.plan.installment import Installment, owed, plan_state
 from cuota.db.plan.accounts import Less, PlanDetail, Return, ShownPlan
 from cuota.flows.plan import manage_plan
 from cuota.web.pages.account.visit import PATH, Known, plan_path
 from cuota.web.pages.checkout.session import csrf_of
 from cuota.web.pages.checkout.view import gone_back, plan_of
-from cuota.web.pages.render import Page
+from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
 
 STATES = {"active": "Active", "overdue": "Overdue", "completed": "Completed", "cancelled": "Canceled"}
@@ -114,7 +114,7 @@ def overdue_words(shown: ShownPlan, item: Installment, now: datetime) -> str:
     return f"{was} {plan_card(shown)} is tried again on {when(item.charge_at, shown.zone)}."
 
 
-def card_of_list(shown: ShownPlan, now: datetime) -> Page:
+def card_of_list(shown: ShownPlan, now: datetime) -> PageContext:
     """A plan as one card of the list."""
     order = shown.order
     state = plan_state(shown.plan)
@@ -132,7 +132,7 @@ def card_of_list(shown: ShownPlan, now: datetime) -> Page:
     }
 
 
-def _now(shown: ShownPlan) -> Page | None:
+def _now(shown: ShownPlan) -> PageContext | None:
     """What is to be done about an overdue plan, right from the list; None where nothing is, or a card is being asked."""
     late = [item for item in owed(shown.plan) if item.failures]
     if not late or shown.order.charging is not None:
@@ -146,15 +146,15 @@ def _now(shown: ShownPlan) -> Page | None:
     }
 
 
-def payments_of(detail: PlanDetail) -> list[Page]:
+def payments_of(detail: PlanDetail) -> list[PageContext]:
     """The rows of the payments table."""
     shown = detail.shown
     receipts = {receipt.charge_id: receipt for receipt in detail.receipts}
-    rows: list[Page] = []
+    rows: list[PageContext] = []
     for item in shown.plan:
         receipt = receipts.get(item.charge_id) if item.charge_id else None
         gone = gone_back(item)
-        row: Page = {
+        row: PageContext = {
             "number": item.number,
             "day": day_there(receipt.paid_at, shown.zone) if receipt else day(item.due_on),
             "amount": amount(shown, item.total + item.returned),

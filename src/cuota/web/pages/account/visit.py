@@ -15,7 +15,7 @@ from cuota.core.refusal import Code, Refused
 from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.plan.enter_account import SESSION_LIFE, Visit, load_account
 from cuota.flows.plan.manage_plan import find_plan
-from cuota.web.api.order import guid
+from cuota.web.ids import guid
 from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, see_other
 from cuota.web.pages.render import ACCOUNT_ERRORS
 from cuota.web.service import service_of
@@ -36,7 +36,7 @@ class Known:
     form: dict[str, str]
 
 
-Handler = Callable[[Request, Known], Awaitable[Response]]
+AccountHandler = Callable[[Request, Known], Awaitable[Response]]
 PlanHandler = Callable[[Request, Known, PlanDetail], Awaitable[Response]]
 
 
@@ -72,7 +72,7 @@ def missing(request: Request) -> Response:
     return ACCOUNT_ERRORS.answer(request, Refused(Code.NOT_FOUND, "There is no such plan."))
 
 
-def proved(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+def proved(handler: AccountHandler) -> Callable[[Request], Awaitable[Response]]:
     """A page for whoever proved a number; a form must be this browser's own."""
 
     @wraps(handler)

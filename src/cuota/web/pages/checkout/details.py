@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cuota.core.checkout.consumer import (
+from cuota.core.consumer import (
     STATES,
     Address,
     Profile,

@@ -15,7 +15,7 @@ from cuota.db.checkout import sdk_checkouts
 from cuota.db.checkout.checkouts import read_end, shown_as
 from cuota.db.order import documents, orders
 from cuota.flows.checkout.take_step import load, open_checkout, session_key
-from cuota.web.api.order import guid
+from cuota.web.ids import guid
 from cuota.web.pages.checkout.known_browser import token_of
 from cuota.web.pages.checkout.session import (
     FRAMED,

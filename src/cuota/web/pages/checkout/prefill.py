@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from starlette.requests import Request
 
-from cuota.core.checkout.consumer import Address, Profile, is_us_number, typed_name
+from cuota.core.consumer import Address, Profile, is_us_number, typed_name
 from cuota.flows.checkout.take_step import Checkout, Problem, known_consumer
 from cuota.web.pages.checkout.details import read_details, read_shipping
 from cuota.web.service import service_of

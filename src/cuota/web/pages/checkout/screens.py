@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core import money
-from cuota.core.checkout.consumer import STATES, Profile
 from cuota.core.checkout.ending import CARD_TRIES
+from cuota.core.consumer import STATES, Profile
 from cuota.core.order.order import Status
 from cuota.core.sandbox import TEST_CARDS
 from cuota.flows.checkout.take_step import Checkout, Problem, preview_plan, propose
@@ -26,7 +26,7 @@ from cuota.web.pages.checkout.view import (
     told,
     way_back,
 )
-from cuota.web.pages.render import Page, page, problem
+from cuota.web.pages.render import PageContext, page, problem
 from cuota.web.service import service_of
 
 NOT_AGREED = "Read the agreement and accept it to go on."
@@ -121,7 +121,7 @@ def _said(request: Request, checkout: Checkout, said: str | None, step: str) -> 
     return None
 
 
-async def _context(request: Request, checkout: Checkout, secret: str, step: str) -> Page:
+async def _context(request: Request, checkout: Checkout, secret: str, step: str) -> PageContext:
     context = service_of(request).context
     session, currency = checkout.session, checkout.order.currency
     if step == "phone":
@@ -175,7 +175,7 @@ def _name(item: tuple[str, str]) -> str:
     return item[1]
 
 
-def _pay(request: Request, checkout: Checkout, secret: str, profile: Profile) -> Page:
+def _pay(request: Request, checkout: Checkout, secret: str, profile: Profile) -> PageContext:
     context = service_of(request).context
     proposed = propose(context, checkout, profile)
     today = money.shown(proposed.plan[0].total, checkout.order.currency)

@@ -18,9 +18,9 @@ from cuota.core.checkout.start import Display
 from cuota.core.refusal import Refused
 from cuota.db.row_security import narrow
 from cuota.flows.checkout.take_step import Checkout, load
-from cuota.web.api.order import guid
 from cuota.web.body import MOST_SMALL_BYTES, media_type, read_bytes
 from cuota.web.cookies import cookie_of
+from cuota.web.ids import guid
 from cuota.web.pages.render import problem
 from cuota.web.service import service_of
 

@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.checkout.card import BadCard, read_card
-from cuota.core.checkout.consumer import typed_number
 from cuota.core.checkout.ending import Charging, Lapsed
 from cuota.core.checkout.start import Display
+from cuota.core.consumer import typed_number
 from cuota.core.order.order import Final, Status
 from cuota.flows.checkout.identify_consumer import check_code, give_details, give_shipping, send_code
 from cuota.flows.checkout.leave_checkout import leave_checkout
@@ -41,7 +41,7 @@ from cuota.web.pages.checkout.session import (
 from cuota.web.service import service_of
 
 POSTED = ("again", "forget", "phone", "code", "resend", "details", "shipping", "pay", "leave")
-Step = Callable[[Request, Checkout, str, dict[str, str]], Awaitable[Response]]
+CheckoutStep = Callable[[Request, Checkout, str, dict[str, str]], Awaitable[Response]]
 
 
 def _address(checkout: Checkout, secret: str, step: str = "", said: str = "") -> str:
@@ -73,10 +73,10 @@ async def elsewhere(request: Request) -> Response:
     return see_other(f"{base_path(merchant_id, order_id)}{query}")
 
 
-def _step(needs: str) -> Callable[[Step], Callable[[Request], Awaitable[Response]]]:
+def _step(needs: str) -> Callable[[CheckoutStep], Callable[[Request], Awaitable[Response]]]:
     """A posted step: this browser's own form, and not before the steps that it `needs`."""
 
-    def wrap(step: Step) -> Callable[[Request], Awaitable[Response]]:
+    def wrap(step: CheckoutStep) -> Callable[[Request], Awaitable[Response]]:
         @wraps(step)
         async def run(request: Request) -> Response:
             try:

@@ -12,18 +12,18 @@ from uuid import UUID
 from starlette.requests import Request
 
 from cuota.core import money
-from cuota.core.checkout.consumer import Profile, ShippingAddress
 from cuota.core.checkout.smi_state import CheckoutState, result_of
 from cuota.core.checkout.start import Display, Integration, Start
+from cuota.core.consumer import Profile, ShippingAddress
 from cuota.core.dates import day
+from cuota.core.installment import Installment
 from cuota.core.order.order import Order
 from cuota.core.plan.finance import terms
-from cuota.core.plan.installment import Installment
 from cuota.db.order.documents import Document, encode
 from cuota.flows.checkout.take_step import Checkout
 from cuota.web.addresses import with_query
 from cuota.web.pages.checkout.session import FRAMED, base_path, csrf_of
-from cuota.web.pages.render import ALONE, Place
+from cuota.web.pages.render import ALONE, FramePolicy
 from cuota.web.service import service_of
 
 
@@ -164,13 +164,13 @@ def told(
     }
 
 
-def place_of(checkout: Checkout) -> Place:
+def place_of(checkout: Checkout) -> FramePolicy:
     """In a frame only where this merchant's pages are; in a window that talks to the page that opened it."""
     if checkout.display is Display.REDIRECT or checkout.start is None or checkout.start.origin is None:
         return ALONE
     if checkout.display is Display.POPUP:
-        return Place(opened=True)
-    return Place(ancestors=tuple(dict.fromkeys((checkout.start.origin, *checkout.merchant.origins))))
+        return FramePolicy(opened=True)
+    return FramePolicy(ancestors=tuple(dict.fromkeys((checkout.start.origin, *checkout.merchant.origins))))
 
 
 def expired_words(order: Order) -> str:

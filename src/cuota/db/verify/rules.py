@@ -9,17 +9,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from cuota.core import money
+from cuota.core.installment import Installment, next_at, schedule
 from cuota.core.order.event import MOVED
 from cuota.core.order.ledger import Account, Transfer, balance
-from cuota.core.plan.collection import next_at
-from cuota.core.plan.installment import Installment, schedule
 from cuota.core.privacy.erasure import still_has
 
-Found = Iterator[tuple[str, str]]
+Disagreements = Iterator[tuple[str, str]]
 POSTING_OF = {"capture": ("capture",), "void": ("void", "expiry"), "refund": ("refund",)}
 
 
-def disagreements_of(facts: dict[str, Any]) -> Found:
+def disagreements_of(facts: dict[str, Any]) -> Disagreements:
     """Every disagreement of one order's rows, as (row, problem)."""
     ledger = [Transfer(posting, cause, Account(debit), Account(credit), amount)
               for _, posting, cause, debit, credit, amount, _ in facts["ledger"]]  # fmt: skip
@@ -34,7 +33,7 @@ def disagreements_of(facts: dict[str, Any]) -> Found:
     yield from _decided(facts)
 
 
-def _numbers(facts: dict[str, Any]) -> Found:
+def _numbers(facts: dict[str, Any]) -> Disagreements:
     """Ledger and events are numbered without gaps, as far as the order says."""
     numbers = [row[0] for row in facts["ledger"]]
     if numbers != list(range(1, facts["transfers"] + 1)):
@@ -46,7 +45,7 @@ def _numbers(facts: dict[str, Any]) -> Found:
             yield f"transfers {row[0]}", f"in {row[6]}, the order is in {facts['currency']}"
 
 
-def _totals(facts: dict[str, Any], ledger: list[Transfer]) -> Found:
+def _totals(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
     """The order's totals are the sums of its ledger."""
     sums = Counter[str]()
     for transfer in ledger:
@@ -75,7 +74,7 @@ def _totals(facts: dict[str, Any], ledger: list[Transfer]) -> Found:
         yield "transfers", f"the order is {facts['status']}, yet money moved"
 
 
-def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Found:
+def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
     """Each movement, charge and card refund has exactly its own amount in the ledger, and nothing else is there."""
     posted = Counter[tuple[Any, str]]()
     for transfer in ledger:
@@ -108,7 +107,7 @@ def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Found:
             yield f"transfers {name}", f"{posted[cause, name]} of a cause that is not there ({cause})"
 
 
-def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Found:
+def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
     """What the accounts hold is what the order, the plan and the cards say; every other account is empty."""
     if facts["status"] != "Approved":
         return
@@ -132,7 +131,7 @@ def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Found:
             yield f"balance {account}", f"is {held}, order and plan say {expected}"
 
 
-def _charges(facts: dict[str, Any]) -> Found:
+def _charges(facts: dict[str, Any]) -> Disagreements:
     """A card is asked for the first installment as agreed, whether it then pays or not."""
     for _, number, amount, _ in facts["charged"]:
         agreed = _agreed(facts)
@@ -146,7 +145,7 @@ def _agreed(facts: dict[str, Any]) -> list[Installment]:
     return schedule(facts["amount"], facts["fee"], facts["first_day"]) if facts["first_day"] else []
 
 
-def _plan(facts: dict[str, Any]) -> Found:
+def _plan(facts: dict[str, Any]) -> Disagreements:
     """The law, the dates as agreed, and each installment beside the charge that paid it."""
     if facts["status"] != "Approved":
         if facts["plan"]:
@@ -186,7 +185,7 @@ def _installment(
         yield f"returned {item.returned}, its card refunds say {gone}"
 
 
-def _told(facts: dict[str, Any]) -> Found:
+def _told(facts: dict[str, Any]) -> Disagreements:
     """An event says the amount of what it tells."""
     moved = {(kind, reference): amount for kind, reference, _, amount in facts["moved"]}
     for number, (name, reference, amount) in enumerate(facts["told"], start=1):
@@ -199,7 +198,7 @@ def _told(facts: dict[str, Any]) -> Found:
             yield f"events {number}", f"{name} says {amount}, it was {expected}"
 
 
-def _accepted(facts: dict[str, Any]) -> Found:
+def _accepted(facts: dict[str, Any]) -> Disagreements:
     """The agreement is the one whose hash was accepted, and the order's details are there."""
     if not facts["has_details"]:
         yield "order_details", "are not there"
@@ -216,7 +215,7 @@ def _accepted(facts: dict[str, Any]) -> Found:
             yield "plans.agreement", "is not the text whose hash was accepted"
 
 
-def _decided(facts: dict[str, Any]) -> Found:
+def _decided(facts: dict[str, Any]) -> Disagreements:
     """Nothing is approved that risk did not approve, and what it decided about is this order."""
     made = facts["decided"]
     if facts["status"] == "Approved" and not (made and made[-1][0]):

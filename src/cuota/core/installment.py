@@ -110,6 +110,11 @@ def owed(plan: Sequence[Installment]) -> list[Installment]:
     return [item for item in plan if not item.paid and item.total]
 
 
+def next_at(plan: Sequence[Installment]) -> datetime | None:
+    """When the next reminder or charge is due; None when nothing happens by itself any more."""
+    return min((at for item in owed(plan) for at in (item.charge_at, item.remind_at) if at), default=None)
+
+
 def total(plan: Sequence[Installment]) -> int:
     """The law: always the original amount less voided less refunded, fees apart."""
     return sum(item.amount for item in plan)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from cuota.db.migrate import Told, untold
+from cuota.db.migrate import OnProgress, untold
 from cuota.db.order.columns import PLAN
-from cuota.db.order.orders import Session
 from cuota.db.pool import Pool
 from cuota.db.risk.decisions import INTACT
-from cuota.db.verify_rules import disagreements_of
+from cuota.db.session import Session
+from cuota.db.verify.rules import disagreements_of
 
 BATCH = 500
 # All merchants, and every merchant id in the ledger. The statement jumps along the ledger's key and does not read all of
@@ -77,7 +77,7 @@ class Disagreement:
 
 
 @dataclass(slots=True)
-class Report:
+class VerifyReport:
     """How many orders were checked, and which rows disagree."""
 
     orders: int = 0
@@ -85,9 +85,9 @@ class Report:
     disagreements: list[Disagreement] = field(default_factory=list)
 
 
-async def verify(pool: Pool, told: Told = untold) -> Report:
+async def verify(pool: Pool, told: OnProgress = untold) -> VerifyReport:
     """Check every order of every merchant. `told` is called with the number of orders checked so far, and of all orders."""
-    report = Report()
+    report = VerifyReport()
     async with pool.session() as session:
         # No timeout: nothing waits for this, and a large merchant takes longer than a request may.
         await session.execute("SET statement_timeout = 0")
@@ -103,7 +103,7 @@ async def verify(pool: Pool, told: Told = untold) -> Report:
 
 
 async def _verify_merchant(
-    session: Session, merchant_id: UUID, report: Report, told: Callable[[], None]
+    session: Session, merchant_id: UUID, report: VerifyReport, told: Callable[[], None]
 ) -> None:
     after = _FIRST
     while rows := await session.fetch(_ORDERS, merchant_id, after, BATCH):

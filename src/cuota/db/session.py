@@ -1,0 +1,19 @@
+"""What a statement runs on: a pool, or one connection of it inside a transaction."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from cuota.db.pool import Row
+
+
+class Session(Protocol):
+    """A pool, or one connection of it inside a transaction."""
+
+    async def fetchrow(self, sql: str, *values: object) -> Row | None:
+        """One row or None."""
+        ...
+
+    async def fetch(self, sql: str, *values: object) -> list[Row]:
+        """All rows."""
+        ...

@@ -1,0 +1,17 @@
+"""Ids in an address: how they are read."""
+
+from __future__ import annotations
+
+import re
+from uuid import UUID
+
+from cuota.flows.settle import order_not_found
+
+_GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+
+
+def guid(text: str) -> UUID:
+    """The id that the text writes. Any other text raises `order_not_found`: no order has such an id."""
+    if not _GUID.fullmatch(text):
+        raise order_not_found()
+    return UUID(text)
