@@ -23,7 +23,7 @@ from cuota.flows.sandbox import fork_sandbox
 from cuota.flows.sandbox.clock import FrozenClock
 from cuota.flows.sandbox.move_time import CannotMoveTime, moving
 from cuota.run import runtime
-from cuota.work.advance import Advanced, AdvanceProgress, WorkDone, ReportBatch, ReportProgress, advance
+from cuota.work.advance import Advanced, AdvanceProgress, ReportBatch, ReportProgress, WorkDone, advance
 
 INTERRUPTED = 130
 # What waits in the tables, in words for people.
