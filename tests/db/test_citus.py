@@ -41,7 +41,7 @@ ACROSS = {
     "history._PAST": "reads: the same, of one consumer",
     "decisions._BY_ID": "reads: the operator's look at one decision by its own id",
     "charges._FAILED": "reads: the operator's list of money that cards refused",
-    "verify._MERCHANTS": "reads: the operator's check finds every merchant; the reads that follow name each",
+    "recalculate._MERCHANTS": "reads: the operator's check finds every merchant; the reads that follow name each",
     "history._FORGET": "sweeps: signals that no window reaches back to",
     "checkouts._FORGET": "sweeps: browsers of a month ago",
     "idempotency._FORGET": "sweeps: answers of yesterday",

@@ -49,7 +49,7 @@ ALLOWED = {
 
 
 # What goes through the rows of one merchant in their order, page by page.
-IN_ORDER = {"events._PAGE", "verify._ORDERS", "verify._STRAY"}
+IN_ORDER = {"events._PAGE", "recalculate._ORDERS", "recalculate._STRAY"}
 
 
 def scans(plan: dict[str, Any]) -> Iterator[str]:

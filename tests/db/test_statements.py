@@ -30,7 +30,7 @@ ALLOWED = {
     "decisions._BY_ID": "the operator's look at one decision by its own id",
     "story._FIND": "finds the orders that the operator names by a merchant's reference",
     "decisions._WHOSE": "finds the merchant of an order that the operator names by its id alone",
-    "verify._MERCHANTS": "finds every merchant that has rows; the reads that follow name each",
+    "recalculate._MERCHANTS": "finds every merchant that has rows; the reads that follow name each",
     "merchants._ALL": "the operator's list of all merchants",
     "merchants._BY_NAME": "finds the merchant id by its unique name",
     "merchants._BY_CLIENT": "a credential is looked up before it is known whose it is",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cuota.db.verify.orders import VerifyReport, verify
+from cuota.db.verify.recalculate import VerifyReport, verify
 from support.db.every_order import make_one_of_every_kind
 from support.makers import ADDRESS, Profile, complete
 from support.own_service import Own

@@ -13,7 +13,7 @@ import pytest
 from cuota.core.order.movement import Movement, MovementKind, MovementRequest
 from cuota.core.refusal import Code, Refused
 from cuota.db.pool import GONE, Pool, open_pool, refused_by_the_database
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from cuota.flows.context import Context
 from cuota.flows.order.capture_order import capture_order
 from support.own_service import Own

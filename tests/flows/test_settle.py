@@ -16,7 +16,7 @@ from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders
 from cuota.db.order.orders import Found
 from cuota.db.session import Session
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from cuota.flows.context import Context
 from cuota.flows.order.capture_order import capture_order
 from cuota.flows.order.refund_order import refund_order

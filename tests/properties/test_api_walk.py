@@ -14,7 +14,7 @@ from uuid import UUID
 import pytest
 
 from cuota.db.order import orders
-from cuota.db.verify.orders import VerifyReport, _verify_merchant
+from cuota.db.verify.recalculate import VerifyReport, _verify_merchant
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.order.expire_authorizations import expire_authorization
 from cuota.flows.order.return_money import return_money

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cuota.db.verify.orders import VerifyReport, _verify_merchant
+from cuota.db.verify.recalculate import VerifyReport, _verify_merchant
 from cuota.flows.checkout.issue_card import tell_limits
 from support.makers import Merchant, Running, make_merchant
 from support.virtual_card import Virtual, virtual_order

@@ -20,7 +20,7 @@ from cuota.db import hosts, row_security
 from cuota.db.citus import distribute, require_citus
 from cuota.db.plan.charges import failed_refunds
 from cuota.db.pool import UnsafeDatabase
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from cuota.flows.merchant.keys import rotate_keys
 from cuota.run import runtime
 

@@ -20,7 +20,7 @@ from cuota.db.backup.programs import ProgramFailed, Programs, ended, programs_fo
 from cuota.db.migrate import OnProgress, files
 from cuota.db.sandbox.forks import quoted
 from cuota.db.vault import Vault, WrongKey
-from cuota.db.verify.orders import VerifyReport, verify
+from cuota.db.verify.recalculate import VerifyReport, verify
 from cuota.run import runtime
 from cuota.run.backup import COUNTED, PROBE, feed, feed_dump
 

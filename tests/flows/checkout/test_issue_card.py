@@ -18,7 +18,7 @@ import pytest
 
 from cuota.core.order.movement import MovementKind, MovementRequest
 from cuota.core.refusal import Code, Refused
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout import issue_card
 from cuota.flows.checkout.clear_card import clear_card, finish_clearings
 from cuota.flows.checkout.issue_card import hide_cards, reveal_card, tell_limits

@@ -11,7 +11,7 @@ from uuid import UUID
 from cuota.core.checkout.card import read_card
 from cuota.core.checkout.ending import Charging
 from cuota.core.order.order import Final
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import propose
 from support.makers import checkout

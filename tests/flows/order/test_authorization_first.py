@@ -10,7 +10,7 @@ import pytest
 
 from cuota.core.checkout.ending import Charging
 from cuota.db.plan import plans
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.plan.limit_asks import Asker
 from cuota.flows.plan.manage_plan import find_plan, pay_early

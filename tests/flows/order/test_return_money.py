@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from cuota.flows.order.return_money import return_money
 from support.flows.interrupted import CutPool, FlakyRail, with_rail
 from support.own_service import Own, opened_own

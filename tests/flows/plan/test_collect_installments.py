@@ -15,7 +15,7 @@ from cuota.core.checkout.card import read_card
 from cuota.core.installment import plan_state
 from cuota.db.plan import plans
 from cuota.db.plan.plans import Agreed
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from cuota.flows.plan.collect_installments import collect
 from cuota.flows.plan.limit_asks import Asker
 from cuota.flows.plan.manage_plan import change_card, find_plan, overdue, pay_early

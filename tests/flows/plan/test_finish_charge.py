@@ -8,7 +8,7 @@ import pytest
 
 from cuota.core.checkout.ending import Charging
 from cuota.db.order.orders import due
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from cuota.work.due_orders import settle_due_orders
 from support.flows.interrupted import FlakyRail, with_rail
 from support.makers import Running, complete

@@ -11,7 +11,7 @@ import pytest
 
 from cuota.core.consumer import Address
 from cuota.db.privacy.person import TREATED
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
 from cuota.flows.privacy.export_consumer import export_consumer

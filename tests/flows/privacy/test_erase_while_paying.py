@@ -15,7 +15,7 @@ import pytest
 
 from cuota.core.checkout.card import CardEntry, read_card
 from cuota.core.sandbox import DECLINED_SURNAME
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout.identify_consumer import give_details
 from cuota.flows.checkout.recognize_consumer import pay_again
 from cuota.flows.checkout.remember_browser import remember_browser

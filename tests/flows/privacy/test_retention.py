@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from cuota.db.privacy import retention
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.plan.send_messages import send_messages
 from cuota.work.due_orders import settle_due_orders

@@ -16,7 +16,7 @@ from cuota.core.checkout.card import read_card
 from cuota.core.consumer import Profile
 from cuota.core.order.order import Final, Status
 from cuota.db.risk import approvals
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import propose
 from cuota.flows.context import Context

@@ -16,7 +16,7 @@ from cuota import config
 from cuota.core.checkout.card import CardEntry, read_card
 from cuota.core.order.order import Order, Status
 from cuota.db.risk import history
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import Checkout, propose
 from cuota.flows.context import Context

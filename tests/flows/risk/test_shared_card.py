@@ -11,7 +11,7 @@ import pytest
 from cuota import config
 from cuota.core.order.order import Status
 from cuota.core.risk.policy import Window
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from support.makers import complete, phone_number
 from support.own_service import Own, opened_own
 

@@ -13,7 +13,7 @@ import pytest
 
 from cuota.core.instant import BadInstant, timestamp
 from cuota.core.webhook.delivery import TIMETABLE
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from cuota.flows.sandbox.move_time import CannotMoveTime
 from support.time.receiver import callback, receiving
 from support.time.sandbox import Sandbox, until

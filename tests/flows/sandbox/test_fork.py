@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from cuota.db.sandbox import forks
-from cuota.db.verify.orders import verify
+from cuota.db.verify.recalculate import verify
 from cuota.flows.sandbox.fork_sandbox import forget, fork, rewind
 from cuota.flows.sandbox.move_time import CannotMoveTime
 from support.time.sandbox import Sandbox

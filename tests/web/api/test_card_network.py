@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from cuota.db.verify.orders import VerifyReport, _verify_merchant
+from cuota.db.verify.recalculate import VerifyReport, _verify_merchant
 from cuota.flows.checkout.issue_card import tell_limits
 from cuota.rails.card_network import LEASE
 from cuota.web.app import make_app

@@ -100,6 +100,8 @@ RETURNING d.merchant_id, d.order_id, d.sequence, d.receiver, d.url, d.host, d.tr
 # that took over. The statement also makes the order's next event due at once (`freed`), ahead of the deliveries that were
 # postponed. It updates that row even if the row is due already: a concurrent claim that saw the row waiting would otherwise
 # postpone it.
+# A worker records a result again when it lost the connection before the answer came. A delivery that already has the next `try_at`
+# and no claim has that result already.
 # `LEAST(tries, 32767) = tries` is always true. It makes the planner expect one row, so it looks up each row by key and does not
 # read all rows of the merchant.
 _RECORD = f"""
@@ -114,6 +116,7 @@ WITH given AS (
         settled_at = CASE WHEN g.state = 'pending' THEN NULL ELSE g.at END
     FROM given g WHERE d.merchant_id = $1 AND d.order_id = g.order_id AND d.sequence = g.sequence
         AND d.receiver = g.receiver AND d.tries = g.tries AND d.try_at IS NOT NULL
+        AND (d.claimed_by IS NOT NULL OR d.try_at IS DISTINCT FROM g.try_at)
     RETURNING g.*, d.failed
 ), later AS MATERIALIZED (
     SELECT o.order_id, o.receiver, o.at, n.sequence, n.tries FROM done o CROSS JOIN LATERAL (
