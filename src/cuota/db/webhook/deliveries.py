@@ -137,10 +137,6 @@ WITH given AS (
 )
 SELECT count(*) AS freed FROM freed
 """
-_OF_EVENT = """SELECT receiver, url, state, tries, try_at, settled_at FROM deliveries
-    WHERE merchant_id = $1 AND order_id = $2 AND sequence = $3 ORDER BY receiver"""
-_ATTEMPTS = """SELECT receiver, number, at, status, ms, error, answer FROM delivery_attempts
-    WHERE merchant_id = $1 AND order_id = $2 AND sequence = $3 ORDER BY at, number"""
 # Replays events. A replay uses the endpoint's current URL and skips deleted endpoints. It skips deliveries that a worker may have
 # claimed at this moment, and makes deliveries that wait for a retry due at once. `LEAST` has the same purpose as in `_RECORD`.
 _AGAIN = """UPDATE deliveries d SET state = 'pending', tries = 0, failed = 0, try_at = $2, settled_at = NULL,
@@ -207,31 +203,6 @@ class Result:
     try_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """The state of the delivery of one event to one receiver."""
-
-    receiver: UUID
-    url: str
-    state: str
-    tries: int
-    try_at: datetime | None
-    settled_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptRecord:
-    """One recorded attempt."""
-
-    receiver: UUID
-    number: int
-    at: datetime
-    status: int | None
-    ms: int
-    error: str | None
-    answer: bytes | None
-
-
 async def lanes_due(session: Session, now: datetime) -> list[Lane]:
     """Return the queues that have a due delivery. Queues of paused endpoints are left out."""
     return [Lane(*row) for row in await session.fetch(_LANES, now, OWN_ADDRESS)]
@@ -266,15 +237,6 @@ async def record(session: Session, merchant_id: UUID, results: list[Result]) -> 
     )  # fmt: skip
     row = await session.fetchrow(_RECORD, merchant_id, *(list(column) for column in columns))
     return 0 if row is None else int(row["freed"])
-
-
-async def of_event(
-    session: Session, merchant_id: UUID, order_id: UUID, sequence: int
-) -> tuple[list[Delivery], list[AttemptRecord]]:
-    """Return the deliveries of an event to all of its receivers, and all attempts."""
-    found = [Delivery(*row) for row in await session.fetch(_OF_EVENT, merchant_id, order_id, sequence)]
-    tried = [AttemptRecord(*row) for row in await session.fetch(_ATTEMPTS, merchant_id, order_id, sequence)]
-    return found, tried
 
 
 async def send_again(

@@ -13,8 +13,8 @@ from cuota.core.instant import timestamp
 from cuota.core.merchant import Merchant
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.db.order.documents import encode
-from cuota.db.webhook import deliveries, events
-from cuota.db.webhook.deliveries import AttemptRecord, Delivery
+from cuota.db.webhook import delivery_log, events
+from cuota.db.webhook.delivery_log import AttemptRecord, Delivery
 from cuota.db.webhook.events import OWN_ADDRESS, FeedPosition
 from cuota.flows.context import Context
 from cuota.flows.webhook.replay_webhooks import place_of, position_of, replay
@@ -101,7 +101,7 @@ async def event_deliveries(request: Request) -> Response:
     merchant = await merchant_of(request)
     context = service_of(request).context
     place = await place_of(context, merchant.merchant_id, request.path_params["event_id"])
-    found, tried = await deliveries.of_event(
+    found, tried = await delivery_log.of_event(
         context.pool, merchant.merchant_id, place.order_id, place.sequence
     )
     content = [_delivery(item, [one for one in tried if one.receiver == item.receiver]) for item in found]
