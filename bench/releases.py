@@ -39,7 +39,7 @@ class ReleaseSide(AbstractContextManager["ReleaseSide"]):
         environment = {**os.environ, "PYTHONPATH": str(self._folder)}
         command = [
             str(self._folder / ".venv/bin/python"),
-            str(ROOT / "bench" / "side.py"),
+            str(self._folder / "bench" / "side.py"),
             str(TURNS * sum(COUNT.values()) + 10),
         ]
         self._process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""One release under measurement: `bench/releases.py` starts this file with the interpreter of each release.
+"""One release under measurement: `bench/releases.py` starts this file of each release with that release's interpreter.
 
 Prepares a service, its merchant and a pool of approved orders, then answers each line of standard input,
 `{"work", "clients", "first", "count"}`, with a line of JSON: requests a second, p99, and CPU milliseconds a request.
