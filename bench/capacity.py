@@ -41,14 +41,14 @@ class Assumed:
         return [
             ("price of a core-hour, with its memory", f"{self.core_hour:.2f} USD"),
             ("price of a GB-month of durable, fast disk", f"{self.gb_month:.2f} USD"),
-            ("so much of a core is used at the peak", f"{self.busy:.0%}"),
-            ("the peak second has so many times the orders of the month's mean", f"{self.peak:.0f}"),
+            ("share of a core that is used at the peak", f"{self.busy:.0%}"),
+            ("orders in the peak second, as a multiple of the month's mean", f"{self.peak:.0f}"),
             ("cores of a web machine", str(self.cores_web)),
-            ("cores of a database machine, at the most", str(self.cores_database)),
-            ("data of a database machine, at the most", f"{self.terabytes_database} TB"),
+            ("cores of a database machine, at most", str(self.cores_database)),
+            ("data of a database machine, at most", f"{self.terabytes_database} TB"),
             ("copies of the data: the primary and its standbys", str(self.database_copies)),
-            ("an order's rows are kept for so many months", str(self.months_kept)),
-            ("web machines, at the least", str(self.two_machines_at_least)),
+            ("months for which an order's rows are kept", str(self.months_kept)),
+            ("web machines, at least", str(self.two_machines_at_least)),
         ]
 
 
@@ -117,7 +117,7 @@ def tables(life: dict[str, Any], results: str, given: Assumed) -> str:
         "| step of one order's life | web ms | PostgreSQL ms |",
         "|---|--:|--:|",
         *(f"| {name} | {s['web_ms']:.1f} | {s['postgres_ms']:.1f} |" for name, s in life["steps"].items()),
-        f"| **the whole** | **{1000 * order.web:.1f}** | **{1000 * order.database:.1f}** |",
+        f"| **total** | **{1000 * order.web:.1f}** | **{1000 * order.database:.1f}** |",
         "",
         "| one call under load (32 clients, [RESULTS.md](../bench/RESULTS.md)) | web ms | PostgreSQL ms |",
         "|---|--:|--:|",

@@ -101,22 +101,22 @@ def crowded(place: BenchService, kind: str, count: int, token: str) -> Iterator[
 
 
 HEAD = (
-    "| beside | open at the end | ended meanwhile | each lived | told | honest/s | answered 200 | p50 ms | p99 ms "
+    "| slow connections | open at the end | ended by the service | lifetime of each | response | honest/s | answered 200 | p50 ms | p99 ms "
     "| CPU of the service | its memory, MB | generator |\n|---|--:|--:|---|---|--:|--:|--:|--:|--:|--:|---|"
 )
 
 
 def measure(bench: SlowRun, count: int) -> list[str]:
-    alone, first = bench.row("nobody", None)
+    alone, first = bench.row("none", None)
     say(first)
     lines, worst = [HEAD, first], 0.0
     for kind in slow_clients.KINDS:
         with crowded(bench.place, kind, count, bench.tokens[-1]) as crowd:
-            p99, line = bench.row(f"{count:,} who {kind}", crowd)
+            p99, line = bench.row(f"{count:,} that {kind}", crowd)
         say(line)
         lines.append(line)
         worst = max(worst, p99)
-    again, last = bench.row("nobody, again", None)
+    again, last = bench.row("none, again", None)
     say(last)
     alone = (alone + again) / 2
     goal = "met" if worst <= 2 * alone else "**missed**"
@@ -124,7 +124,7 @@ def measure(bench: SlowRun, count: int) -> list[str]:
         *lines,
         last,
         "",
-        f"The worst p99 is {worst / alone:.2f} times that beside nobody; the goal is at most 2: {goal}.",
+        f"The worst p99 is {worst / alone:.2f} times the p99 without slow connections; the goal is at most 2: {goal}.",
     ]
 
 
@@ -142,13 +142,14 @@ def prepare(place: BenchService, where: dict[str, Any]) -> list[str]:
 
 TITLE = "## Slow clients"
 EXPLAINED = """\
-A connection that is slow ends at its deadline ([running.md](running.md), "Limits of a connection").
+The service ends a slow connection at its timeout ([running.md](running.md), "Limits of a connection"). This measurement shows how 2,000
+slow connections affect the requests of other merchants.
 
 {}
 
-Latency counts from the time at which a request was to be sent, whatever became of those before. The slow ones are begun
-anew as soon as they are ended, a thousand a second at most, from the same two cores. Who reads nothing asks for the largest
-document 17 times.
+Latency counts from the time at which a request was scheduled, whatever happened to earlier requests. When the service ends a slow
+connection, the generator opens a new one, at most a thousand a second, on the same two cores. A connection that reads nothing requests the
+largest document 17 times.
 """
 
 

@@ -20,7 +20,7 @@ import uvloop
 
 from bench import work
 
-KINDS = ("send nothing", "half a head", "half a body", "read nothing")
+KINDS = ("send nothing", "send half a head", "send half a body", "read nothing")
 # A new one so often: a thousand a second to begin with.
 PACE = 0.001
 LOOK_SECONDS = 0.1
@@ -34,7 +34,7 @@ def asked(kind: str, token: str) -> bytes:
     if kind == "read nothing":
         return DOCUMENTS
     head, _, body = work.request("create", 0, work.head(token)).partition(b"\r\n\r\n")
-    return head[:60] if kind == "half a head" else head + b"\r\n\r\n" + body[: len(body) // 2]
+    return head[:60] if kind == "send half a head" else head + b"\r\n\r\n" + body[: len(body) // 2]
 
 
 class Slow(asyncio.Protocol):

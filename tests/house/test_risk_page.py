@@ -66,7 +66,7 @@ def test_the_numbers_in_the_page_are_those_of_the_code() -> None:
         f"at most {most[trial.MOST_BINS]} groups of rising predicted risk, {trial.FEWEST_IN_A_BIN} or more in each",
         f"{trial_sample.RESAMPLES} resamples",
         f"{trial_sample.CAUTION} times what the curve says",
-        f"The consumers are parted into {most[risk_fit.FOLDS]}.",
+        f"The consumers are split into {most[risk_fit.FOLDS]}.",
         f"fewer than {risk_fit.FEWEST_LOSSES} losses there is no model",
         f"A field that fewer than {risk_fit.FEWEST_ORDERS} orders have",
         f"has matured {MATURES_AFTER.days} days after its decision",
