@@ -1,4 +1,5 @@
-// The authorization call: one signed body, sent byte for byte; what comes back, or what went wrong in words.
+// The calls to the service that open and leave a checkout. Each sends the signed body unchanged, and returns the answer or
+// throws a Failure with messages for onError.
 import type { CheckoutRequest, CheckoutResult, CloseReason, Display } from "../types/pay";
 import { inspected, trace } from "./trace.ts";
 
@@ -8,18 +9,18 @@ export interface Signed {
   signature: string;
   display: Display;
   virtualCard: boolean;
-  /** Header of the click event's `additionalData`, which no signature covers. */
+  /** The header for the click event's `additionalData`. The signature does not cover it. */
   additional?: string;
 }
 
 export interface Opened {
   token: string;
   url: string;
-  /** How it ended, if this very body was paid or ended before. */
+  /** How the checkout of this body ended, if it has ended already. */
   ended?: { result: CheckoutResult } | { message: CloseReason };
 }
 
-/** Strings for onError. `network` when nobody's mistake is known: the customer may try again. */
+/** An error with messages for onError. `network`: the network or the service failed, so the customer may try again. */
 export class Failure extends Error {
   constructor(
     readonly messages: string[],
@@ -30,14 +31,16 @@ export class Failure extends Error {
 }
 
 const ATTEMPTS = 2;
+/** The timeout of a call, in milliseconds. */
 const PATIENCE = 12_000;
-/** While a card is being charged an order is not left: what became of it is asked again, this often, after this long. */
+/** How often `leave` is sent. An order cannot be left while a card is being charged, so `leave` is repeated. */
 const LEAVES = 4;
+/** The pause between two tries, in milliseconds. */
 const PAUSE = 800;
 const LONGEST_ADDITIONAL = 4096;
 const NOT_SIGNED = "requestBody must be an object, or the JSON text that was signed.";
 const NOT_VIRTUAL =
-  'requestBody.integrationType must be "virtual_card": a pay-button without integrationType="api" asks for a card, and the signed request must say so.';
+  'requestBody.integrationType must be "virtual_card": a pay-button without integrationType="api" starts a virtual-card checkout, and the signed request must say so.';
 const ENDS = new Map<string, CloseReason>([
   ["Declined", "declined"],
   ["Abandoned", "closed_by_customer"],
@@ -47,7 +50,7 @@ type Fields = Record<string, unknown>;
 const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
 const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
 
-/** Check what is cheap to check here; the service checks everything. Raises Failure. */
+/** Make a signed request, after a few cheap checks. The service checks everything. Throws Failure. */
 export function sign(requestBody: CheckoutRequest | string, signature: string, forCard = false): Signed {
   let fields: unknown;
   let body: string;
@@ -59,7 +62,7 @@ export function sign(requestBody: CheckoutRequest | string, signature: string, f
   }
   if (!isObject(fields)) throw new Failure([NOT_SIGNED]);
   const { merchantId, merchantReference, order } = fields;
-  // The flat layout has the reference in the order; a whole number is one, too.
+  // The flat layout has the reference inside the order. A reference may be a number.
   const reference = merchantReference ?? (isObject(order) ? order.merchantReference : undefined);
   const wrong = isText(merchantId) ? [] : ["merchantId"];
   if (!isText(reference) && typeof reference !== "number") wrong.push("merchantReference");
@@ -78,24 +81,24 @@ export function sign(requestBody: CheckoutRequest | string, signature: string, f
   return { body, signature, display: display as Display, virtualCard };
 }
 
-/** The display that a request asks for, where it is at hand already: the window is opened before a promise settles. */
+/** The display in a request, or "popup" if the request is a promise: the window must be opened before that settles. */
 export function displayOf(request: unknown): Display {
   try {
     const { display } = (typeof request === "string" ? JSON.parse(request) : request) as Fields;
     if (display === "iframe" || display === "redirect") return display;
   } catch {
-    // What is wrong with it is said when it is sent.
+    // `sign` reports an invalid request later.
   }
   return "popup";
 }
 
-/** `additionalData` as a header: base64url of its JSON in UTF-8. Raises Failure. */
+/** Encode `additionalData` for a header: base64url of its JSON in UTF-8. Throws Failure. */
 export function additionalHeader(data: unknown): string {
   let text: string | undefined;
   try {
     if (isObject(data)) text = JSON.stringify(data);
   } catch {
-    // No JSON: told below.
+    // It cannot be written as JSON. The error follows below.
   }
   if (!text) throw new Failure(["additionalData must be an object."]);
   const bytes = Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte));
@@ -104,18 +107,18 @@ export function additionalHeader(data: unknown): string {
   throw new Failure([`additionalData is too long: ${header.length} characters of base64url, at most ${LONGEST_ADDITIONAL}.`]);
 }
 
-/** The strings of a problem document: what is wrong with each field, or what is wrong at all. */
+/** The messages of an error answer (a problem document): one for each invalid field, or one for the whole request. */
 export function explain(status: number, problem: unknown): string[] {
   if (isObject(problem)) {
     const errors = Array.isArray(problem.errors) ? problem.errors.filter(isObject) : [];
-    const told = errors.map((error) => [error.field, error.message].filter(isText).join(": ")).filter(isText);
-    if (told.length) return told;
+    const messages = errors.map((error) => [error.field, error.message].filter(isText).join(": ")).filter(isText);
+    if (messages.length) return messages;
     if (isText(problem.message)) return [problem.message];
   }
   return [`The checkout could not be opened (HTTP ${status}).`];
 }
 
-/** Read the service's answer; an address that is not the service's own is no answer. Raises Failure. */
+/** Read the service's answer. The checkout's address must be on the service itself. Throws Failure. */
 export function read(answer: unknown, base: string): Opened {
   if (!isObject(answer) || !isText(answer.token) || !isText(answer.checkoutUrl) || !isOwn(answer.checkoutUrl, base)) {
     throw new Failure(["The checkout could not be opened: the answer of the service cannot be read."], true);
@@ -138,14 +141,14 @@ function isOwn(url: string, base: string): boolean {
   }
 }
 
-/** The checkout's address with another display; the signed body stays as it is. */
+/** The checkout's address with another display. */
 export function shownAs(url: string, display: Display): string {
   const address = new URL(url);
   address.searchParams.set("display", display);
   return address.href;
 }
 
-/** Ask the service. The same body again is the same order, so that asking twice is safe. Raises Failure. */
+/** Open the checkout. A retry is safe, because the service opens only one order for each signed body. Throws Failure. */
 export async function authorize(base: string, signed: Signed, stop: AbortSignal, attempts = ATTEMPTS): Promise<Opened> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -158,7 +161,7 @@ export async function authorize(base: string, signed: Signed, stop: AbortSignal,
   }
 }
 
-/** End the session: the order is given up unless it is final. How it ended; undefined where nobody can say. */
+/** End the session: the order is abandoned unless it is final. Returns how it ended, or undefined if that is unknown. */
 export async function leave(base: string, signed: Signed, stop: AbortSignal): Promise<Opened["ended"]> {
   for (let attempt = 1; attempt <= LEAVES && !stop.aborted; attempt++) {
     if (attempt > 1) await pause();
@@ -166,7 +169,7 @@ export async function leave(base: string, signed: Signed, stop: AbortSignal): Pr
       const { ended } = await once(base, "/leave", signed, stop);
       if (ended) return ended;
     } catch (error) {
-      // Refused, or this body never made an order.
+      // The service refused, or this body never created an order.
       if (error instanceof Failure && !error.network) return undefined;
     }
   }
@@ -195,19 +198,19 @@ async function once(base: string, path: "" | "/leave", signed: Signed, stop: Abo
       cache: "no-store",
       signal: patience.signal,
     });
-    const said: unknown = await answer.json().catch(() => null);
-    if (inspected()) note(signed, answer.status, said);
-    if (!answer.ok) throw new Failure(explain(answer.status, said), answer.status >= 500 || answer.status === 429);
-    return read(said, base);
+    const content: unknown = await answer.json().catch(() => null);
+    if (inspected()) note(signed, answer.status, content);
+    if (!answer.ok) throw new Failure(explain(answer.status, content), answer.status >= 500 || answer.status === 429);
+    return read(content, base);
   } finally {
     clearTimeout(timer);
     stop.removeEventListener("abort", abort);
   }
 }
 
-/** For the inspector: what was sent, so that it can be laid beside what was signed. */
-function note(signed: Signed, status: number, said: unknown): void {
-  const code = isObject(said) ? said.code : undefined;
+/** Show in the inspector what was sent, so that a developer can compare it with what was signed. */
+function note(signed: Signed, status: number, content: unknown): void {
+  const code = isObject(content) ? content.code : undefined;
   const verdict = status === 200 ? "accepted" : code === "invalid_signature" ? "refused" : `not decided (HTTP ${status})`;
-  trace("signature", verdict, { signed: signed.body, signature: signed.signature, answer: said });
+  trace("signature", verdict, { signed: signed.body, signature: signed.signature, answer: content });
 }

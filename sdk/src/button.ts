@@ -1,4 +1,5 @@
-// <pay-button>: a real button inside. With integrationType="api" it only clicks; without, it starts a virtual-card checkout.
+// The element <pay-button>, which contains a real button. With integrationType="api" it only fires click events for the
+// page's own code. Otherwise it starts a checkout with a virtual card.
 import type { CheckoutOutcome, PayButtonElement, PayCheckoutDetail } from "../types/pay";
 import { make, sheet } from "./modal.ts";
 
@@ -25,12 +26,12 @@ i:first-child { background: currentcolor }
   button:is(:disabled, [aria-disabled=true]) i:first-child { background: GrayText; border-color: GrayText } }
 `;
 
-/** Attribute names have no case, wherever the page was made; here the value has none either. */
+/** Whether the button has integrationType="api". Upper and lower case count as the same, in the name and in the value. */
 function isApi(button: Element): boolean {
   return [...button.attributes].some((each) => each.name.toLowerCase() === "integrationtype" && /^\s*api\s*$/i.test(each.value));
 }
 
-/** Define the element, once; upgrades what is on the page already. */
+/** Define the element, unless it is defined already. Elements that are already on the page are upgraded. */
 export function define(start: Start): void {
   if (customElements.get("pay-button")) return;
 
@@ -48,13 +49,13 @@ export function define(start: Start): void {
       const root = this.attachShadow({ mode: "open", delegatesFocus: true });
       root.adoptedStyleSheets = [sheet(STYLE)];
       root.append(this.button);
-      // The window's guard cannot see into a closed shadow tree of the page; this one stands before the button itself.
+      // The guard on the window cannot see a button inside a closed shadow tree of the page, so the button has its own guard.
       this.addEventListener("click", guard, true);
       this.addEventListener("click", (event) => this.pressed(event));
     }
 
     connectedCallback(): void {
-      // What the page set before the element was defined hides the accessors until it is set again.
+      // A property that the page set before the element was defined hides the accessor. Delete it, and set it again.
       for (const name of ["disabled", "busy"] as const) {
         if (!Object.hasOwn(this, name)) continue;
         const early = this[name];
@@ -78,7 +79,7 @@ export function define(start: Start): void {
 
     attributeChangedCallback(): void {
       this.button.disabled = this.disabled;
-      // A busy button keeps the focus, and says what it is.
+      // A busy button keeps the focus, and its label tells screen readers why it does not react.
       const label = this.busy ? "Payment is open" : this.getAttribute("aria-label");
       const attributes = { "aria-disabled": this.busy && "true", "aria-busy": this.busy && "true", "aria-label": label };
       for (const [name, value] of Object.entries(attributes)) {
@@ -101,7 +102,7 @@ export function define(start: Start): void {
     }
   }
 
-  // A disabled or busy button is not clicked, by no hand and no script.
+  // Suppresses every click on a disabled or busy button, also clicks by scripts.
   function guard(event: Event): void {
     const pressed = event.composedPath().find((each) => each instanceof PayButton);
     if (!pressed?.disabled && !pressed?.busy) return;
@@ -110,6 +111,6 @@ export function define(start: Start): void {
   }
 
   customElements.define("pay-button", PayButton);
-  // Before anyone else hears of it.
+  // In the capture phase on the window, so that it runs before the page's own listeners.
   addEventListener("click", guard, true);
 }

@@ -1,4 +1,4 @@
-// The merchant's callbacks: one of each kind, called one after the other, promises awaited.
+// Holds and calls the merchant's callbacks. There is one of each kind. Calls run one after the other and wait for promises.
 import type { CheckoutResult, CloseReason } from "../types/pay";
 import { trace } from "./trace.ts";
 import { within } from "./waiting.ts";
@@ -11,20 +11,20 @@ export interface Arguments {
 
 export type Name = keyof Arguments;
 
-/** Longer than this nobody waits for a callback before the window is put away. */
+/** The window is closed after this many milliseconds, even if a callback has not settled. */
 const PATIENCE = 10_000;
 
 export class Callbacks {
   private readonly given = new Map<Name, (argument: never) => unknown>();
   private tail: Promise<unknown> = Promise.resolve();
 
-  /** Take the place of the one before. */
+  /** Set a callback, and replace the previous one of its kind. */
   set<Each extends Name>(name: Each, callback: (argument: Arguments[Each]) => unknown): void {
-    if (typeof callback !== "function") throw new TypeError(`${name} takes a function.`);
+    if (typeof callback !== "function") throw new TypeError(`${name} must be called with a function.`);
     this.given.set(name, callback);
   }
 
-  /** Settles when the callback has, also if it failed: its error is the page's, and goes where the page's errors go. */
+  /** Call a callback. The promise settles with the callback, even if that fails; its error is reported as an error of the page. */
   call<Each extends Name>(name: Each, argument: Arguments[Each]): Promise<unknown> {
     const run = async () => {
       const callback = this.given.get(name) as ((argument: Arguments[Each]) => unknown) | undefined;

@@ -1,4 +1,4 @@
-// One checkout, from the click to its end. It ends once; what comes later is acknowledged and otherwise ignored.
+// One checkout, from the click to its end. A checkout ends only once. Later messages are acknowledged and ignored.
 import type { CheckoutOutcome, Display } from "../types/pay";
 import { authorize, Failure, leave, type Opened, shownAs, type Signed } from "./api.ts";
 import type { Callbacks } from "./callbacks.ts";
@@ -9,15 +9,21 @@ import { openPopup, type Surface } from "./surface.ts";
 import { trace } from "./trace.ts";
 import { within } from "./waiting.ts";
 
-/** Milliseconds. */
+// All times are in milliseconds.
+/** How often to check whether the window is still open. */
 const WATCH = 250;
+/** When to tell the customer that opening is slow. */
 const SLOW = 4_000;
+/** How long a page in a frame or a popup may take to send its first message. */
 const FRAME = 8_000;
 const POPUP = 15_000;
+/** How long to wait for the page after it was asked to end. */
 const LEAVE = 4_000;
+/** How long to wait for the service's answer whether the customer paid. */
 const LAST_LOOK = 3_000;
+/** How long to wait for the service to end the session. */
 const LAST_WORD = 8_000;
-/** A window that is "closed" this soon was cut off by the page's Cross-Origin-Opener-Policy, not closed by a hand. */
+/** A popup that seems closed this soon was cut off by the page's Cross-Origin-Opener-Policy. The customer did not close it. */
 const SEVERED = 2_500;
 
 type Ended = NonNullable<Opened["ended"]>;
@@ -30,7 +36,7 @@ export class Checkout {
   private surface: Surface | null = null;
   private signed: Signed | null = null;
   private opened: Opened | null = null;
-  /** How it ends, as far as is known. */
+  /** The outcome, as far as it is known. */
   private end: CheckoutOutcome = BY_CUSTOMER;
   private asking: Promise<unknown> = Promise.resolve();
   private readonly stop = new AbortController();
@@ -52,7 +58,7 @@ export class Checkout {
     putAway: () => this.putAway(),
   };
 
-  /** Call it inside the click: the window is opened here, before any wait. */
+  /** Call this synchronously in a click handler: it opens the window, which browsers allow only during a click. */
   constructor(
     private readonly base: string,
     display: Display,
@@ -68,7 +74,7 @@ export class Checkout {
     void this.run(signing);
   }
 
-  /** A message on the merchant's page, from whomever. */
+  /** Handle a message to the merchant's page. Messages of other senders are ignored. */
   hear(event: MessageEvent): void {
     if (!this.opened) return;
     const sender = { origin: this.origin, window: this.surface?.window(), checkout: this.opened.token };
@@ -96,22 +102,22 @@ export class Checkout {
     this.surface?.focus();
   }
 
-  /** End the customer's session; what was paid by then stays paid and is reported so. */
+  /** End the customer's session. A payment that was already made stays valid and is reported as complete. */
   close(): void {
     this.on("close");
   }
 
-  /** The end is known; the shop's callback may still run. */
+  /** Whether the outcome is known. The shop's callback may still be running. */
   get over(): boolean {
     return this.is("paid", "ended");
   }
 
-  /** Whether this body is paid just now, so that a second click must not ask again. */
+  /** Whether the payment of this body is just being reported. Then a second click must not open it again. */
   completes(signed: Signed): boolean {
     return this.is("paid") && this.signed?.body === signed.body;
   }
 
-  /** Nothing of it stays on the page. */
+  /** Remove the window or the modal. */
   putAway(): void {
     this.surface?.close();
   }
@@ -120,7 +126,7 @@ export class Checkout {
     return states.includes(this.state);
   }
 
-  /** Something happened: go where the table leads from here, and do what it says. */
+  /** Handle an event: look it up in the table of edges, change the state, and run the action. */
   private on(happening: Happening, end?: CheckoutOutcome): void {
     const edge = EDGES[this.state][happening];
     if (!edge) return;
@@ -134,18 +140,18 @@ export class Checkout {
     const slow = setTimeout(() => this.surface?.say("slow"), SLOW);
     try {
       this.signed = await signing;
-      // Closed while the signature was on its way: nothing is asked for.
+      // The checkout was closed before the signature arrived, so do not call the service.
       if (!this.is("asking")) return;
       const asking = authorize(this.base, this.signed, this.stop.signal);
       this.asking = asking.catch(() => undefined);
       this.opened = await asking;
     } catch (error) {
-      const failure = error instanceof Failure ? error : new Failure([`The signed request could not be had: ${String(error)}`]);
+      const failure = error instanceof Failure ? error : new Failure([`The signed request is not available: ${String(error)}`]);
       return this.on(failure.network ? "unreachable" : "refused", { status: "error", messages: failure.messages });
     } finally {
       clearTimeout(slow);
     }
-    // Left while the service was asked: `leave` reads the answer.
+    // The checkout was left while the service was called. `leave` reads the answer.
     if (!this.is("asking")) return;
     const { ended } = this.opened;
     if (ended && !this.hasCardToShow()) this.endedBefore(ended);
@@ -156,7 +162,7 @@ export class Checkout {
     this.on("result" in ended ? "complete" : "closed", outcomeOf(ended));
   }
 
-  /** A card is given by the page only, to the browser that paid; an answer to this page never holds one. */
+  /** Whether a virtual card is still to be shown. Only the checkout page provides it; an answer of the service never does. */
   private hasCardToShow(): boolean {
     const ended = this.opened?.ended;
     return !!ended && "result" in ended && !ended.result.card && !!this.signed?.virtualCard && !!this.surface;
@@ -175,12 +181,12 @@ export class Checkout {
     else void this.callbacks.call("onError", ["The checkout page has not loaded yet. The connection may be slow."]);
   }
 
-  /** The last way, that always works: the whole page goes to the checkout and comes back. */
+  /** The last fallback, which always works: the merchant's page itself goes to the checkout, and later comes back. */
   private redirect(): void {
     if (!this.opened) return;
     this.surface?.close();
     this.surface = null;
-    // Paid before: from a redirect it would only come back here, and be led away again.
+    // The checkout has ended already. A redirect would only come back to this page, which would redirect again.
     if (this.opened.ended) return this.endedBefore(this.opened.ended);
     trace("window", "redirect");
     location.assign(shownAs(this.opened.url, "redirect"));
@@ -200,7 +206,7 @@ export class Checkout {
     this.say({ type: "close" });
   }
 
-  /** Looks whether the window is still there. */
+  /** Check whether the window is still open. */
   private watch(): void {
     if (!this.surface?.gone()) return;
     const early = Date.now() - this.began < SEVERED || !document.hasFocus();
@@ -210,7 +216,7 @@ export class Checkout {
     this.show();
   }
 
-  /** The window goes. Perhaps the payment was made just before: the service is asked. If the shop closes, it ends the session. */
+  /** Close the window, and ask the service whether the customer paid. If the shop closed the checkout, end the session. */
   private async leave(): Promise<void> {
     this.surface?.close();
     if (this.signed && !this.opened) await within(this.is("ending") ? LEAVE : LAST_LOOK, () => this.asking);
@@ -225,7 +231,7 @@ export class Checkout {
     else this.on("found", isGivenUp(ended) ? (this.is("ending") ? BY_SHOP : BY_CUSTOMER) : outcomeOf(ended));
   }
 
-  /** The shop is told, and then the window goes. */
+  /** Call the shop's callback, then close the window. */
   private async report(): Promise<void> {
     const { end } = this;
     if (end.status === "complete") await this.callbacks.call("onComplete", end.result);
@@ -240,13 +246,13 @@ export class Checkout {
     return this.report();
   }
 
-  /** What the shop has to mend is the shop's to say. */
+  /** The shop must fix the request, so only the shop's onError shows the error. */
   private reportRefused(): Promise<void> {
     this.surface?.close();
     return this.reportError();
   }
 
-  /** A broken connection is said where the customer looks. */
+  /** The connection failed, so the window tells the customer. */
   private reportUnreachable(): Promise<void> {
     this.surface?.say("failed");
     return this.reportError();
@@ -268,6 +274,6 @@ export class Checkout {
 
 const outcomeOf = (ended: Ended): CheckoutOutcome =>
   "result" in ended ? { status: "complete", result: ended.result } : { status: "closed", message: ended.message };
-/** Neither paid nor refused: still open as far as we know, or the customer left. */
+/** Whether the checkout is neither paid nor declined: it is still open as far as is known, or the customer left. */
 const isGivenUp = (ended: Ended | undefined): ended is undefined | { message: "closed_by_customer" } =>
   !ended || ("message" in ended && ended.message === "closed_by_customer");

@@ -1,4 +1,4 @@
-// The sandbox's inspector: what the page and the checkout said to each other, and what became of the signature.
+// The sandbox's inspector. It shows the messages between the page and the checkout, and whether the signature was accepted.
 import { make, sheet } from "./modal.ts";
 import type { Entry, Feed } from "./trace.ts";
 
@@ -17,13 +17,13 @@ pre { margin: 4px 0 0; max-height: 160px; overflow: auto; white-space: pre-wrap;
 button { width: 100%; height: 44px; border: 0; border-top: 1px solid #2b3634; background: none; color: inherit; font: inherit; cursor: pointer }
 `;
 
-/** Card numbers are for the merchant's code, not for a screen. */
+/** Mask card numbers and security codes, which must not be shown on a screen. */
 export function masked(name: string, value: unknown): unknown {
   if (name === "number" && typeof value === "string") return value.replace(/\d(?=\d{4})/g, "•");
   return name === "cvc" ? "•••" : value;
 }
 
-/** For the eye, in lines. */
+/** Format data for reading. */
 export function printed(data: unknown): string {
   if (data === undefined) return "";
   return typeof data === "string" ? data : JSON.stringify(data, masked, 2);
@@ -35,11 +35,11 @@ interface Check {
   answer: unknown;
 }
 
-/** The exact bytes that were sent, so that they can be laid beside those that the server signed. */
+/** Describe the exact bytes that were sent, so that a developer can compare them with the bytes that the server signed. */
 async function explained(check: Check): Promise<string> {
   const bytes = new TextEncoder().encode(check.signed);
   const head = `signature ${check.signature}\nbytes sent ${bytes.length}`;
-  // Browsers hash on secure pages only.
+  // Browsers offer crypto.subtle on secure pages only.
   const hash = crypto.subtle ? new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)) : null;
   const hex = hash ? `\nSHA-256 ${[...hash].map((byte) => byte.toString(16).padStart(2, "0")).join("")}` : "";
   return `${head}${hex}\nbody ${check.signed}\nanswer ${printed(check.answer)}`;
@@ -54,7 +54,7 @@ async function line(entry: Entry, start: number): Promise<HTMLLIElement> {
   return item;
 }
 
-/** Put the panel on the page and fill it from the beginning. */
+/** Add the panel to the page, and show all entries from the beginning. */
 export function start(feed: Feed): void {
   const list = make("ol", { "aria-label": "What happened" });
   const count = make("small", {}, "0");

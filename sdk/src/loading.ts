@@ -1,4 +1,4 @@
-// How the script finds out where it came from, and what the page asked for before it was there.
+// Finds out from which address the script was loaded, and which calls the page queued before that.
 import type { PayApi, QueuedCall } from "../types/pay";
 
 export interface Where {
@@ -7,14 +7,14 @@ export interface Where {
   inspect: boolean;
 }
 
-/** The base address and wishes in the address of this script; null for an address that is not its. */
+/** The base address and options in a script's address; null if that is not an address of pay.js. */
 export function whereIs(src: string): Where | null {
   const parts = /^(https?:\/\/[^?#]+)\/v1\/pay(?:-[0-9a-f]+)?\.js(\?[^#]*)?(?:#.*)?$/.exec(src);
   if (!parts?.[1]) return null;
   return { base: parts[1], inspect: new URLSearchParams(parts[2]).has("inspect") };
 }
 
-/** From the running script's element, or, where a bundler runs it, from the one that names it. */
+/** The same from the running script's element. If a bundler runs the script, use the element that has its address. */
 export function baseOf(page: Document): Where | null {
   const running = page.currentScript as HTMLScriptElement | null;
   const scripts = [running, ...page.querySelectorAll<HTMLScriptElement>("script[src*='/v1/pay']")];
@@ -31,15 +31,15 @@ export interface Early {
   calls: QueuedCall[];
 }
 
-/** The stub's objects are kept, because the page may hold them. Null when the script has run before. */
+/** Take over the objects of the page's stub, because the page may hold references to them. Null if the script has run before. */
 export function takeOver(holder: { pay?: unknown }): Early | null {
   const stub = holder.pay;
-  // An element or a frame of this name is called window.pay, too: only a plain object is a stub.
+  // An element or a frame named "pay" is also called window.pay. Only a plain object is a stub.
   if (typeof stub !== "object" || stub === null || Object.getPrototypeOf(stub) !== Object.prototype) return { pay: {}, api: {}, calls: [] };
   const { version, q, apiCheckout, payApiCheckout } = stub as Record<string, unknown>;
   if (version !== undefined) return null;
   const api = (apiCheckout ?? payApiCheckout ?? {}) as Partial<PayApi>;
-  // A stub may hold `arguments` of a call, which is no array.
+  // A stub may store the `arguments` object of a call, which is not an array.
   const calls = Array.isArray(q) ? q.map((call: unknown) => (typeof call === "function" ? call : Array.from(Object(call) as ArrayLike<unknown>))) : [];
   return { pay: stub, api, calls: calls as QueuedCall[] };
 }

@@ -1,4 +1,4 @@
-// What the merchant's page and the hosted page say to each other, and the one judgement of who said it.
+// The messages between the merchant's page and the checkout page, and the one function that verifies their sender.
 import type { CheckoutResult, CloseReason } from "../types/pay";
 
 export const VERSION = 1;
@@ -17,14 +17,14 @@ export type FromSdk = Said<"ack", { of: "complete" | "closed" }> | Said<"close">
 
 export type Message = FromPage | FromSdk;
 
-/** What a message must come from. */
+/** The expected sender of a message. */
 export interface Sender {
   origin: string;
   window: unknown;
   checkout: string;
 }
 
-/** The parts of a MessageEvent that are looked at. */
+/** The parts of a MessageEvent that are checked. */
 export interface Heard {
   origin: string;
   source: unknown;
@@ -49,14 +49,14 @@ const SHAPES: Record<Message["type"], (data: Record<string, unknown>) => boolean
   close: () => true,
 };
 
-/** An origin that names one site: sandboxed frames, data: and file: pages are all called "null", so "null" names nobody. */
+/** Whether a text is the origin of one site. Sandboxed frames, data: and file: pages all have the origin "null". */
 export function isOrigin(text: string): boolean {
   return /^https?:\/\/[^/?#@\s]+$/.test(text);
 }
 
 /**
- * The message, if it comes from exactly this origin, this window and this checkout, in this version.
- * Nothing of the data is looked at before its sender is known.
+ * Return the message if it comes from exactly this origin, window and checkout, in this version; otherwise why it is refused.
+ * The data is not read before the sender is verified.
  */
 export function judge(heard: Heard, sender: Sender): Verdict {
   if (!isOrigin(heard.origin) || heard.origin !== sender.origin) return { refused: "origin" };

@@ -1,5 +1,5 @@
-// The modal: a <dialog> in a shadow root, made by DOM calls and a constructed style sheet, so that no content policy
-// and no Trusted Types rule of the merchant stands in its way. The browser's own modal dialog brings the focus trap.
+// The modal: a <dialog> in a shadow root. It is built with DOM calls and a constructed style sheet, so that no content
+// security policy and no Trusted Types rule of the merchant blocks it. The browser's modal dialog keeps the focus inside.
 import type { News, Surface } from "./surface.ts";
 import { trace } from "./trace.ts";
 
@@ -29,14 +29,14 @@ const NEWS: Record<News, string> = {
   failed: "Your payment could not be opened. Nothing was charged. Close this and try again.",
 };
 
-/** A style sheet that is not subject to the page's style-src. */
+/** Make a style sheet that the page's style-src policy does not apply to. */
 export function sheet(text: string): CSSStyleSheet {
   const made = new CSSStyleSheet();
   made.replaceSync(text);
   return made;
 }
 
-/** Make an element with attributes (never `style`); children are appended. */
+/** Make an element with attributes (never `style`, which a policy may block) and children. */
 export function make<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Record<string, string> = {},
@@ -48,7 +48,7 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** The page behind does not scroll while the modal is open, and does not jump where its scrollbar was. */
+/** Stop the page behind from scrolling while the modal is open. Padding replaces its scrollbar, so that it does not jump. */
 function lockScroll(): () => void {
   const bar = innerWidth - document.documentElement.clientWidth;
   const room = bar > 0 ? `padding-right: ${bar}px !important` : "";
@@ -59,7 +59,7 @@ function lockScroll(): () => void {
   };
 }
 
-/** `dismissed`: the customer closed it. `refused`: the frame cannot be shown on this page. */
+/** Open the modal. `dismissed` is called if the customer closes it, `refused` if the page does not allow the frame. */
 export function openModal(origin: string, dismissed: () => void, refused: () => void): Surface {
   const before = document.activeElement;
   const text = make("p", { role: "status" }, OPENING);
@@ -70,7 +70,7 @@ export function openModal(origin: string, dismissed: () => void, refused: () => 
   const root = host.attachShadow({ mode: "open" });
   root.adoptedStyleSheets = [sheet(STYLE)];
   root.append(dialog);
-  // A call from the queue may come before there is a body.
+  // A queued call may run before the page has a body.
   (document.body ?? document.documentElement).append(host);
   dialog.showModal();
   const unlock = lockScroll();
@@ -101,7 +101,7 @@ export function openModal(origin: string, dismissed: () => void, refused: () => 
     event.preventDefault();
     dismiss();
   });
-  // A browser may close it over our head, at a second Escape.
+  // At a second Escape, a browser may close the dialog by itself.
   dialog.addEventListener("close", dismiss);
   button.addEventListener("click", dismiss);
   trace("window", "modal opened");
@@ -111,7 +111,7 @@ export function openModal(origin: string, dismissed: () => void, refused: () => 
     window: () => frame.contentWindow,
     show(url) {
       frame.addEventListener("error", refused);
-      // The page's script speaks before the page has loaded: a frame that loaded in silence shows something else.
+      // The checkout page sends its first message before it has loaded. If there is none, the frame shows something else.
       frame.addEventListener("load", () => setTimeout(() => open && !frame.className && refused(), 1500));
       frame.src = url;
     },
@@ -125,7 +125,7 @@ export function openModal(origin: string, dismissed: () => void, refused: () => 
     },
     focus: () => frame.focus(),
     close,
-    // A page that changes its whole body takes the modal along.
+    // A page that replaces its whole body also removes the modal.
     gone: () => !open || !host.isConnected,
   };
 }

@@ -1,11 +1,12 @@
-// The hosted page's side, in a popup or a frame. It speaks to one window at one origin; without them it is silent.
+// The script of the checkout page in a popup or a frame. It exchanges messages with the merchant's page, that is with one
+// window of one origin. Without both it does nothing.
 import type { CheckoutResult, CloseReason } from "../types/pay";
 import { type FromPage, isOrigin, judge, VERSION } from "./messages.ts";
 
-/** Milliseconds. */
+/** The end is reported every AGAIN milliseconds until it is acknowledged, but for at most ENOUGH milliseconds. */
 const AGAIN = 300;
 const ENOUGH = 10_000;
-/** The merchant's page puts its window away, once its callback has ended; one that has gone does not. */
+/** A popup closes itself after this many milliseconds. Usually the merchant's page closes it earlier, after its callback. */
 const LEFT_ALONE = 15_000;
 
 type Told = FromPage extends infer Each ? (Each extends FromPage ? Omit<Each, "pay" | "checkout"> : never) : never;
@@ -17,7 +18,7 @@ interface Facts {
   popup: boolean;
 }
 
-/** What the service wrote on <html>; null where nobody listens. */
+/** The values that the service wrote on <html>; null if no merchant's page listens. */
 function facts(root: HTMLElement): Facts | null {
   const { payToken, payOrigin, payDisplay } = root.dataset;
   const peer: Window | null = payDisplay === "popup" ? opener : payDisplay === "iframe" ? parent : null;
@@ -29,7 +30,7 @@ function tell(to: Facts, what: Told): void {
   to.peer.postMessage({ pay: VERSION, checkout: to.checkout, ...what }, to.origin);
 }
 
-/** How the checkout ended, if it has. */
+/** The message about the end of the checkout; null if it is still open. */
 function ending(root: HTMLElement): Told | null {
   const { payOutcome, payMessage } = root.dataset;
   if (payOutcome === "closed") return { type: "closed", message: (payMessage || "closed_by_customer") as CloseReason };
@@ -38,7 +39,7 @@ function ending(root: HTMLElement): Told | null {
   return { type: "complete", result: JSON.parse(result) as CheckoutResult };
 }
 
-/** Say it until it has been heard. */
+/** Send a message repeatedly until it is acknowledged. */
 function repeat(to: Facts, what: Told): void {
   const since = Date.now();
   const timer = setInterval(() => {
@@ -54,7 +55,7 @@ function repeat(to: Facts, what: Told): void {
   tell(to, what);
 }
 
-/** The shop asks for the end: the session is left as if by the customer. A page without a way out ends at once. */
+/** When the shop asks to close, submit the page's cancel form. A page without that form reports the end at once. */
 function obey(to: Facts): void {
   addEventListener("message", (event) => {
     const verdict = judge(event, { origin: to.origin, window: to.peer, checkout: to.checkout });
@@ -65,7 +66,7 @@ function obey(to: Facts): void {
   });
 }
 
-/** In a frame the modal around hears no key: Escape outside a field is passed on. */
+/** Report Escape outside of fields to the merchant's page. The modal around the frame does not get the frame's key events. */
 function escape(to: Facts): void {
   addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented || event.isComposing) return;
@@ -74,7 +75,7 @@ function escape(to: Facts): void {
   });
 }
 
-/** What `autofocus` would do, were it let in a frame: as soon as the frame has the focus. */
+/** Do what `autofocus` does, which browsers do not allow in this frame: set the focus when the frame gets it. */
 function focusIn(): void {
   const focus = () => document.querySelector<HTMLElement>("[data-autofocus]")?.focus();
   if (document.hasFocus()) focus();
@@ -83,7 +84,7 @@ function focusIn(): void {
 
 function main(): void {
   const root = document.documentElement;
-  // The blank window of a page that cut it off (Cross-Origin-Opener-Policy): nobody will ever lead it on.
+  // This is the blank page of a new popup. If a Cross-Origin-Opener-Policy cut it off from its opener, close it.
   if ("payWindow" in root.dataset) return void (opener || close());
   const to = facts(root);
   if (!to) return;

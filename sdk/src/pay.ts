@@ -1,4 +1,4 @@
-// window.pay. Loaded early or late, once or twice: there is one, and nothing else is left on the page.
+// Defines window.pay. The script may be loaded early or late, or twice: there is only one window.pay, and no other global.
 import type { CheckoutOutcome, CheckoutRequest, Pay, PayApi, PayCheckoutDetail, QueuedCall } from "../types/pay";
 import { additionalHeader, displayOf, Failure, sign, type Signed } from "./api.ts";
 import { define, type Start } from "./button.ts";
@@ -9,15 +9,16 @@ import { record, trace } from "./trace.ts";
 import { within } from "./waiting.ts";
 
 const callbacks = new Callbacks();
+/** How many milliseconds to wait for the page's additionalData. */
 const PATIENCE = 5_000;
 
-/** What the shop knows of its customer may help a decision, and never costs a sale: without it the checkout goes on. */
+/** Get the header for additionalData. The data is optional, so an error goes to onError, and the checkout continues. */
 async function additional(data: PayCheckoutDetail["additionalData"]): Promise<Pick<Signed, "additional">> {
   try {
-    const failed = (error: unknown) => new Failure([`additionalData could not be had: ${String(error)}`]);
+    const failed = (error: unknown) => new Failure([`additionalData is not available: ${String(error)}`]);
     const had = async () => ({ data: await data });
     const given = await within(PATIENCE, () => had().catch((error: unknown) => ({ failure: failed(error) })));
-    if (!given) throw new Failure(["additionalData was not there in time."]);
+    if (!given) throw new Failure(["additionalData was not available in time."]);
     if ("failure" in given) throw given.failure;
     return given.data == null ? {} : { additional: additionalHeader(given.data) };
   } catch (error) {
@@ -40,7 +41,7 @@ function makeApi(base: string): { api: PayApi; start: Start } {
     return current.outcome;
   };
   addEventListener("message", (event) => current?.hear(event));
-  // A callback that leads the page on, as to its thanks: the window of what has ended does not stay behind.
+  // A callback may navigate to another page, such as a thank-you page. The window of an ended checkout must not stay open.
   addEventListener("pagehide", () => current?.over && current.putAway());
 
   const api: PayApi = {
@@ -70,7 +71,7 @@ function makeApi(base: string): { api: PayApi; start: Start } {
       current?.close();
     },
   };
-  // The button may have to wait for its signature; the window must not.
+  // The signature may be a promise. The window is opened at once, during the click.
   const start: Start = ({ request, signature, additionalData }) => {
     trace("call", "pay-button");
     const given = Promise.all([request, signature, additional(additionalData)]);
@@ -85,14 +86,14 @@ function makeApi(base: string): { api: PayApi; start: Start } {
 
 function main(): void {
   const found = baseOf(document);
-  if (!found) return console.error("pay.js: its own script element was not found; load it from the service, as /v1/pay.js.");
+  if (!found) return console.error("pay.js: its script element was not found. Load the script from the service, as /v1/pay.js.");
   const early = takeOver(window as unknown as { pay?: unknown });
   if (!early) return;
   if (found.inspect) {
     const feed = record();
     import(`${found.base}/v1/inspect.js`).then(
       (inspector: { start(feed: unknown): void }) => inspector.start(feed),
-      () => console.warn("pay.js: there is no inspector here; it is part of the sandbox."),
+      () => console.warn("pay.js: there is no inspector here. It exists in the sandbox only."),
     );
   }
   const { api, start } = makeApi(found.base);
@@ -109,7 +110,7 @@ function main(): void {
         try {
           run(call);
         } catch (error) {
-          // The page's own mistake goes where its errors go; the calls behind it are made.
+          // Report the error as an error of the page, and continue with the next call.
           setTimeout(() => {
             throw error;
           });

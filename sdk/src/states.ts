@@ -1,51 +1,51 @@
-// The states of a checkout, and every way from one to the next. What a state does not list has no effect in it.
+// The states of a checkout, and the table of edges between them. An event that a state does not list has no effect.
 
 export type State =
-  /** The signature or the answer of the service is awaited. */
+  /** Waiting for the signature or for the service's answer. */
   | "asking"
-  /** The checkout's page was given to the window; it has not answered. */
+  /** The window loads the checkout page, which has not sent a message yet. */
   | "shown"
-  /** The checkout's page runs. */
+  /** The checkout page is running. */
   | "answered"
-  /** The shop called closeCheckout, and the page was asked to end. */
+  /** The shop called closeCheckout, and the checkout page was asked to end. */
   | "closing"
-  /** The customer left. The service is asked whether they had paid just before. */
+  /** The customer left. Waiting for the service's answer whether they paid just before. */
   | "looking"
-  /** The shop closed the checkout. The service is asked to end the session. */
+  /** The shop closed the checkout. Waiting for the service to end the session. */
   | "ending"
-  /** The payment is made, and the shop's onComplete runs. */
+  /** The payment was made, and the shop's onComplete is running. */
   | "paid"
-  /** The end is known. */
+  /** The checkout has ended. */
   | "ended";
 
 export type Happening =
-  /** The service has answered: there is a page to show. */
+  /** The service answered with the address of a checkout page. */
   | "opened"
   /** The service cannot be reached. */
   | "unreachable"
-  /** The request was refused, or there is no signature. */
+  /** The service refused the request, or there is no signature. */
   | "refused"
-  /** The page says that it runs; each page of the checkout says so. */
+  /** A page of the checkout reports that it runs. Every page does. */
   | "ready"
-  /** The page has said nothing for too long. */
+  /** The checkout page has not sent a message in time. */
   | "silent"
-  /** The merchant's page may not show the frame. */
+  /** The merchant's page does not allow the frame. */
   | "blocked"
   /** The window is gone. */
   | "gone"
-  /** The customer left by the page's own way out. */
+  /** The customer canceled on the checkout page. */
   | "left"
-  /** The shop calls closeCheckout. */
+  /** The shop called closeCheckout. */
   | "close"
-  /** The page was asked to end and did not. */
+  /** The checkout page was asked to end, and did not end in time. */
   | "late"
-  /** The page says: paid. */
+  /** The checkout page or the service reports the payment. */
   | "complete"
-  /** The page says: ended without payment, and not by the customer. */
+  /** The checkout page or the service reports an end without payment that the customer did not cause. */
   | "closed"
-  /** The service has said how it ended, or could not say in time. */
+  /** The service answered how the checkout ended, or did not answer in time. */
   | "found"
-  /** The shop's onComplete is done. */
+  /** The shop's onComplete has settled. */
   | "told";
 
 export type Act =
@@ -89,7 +89,7 @@ export const EDGES: Readonly<Record<State, Ways>> = {
     ready: ["answered", "greet"],
     complete: ["paid", "report"],
     closed: ["ended", "report"],
-    // By Escape in the frame, perhaps while a card was being charged.
+    // The customer may have pressed Escape in the frame while a card was being charged.
     left: ["looking", "leave"],
     gone: ["looking", "leave"],
     close: ["closing", "askToEnd"],
@@ -98,7 +98,7 @@ export const EDGES: Readonly<Record<State, Ways>> = {
     ready: ["closing", "askAgainToEnd"],
     complete: ["paid", "report"],
     left: ["ended", "reportClosedByShop"],
-    // By a page without a way out.
+    // Sent by a page that has no cancel form.
     closed: ["ending", "leave"],
     gone: ["ending", "leave"],
     late: ["ending", "leave"],
@@ -107,7 +107,7 @@ export const EDGES: Readonly<Record<State, Ways>> = {
     complete: ["paid", "report"],
     closed: ["ended", "report"],
     found: ["ended", "report"],
-    // What `leave` does next depends on the state: from here on it ends the session.
+    // The action `leave` is already running. In the new state it ends the session.
     close: ["ending"],
   },
   ending: {

@@ -1,16 +1,16 @@
-// Where a checkout is shown: a window, or a modal over the merchant's page.
+// The surface that shows a checkout: a popup, or a modal over the merchant's page.
 import { trace } from "./trace.ts";
 
 export type News = "slow" | "failed";
 
 export interface Surface {
   readonly kind: "popup" | "iframe";
-  /** The window that may speak for this checkout. */
+  /** The window whose messages count for this checkout. */
   window(): Window | null;
   show(url: string): void;
-  /** Tell the customer how the opening goes. */
+  /** Tell the customer that opening is slow or has failed. */
   say(news: News): void;
-  /** The checkout's page is there. */
+  /** Show the checkout page, because it is running. */
   ready(): void;
   focus(): void;
   close(): void;
@@ -21,7 +21,7 @@ const WIDTH = 460;
 const HEIGHT = 780;
 const LOOK = 50;
 
-/** Open the service's blank page; only inside a click do browsers let it through. Null when it was blocked. */
+/** Open a popup with the service's blank page. Browsers allow this only during a click. Null if the popup was blocked. */
 export function openPopup(base: string): Surface | null {
   const left = Math.max(0, Math.round(screenX + (outerWidth - WIDTH) / 2));
   const top = Math.max(0, Math.round(screenY + (outerHeight - HEIGHT) / 2));
@@ -30,17 +30,17 @@ export function openPopup(base: string): Surface | null {
   try {
     opened = open(blank, "_blank", `popup,width=${WIDTH},height=${HEIGHT},left=${left},top=${top}`);
   } catch {
-    // A sandboxed page may not open windows at all.
+    // A sandboxed page may not open windows.
   }
   if (!opened || opened.closed) return null;
   const popup = opened;
   trace("window", "popup opened");
-  // While the window still loads what the click asked for, browsers ignore a script that leads it on without a click.
+  // While the popup loads its first page, browsers ignore a navigation by a script without a click. So wait until it loaded.
   const loaded = () => {
     try {
       return popup.location.href !== "about:blank";
     } catch {
-      return true; // The service's page, which is not ours to look into.
+      return true; // The popup shows the service's page. Its address cannot be read from here.
     }
   };
   let waiting: ReturnType<typeof setInterval> | undefined;
@@ -58,7 +58,7 @@ export function openPopup(base: string): Surface | null {
     kind: "popup",
     window: () => popup,
     show: lead,
-    // The blank page shows its element of this name; a fragment loads nothing anew.
+    // The blank page shows its element with this id. Changing only the fragment does not reload the page.
     say: (news) => lead(`${blank}#${news}`),
     ready: () => undefined,
     focus: () => popup.focus(),

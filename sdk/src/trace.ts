@@ -1,4 +1,4 @@
-// What the inspector shows. Without `?inspect` nothing is kept.
+// Records the entries that the inspector shows. Without `?inspect` nothing is recorded.
 
 export type Kind = "call" | "callback" | "message" | "refused" | "signature" | "window";
 
@@ -15,7 +15,7 @@ const entries: Entry[] = [];
 const listeners: ((entry: Entry) => void)[] = [];
 let on = false;
 
-/** Note something; called everywhere, costs nothing while nobody inspects. */
+/** Record an entry, if the inspector is on. */
 export function trace(kind: Kind, what: string, data?: unknown): void {
   if (!on) return;
   const entry = { at: Date.now(), kind, what, data };
@@ -23,10 +23,10 @@ export function trace(kind: Kind, what: string, data?: unknown): void {
   for (const hear of listeners) hear(entry);
 }
 
-/** Whether somebody inspects. */
+/** Whether the inspector is on. */
 export const inspected = (): boolean => on;
 
-/** Start keeping; the feed tells all from the beginning. */
+/** Start recording. The returned feed passes all entries to a listener, from the first on. */
 export function record(): Feed {
   on = true;
   return (hear) => {

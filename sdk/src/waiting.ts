@@ -1,6 +1,6 @@
-// Nobody is waited for without end.
+// Waits for promises with a timeout.
 
-/** What comes of it in this many milliseconds; undefined where nothing does. */
+/** Run `act`, and return its result; undefined if it fails or takes longer than this many milliseconds. `stop` then aborts. */
 export async function within<Value>(milliseconds: number, act: (stop: AbortSignal) => Promise<Value>): Promise<Value | undefined> {
   const stop = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;

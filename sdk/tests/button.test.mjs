@@ -89,7 +89,7 @@ test("a signature that cannot be had is told, and the window goes", () => presse
   gives(button, { request, signature: soon(30).then(() => Promise.reject(new Error("offline"))) });
   page.click(button);
   await until(() => !button.busy);
-  assert.deepEqual(told, [["onError", ["The signed request could not be had: Error: offline"]]]);
+  assert.deepEqual(told, [["onError", ["The signed request is not available: Error: offline"]]]);
   assert.ok(page.popups[0].closed);
   assert.equal(asked.length, 0);
 }));
@@ -117,7 +117,7 @@ test("what the click event adds travels beside the signed bytes", () => pressed(
 
 test("additional data that cannot be sent are told, and cost no sale", () => pressed({}, async ({ page, told, asked }) => {
   for (const [at, additionalData, message] of [[1, () => ({ a: "x".repeat(4096) }), /too long/], [2, () => "text", /must be an object/],
-    [3, () => soon(20).then(() => Promise.reject(new Error("offline"))), /could not be had: Error: offline/]]) {
+    [3, () => soon(20).then(() => Promise.reject(new Error("offline"))), /is not available: Error: offline/]]) {
     const button = new page.Button();
     gives(button, { request, signature: "s", additionalData: additionalData() });
     page.click(button);

@@ -95,5 +95,5 @@ async def test_another_merchant_s_order_is_no_order(shop: Both, auto_merchant: M
 
 @pytest.mark.parametrize("order_id", ["", "..", "a/b", "x?token=y", "é"])
 async def test_what_is_no_id_never_becomes_part_of_an_address(shop: Both, order_id: str) -> None:
-    with pytest.raises(ValueError, match="no id"):
+    with pytest.raises(ValueError, match="not the id"):
         await shop("capture", order_id, "1.00", "r")

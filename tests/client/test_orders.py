@@ -29,7 +29,7 @@ async def test_orders_are_walked_page_by_page_with_their_filters(shop: Both, mer
 
 
 async def test_a_time_without_a_zone_and_an_unknown_status_are_refused(shop: Both) -> None:
-    with pytest.raises(ValueError, match="has no zone"):
+    with pytest.raises(ValueError, match="has no time zone"):
         [order async for order in shop.orders(created_from=datetime(2026, 11, 21))]  # noqa: DTZ001
     with pytest.raises(RequestRefused, match="status"):
         [order async for order in shop.orders(status="paid")]

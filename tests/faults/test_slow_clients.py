@@ -133,8 +133,8 @@ async def test_whoever_is_slow_is_let_go_at_the_deadline_of_its_kind_and_not_bef
 
 async def test_who_is_late_is_told_why_and_that_the_connection_ends(seen: Seen) -> None:
     for kind, said in (
-        ("half a head", b"The head of the request did not come within 10 seconds.\n"),
-        ("half a body", b"The body of the request did not come within 15 seconds. Nothing was applied.\n"),
+        ("half a head", b"The head of the request did not arrive within 10 seconds.\n"),
+        ("half a body", b"The body of the request did not arrive within 15 seconds. Nothing was applied.\n"),
     ):
         head, _, text = seen.endings[kind][0].said.partition(b"\r\n\r\n")
         assert text == said

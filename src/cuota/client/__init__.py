@@ -1,6 +1,6 @@
-"""A merchant's client: the calls of the API, safe to lose an answer, and both signatures.
+"""The Python client for merchants: the calls of the API with safe retries, and both kinds of signatures.
 
-Nothing here needs the rest of Cuota: httpx is all. `docs/client.md` shows how it is used.
+The client uses httpx, and nothing else of Cuota. `docs/client.md` shows how to use it.
 """
 
 from cuota.client.answers import (

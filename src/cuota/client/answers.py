@@ -1,6 +1,7 @@
-"""What the service answers, typed. Amounts are exact Decimals; times have their zone; `raw` is the whole answer.
+"""The answers of the service, as typed objects.
 
-A field that an answer does not have reads as nothing: zero, the empty text, None.
+Amounts are exact Decimals; times have a time zone; `raw` is the whole JSON answer. A field that an answer does not have
+becomes zero, the empty string or None.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ Raw = Mapping[str, Any]
 
 
 def amount_of(value: object) -> Decimal:
-    """An amount as it stood in the JSON. Read answers with `parse_float=Decimal`."""
+    """Return an amount with exactly the value in the JSON, which must be parsed with `parse_float=Decimal`."""
     if value is None:
         return Decimal("0.00")
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
@@ -24,12 +25,12 @@ def amount_of(value: object) -> Decimal:
 
 
 def text_of(value: object) -> str:
-    """A text; the empty one where there is none."""
+    """Return a text; "" for None."""
     return "" if value is None else str(value)
 
 
 def when_of(value: object) -> datetime | None:
-    """A time with its zone."""
+    """Read an ISO 8601 time with a time zone; None for anything but a non-empty text."""
     return datetime.fromisoformat(value) if isinstance(value, str) and value else None
 
 
@@ -39,7 +40,7 @@ def _list(value: object) -> Sequence[Any]:
 
 @dataclass(frozen=True)
 class FieldError:
-    """One thing wrong with one field: its dotted path, a stable code, a text."""
+    """An error in one field of a request: the field's dotted path, a stable code, and a message."""
 
     field: str
     code: str
@@ -47,13 +48,13 @@ class FieldError:
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        """Read one of `errors`."""
+        """Read one entry of `errors`."""
         return cls(text_of(raw.get("field")), text_of(raw.get("code")), text_of(raw.get("message")))
 
 
 @dataclass(frozen=True)
 class Balances:
-    """How an order's money stands."""
+    """The amounts of an order: what was captured, voided and refunded, and what still can be."""
 
     order_amount: Decimal
     captured: Decimal
@@ -72,7 +73,7 @@ class Balances:
 
 @dataclass(frozen=True)
 class Original:
-    """What a reference was used for before; `same_request` says whether for the same amount."""
+    """The earlier call that used the same reference. `same_request`: it had the same amount."""
 
     operation: str
     id: str
@@ -94,7 +95,10 @@ class Original:
 
 @dataclass(frozen=True)
 class Configuration:
-    """Your terms: the amounts that can be paid in installments, and who captures."""
+    """Your terms: the order amounts that can be paid in installments.
+
+    `defer_funds_capture`: you capture each order yourself. Otherwise an order is captured upon approval.
+    """
 
     minimum_amount: Decimal
     maximum_amount: Decimal
@@ -114,7 +118,7 @@ class Configuration:
 
 @dataclass(frozen=True)
 class CreatedOrder:
-    """A new order. Store `order_id` beside your own order, then send the consumer to `redirect_url`."""
+    """A new order. Store `order_id` with your own order, then send the consumer to `redirect_url`."""
 
     order_id: str
     redirect_url: str
@@ -136,7 +140,7 @@ class CreatedOrder:
 
 @dataclass(frozen=True)
 class Movement:
-    """A capture, void or refund that was applied. `repeated`: it was applied before, by this reference's first call."""
+    """A capture, void or refund that was applied. `repeated`: an earlier call with the same reference applied it."""
 
     operation: str
     reference: str
@@ -148,7 +152,7 @@ class Movement:
 
     @classmethod
     def read(cls, operation: str, raw: Raw, *, repeated: bool = False) -> Self:
-        """Read the answer of the call, and as the order's record lists it."""
+        """Read the answer of the call, or an entry in the order's record."""
         at = when_of(raw.get("dateTime") or raw.get("refundedDateTime"))
         reference, amount = text_of(raw.get("merchantReference")), amount_of(raw["amount"])
         return cls(operation, reference, amount, at, text_of(raw.get("id")), repeated, raw)
@@ -156,7 +160,7 @@ class Movement:
 
 @dataclass(frozen=True)
 class Order:
-    """An order as it stands. Go by `status`; `amount` is what is left after voids."""
+    """The current state of an order. `status` says what to do with it; `amount` is what is left after voids."""
 
     order_id: str
     status: str
@@ -180,9 +184,9 @@ class Order:
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        """Read `GET /order/{orderId}`, and the `order` of an event."""
+        """Read the answer of `GET /order/{orderId}`, or the `order` of an event."""
 
-        def moved(operation: str, name: str) -> tuple[Movement, ...]:
+        def movements(operation: str, name: str) -> tuple[Movement, ...]:
             return tuple(Movement.read(operation, each) for each in _list(raw.get(name)))
 
         return cls(
@@ -200,9 +204,9 @@ class Order:
             created_at=when_of(raw.get("createdDateTime")),
             expires_at=when_of(raw.get("expiryDateTime")),
             authorization_expires_at=when_of(raw.get("authorizationExpiryDateTime")),
-            captures=moved("capture", "captures"),
-            voids=moved("void", "voids"),
-            refunds=moved("refund", "refunds"),
+            captures=movements("capture", "captures"),
+            voids=movements("void", "voids"),
+            refunds=movements("refund", "refunds"),
             metadata=raw.get("metadata") or {},
             raw=raw,
         )
@@ -210,7 +214,7 @@ class Order:
 
 @dataclass(frozen=True)
 class OrderPage:
-    """One page of a listing. `cursor` is the next page's; None at the end."""
+    """One page of a list of orders. `cursor` gets the next page; it is None on the last page."""
 
     orders: tuple[Order, ...]
     cursor: str | None
@@ -236,7 +240,7 @@ class Installment:
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        """Read one of `plan`."""
+        """Read one entry of `plan`."""
         due = raw.get("dueDate")
         return cls(
             int(raw["number"]),
@@ -263,7 +267,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Preview:
-    """What a capture, void or refund would do. Nothing has changed, and the reference is not used up."""
+    """What a capture, void or refund would do. Nothing has changed, and the reference can still be used."""
 
     operation: str
     amount: Decimal
@@ -274,7 +278,7 @@ class Preview:
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        """Read an answer to `dryRun=true`. Anything else would be a call that really acted: an error."""
+        """Read the answer to a call with `dryRun=true`. Raises ValueError for the answer of a call that was applied."""
         if raw.get("dryRun") is not True:
             raise ValueError("not the answer of a dry run")
         before, after = Standing.read(raw["before"]), Standing.read(raw["after"])

@@ -1,4 +1,4 @@
-"""The asyncio client."""
+"""The client for asyncio programs. `sync.py` has the same calls for other programs."""
 
 from __future__ import annotations
 
@@ -32,11 +32,16 @@ T = TypeVar("T")
 
 
 class AsyncClient:
-    """A merchant's calls, for asyncio. One object serves a whole process; `close` it, or use it in an `async with`.
+    """The calls of the merchant API, for asyncio.
+
+    One object may be shared by the whole process. Close it with `aclose`, or use it in an `async with`.
 
     `base_url` and the credentials are those that the provider issued; `auth_url` and `audience` default to `base_url`.
-    `pauses`: seconds before the second, third... try of what is safe to try again. `longest_wait`: a `Retry-After` of
-    more seconds than this is not waited for. `http`: an httpx client of your own (proxies, certificates); it stays open.
+    `timeout`: seconds for connecting, and for each read or write. `pauses`: seconds before each retry of a call that is
+    safe to retry. `longest_wait`: if the service asks for a longer wait (`Retry-After`), in seconds, the call fails
+    instead. `http`: an httpx client of your own, for example with a proxy or certificates; `close` leaves it open.
+
+    Every call raises CuotaError, or ValueError or TypeError for wrong arguments.
     """
 
     def __init__(
@@ -70,20 +75,21 @@ class AsyncClient:
         await self.aclose()
 
     async def configuration(self) -> Configuration:
-        """Your terms: the lowest and highest amount, and who captures."""
+        """Return your terms: the lowest and highest order amount, and whether you capture orders yourself."""
         return await self._do(calls.configuration())
 
     async def create_order(
         self, order: Mapping[str, Any], *, idempotency_key: str | None = None
     ) -> CreatedOrder:
-        """Create an order from the body of `POST /order`; amounts as Decimal, text or `cents(...)`.
+        """Create an order from the body of `POST /order`. Amounts are Decimals, text or `cents(...)`.
 
-        Give a key that you wrote down with your own order, and a repeat after a crash answers the same order.
+        Store an `idempotency_key` with your own order before the call. If your program crashes, repeat the call with the
+        same key: it returns the same order. Without a key, the client makes one for each call.
         """
         return await self._do(calls.create_order(order, idempotency_key))
 
     async def get_order(self, order_id: str) -> Order:
-        """How an order stands, by its id or its checkout token."""
+        """Return an order by its id or its checkout token."""
         return await self._do(calls.get_order(order_id))
 
     async def orders(
@@ -95,10 +101,10 @@ class AsyncClient:
         created_to: datetime | date | None = None,
         page_size: int = PAGE,
     ) -> AsyncIterator[Order]:
-        """Your orders, newest first, page after page as you read on; each filter narrows them.
+        """Iterate over your orders, newest first. The next page is fetched when the iteration reaches it.
 
-        `status` is an orderStatus, or several with commas. `created_from` is included, `created_to` is not; a date is
-        midnight UTC.
+        The result has the orders that match all filters. `status` is an orderStatus, or several separated by commas.
+        `created_from` is inclusive and `created_to` exclusive; a date means midnight UTC.
         """
         listing = calls.Listing(merchant_reference, status, created_from, created_to, page_size)
         cursor = None
@@ -121,7 +127,7 @@ class AsyncClient:
     async def capture(
         self, order_id: str, amount: Amount, reference: str, *, dry_run: bool = False
     ) -> Movement | Preview:
-        """Take money that the consumer's approval set aside. The same reference is applied once."""
+        """Capture part or all of an approved order. A repeated call with the same reference is applied only once."""
         return await self._move("capture", order_id, amount, reference, dry_run=dry_run)
 
     @overload
@@ -135,7 +141,7 @@ class AsyncClient:
     async def void(
         self, order_id: str, amount: Amount, reference: str, *, dry_run: bool = False
     ) -> Movement | Preview:
-        """Let go of money that is not captured. The same reference is applied once."""
+        """Void part or all of what is not captured. A repeated call with the same reference is applied only once."""
         return await self._move("void", order_id, amount, reference, dry_run=dry_run)
 
     @overload
@@ -149,7 +155,7 @@ class AsyncClient:
     async def refund(
         self, order_id: str, amount: Amount, reference: str, *, dry_run: bool = False
     ) -> Movement | Preview:
-        """Give back money that was captured. The same reference is applied once."""
+        """Refund part or all of what is captured. A repeated call with the same reference is applied only once."""
         return await self._move("refund", order_id, amount, reference, dry_run=dry_run)
 
     async def _move(
@@ -160,7 +166,7 @@ class AsyncClient:
         return await self._do(calls.move(operation, order_id, amount, reference))
 
     async def events(self, after: str | None = None, *, page_size: int = PAGE) -> AsyncIterator[Event]:
-        """Every event after this one (an event's id; None: from the first), oldest first, to the end of the feed."""
+        """Iterate over all events after the event with the id `after` (None: from the first event), oldest first."""
         while True:
             page = await self._do(calls.events(after, page_size))
             for event in page.events:
@@ -172,15 +178,15 @@ class AsyncClient:
     async def register_endpoint(
         self, url: str, description: str = "", *, idempotency_key: str | None = None
     ) -> Endpoint:
-        """Have every event of your account sent to an address. Keep the answer's `secret`."""
+        """Register an address to which all events of your account are sent. Store the `secret` of the result."""
         return await self._do(calls.register_endpoint(url, description, idempotency_key))
 
     async def endpoints(self) -> tuple[Endpoint, ...]:
-        """Your endpoints, oldest first."""
+        """Return your webhook endpoints, oldest first."""
         return await self._do(calls.endpoints())
 
     async def get_endpoint(self, endpoint_id: str) -> Endpoint:
-        """One endpoint."""
+        """Return one webhook endpoint."""
         return await self._do(calls.get_endpoint(endpoint_id))
 
     async def change_endpoint(
@@ -191,17 +197,17 @@ class AsyncClient:
         description: str | None = None,
         paused: bool | None = None,
     ) -> Endpoint:
-        """Change, pause or resume it; what is not given stays."""
+        """Change, pause or resume an endpoint. Arguments that are None change nothing."""
         return await self._do(
             calls.change_endpoint(endpoint_id, url=url, description=description, paused=paused)
         )
 
     async def rotate_secret(self, endpoint_id: str, *, idempotency_key: str | None = None) -> Endpoint:
-        """A new `secret`; for 24 hours the old one signs too."""
+        """Give an endpoint a new `secret`. For 24 hours, webhooks are signed with both the old and the new secret."""
         return await self._do(calls.rotate_secret(endpoint_id, idempotency_key))
 
     async def test_endpoint(self, endpoint_id: str, *, idempotency_key: str | None = None) -> EndpointTest:
-        """Have a `webhook.test` sent now, and learn what your address answered."""
+        """Send a `webhook.test` event to an endpoint now, and return the answer of your address."""
         return await self._do(calls.check_endpoint(endpoint_id, idempotency_key))
 
     async def replay_endpoint(
@@ -212,30 +218,33 @@ class AsyncClient:
         until: str | None = None,
         idempotency_key: str | None = None,
     ) -> int:
-        """Have events sent again, all or those after `after` up to and with `until`; answers how many."""
+        """Send events again: those after the event `after`, up to and including the event `until` (both optional).
+
+        Returns the number of deliveries.
+        """
         return await self._do(calls.replay(endpoint_id, after, until, idempotency_key))
 
     async def remove_endpoint(self, endpoint_id: str) -> None:
-        """Have nothing sent to it any more."""
+        """Remove an endpoint. No more events are sent to it."""
         await self._do(calls.remove_endpoint(endpoint_id))
 
     async def _do(self, call: Call[T]) -> T:
         return await self._take(perform(self._terms, self._tokens.obtain, call))
 
     async def _take(self, talk: Talk[T]) -> T:
-        """Take the steps of a talk, one after the other."""
+        """Carry out the steps of a talk, one after the other, and return its result."""
         try:
             step = next(talk)
             while True:
                 try:
-                    came = await self._step(step)
+                    result = await self._step(step)
                 except CuotaError as error:
                     step = talk.throw(error)
                 else:
-                    step = talk.send(came)
+                    step = talk.send(result)
         except StopIteration as end:
-            result: T = end.value
-            return result
+            value: T = end.value
+            return value
 
     async def _step(self, step: ClientStep) -> HttpAnswer | Lost | str | None:
         if isinstance(step, Wait):

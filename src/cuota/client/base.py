@@ -1,4 +1,4 @@
-"""What both clients share: their terms, read once and checked."""
+"""The common parts of the blocking and the asyncio client: defaults, options, and the conversion of httpx results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = 100
 USER_AGENT = {"User-Agent": "cuota-client/1"}
 
 Operation = Literal["capture", "void", "refund"]
-# The request never left: it cannot have been applied.
+# With these errors the request was never sent, so the service cannot have applied it.
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
@@ -25,9 +25,9 @@ def terms_of(
     base_url: str, client_id: str, client_secret: str, audience: str | None, auth_url: str | None,
     pauses: Sequence[float], longest_wait: float,
 ) -> ClientOptions:  # fmt: skip
-    """Check what a client was told; raises ValueError."""
+    """Check the options of a client and fill in the defaults. Raises ValueError."""
     if not client_id or not client_secret:
-        raise ValueError("client_id and client_secret are needed, as the provider issued them.")
+        raise ValueError("client_id and client_secret are required. The provider issues them.")
     base = _address("base_url", base_url)
     auth = base if auth_url is None else _address("auth_url", auth_url)
     return ClientOptions(base, auth, client_id, client_secret, audience or auth, tuple(pauses), longest_wait)
@@ -36,15 +36,15 @@ def terms_of(
 def _address(name: str, value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"{name} is {value!r}: it should be an address such as https://pay.example.")
+        raise ValueError(f"{name} is {value!r}; it must be an address such as https://pay.example.")
     return value.rstrip("/")
 
 
 def answer_of(response: httpx.Response) -> HttpAnswer:
-    """What came back."""
+    """Convert an answer of httpx."""
     return HttpAnswer(response.status_code, response.headers, response.content)
 
 
 def lost(problem: httpx.RequestError) -> Lost:
-    """What it means that nothing came back."""
+    """Convert an error of httpx: no answer arrived."""
     return Lost(type(problem).__name__, not isinstance(problem, _NEVER_SENT))

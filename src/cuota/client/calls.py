@@ -1,4 +1,7 @@
-"""Every call as a value: what is sent, how its answer reads, and whether it may be sent again."""
+"""Describes each call of the API as a value: what to send, how to read the answer, and whether a retry is safe.
+
+`talk.py` carries the calls out.
+"""
 
 from __future__ import annotations
 
@@ -33,16 +36,21 @@ _AMOUNTS = ("amount", "taxAmount", "shippingAmount", "merchantFeeForPaymentPlan"
 
 
 class Again(Enum):
-    """What is safe after an answer that was lost."""
+    """Whether a call may be retried if its answer was lost."""
 
-    READS = "reads"  # changes nothing
-    SAME = "same"  # a second arrival is known by its reference or key, or changes nothing more
-    NEVER = "never"  # a second arrival could act a second time
+    READS = "reads"  # yes: the call changes nothing
+    SAME = "same"  # yes: the service recognizes a repeat by its reference or key, or the repeat changes nothing more
+    NEVER = "never"  # no: a repeat could act a second time
 
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """One call. `body` is made once: every try sends the same bytes."""
+    """One call of the API.
+
+    `read` reads the JSON of a successful answer. `body` is made once, so that every try sends the same bytes; `key` is the
+    Idempotency-Key. `found_again` makes the result if an earlier try was applied: it gets the `original` in the refusal,
+    parsed and raw. `gone` is the result if a retry gets 404, because the earlier try deleted the object.
+    """
 
     method: str
     path: str
@@ -54,7 +62,7 @@ class Call(Generic[T]):
     gone: T | None = None
 
     def headers(self, token: str) -> dict[str, str]:
-        """The headers of every try."""
+        """Return the headers of every try. `token` is the access token."""
         headers = {"Accept": "application/json", "Authorization": f"Bearer {token}"}
         if self.body is not None:
             headers["Content-Type"] = "application/json"
@@ -69,14 +77,14 @@ def configuration() -> Call[Configuration]:
 
 
 def create_order(order: Mapping[str, Any], idempotency_key: str | None) -> Call[CreatedOrder]:
-    """`POST /order`. Its key is made here, once for all tries."""
+    """`POST /order`. The idempotency key is made here once, so that all tries have the same key."""
     body = json_text(_with_amounts(order), "order").encode()
     key = _key(idempotency_key)
     return Call("POST", "/order", CreatedOrder.read, Again.SAME, body, key)
 
 
 def _with_amounts(order: Mapping[str, Any]) -> dict[str, Any]:
-    """The body with every amount as exact text; TypeError for one of unclear unit."""
+    """Return the body with every amount as exact text. Raises TypeError for a float or an int."""
     body = dict(order)
     for name in _AMOUNTS:
         if body.get(name) is not None:
@@ -94,13 +102,13 @@ def _item(item: Any, index: int) -> Any:
 
 
 def get_order(order_id: str) -> Call[Order]:
-    """`GET /order/{orderId}`; a checkout token does too."""
+    """`GET /order/{orderId}`. The id may also be a checkout token."""
     return Call("GET", f"/order/{_id(order_id)}", Order.read)
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Which orders: None is any."""
+    """The filters of a list of orders. None means no filter."""
 
     merchant_reference: str | None
     status: str | None
@@ -109,8 +117,8 @@ class Listing:
     page_size: int
 
     def page(self, cursor: str | None) -> Call[OrderPage]:
-        """`GET /orders`: the page at a cursor."""
-        given = {
+        """`GET /orders`: one page. `cursor` is that of the page before; None gets the first page."""
+        parameters = {
             "merchantReference": self.merchant_reference,
             "status": self.status,
             "createdFrom": _when(self.created_from, "created_from"),
@@ -118,18 +126,18 @@ class Listing:
             "limit": str(self.page_size),
             "cursor": cursor,
         }
-        asked = urlencode({name: value for name, value in given.items() if value is not None})
-        return Call("GET", f"/orders?{asked}", OrderPage.read)
+        query = urlencode({name: value for name, value in parameters.items() if value is not None})
+        return Call("GET", f"/orders?{query}", OrderPage.read)
 
 
 def _when(at: datetime | date | None, name: str) -> str | None:
     if isinstance(at, datetime) and at.tzinfo is None:
-        raise ValueError(f"{name} has no zone: give a datetime such as datetime.now(UTC), or a date.")
+        raise ValueError(f"{name} has no time zone: use a datetime such as datetime.now(UTC), or a date.")
     return None if at is None else at.isoformat()
 
 
 def move(operation: str, order_id: str, amount: Amount, reference: str) -> Call[Movement]:
-    """Capture, void or refund. The reference is the key: the same one is applied once."""
+    """Capture, void or refund. The service applies each reference only once, so a retry is safe."""
 
     def applied_before(original: Original, raw: Raw) -> Movement:
         answer = {
@@ -151,21 +159,21 @@ def move(operation: str, order_id: str, amount: Amount, reference: str) -> Call[
 
 
 def preview(operation: str, order_id: str, amount: Amount, reference: str) -> Call[Preview]:
-    """The same call with `dryRun=true`: it changes nothing."""
+    """Capture, void or refund with `dryRun=true`, which changes nothing."""
     path = f"/order/{_id(order_id)}/{operation}?dryRun=true"
     return Call("POST", path, Preview.read, Again.READS, _move_body(amount, reference))
 
 
 def _move_body(amount: Amount, reference: str) -> bytes:
     if not isinstance(reference, str) or not reference:
-        raise ValueError("reference is empty: give one of your own, written down before the call.")
+        raise ValueError("reference is empty: use a reference of your own, and store it before the call.")
     return json_text({"amount": amount_text(amount), "merchantReference": reference}).encode()
 
 
 def events(after: str | None, limit: int) -> Call[EventPage]:
     """`GET /events`: one page."""
-    asked = {"limit": str(limit)} if after is None else {"after": after, "limit": str(limit)}
-    return Call("GET", f"/events?{urlencode(asked)}", EventPage.read)
+    query = {"limit": str(limit)} if after is None else {"after": after, "limit": str(limit)}
+    return Call("GET", f"/events?{urlencode(query)}", EventPage.read)
 
 
 def register_endpoint(url: str, description: str, key: str | None) -> Call[Endpoint]:
@@ -187,14 +195,14 @@ def get_endpoint(endpoint_id: str) -> Call[Endpoint]:
 def change_endpoint(
     endpoint_id: str, *, url: str | None, description: str | None, paused: bool | None
 ) -> Call[Endpoint]:
-    """`PATCH /webhook-endpoints/{endpointId}`. The same change again changes nothing more."""
-    given = {"url": url, "description": description, "paused": paused}
-    body = json_text({name: value for name, value in given.items() if value is not None}).encode()
+    """`PATCH /webhook-endpoints/{endpointId}`. Repeating the same change is harmless, so a retry is safe."""
+    changes = {"url": url, "description": description, "paused": paused}
+    body = json_text({name: value for name, value in changes.items() if value is not None}).encode()
     return Call("PATCH", f"/webhook-endpoints/{_id(endpoint_id)}", Endpoint.read, Again.SAME, body)
 
 
 def remove_endpoint(endpoint_id: str) -> Call[bool]:
-    """`DELETE /webhook-endpoints/{endpointId}`. Gone after a lost answer: that was this call."""
+    """`DELETE /webhook-endpoints/{endpointId}`. If a retry gets 404, the try before it removed the endpoint."""
     return Call(
         "DELETE",
         f"/webhook-endpoints/{_id(endpoint_id)}",
@@ -205,21 +213,21 @@ def remove_endpoint(endpoint_id: str) -> Call[bool]:
 
 
 def rotate_secret(endpoint_id: str, key: str | None) -> Call[Endpoint]:
-    """`POST .../rotate-secret`. Twice would end the old secret at once."""
+    """`POST .../rotate-secret`. Never retried, because a second rotation would end the old secret at once."""
     path = f"/webhook-endpoints/{_id(endpoint_id)}/rotate-secret"
     return Call("POST", path, Endpoint.read, Again.NEVER, b"{}", _key(key))
 
 
 def check_endpoint(endpoint_id: str, key: str | None) -> Call[EndpointTest]:
-    """`POST .../test`."""
+    """`POST .../test`: send a test event."""
     path = f"/webhook-endpoints/{_id(endpoint_id)}/test"
     return Call("POST", path, EndpointTest.read, Again.NEVER, b"{}", _key(key))
 
 
 def replay(endpoint_id: str, after: str | None, until: str | None, key: str | None) -> Call[int]:
-    """`POST .../replay`: how many deliveries will be sent again."""
-    given = {"after": after, "until": until}
-    body = json_text({name: value for name, value in given.items() if value is not None}).encode()
+    """`POST .../replay`. The result is the number of deliveries that will be sent again."""
+    bounds = {"after": after, "until": until}
+    body = json_text({name: value for name, value in bounds.items() if value is not None}).encode()
     path = f"/webhook-endpoints/{_id(endpoint_id)}/replay"
     return Call("POST", path, lambda raw: int(raw["replayed"]), Again.NEVER, body, _key(key))
 
@@ -228,13 +236,13 @@ def _key(given: str | None) -> str:
     if given is None:
         return str(uuid.uuid4())
     if not 1 <= len(given) <= _LONGEST_KEY or not given.isascii() or not given.isprintable():
-        raise ValueError(f"idempotency_key has 1 to {_LONGEST_KEY} printable ASCII characters.")
+        raise ValueError(f"idempotency_key must have 1 to {_LONGEST_KEY} printable ASCII characters.")
     return given
 
 
 def _id(given: object) -> str:
-    """An id as part of a path: nothing in it may lead elsewhere."""
+    """Check an id that becomes part of a path. Characters such as "/" could change the path."""
     text = str(given)
     if not _ID.fullmatch(text):
-        raise ValueError(f"{text!r} is no id of an order or endpoint.")
+        raise ValueError(f"{text!r} is not the id of an order or endpoint.")
     return text

@@ -1,4 +1,4 @@
-"""One family of errors. Branch on the class or on `code`, never on the text."""
+"""The exceptions that the client raises. Decide by the class or by `code`; the texts may change."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from cuota.client.answers import Balances, FieldError, Original
 
 
 class CuotaError(Exception):
-    """Whatever the client raises, beside TypeError and ValueError for what your own code got wrong.
+    """The base class of the client's exceptions. Wrong arguments raise TypeError or ValueError instead.
 
-    `undecided`: the call may have been applied although no answer says so. Keep its reference or key, and ask again
-    with the same. `idempotency_key` is the one that was sent, where there was one.
+    `undecided`: the call may have been applied, although no answer confirms that. Keep its reference or key, and repeat
+    the call with the same one. `idempotency_key` is the key that was sent, or None.
     """
 
     undecided = False
@@ -20,9 +20,9 @@ class CuotaError(Exception):
 
 
 class RequestRefused(CuotaError):
-    """The service answered, and refused: nothing was applied. `raw` is the whole answer.
+    """The service refused the call, and nothing was applied. `raw` is the whole answer.
 
-    `balances` stand in the refusal of a capture, void or refund; `original` says what a reference was used for before.
+    The refusal of a capture, void or refund has `balances`. If the reference was used before, `original` is that call.
     """
 
     def __init__(self, status: int, raw: Mapping[str, Any], request_id: str = "") -> None:
@@ -30,7 +30,9 @@ class RequestRefused(CuotaError):
         self.status = status
         self.raw = raw
         self.code = str(raw.get("code") or raw.get("error") or f"http_{status}")
-        self.message = str(raw.get("message") or raw.get("error_description") or "The service refused.")
+        self.message = str(
+            raw.get("message") or raw.get("error_description") or "The service refused the call."
+        )
         self.request_id = str(raw.get("requestId") or request_id)
         self.errors = tuple(FieldError.read(each) for each in _objects(raw.get("errors")))
         balances, original = raw.get("balances"), raw.get("original")
@@ -43,21 +45,21 @@ class RequestRefused(CuotaError):
 
 
 class Unauthorized(RequestRefused):
-    """The credentials, or the access token, are not accepted: revoked, mistyped, or of the other environment."""
+    """The service does not accept the credentials or the access token: revoked, mistyped, or for another environment."""
 
 
 class NotFound(RequestRefused):
-    """There is no such order, event or endpoint of yours."""
+    """Your account has no such order, event or endpoint."""
 
 
 class DuplicateReference(RequestRefused):
-    """The reference was used on this order before, for another amount: see `original`."""
+    """The reference was used on this order before, for a different amount or operation: see `original`."""
 
 
 class Unavailable(CuotaError):
-    """No answer that decides: the network, an overload, a proxy. Tried again as often as that is safe.
+    """The service did not decide about the call: a network error, an overload, or a proxy's answer.
 
-    `retry_after` is in seconds, where the service said so.
+    The client raises this only after its retries. `retry_after` is the wait in seconds that the service asked for, or None.
     """
 
     def __init__(
@@ -73,25 +75,27 @@ class Unavailable(CuotaError):
         self.request_id = request_id
 
     def __str__(self) -> str:
-        known = (
-            " It may have been applied: ask again with the same reference or key." if self.undecided else ""
+        advice = (
+            " The call may have been applied: repeat it with the same reference or key."
+            if self.undecided
+            else ""
         )
-        return f"{self.code}: {self.message}{known}"
+        return f"{self.code}: {self.message}{advice}"
 
 
 class RateLimited(Unavailable):
-    """Too many requests, and longer to wait than the client waits by itself: see `retry_after`."""
+    """The rate limit was exceeded, and the client's retries did not help: see `retry_after`."""
 
 
 class BadWebhook(CuotaError):
-    """What came is not proved to come from the service. Answer 401 and read nothing of it."""
+    """The webhook is not proved to come from the service. Answer 401, and do not use its content."""
 
 
 _CLASSES: Mapping[int, type[RequestRefused]] = {401: Unauthorized, 404: NotFound}
 
 
 def refused(status: int, raw: Mapping[str, Any], request_id: str) -> RequestRefused:
-    """The refusal that an answer is."""
+    """Make the exception for a refusal. `raw` is the JSON of the answer."""
     kind = _CLASSES.get(status, RequestRefused)
     if raw.get("code") == "duplicate_reference":
         kind = DuplicateReference

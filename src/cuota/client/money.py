@@ -1,4 +1,7 @@
-"""Amounts on their way to the service: exact decimals, never a binary float, never a number of unclear unit."""
+"""Writes amounts for requests as exact decimals.
+
+A float cannot hold money exactly, and an int could mean dollars or cents. Both are refused.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,17 @@ _INT = "{where} is the int {value!r}: is that dollars or cents? Write cents({val
 
 
 def cents(number: int) -> Decimal:
-    """The amount of so many cents: `cents(1250)` is 12.50."""
+    """Return an amount from a number of cents: `cents(1250)` is 12.50. Raises TypeError for anything but an int."""
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"cents() takes a whole number of cents, not {number!r}.")
     return Decimal(number).scaleb(-2)
 
 
 def amount_text(value: Decimal | str, where: str = "amount") -> str:
-    """An amount as the service reads it, such as `12.50`. TypeError for a float or an int, ValueError for no amount."""
+    """Write an amount as the service expects it, such as `12.50`. `where` names the field in errors.
+
+    Raises TypeError for a float or an int, and ValueError for a value that is not an amount.
+    """
     if isinstance(value, float):
         raise TypeError(_FLOAT.format(where=where, value=value))
     if isinstance(value, int) and not isinstance(value, bool):
@@ -36,7 +42,7 @@ def amount_text(value: Decimal | str, where: str = "amount") -> str:
             raise ValueError(f"{where} is {value!r}: write a plain decimal such as 12.50.")
         value = Decimal(value)
     if not value.is_finite():
-        raise ValueError(f"{where} is {value}: that is no amount.")
+        raise ValueError(f"{where} is {value}: that is not an amount.")
     if value.adjusted() >= _MOST_DIGITS:
         raise ValueError(f"{where} has more than {_MOST_DIGITS} digits.")
     whole = _in_cents(value, where)
@@ -45,22 +51,25 @@ def amount_text(value: Decimal | str, where: str = "amount") -> str:
 
 
 def _in_cents(value: Decimal, where: str) -> int:
-    """Exact whatever the caller's decimal context is: from the digits, without arithmetic."""
+    """Convert to cents from the digits. Decimal arithmetic could round, depending on the caller's decimal context."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     written = "".join(map(str, digits))
-    kept = written.rstrip("0") or "0"
-    shift = exponent + len(written) - len(kept) + 2
-    if kept == "0":
+    significant = written.rstrip("0") or "0"
+    shift = exponent + len(written) - len(significant) + 2
+    if significant == "0":
         return 0
     if shift < 0:
         raise ValueError(f"{where} is {value}: an amount has at most two decimal places.")
-    whole = int(kept) * int(10**shift)
+    whole = int(significant) * int(10**shift)
     return -whole if sign else whole
 
 
 def json_text(value: object, where: str = "body") -> str:
-    """JSON without spaces, Decimals as exact numbers; TypeError for a float wherever it is, naming the place."""
+    """Encode a value as JSON without spaces, with Decimals as exact numbers.
+
+    Raises TypeError for a float at any depth. The message names its place, which starts with `where`.
+    """
     if isinstance(value, float):
         raise TypeError(_FLOAT.format(where=where, value=value))
     if value is None or isinstance(value, bool | int | str):
@@ -74,10 +83,10 @@ def json_text(value: object, where: str = "body") -> str:
         return "{" + ",".join(parts) + "}"
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
         return "[" + ",".join(json_text(each, f"{where}[{index}]") for index, each in enumerate(value)) + "]"
-    raise TypeError(f"{where} is a {type(value).__name__}, which JSON does not know.")
+    raise TypeError(f"{where} is a {type(value).__name__}, which cannot be written as JSON.")
 
 
 def _name(name: object, where: str) -> str:
     if not isinstance(name, str):
-        raise TypeError(f"{where} has the name {name!r}: names are strings.")
+        raise TypeError(f"{where} has the name {name!r}: names must be strings.")
     return json.dumps(name, ensure_ascii=False)

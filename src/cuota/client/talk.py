@@ -1,7 +1,7 @@
-"""How a call is carried out, without any input or output: steps to take, and what to make of what came.
+"""The logic of a call, without any input or output: which steps to take, how to read answers, and when to retry.
 
-A `Talk` is a generator. It yields a step (`Send`, `Wait`, `Locked`), is sent what came of it, and returns the answer
-or raises a CuotaError. The two clients only take the steps.
+A `Talk` is a generator. It yields a step (`Send`, `Wait` or `Locked`), gets the step's result, and in the end returns the
+result of the call or raises a CuotaError. The blocking and the asyncio client only carry out the steps.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from cuota.client.errors import CuotaError, RateLimited, RequestRefused, Unavail
 
 T = TypeVar("T")
 
-# Answers that say "later". 409 is Cuota's only while the first request with the same key still runs.
+# Statuses that may be retried later. So may a 409 with the code idempotency_in_progress: a request with the same key runs.
 LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
-# Of them, those after which it is certain that nothing was applied.
+# Those of them that prove that nothing was applied.
 NOT_APPLIED = frozenset({425, 429})
 
 
 @dataclass(frozen=True)
 class Send:
-    """Send a request; what comes back is an Answer or Lost."""
+    """Send a request. The result is an HttpAnswer or Lost."""
 
     method: str
     url: str
@@ -40,21 +40,21 @@ class Send:
 
 @dataclass(frozen=True)
 class Wait:
-    """Wait this many seconds."""
+    """Wait for this many seconds."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class Locked:
-    """Carry out a talk while nobody else carries out one of these; what comes back is its result."""
+    """Carry out a talk while holding the client's lock. The result is that of the talk."""
 
     talk: Generator[Any, Any, str]
 
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """What came back."""
+    """An answer of the service, or of a proxy."""
 
     status: int
     headers: Mapping[str, str]
@@ -63,7 +63,7 @@ class HttpAnswer:
 
 @dataclass(frozen=True)
 class Lost:
-    """Nothing came back. `sent` is False where it is certain that the request never left."""
+    """No answer arrived. `sent` is False if it is certain that the request was never sent."""
 
     reason: str
     sent: bool
@@ -75,7 +75,10 @@ Talk = Generator[ClientStep, Any, T]
 
 @dataclass(frozen=True)
 class ClientOptions:
-    """What a client was told: where, with which credentials, and how patiently."""
+    """The options of a client: addresses, credentials, and how long to wait between tries.
+
+    `pauses` are the seconds before each retry, and `longest_wait` the longest Retry-After in seconds that is waited for.
+    """
 
     base_url: str
     auth_url: str
@@ -87,21 +90,25 @@ class ClientOptions:
     clock: Callable[[], float] = time.monotonic
 
     def pause(self, tries: int, retry_after: float | None) -> float | None:
-        """Seconds before the next try; None where there is none. Never earlier than the service asked for."""
-        asked = retry_after or 0.0
-        if tries >= len(self.pauses) or asked > self.longest_wait:
+        """Return the seconds before the next try; None if there is no next try. Never less than `retry_after`."""
+        required = retry_after or 0.0
+        if tries >= len(self.pauses) or required > self.longest_wait:
             return None
-        # Spread, so that many clients that failed together do not come back together.
-        return max(asked, self.pauses[tries] * random.uniform(0.75, 1.25))  # noqa: S311 - no secret
+        # The pause is random, so that clients that failed at the same time do not retry at the same time.
+        return max(required, self.pauses[tries] * random.uniform(0.75, 1.25))  # noqa: S311 - no secret
 
 
 def perform(terms: ClientOptions, token_of: Callable[[str | None], Talk[str]], call: Call[T]) -> Talk[T]:
-    """Carry out a call: with a token, again where that is safe, once more with a new token after a 401."""
+    """Carry out a call with an access token.
+
+    The call is retried if that is safe. After a 401 it is sent once more with a new token. `token_of` gets a token that is
+    not the given one.
+    """
     undecided, renewed, tries = False, False, 0
     token = yield from token_of(None)
     while True:
-        came = yield Send(call.method, terms.base_url + call.path, call.headers(token), call.body)
-        if isinstance(came, HttpAnswer) and came.status == 401 and not renewed:
+        result = yield Send(call.method, terms.base_url + call.path, call.headers(token), call.body)
+        if isinstance(result, HttpAnswer) and result.status == 401 and not renewed:
             renewed = True
             try:
                 token = yield from token_of(token)
@@ -110,7 +117,7 @@ def perform(terms: ClientOptions, token_of: Callable[[str | None], Talk[str]], c
                 raise
             continue
         try:
-            return settle(call, came, lost_before=undecided)
+            return settle(call, result, lost_before=undecided)
         except Unavailable as error:
             error.idempotency_key = call.key
             unsafe = error.undecided and call.again is Again.NEVER
@@ -120,64 +127,68 @@ def perform(terms: ClientOptions, token_of: Callable[[str | None], Talk[str]], c
             if pause is None:
                 raise
         except RequestRefused as error:
-            # A 401 says nothing of an earlier try; any other refusal decides, for the key is looked at first.
+            # A 401 says nothing about an earlier try. Any other refusal does: the service checks the key or reference first,
+            # so it would have answered with the result of an earlier try.
             error.undecided, error.idempotency_key = undecided and error.status == 401, call.key
             raise
         tries += 1
         yield Wait(pause)
 
 
-def settle(call: Call[T], came: HttpAnswer | Lost, *, lost_before: bool) -> T:
-    """Read what came of one try, or raise what it means."""
-    raw = read_answer(came)
-    assert isinstance(came, HttpAnswer)
-    if 200 <= came.status < 300:
+def settle(call: Call[T], result: HttpAnswer | Lost, *, lost_before: bool) -> T:
+    """Read the result of one try. Returns the result of the call, or raises RequestRefused or Unavailable.
+
+    `lost_before`: the answer to an earlier try was lost.
+    """
+    raw = read_answer(result)
+    assert isinstance(result, HttpAnswer)
+    if 200 <= result.status < 300:
         try:
             return call.read(raw)
         except (LookupError, TypeError, ValueError, AttributeError) as problem:
             message = f"The answer cannot be read ({type(problem).__name__}: {problem})."
-            raise Unavailable(message, status=came.status, undecided=True) from None
-    error = refused(came.status, raw, came.headers.get("x-request-id", ""))
-    again = error.original
+            raise Unavailable(message, status=result.status, undecided=True) from None
+    error = refused(result.status, raw, result.headers.get("x-request-id", ""))
+    original = error.original
     if (
         call.found_again
-        and again
-        and again.same_request
-        and again.operation in {"", call.path.split("/")[-1]}
+        and original
+        and original.same_request
+        and original.operation in {"", call.path.split("/")[-1]}
     ):
-        return call.found_again(again, raw["original"])
-    if came.status == 404 and lost_before and call.gone is not None:
+        return call.found_again(original, raw["original"])
+    if result.status == 404 and lost_before and call.gone is not None:
         return call.gone
     raise error
 
 
-def read_answer(came: HttpAnswer | Lost) -> Raw:
-    """The JSON object that came; raises Unavailable where the service has not decided, or did not speak at all."""
-    if isinstance(came, Lost):
-        raise Unavailable(f"No answer came ({came.reason}).", undecided=came.sent)
-    raw = _json_object(came.body)
+def read_answer(result: HttpAnswer | Lost) -> Raw:
+    """Return the JSON object of an answer. Raises Unavailable if there is no answer, or none that decides about the call."""
+    if isinstance(result, Lost):
+        raise Unavailable(f"No answer arrived ({result.reason}).", undecided=result.sent)
+    raw = _json_object(result.body)
     code = str(raw.get("code") or raw.get("error") or "") if raw is not None else ""
-    if came.status not in LATER and code != "idempotency_in_progress":
+    if result.status not in LATER and code != "idempotency_in_progress":
         if raw is not None:
             return raw
-        if came.status in {401, 404}:  # so that a bare 401 of a gateway is still a 401
-            return {"message": f"HTTP {came.status}, without a body of the service."}
-        message = f"HTTP {came.status}, and not an answer of the service: is base_url right?"
-        raise Unavailable(message, status=came.status, undecided=True)
-    kind = RateLimited if came.status == 429 else Unavailable
+        if result.status in {401, 404}:  # a 401 of a gateway without a JSON body still counts as a 401
+            return {"message": f"HTTP {result.status}, without a JSON body from the service."}
+        message = f"HTTP {result.status}, but the answer is not from the service. Check base_url."
+        raise Unavailable(message, status=result.status, undecided=True)
+    kind = RateLimited if result.status == 429 else Unavailable
     text = raw and (raw.get("message") or raw.get("error_description"))
     raise kind(
-        str(text or f"The service answered HTTP {came.status}."),
-        status=came.status,
-        code=code or f"http_{came.status}",
-        retry_after=retry_after(came.headers.get("retry-after"), datetime.now(UTC)),
-        undecided=came.status not in NOT_APPLIED and code != "idempotency_in_progress",
-        request_id=came.headers.get("x-request-id", ""),
+        str(text or f"The service answered HTTP {result.status}."),
+        status=result.status,
+        code=code or f"http_{result.status}",
+        retry_after=retry_after(result.headers.get("retry-after"), datetime.now(UTC)),
+        undecided=result.status not in NOT_APPLIED and code != "idempotency_in_progress",
+        request_id=result.headers.get("x-request-id", ""),
     )
 
 
 def retry_after(text: str | None, now: datetime) -> float | None:
-    """Seconds that a Retry-After header asks for, which may also be a date; None where it says nothing."""
+    """Return the seconds in a Retry-After header, which may also be a date; None if it is absent or cannot be read."""
     if text is None:
         return None
     if text.strip().isascii() and text.strip().isdigit():

@@ -1,4 +1,4 @@
-"""The access token: fetched once for everybody who waits, kept, and replaced before its end."""
+"""Gets and stores the access token. One fetch serves all calls that wait for a token, and a token is renewed early."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from cuota.client.errors import CuotaError, Unavailable
 from cuota.client.money import json_text
 from cuota.client.talk import ClientOptions, Locked, Send, Talk, Wait, settle
 
-EARLY = 60.0  # seconds before its end at which a token is replaced
-ASK_AGAIN = 5.0  # seconds for which one that still holds is kept where no new one could be had
+EARLY = 60.0  # a token is renewed this many seconds before it expires
+ASK_AGAIN = 5.0  # if renewing fails, a token that is still valid is used for this many seconds before the next attempt
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class _Held:
 
 
 class Tokens:
-    """What one client holds. Its state is one reference, replaced whole: readers need no lock."""
+    """The access token of one client. Its state is replaced as one object, so reading needs no lock."""
 
     def __init__(self, terms: ClientOptions) -> None:
         self._terms = terms
@@ -32,7 +32,7 @@ class Tokens:
         self._failure: CuotaError | None = None
 
     def obtain(self, bad: str | None) -> Talk[str]:
-        """A token that is not `bad`, the one that was just refused."""
+        """Return a token other than `bad`, which the service just refused (None: any token)."""
         held, seen = self._held, self._rounds
         if held is not None and held.token != bad and self._terms.clock() < held.renew_at:
             return held.token
@@ -40,14 +40,17 @@ class Tokens:
         return token
 
     def _fetch(self, bad: str | None, seen: int) -> Talk[str]:
-        """Inside the lock. Who waited while somebody else asked shares what came of it, good or bad."""
+        """Fetch a token; the caller holds the lock.
+
+        If another call has fetched while this one waited for the lock, use its token or raise its error.
+        """
         held = self._held if self._held is not None and self._held.token != bad else None
         if self._rounds != seen and self._failure is not None:
             raise copy.copy(self._failure)
         if held is not None and (self._rounds != seen or self._terms.clock() < held.renew_at):
             return held.token
         try:
-            fresh = yield from self._ask()
+            fresh = yield from self._request_token()
         except CuotaError as error:
             now = self._terms.clock()
             if isinstance(error, Unavailable) and held is not None and now < held.ends_at:
@@ -60,22 +63,22 @@ class Tokens:
         self._rounds += 1
         return fresh.token
 
-    def _ask(self) -> Talk[_Held]:
-        """Ask the issuer; safe to repeat, for a new token never ends an older one."""
+    def _request_token(self) -> Talk[_Held]:
+        """Request a token from the issuer. A retry is safe, because a new token does not revoke an older one."""
         terms = self._terms
-        asked = {
+        credentials = {
             "client_id": terms.client_id,
             "client_secret": terms.client_secret,
             "audience": terms.audience,
             "grant_type": "client_credentials",
         }
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        call: Call[_Held] = Call("POST", "/oauth/token", self._read, body=json_text(asked).encode())
+        call: Call[_Held] = Call("POST", "/oauth/token", self._read, body=json_text(credentials).encode())
         tries = 0
         while True:
-            came = yield Send(call.method, terms.auth_url + call.path, headers, call.body)
+            result = yield Send(call.method, terms.auth_url + call.path, headers, call.body)
             try:
-                return settle(call, came, lost_before=False)
+                return settle(call, result, lost_before=False)
             except Unavailable as error:
                 error.undecided = False
                 pause = terms.pause(tries, error.retry_after)

@@ -1,4 +1,4 @@
-"""What the service answers about events and webhook endpoints, typed."""
+"""The answers of the service about events and webhook endpoints, as typed objects."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from cuota.client.answers import Order, Raw, amount_of, text_of, when_of
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened. The same body comes by webhook: `Event.read(verify_webhook(...))`.
+    """An event of your account. A webhook has the same body: `Event.read(verify_webhook(...))`.
 
-    `sequence` counts an order's events from 1; `order` is the order after this one. Act on each `id` once.
+    `sequence` counts an order's events from 1; `order` is the order after this event. Act only once on each `id`.
     """
 
     id: str
@@ -36,7 +36,7 @@ class Event:
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        """Read one of `GET /events`, or a webhook's body."""
+        """Read an entry of `GET /events`, or a webhook's body."""
         order, amount = raw.get("order"), raw.get("amount")
         return cls(
             id=str(raw["id"]),
@@ -59,7 +59,7 @@ class Event:
 
 @dataclass(frozen=True)
 class EventPage:
-    """One page of the feed."""
+    """One page of the list of events."""
 
     events: tuple[Event, ...]
     has_more: bool
@@ -72,7 +72,10 @@ class EventPage:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An address that events are sent to. `secret` is there after its registration and a rotation only: keep it."""
+    """An address that events are sent to.
+
+    `secret` is set only in the results of registering the endpoint and of rotating its secret; otherwise None. Store it.
+    """
 
     id: str
     url: str
@@ -98,7 +101,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class EndpointTest:
-    """What came back from your address for a `webhook.test`."""
+    """The answer of your address to a `webhook.test` event. `acknowledged`: it was a 2xx answer in time."""
 
     acknowledged: bool
     status: int | None

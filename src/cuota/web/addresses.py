@@ -1,7 +1,8 @@
-r"""Redirect and callback addresses: checked as raw text against an ASCII grammar, and rebuilt.
+r"""Checks the redirect and callback addresses that merchants send.
 
-A library's parser is too kind here: `https://evil.example\@good.example/` is one host to Python and another to
-browsers, and Python drops line breaks before it parses.
+An address is matched as raw text against an ASCII grammar, and rebuilt from its parts. The standard library's parser is
+too lenient: in `https://evil.example\@good.example/` Python and browsers see different hosts, and Python removes line
+breaks before it parses.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ LONGEST = 2048
 LONGEST_HOST, LONGEST_LABEL = 253, 63
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _CHARS = r"A-Za-z0-9\-._~!$&'()*+,;=:@/|{}\[\]"
-# Possessive: one pass, however long the text is.
+# Possessive quantifiers: matching takes one pass, however long the text is.
 _PATH = rf"[{_CHARS}]*+(?:%[0-9A-Fa-f]{{2}}[{_CHARS}]*+)*+"
 _REST = rf"[{_CHARS}?]*+(?:%[0-9A-Fa-f]{{2}}[{_CHARS}?]*+)*+"
 _GRAMMAR = re.compile(
@@ -24,22 +25,22 @@ _GRAMMAR = re.compile(
 
 
 class BadAddress(ValueError):
-    """Not an address that a browser may be sent to; the text says why."""
+    """The text is not an acceptable address. The message says what the address must be."""
 
 
 def read_address(text: str, *, https_only: bool) -> str:
-    """Check an absolute http(s) address and rebuild it with scheme and host in lower case."""
+    """Check an absolute http(s) address and return it with scheme and host in lower case. Raises BadAddress."""
     if len(text) > LONGEST:
         raise BadAddress(f"must have at most {LONGEST} characters")
     found = _GRAMMAR.fullmatch(text)
     if found is None:
         raise BadAddress(
-            "must be an absolute http or https address without user name, such as https://shop.example/ok"
+            "must be an absolute http or https address without a user name, such as https://shop.example/ok"
         )
     host = found["host"].rstrip(".")
     if len(host) > LONGEST_HOST or max(map(len, host.split("."))) > LONGEST_LABEL:
         raise BadAddress(
-            f"must have a host name of at most {LONGEST_HOST} characters, {LONGEST_LABEL} between two dots"
+            f"must have a host name of at most {LONGEST_HOST} characters, with at most {LONGEST_LABEL} between two dots"
         )
     scheme, port = found["scheme"].lower(), found["port"]
     if https_only and scheme != "https":
@@ -55,14 +56,14 @@ def read_address(text: str, *, https_only: bool) -> str:
 
 
 def origin_of(address: str) -> str:
-    """Scheme, host and port of an address that was read by `read_address`."""
+    """Return scheme, host and port of an address that `read_address` returned."""
     found = _GRAMMAR.fullmatch(address)
     assert found is not None
     return f"{found['scheme']}://{found['host']}" + (f":{found['port']}" if found["port"] else "")
 
 
 def with_query(address: str, **parameters: str) -> str:
-    """Append to whatever query the address already has, before its fragment."""
+    """Append parameters to the query of an address. They come after existing parameters and before the fragment."""
     whole, hash_sign, fragment = address.partition("#")
     join = "" if whole.endswith(("?", "&")) else "&" if "?" in whole else "?"
     return f"{whole}{join}{urlencode(parameters)}{hash_sign}{fragment}"

@@ -1,6 +1,6 @@
-"""The application: every route in one table.
+"""The table of all routes, and the application that serves them.
 
-A row says everything about a route (`web/server/route.py` explains the fields). To add a page, add a row.
+Each row says everything about one route (`web/server/route.py` explains the fields). To add a page, add a row.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cuota.web.server.route import Area, Port, Route
 from cuota.web.server.routes import Routes
 from cuota.web.service import Service
 
-# The areas. A path that does not exist is refused in the form of the area whose first path segment it has.
+# The areas. A path that does not exist is refused in the error form of the area that has the same first path segment.
 API = Area(needs_token=True, documented=True)
 OPEN = Area(documented=True)
 OAUTH = Area(errors=token.OAUTH_ERRORS, party="oauth", documented=True)
@@ -123,13 +123,15 @@ ROUTES = (
 
 
 def make_app(context: Context) -> edge.Edge:
-    """Make the application of one process. The caller opens and closes what the context holds."""
-    apart = context.settings.metrics_listen is not None
+    """Make the application of one process. The caller opens and closes the resources in the context."""
+    metrics_apart = context.settings.metrics_listen is not None
     keys = Keys(context)
     service = Service(context, keys, Callers(context, keys), Probe(context.pool))
-    return edge.Edge(Routes(row for row in ROUTES if not (apart and row.port is Port.METRICS)), service)
+    return edge.Edge(
+        Routes(row for row in ROUTES if not (metrics_apart and row.port is Port.METRICS)), service
+    )
 
 
 def make_watched(app: edge.Edge) -> edge.Edge:
-    """The same process's metrics and health alone, for a port of their own."""
+    """Make the application for the separate metrics port of the same process. It serves only metrics and health."""
     return edge.Edge(Routes(row for row in ROUTES if row.port is not Port.PUBLIC), app.service)

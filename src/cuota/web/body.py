@@ -1,7 +1,7 @@
-"""Reading request bodies: bounded, JSON only, strictly.
+"""Reads request bodies: JSON objects of limited size.
 
-A body that comes with a token may have 256 KiB. Whatever is read before anything is known of its sender has smaller
-bounds: what it costs is what a stranger can make the service spend.
+A body with a valid access token may have 256 KiB. A body that is read before its sender is authenticated has a lower
+limit, because anybody can make the service spend the time to read it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from cuota.core.wire.spared_json import read_sparing
 from cuota.core.wire.strict_json import BadJson, read_json
 
 MOST_BYTES = 256 * 1024
-# A signed request, read up to here before its signature is verified.
+# A signed request in JSON. It is read before its signature is verified.
 MOST_SIGNED_BYTES = 128 * 1024
-# The same as a form, which costs more to read: its names are sorted before the signature is made over them.
+# A signed request as a form. Reading it takes longer, because its fields are sorted before the signature is verified.
 MOST_FORM_BYTES = 48 * 1024
-# A form of our own pages, a token request, and what the sandbox's card network is asked.
+# A form of Cuota's own pages, a token request, or a request to the sandbox's card network.
 MOST_SMALL_BYTES = 16 * 1024
 _LONGEST_TYPE = 200
 
@@ -29,9 +29,10 @@ def _too_large(most: int) -> Refused:
 
 
 async def read_bytes(request: Request, most: int = MOST_BYTES) -> bytes:
-    """The raw body; refused by its declared length before it is read, or at the limit while it is.
+    """Read the raw body, of at most `most` bytes.
 
-    Raises Refused(unsupported_media_type) where it is compressed: nobody here unpacks anything.
+    Raises Refused(body_too_large) as soon as the declared or the actual length exceeds the limit, and
+    Refused(unsupported_media_type) for a compressed body, because the service decompresses nothing.
     """
     refuse_encoded(request)
     declared = request.headers.get("content-length")
@@ -47,16 +48,16 @@ async def read_bytes(request: Request, most: int = MOST_BYTES) -> bytes:
 
 
 def refuse_encoded(request: Request) -> None:
-    """Refuse any Content-Encoding but identity."""
+    """Refuse every Content-Encoding except identity. Raises Refused(unsupported_media_type)."""
     for given in request.headers.getlist("content-encoding"):
         if given.strip().lower() not in {"", "identity"}:
-            message = "Send the body as it is, without Content-Encoding."
+            message = "Send the body uncompressed, without a Content-Encoding header."
             raise Refused(Code.UNSUPPORTED_MEDIA_TYPE, message)
 
 
 def media_type(request: Request) -> tuple[str, str]:
-    """Media type and charset of the Content-Type header, lower case; empty where absent."""
-    # Longer than any media type; so that thousands of parameters cost nothing.
+    """Return the media type and the charset of the Content-Type header, in lower case; "" if absent."""
+    # The cut is longer than any real value, and keeps thousands of parameters from taking time.
     given = request.headers.get("content-type", "")[:_LONGEST_TYPE]
     kind, _, rest = given.partition(";")
     charset = ""
@@ -68,7 +69,7 @@ def media_type(request: Request) -> tuple[str, str]:
 
 
 def require_json(request: Request) -> None:
-    """Refuse anything but JSON in UTF-8."""
+    """Refuse a Content-Type that is not JSON in UTF-8. Raises Refused(unsupported_media_type)."""
     kind, charset = media_type(request)
     if kind != "application/json" or charset not in {"", "utf-8", "utf8"}:
         message = "Send the body as Content-Type: application/json, in UTF-8."
@@ -76,9 +77,9 @@ def require_json(request: Request) -> None:
 
 
 def parse_object(body: bytes, spared: str | None = None) -> dict[str, Any]:
-    """The JSON object of a body; numbers exact. Raises Refused(malformed_request).
+    """Parse a body that is a JSON object, with exact numbers. Raises Refused(malformed_request).
 
-    `spared`: members of this name may hold anything.
+    `spared`: the value of a member with this name may break the rules of strict JSON.
     """
     try:
         value = read_json(body) if spared is None else read_sparing(body, spared)

@@ -1,7 +1,7 @@
-"""Reading one cookie, in linear time.
+"""Reads one cookie of a request in linear time.
 
-The standard library's reader, which Starlette uses, takes time that grows with the square of a quoted value: 16 KB of
-backslashes took it a second. Our own cookies are never quoted.
+Starlette uses the standard library's parser. Its time grows with the square of the length of a quoted value: 16 KB of
+backslashes took it a second. Cuota's own cookies are never quoted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 
 def cookie_of(request: Request, name: str) -> str | None:
-    """The value of the last cookie of this name, as it was sent; None where there is none."""
+    """Return the unchanged value of the last cookie with this name, or None."""
     value = None
     for header in request.headers.getlist("cookie"):
         for part in header.split(";"):

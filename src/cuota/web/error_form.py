@@ -1,4 +1,7 @@
-"""How a route words its refusals: JSON (RFC 9457), or another form that the route brings along."""
+"""Error forms: how a route turns a refusal into an answer.
+
+The default is JSON (RFC 9457). An area of routes may define another form, such as an HTML page.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +20,15 @@ class ErrorForm(Protocol):
     """Turns refusals into answers. Each route has one; the edge calls it."""
 
     def answer(self, request: Request, refused: Refused) -> Response:
-        """Answer a request whose handler raised this, or for which there is no handler."""
+        """Answer a request whose handler raised this refusal, or that has no handler."""
 
     def not_begun(self, request: Request, refused: Refused) -> Response:
         """Answer a request whose handler was never called."""
 
     def page_kind(self, request: Request) -> Hashable | None:
-        """Which page `not_begun` shows when the service is busy; None where it shows no page.
+        """Name the page that `not_begun` shows when the service is busy; None if it shows no page.
 
-        A page is slow to render. The edge renders each kind once and repeats it.
+        Rendering a page is slow, so the edge renders each kind of page only once.
         """
 
 
@@ -40,11 +43,11 @@ class ProblemForm:
         )
 
     def not_begun(self, request: Request, refused: Refused) -> Response:
-        """Answer in the same form."""
+        """Answer with the error body too."""
         return self.answer(request, refused)
 
     def page_kind(self, request: Request) -> Hashable | None:
-        """JSON is no page."""
+        """Return None, because the error body is not a page."""
         del request
         return None
 

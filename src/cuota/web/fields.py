@@ -1,6 +1,7 @@
-"""Reading the fields of a body: every failure is collected, none ends the reading.
+"""Reads and checks the fields of a body. All failures are collected, so that one refusal can list them all.
 
-In the lenient profile a broken *prefill* field is dropped and named in the warnings instead.
+A prefill field only fills in the checkout's form. In the lenient profile an invalid prefill field is left out, and named in
+the warnings instead of the errors.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from cuota.core.refusal import Code, FieldError, Refused
 
 
 class WrongField(ValueError):
-    """One field's failure: a stable code, and what it must be."""
+    """A field is invalid. `code` is stable; the message says what the field must be and follows the field's name."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -23,7 +24,7 @@ class WrongField(ValueError):
 
 
 def wrong_type(what: str) -> WrongField:
-    """The JSON type is another one."""
+    """Return the failure of a field that has the wrong JSON type. `what` names the right type."""
     return WrongField("wrong_type", f"must be {what}")
 
 
@@ -33,7 +34,7 @@ _TOO_MUCH = 10**money.MAX_DIGITS
 
 @dataclass(slots=True)
 class Reader:
-    """Collects failures by dotted path. `lenient` is the merchant's profile."""
+    """Reads fields and collects failures by dotted path. `lenient`: the merchant has the lenient profile."""
 
     lenient: bool
     errors: list[FieldError] = field(default_factory=list)
@@ -48,7 +49,10 @@ class Reader:
         required: bool = False,
         prefill: bool = False,
     ) -> Any:
-        """The checked value of one field, or None where it is absent, null or broken."""
+        """Return the checked value of one field; None if the field is absent, null or invalid.
+
+        `source` is the object that holds the field. The last part of `path` is the field's name in it.
+        """
         value = source.get(path.rpartition(".")[2])
         if value is None:
             if required:
@@ -61,12 +65,15 @@ class Reader:
             return None
 
     def fail(self, path: str, wrong: WrongField, *, prefill: bool = False) -> None:
-        """Note a failure: an error, or for lenient prefill a warning."""
+        """Record a failure: a warning for a prefill field in the lenient profile, otherwise an error."""
         kind = self.warnings if prefill and self.lenient else self.errors
         kind.append(FieldError(path, wrong.code, str(wrong)))
 
     def finish(self) -> list[dict[str, str]]:
-        """Raise Refused with every failure, or answer the warnings."""
+        """Return the warnings. If there are errors, raise Refused with all of them instead.
+
+        The code is malformed_request if a field has the wrong JSON type, otherwise validation_failed.
+        """
         if self.errors:
             types = any(error.code == "wrong_type" for error in self.errors)
             code = Code.MALFORMED_REQUEST if types else Code.VALIDATION_FAILED
@@ -77,7 +84,7 @@ class Reader:
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """A JSON object."""
+    """Check that a value is a JSON object."""
     if not isinstance(value, dict):
         raise wrong_type("an object")
     return value
@@ -86,7 +93,10 @@ def as_object(value: Any) -> dict[str, Any]:
 def text(
     low: int, high: int, *, lines: bool = False, also: Callable[[str], bool] | None = None, must: str = ""
 ) -> Check:
-    """A string of `low` to `high` characters without control characters; `also` is a further rule, told by `must`."""
+    """Make a check for a string of `low` to `high` characters without control characters.
+
+    `lines` allows line breaks and tabs. `also` is a further rule, and `must` its error message.
+    """
 
     def check(value: Any) -> str:
         if not isinstance(value, str):
@@ -104,12 +114,15 @@ def text(
 
 
 def reference(low: int) -> Check:
-    """A merchant's own key: a string of `low` to 100 characters, or a JSON integer, which counts as its digits."""
+    """Make a check for a merchant's reference: a string of `low` to 100 characters, or a JSON integer.
+
+    An integer becomes the string of its digits.
+    """
     check = text(low, 100)
 
     def read(value: Any) -> str:
         whole = isinstance(value, int) and not isinstance(value, bool)
-        # Integers of more digits than any amount has are read as decimals without an exponent.
+        # The JSON reader reads integers with very many digits as decimals without an exponent.
         long = isinstance(value, Decimal) and value.as_tuple().exponent == 0
         checked: str = check(str(value) if whole or long else value)
         return checked
@@ -118,16 +131,16 @@ def reference(low: int) -> Check:
 
 
 def refuse_controls(value: str, *, lines: bool = False) -> None:
-    """Line breaks and tabs only where `lines`; other control characters never."""
+    """Raise WrongField for control characters. `lines` allows line breaks and tabs."""
     if value.isprintable():
         return
     allowed = "\n\r\t" if lines else ""
     if any((char < " " or "\x7f" <= char <= "\x9f") and char not in allowed for char in value):
-        raise WrongField("control_character", "must not hold control characters")
+        raise WrongField("control_character", "must not contain control characters")
 
 
 def cents(*, low: int | None = 0) -> Check:
-    """An amount as integer cents, at least `low`."""
+    """Make a check that reads an amount as integer cents and requires at least `low` cents (None: no limit)."""
 
     def check(value: Any) -> int:
         if isinstance(value, bool | dict | list):
@@ -144,7 +157,7 @@ def cents(*, low: int | None = 0) -> Check:
 
 
 def number(value: Any) -> Decimal | int:
-    """Any JSON number of at most 18 digits, kept exactly."""
+    """Check a number of at most 18 digits, in JSON or as text, and keep its exact value."""
     if type(value) is int:
         if abs(value) < _TOO_MUCH:
             return value

@@ -1,4 +1,8 @@
-"""What a merchant passes on may hold a card number that a shopper typed. It is masked before anything is kept or said."""
+"""Masks card numbers in the text that merchants send.
+
+A shopper may type a card number into any free-text field of a shop. Masking happens before anything is stored or repeated
+in an answer.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 from cuota.core.wire.card_text import masked, masked_tree, may_hold_card
 
-# Keys, amounts and addresses that the merchant must find again as it sent them.
+# Fields that are never masked: the merchant must get back these keys, amounts and addresses exactly as sent.
 KEPT = frozenset(
     {
         *("merchantId", "merchantReference", "reference", "sku", "signature", "amount", "price", "quantity"),
@@ -18,14 +22,17 @@ KEPT = frozenset(
 
 
 def without_cards(body: dict[str, Any], raw: bytes) -> dict[str, Any]:
-    """The body of `raw`, every card number in its free text masked. Mostly one scan of the raw body."""
+    """Return `body` with every card number in its free text masked.
+
+    `raw` is the encoded body. Usually one scan of it shows that there is nothing to mask.
+    """
     if not may_hold_card(raw):
         return body
     clean: dict[str, Any] = masked_tree(body, KEPT)
     shopper = clean.get("shopper")
     for part, name in ((clean, "additionalData"), (shopper, "additional_data")):
         if isinstance(part, dict) and isinstance(part.get(name), dict):
-            # Here a number is kept as it is written.
+            # A number in this map is stored with its original digits, so it can be a card number too.
             part[name] = {key: _as_text(value) for key, value in part[name].items()}
     return clean
 
@@ -38,11 +45,11 @@ def _as_text(value: Any) -> Any:
 
 
 def fields_without_cards(fields: Sequence[tuple[str, str]], encoded: bytes) -> Sequence[tuple[str, str]]:
-    """The same for the fields of a form or a query."""
+    """Mask card numbers in the fields of a form or a query. `encoded` is its encoded text."""
     if not may_hold_card(unquote_to_bytes(encoded)):
         return fields
-    kept = tuple(name.lower() for name in KEPT)
+    unmasked = tuple(name.lower() for name in KEPT)
     return [
-        (masked(name), value if name.lower().rpartition(".")[2] in kept else masked(value))
+        (masked(name), value if name.lower().rpartition(".")[2] in unmasked else masked(value))
         for name, value in fields
     ]

@@ -1,4 +1,8 @@
-"""The Idempotency-Key header: the same key and body within 24 hours answers what was answered."""
+"""The Idempotency-Key header. A request that repeats a key and body within 24 hours gets the stored answer again.
+
+The first request with a key claims it for a limited time (a lease). Its answer is stored under the key. If the process
+dies before that, the lease ends, and a retry runs the request.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +25,11 @@ from cuota.web.problem import MEDIA_TYPE, body_of, status_of
 from cuota.web.service import Service, service_of
 
 LONGEST_KEY = 255
-# Answers that say nothing about the request itself are not kept: the same key may ask again.
+# Refusals that depend on the moment and not on the request. They are not stored, so that a retry runs the request again.
 NOT_KEPT = {Code.UNAVAILABLE, Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.IDEMPOTENCY_IN_PROGRESS}
 NO_ANSWER = (
-    "The database went away before the answer could be kept, and it is not known whether this was done. "
-    "Repeat the request with the same Idempotency-Key."
+    "The database became unavailable before the answer could be stored, and it is not known whether the request was "
+    "carried out. Repeat the request with the same Idempotency-Key."
 )
 
 Keep = Callable[[bytes], Answer]
@@ -38,7 +42,7 @@ def _key_of(request: Request) -> str | None:
     if not values:
         return None
     key = values[0].strip()
-    # The draft standard writes the key as a quoted string; an unquoted token is the same key.
+    # The draft standard writes the key as a quoted string. An unquoted token counts as the same key.
     if len(key) >= 2 and key[0] == key[-1] == '"':
         key = key[1:-1]
     if len(values) > 1 or not key or len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable():
@@ -49,7 +53,7 @@ def _key_of(request: Request) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Seal:
-    """Keeps an answer that holds a secret encrypted, bound to its merchant and key. Of no use to money's `keep`."""
+    """Encrypts a stored answer that contains a secret, bound to its merchant and key. `Keep` does not use this."""
 
     vault: Vault
     bound_to: str
@@ -64,9 +68,9 @@ class _Seal:
 async def answer_plain(
     request: Request, merchant_id: UUID, body: bytes, act: Act, *, secret: bool = False
 ) -> Response:
-    """For a POST that moves no money: lease the key, act, store what was answered. `secret`: store it encrypted.
+    """Answer a POST that moves no money: claim the key, call `act`, store the answer. `secret`: store it encrypted.
 
-    A process that dies on the way frees the key when its lease ends, and the same request then acts (again).
+    If the process dies before the answer is stored, the lease of the key ends, and a retry calls `act` again.
     """
 
     async def run(keep: Keep | None) -> bytes:
@@ -82,7 +86,11 @@ async def answer_plain(
 async def answer(
     request: Request, merchant_id: UUID, body: bytes, run: Run, *, secret: bool = False
 ) -> Response:
-    """Run once a key and answer. `run` is given what to keep with the money, or None without a key."""
+    """Call `run` only once for each Idempotency-Key, and answer with its result.
+
+    `run` gets a `Keep`, or None if the request has no key. `Keep` turns the body of the answer into a record that `run`
+    stores in the same transaction as the money it moves. If `run` does not use it, the answer is stored afterward.
+    """
     key = _key_of(request)
     if key is None:
         return Response(await run(None), media_type="application/json")
@@ -90,15 +98,15 @@ async def answer(
     seal = _Seal(service.context.vault, f"idempotency:{merchant_id}:{key}") if secret else None
     pool, now, lease = service.context.pool, utc_now(), service.context.new_id()
     target = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
-    asked = hashlib.sha256(target + body).digest()
-    if not await idempotency.claim(pool, merchant_id, key, asked, lease, now):
-        return await _earlier(service, merchant_id, key, asked, seal)
-    kept = False
+    request_hash = hashlib.sha256(target + body).digest()
+    if not await idempotency.claim(pool, merchant_id, key, request_hash, lease, now):
+        return await _earlier(service, merchant_id, key, request_hash, seal)
+    stored_by_run = False
 
-    def keep(answered: bytes) -> Answer:
-        nonlocal kept
-        kept = True
-        return Answer(key, lease, 200, answered)
+    def keep(content: bytes) -> Answer:
+        nonlocal stored_by_run
+        stored_by_run = True
+        return Answer(key, lease, 200, content)
 
     try:
         content = await run(keep)
@@ -113,19 +121,19 @@ async def answer(
     except BaseException:
         await _free(pool, merchant_id, key, lease)
         raise
-    if not kept:
-        # A dry run, or a call that moves no money, saves nothing that its answer could have been kept with.
+    if not stored_by_run:
+        # A dry run, or a call that moves no money, has no transaction in which it could have stored the answer.
         stored = seal.close(content) if seal else content
         try:
             await idempotency.finish(pool, merchant_id, key, lease, 200, stored)
         except Refused:
-            # It says that nothing was applied. That is so of this statement, not of what was done before it.
+            # This Refused says that nothing was applied. That is true only for this statement: `run` has been applied.
             raise unavailable(NO_ANSWER) from None
     return Response(content, media_type="application/json")
 
 
 async def _free(pool: Pool, merchant_id: UUID, key: str, lease: UUID) -> None:
-    """Free the key. Where that fails its lease ends by itself: the caller is told what became of the request."""
+    """Free the key. If that fails, ignore the error: the lease ends later, and the caller must get the first error."""
     with contextlib.suppress(Refused, *GONE, *BUSY):
         await idempotency.release(pool, merchant_id, key, lease)
 
@@ -136,15 +144,15 @@ def _problem(request: Request, service: Service, refused: Refused) -> bytes:
 
 
 async def _earlier(
-    service: Service, merchant_id: UUID, key: str, asked: bytes, seal: _Seal | None
+    service: Service, merchant_id: UUID, key: str, request_hash: bytes, seal: _Seal | None
 ) -> Response:
-    kept = await idempotency.read(service.context.pool, merchant_id, key, asked)
-    if kept is not None and not kept.same_request:
+    earlier = await idempotency.read(service.context.pool, merchant_id, key, request_hash)
+    if earlier is not None and not earlier.same_request:
         message = "This Idempotency-Key was used for a different request. Use a new key for a new request."
         raise Refused(Code.IDEMPOTENCY_KEY_REUSED, message)
-    if kept is None or kept.status is None or kept.body is None:
+    if earlier is None or earlier.status is None or earlier.body is None:
         message = "The first request with this Idempotency-Key is still in progress. Try again shortly."
         raise Refused(Code.IDEMPOTENCY_IN_PROGRESS, message, retry_after=1)
-    media_type = "application/json" if kept.status < 400 else MEDIA_TYPE
-    body = seal.open(kept.body) if seal else kept.body
-    return Response(body, kept.status, {"Idempotency-Replayed": "true"}, media_type=media_type)
+    media_type = "application/json" if earlier.status < 400 else MEDIA_TYPE
+    body = seal.open(earlier.body) if seal else earlier.body
+    return Response(body, earlier.status, {"Idempotency-Replayed": "true"}, media_type=media_type)

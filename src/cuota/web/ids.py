@@ -1,4 +1,4 @@
-"""Ids in an address: how they are read."""
+"""Reads the ids in the path of a request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.I
 
 
 def guid(text: str) -> UUID:
-    """The id that the text writes. Any other text raises `order_not_found`: no order has such an id."""
+    """Read a GUID. Any other text raises Refused(order_not_found), because no order can have such an id."""
     if not _GUID.fullmatch(text):
         raise order_not_found()
     return UUID(text)

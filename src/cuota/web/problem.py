@@ -1,4 +1,4 @@
-"""Refusals as HTTP: the one table of codes and statuses, and the error body (RFC 9457)."""
+"""Turns a refusal into an HTTP answer: the table of error codes and statuses, and the error body (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ MEDIA_TYPE = "application/problem+json"
 
 
 def status_of(refused: Refused) -> int:
-    """The HTTP status of a refusal."""
+    """Return the HTTP status of a refusal."""
     return STATUS[refused.code][0]
 
 
 def body_of(refused: Refused, *, public_url: str, path: str, request_id: str) -> bytes:
-    """The error body as JSON."""
+    """Return the error body as JSON. `path` is the path of the request."""
     status, title = STATUS[refused.code]
     content: dict[str, object] = {
         "type": f"{public_url}/docs#{refused.code}",
@@ -62,13 +62,13 @@ def body_of(refused: Refused, *, public_url: str, path: str, request_id: str) ->
         ],
         **refused.facts,
     }
-    said = encode(content)
-    # A refusal may name what was sent: a path, a field's name, a signed text.
-    return encode(masked_tree(content)) if may_hold_card(said) else said
+    encoded = encode(content)
+    # A refusal may repeat text that was sent, which may contain a card number: a path, a field's name, a signed text.
+    return encode(masked_tree(content)) if may_hold_card(encoded) else encoded
 
 
 def headers_of(refused: Refused) -> dict[str, str]:
-    """Headers that a refusal obliges to."""
+    """Return the headers that an answer with this refusal must have."""
     if refused.code is Code.UNAUTHORIZED:
         return {"WWW-Authenticate": "Bearer"}
     if refused.retry_after is not None:
@@ -77,6 +77,6 @@ def headers_of(refused: Refused) -> dict[str, str]:
 
 
 def response_of(refused: Refused, *, public_url: str, path: str, request_id: str) -> Response:
-    """The whole answer."""
+    """Return the complete answer to a refused request."""
     body = body_of(refused, public_url=public_url, path=path, request_id=request_id)
     return Response(body, status_of(refused), headers_of(refused), media_type=MEDIA_TYPE)

@@ -1,4 +1,4 @@
-"""The query of calls on which a mistyped parameter must not be overlooked: `?dryrun=true` would move money."""
+"""Reads the query of a request. An unknown parameter is refused, because a typo such as `?dryrun=true` would move money."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cuota.web.api.unknown import HIDDEN, MOST_NAMED, near, shown
 
 
 def parameters(request: Request, *known: str) -> dict[str, str]:
-    """The query's parameters. Raises Refused(malformed_request) for one that is unknown, or given twice."""
+    """Return the query's parameters. Raises Refused(malformed_request) for an unknown or repeated parameter."""
     if not request.scope["query_string"]:
         return {}
     found: dict[str, str] = {}
@@ -23,10 +23,10 @@ def parameters(request: Request, *known: str) -> dict[str, str]:
 
 
 def unread_query(request: Request) -> list[dict[str, str]]:
-    """Warnings for a call that reads no query: `POST /order?dryRun=true` creates an order."""
+    """Return warnings for the query of a call that reads none: `POST /order?dryRun=true` does create an order."""
     if not request.scope["query_string"]:
         return []
-    message = "is a query parameter; this call reads none, and it was ignored"
+    message = "is a query parameter, and was ignored: this call has no query parameters"
     names = list(dict.fromkeys(request.query_params.keys()))[:MOST_NAMED]
     return [{"field": shown(name), "code": "unknown_parameter", "message": message} for name in names]
 

@@ -1,7 +1,7 @@
-"""Files that are the same for everybody, served with an entity tag and, to whoever accepts it, compressed.
+"""Serves files that are the same for everybody, with an entity tag, and compressed if the client accepts that.
 
-Only for content without secrets and without anything that a caller sent: compressed together, the length of the answer
-would tell the one from the other (the BREACH attack). The API's answers and the checkout's pages are never compressed.
+Use this only for content that has neither secrets nor text from a request. If both are compressed together, the length of
+the answer reveals the secret (the BREACH attack). The API's answers and the checkout's pages are never compressed.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 _WORTH_IT = 512
-"""Below this many bytes compressing saves nothing."""
+"""Compressing fewer bytes than this saves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedFile:
-    """A file as it is served: its bytes, the same compressed (None: not worth it), its media type, its digest."""
+    """A file to serve: its bytes, the compressed bytes (None: not smaller), its media type, and a digest of its bytes."""
 
     content: bytes
     gzipped: bytes | None
@@ -34,25 +34,25 @@ class ServedFile:
 
     @property
     def gzip_tag(self) -> str:
-        """The entity tag of the compressed bytes: other bytes, another tag (RFC 9110, section 8.8.3)."""
+        """The entity tag of the compressed bytes. It must differ from `tag` (RFC 9110, section 8.8.3)."""
         return f'"{self.digest}-gzip"'
 
 
 def make(content: bytes, kind: str) -> ServedFile:
-    """Compress once, for all who will ask."""
+    """Make a file from plain bytes. They are compressed once, here, and not for each request."""
     gzipped = gzip.compress(content, 9, mtime=0) if len(content) >= _WORTH_IT else None
     smaller = gzipped if gzipped is not None and len(gzipped) < len(content) else None
     return ServedFile(content, smaller, kind, hashlib.sha256(content).hexdigest()[:16])
 
 
 def make_from_gzip(gzipped: bytes, kind: str) -> ServedFile:
-    """From a file that was compressed when it was built."""
+    """Make a file from bytes that were compressed at build time."""
     content = gzip.decompress(gzipped)
     return ServedFile(content, gzipped, kind, hashlib.sha256(content).hexdigest()[:16])
 
 
 def serve(request: Request, served: ServedFile, headers: Mapping[str, str]) -> Response:
-    """The answer: 304 where the caller has it already, else the bytes in the form that it accepts."""
+    """Answer 304 if the client has the file already; otherwise send the plain or the compressed bytes."""
     common = dict(headers)
     if served.gzipped is not None:
         common["Vary"] = "Accept-Encoding"
@@ -67,7 +67,7 @@ def serve(request: Request, served: ServedFile, headers: Mapping[str, str]) -> R
 
 
 def accepts_gzip(accepted: str) -> bool:
-    """Whether an Accept-Encoding header takes gzip (RFC 9110, section 12.5.3)."""
+    """Whether an Accept-Encoding header allows gzip (RFC 9110, section 12.5.3)."""
     weights: dict[str, float] = {}
     for part in accepted.lower().split(","):
         name, _, parameter = part.partition(";")
@@ -80,6 +80,6 @@ def accepts_gzip(accepted: str) -> bool:
 
 
 def _has(given: str, tags: set[str]) -> bool:
-    """Whether If-None-Match names one of the tags; a proxy may have made them weak."""
+    """Whether an If-None-Match header names one of the tags. A proxy may have marked them as weak (`W/`)."""
     named = {part.strip().removeprefix("W/") for part in given.split(",")}
     return "*" in named or bool(named & tags)

@@ -1,4 +1,4 @@
-"""What every request handler is handed: the context, the callers, and the call at hand."""
+"""The resources that every request handler uses, and how a handler gets them from its request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cuota.web.server.probe import Probe
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Made once a process."""
+    """The resources of one process. Each process makes one `Service`."""
 
     context: Context
     keys: Keys
@@ -25,21 +25,21 @@ class Service:
 
     @property
     def settings(self) -> Settings:
-        """The settings."""
+        """The settings of the service."""
         return self.context.settings
 
 
 def service_of(request: Request) -> Service:
-    """The process's service."""
+    """Return the process's `Service`."""
     service: Service = request.scope["app"].service
     return service
 
 
 async def merchant_of(request: Request) -> Merchant:
-    """Who calls; raises Refused(unauthorized)."""
+    """Return the merchant whose access token the request has. Raises Refused(unauthorized)."""
     merchant = await service_of(request).callers.merchant(request.headers.get("authorization"))
     # The access log names the merchant, never the token.
     request.scope["merchant_id"] = merchant.merchant_id
-    # Others are named in the log too: whose the order is, or who signed. Only here the token was looked at.
+    # Other code also sets merchant_id, for example for a signed request. Only this function has checked the token.
     request.scope["token_good"] = True
     return merchant

@@ -68,10 +68,10 @@ def test_paths_stand_in_the_order_of_the_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("paths: { /order: {} }", "second.yaml gives '/order' in 'paths', which an earlier file has"),
-        ("components: { schemas: { Guid: {} } }", "second.yaml gives 'Guid' in 'schemas'"),
-        ("components: { links: { Next: {} } }", "second.yaml gives 'links', which root.yaml does not have"),
-        ("pathes: { /new: {} }", "second.yaml gives 'pathes', which root.yaml does not have"),
+        ("paths: { /order: {} }", "second.yaml defines '/order' in 'paths', but an earlier file does too"),
+        ("components: { schemas: { Guid: {} } }", "second.yaml defines 'Guid' in 'schemas'"),
+        ("components: { links: { Next: {} } }", "second.yaml has a section 'links', but root.yaml does not"),
+        ("pathes: { /new: {} }", "second.yaml has a section 'pathes', but root.yaml does not"),
     ],
 )
 def test_a_file_that_gives_what_is_there_or_has_no_place_is_refused(

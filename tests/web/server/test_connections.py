@@ -229,7 +229,7 @@ async def test_beyond_the_most_connections_one_is_told_so_before_any_work_and_th
         assert b"\r\nconnection: close" in head
         assert (
             text
-            == b"As many connections are open as the service takes. Nothing was applied. Try again shortly.\n"
+            == b"The service has reached its limit of open connections. Nothing was applied. Try again shortly.\n"
         )
         assert app.asked == 0
         assert await exchange(port, b"") == []  # who asks nothing is cut, within seconds

@@ -1,4 +1,4 @@
-"""What the API answers, as JSON bytes. Amounts are decimals with two places; times ISO 8601 in UTC."""
+"""Builds the API's JSON answers, as bytes. Amounts are decimals with two places; times are ISO 8601 in UTC."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Warnings = list[dict[str, str]]
 
 
 def configuration(merchant: Merchant) -> bytes:
-    """`GET /configuration`."""
+    """The answer of `GET /configuration`."""
     return encode(
         {
             "minimumAmount": decimal_from(merchant.minimum),
@@ -30,7 +30,7 @@ def configuration(merchant: Merchant) -> bytes:
 
 
 def created(order: Created) -> bytes:
-    """`POST /order`."""
+    """The answer of `POST /order`."""
     return encode(
         {
             "orderId": order.order_id,
@@ -43,7 +43,7 @@ def created(order: Created) -> bytes:
 
 
 def moved(movement: Movement, warnings: Warnings) -> bytes:
-    """A capture, void or refund. `warnings` is there only where something was ignored."""
+    """The answer of a capture, void or refund. It has `warnings` only if a field was ignored."""
     return encode({**show_order.movement(movement), **_warned(warnings)})
 
 
@@ -52,7 +52,7 @@ def _warned(warnings: Warnings) -> dict[str, object]:
 
 
 def preview(seen: Preview, warnings: Warnings) -> bytes:
-    """`?dryRun=true`."""
+    """The answer of a capture, void or refund with `?dryRun=true`."""
     return encode(
         {
             "dryRun": True,

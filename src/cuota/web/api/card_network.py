@@ -1,4 +1,7 @@
-"""`POST /sandbox/cards/...`: the card network as the merchant's own card processor uses it. The sandbox's only."""
+"""`POST /sandbox/cards/...`: the simulated card network of virtual cards. It exists in the sandbox only.
+
+In production, the merchant's own card processor sends these requests to a real card network.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _reference = text(1, LONGEST_REFERENCE)
 
 
 def _digits(low: int, high: int) -> Check:
-    """Digits; spaces and dashes between them go. What was given is not repeated in the error."""
+    """Make a check for `low` to `high` digits, and remove spaces and dashes. The error never repeats the value."""
 
     def check(value: Any) -> str:
         if not isinstance(value, str):
@@ -38,7 +41,7 @@ def _digits(low: int, high: int) -> Check:
 
 
 def _whole(low: int, high: int) -> Check:
-    """A whole number, or a string of its digits, as the checkout's result has them."""
+    """Make a check for a whole number from `low` to `high`. It may be a string, as in the checkout's result."""
 
     def check(value: Any) -> int:
         plain = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
@@ -62,7 +65,7 @@ async def _body(request: Request) -> dict[str, Any]:
 
 
 async def authorize(request: Request) -> Response:
-    """Ask for an amount. A card that says no is an answer, not an error."""
+    """Authorize an amount on a card. A declined card is a normal answer (`approved: false`), not an error."""
     body, reader = await _body(request), Reader(lenient=False)
     number = reader.read(body, "number", _digits(12, 19), required=True)
     cvc = reader.read(body, "cvc", _digits(3, 4), required=True)
@@ -86,17 +89,17 @@ async def authorize(request: Request) -> Response:
 
 
 async def capture(request: Request) -> Response:
-    """Take some of what was authorized."""
+    """Capture part or all of the authorized amount."""
     return await _clear(request, "capture")
 
 
 async def reverse(request: Request) -> Response:
-    """Give up some of what was not captured; without an amount all of it."""
+    """Release part of the amount that is not captured yet. Without `amount`, release all of it."""
     return await _clear(request, "reverse")
 
 
 async def refund(request: Request) -> Response:
-    """Give back some of what was captured."""
+    """Refund part or all of the captured amount."""
     return await _clear(request, "refund")
 
 

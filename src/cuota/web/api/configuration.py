@@ -10,5 +10,5 @@ from cuota.web.service import merchant_of
 
 
 async def configuration(request: Request) -> Response:
-    """The merchant's own terms."""
+    """Return the merchant's terms: the lowest and highest order amount, and whether captures are deferred."""
     return Response(answers.configuration(await merchant_of(request)), media_type="application/json")

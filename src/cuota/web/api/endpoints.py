@@ -1,4 +1,7 @@
-"""`/webhook-endpoints`: register, list, change, pause, rotate, test, replay, remove."""
+"""`/webhook-endpoints`: the addresses that get a merchant's webhooks.
+
+A merchant can register, list, change, pause and remove an endpoint, rotate its secret, test it, and replay events to it.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ def _read(body: dict[str, Any], settings: Settings, *, new: bool) -> manage.Chan
         except BadAddress as bad:
             raise WrongField("invalid", str(bad)) from None
         if is_inside(urlsplit(checked).hostname or "", loopback=settings.loopback_webhooks):
-            raise WrongField("invalid", "must not be an address inside a network")
+            raise WrongField("invalid", "must be a public address, not one inside a private network")
         return checked
 
     def flag(value: Any) -> bool:
@@ -69,17 +72,17 @@ def _read(body: dict[str, Any], settings: Settings, *, new: bool) -> manage.Chan
             raise wrong_type("true or false")
         return value
 
-    asked = manage.Change(
+    change = manage.Change(
         url=reader.read(body, "url", address, required=new),
         description=reader.read(body, "description", text(0, 200)),
         paused=None if new else reader.read(body, "paused", flag),
     )
     reader.finish()
-    return asked
+    return change
 
 
 async def endpoint_collection(request: Request) -> Response:
-    """List them, or register one more; the secret is in the answer of the registration only."""
+    """List the merchant's endpoints, or register a new one. Only the answer to the registration shows the secret."""
     merchant = await merchant_of(request)
     context = service_of(request).context
     if request.method == "POST":
@@ -94,23 +97,23 @@ async def _register(request: Request, merchant_id: UUID) -> Response:
     context = service_of(request).context
 
     async def act() -> bytes:
-        asked = _read(parse_object(body), context.settings, new=True)
-        assert asked.url is not None
-        made, secret = await manage.register(context, merchant_id, asked.url, asked.description or "")
-        return encode(_shown(made, secret))
+        new = _read(parse_object(body), context.settings, new=True)
+        assert new.url is not None
+        endpoint, secret = await manage.register(context, merchant_id, new.url, new.description or "")
+        return encode(_shown(endpoint, secret))
 
     return await idempotent.answer_plain(request, merchant_id, body, act, secret=True)
 
 
 async def endpoint_item(request: Request) -> Response:
-    """Show, change (also pause and resume) or remove one."""
+    """Show, change, pause, resume or remove one endpoint."""
     merchant = await merchant_of(request)
     context, endpoint_id = service_of(request).context, _id_of(request)
     if request.method == "PATCH":
         require_json(request)
         body = parse_object(await read_bytes(request))
-        asked = _read(body, context.settings, new=False)
-        return _json(_shown(await manage.change(context, merchant.merchant_id, endpoint_id, asked)))
+        change = _read(body, context.settings, new=False)
+        return _json(_shown(await manage.change(context, merchant.merchant_id, endpoint_id, change)))
     if request.method == "DELETE":
         await manage.remove(context, merchant.merchant_id, endpoint_id)
         return _json({"id": endpoint_id, "state": "deleted"})
@@ -118,7 +121,7 @@ async def endpoint_item(request: Request) -> Response:
 
 
 async def endpoint_rotate(request: Request) -> Response:
-    """A new secret; the old one signs too for a day."""
+    """Give the endpoint a new secret. For a day, webhooks are signed with both the old and the new secret."""
     merchant = await merchant_of(request)
     context, endpoint_id = service_of(request).context, _id_of(request)
 
@@ -130,7 +133,7 @@ async def endpoint_rotate(request: Request) -> Response:
 
 
 async def endpoint_test(request: Request) -> Response:
-    """Send a `webhook.test` now and say what came back."""
+    """Send a `webhook.test` event to the endpoint now, and return the endpoint's answer."""
     merchant = await merchant_of(request)
     context, endpoint_id = service_of(request).context, _id_of(request)
 
@@ -154,7 +157,7 @@ async def endpoint_test(request: Request) -> Response:
 
 
 async def endpoint_replay(request: Request) -> Response:
-    """Send events again to this endpoint, all or a range."""
+    """Send events to this endpoint again: all events, or a range of events."""
     merchant = await merchant_of(request)
     require_json(request)
     context, endpoint_id, body = service_of(request).context, _id_of(request), await read_bytes(request)

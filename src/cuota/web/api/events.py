@@ -1,4 +1,4 @@
-"""`GET /events`, `GET /events/{eventId}`, its deliveries, and sending events again."""
+"""`/events`: list events, show one event and its deliveries, and send events again (replay)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ from cuota.web.fields import Reader, text
 from cuota.web.service import merchant_of, service_of
 
 MOST = 100
-# A page ends here, whatever its `limit`. So many orders are read at a time: each may have 256 KiB.
+# A page has at most this many bytes, even if `limit` allows more events.
 MOST_PAGE_BYTES = 1024 * 1024
+# How many events are read at a time. The order of each may have 256 KiB.
 READ_AT_ONCE = 20
 _LIMIT = re.compile(r"[1-9][0-9]?|100", re.ASCII)
 
@@ -37,7 +38,7 @@ def _invalid(field: str, message: str) -> Refused:
 
 
 async def event_list(request: Request) -> Response:
-    """The feed after an event: the same bodies as the webhooks', oldest first."""
+    """List the events after a given event, oldest first. Each has the same body as its webhook."""
     merchant = await merchant_of(request)
     context = service_of(request).context
     limit, after = _limit(_once(request, "limit")), _once(request, "after")
@@ -52,7 +53,7 @@ async def event_list(request: Request) -> Response:
 def _once(request: Request, name: str) -> str | None:
     values = request.query_params.getlist(name)
     if len(values) > 1:
-        raise _invalid(name, "must be given once")
+        raise _invalid(name, "must be given only once")
     return values[0] if values else None
 
 
@@ -65,7 +66,7 @@ def _limit(given: str | None) -> int:
 
 
 async def _fitting(context: Context, merchant: Merchant, places: list[FeedPosition]) -> list[bytes]:
-    """The first of these events that MOST_PAGE_BYTES hold; one at least."""
+    """Return the bodies of as many events as fit into MOST_PAGE_BYTES, but at least one."""
     fitting: list[bytes] = []
     size = 0
     for start in range(0, len(places), READ_AT_ONCE):
@@ -85,9 +86,9 @@ async def _bodies(context: Context, merchant: Merchant, places: list[FeedPositio
 
 
 async def event_item(request: Request) -> Response:
-    """One event."""
+    """Return one event."""
     if request.path_params["event_id"] == "replay":
-        # A path of its own, which has POST only.
+        # This is the path /events/replay, which has POST only.
         raise HTTPException(405, headers={"Allow": "POST"})
     merchant = await merchant_of(request)
     context = service_of(request).context
@@ -97,18 +98,18 @@ async def event_item(request: Request) -> Response:
 
 
 async def event_deliveries(request: Request) -> Response:
-    """How an event stands with each receiver, and every attempt."""
+    """Return the state of the event's delivery to each receiver, and all attempts."""
     merchant = await merchant_of(request)
     context = service_of(request).context
     place = await place_of(context, merchant.merchant_id, request.path_params["event_id"])
-    found, tried = await delivery_log.of_event(
+    found, attempts = await delivery_log.of_event(
         context.pool, merchant.merchant_id, place.order_id, place.sequence
     )
-    content = [_delivery(item, [one for one in tried if one.receiver == item.receiver]) for item in found]
+    content = [_delivery(item, [one for one in attempts if one.receiver == item.receiver]) for item in found]
     return Response(encode({"deliveries": content}), media_type="application/json")
 
 
-def _delivery(item: Delivery, tried: list[AttemptRecord]) -> dict[str, Any]:
+def _delivery(item: Delivery, attempts: list[AttemptRecord]) -> dict[str, Any]:
     return {
         "endpointId": None if item.receiver == OWN_ADDRESS else item.receiver,
         "url": item.url,
@@ -124,13 +125,13 @@ def _delivery(item: Delivery, tried: list[AttemptRecord]) -> dict[str, Any]:
                 "error": one.error,
                 "answer": (one.answer or b"").decode("utf-8", "replace"),
             }
-            for one in tried
+            for one in attempts
         ],
     }
 
 
 async def event_replay(request: Request) -> Response:
-    """Send one event again, to every receiver that it has."""
+    """Send one event again, to each of its receivers."""
     merchant = await merchant_of(request)
     context, name = service_of(request).context, request.path_params["event_id"]
 
@@ -141,7 +142,10 @@ async def event_replay(request: Request) -> Response:
 
 
 async def replay_range(request: Request) -> Response:
-    """Send a range of events again: those after `after` up to and with `until`, both event ids, both optional."""
+    """Send a range of events again: those after the event `after`, up to and including the event `until`.
+
+    Both are event ids and optional.
+    """
     merchant = await merchant_of(request)
     require_json(request)
     body = await read_bytes(request)
@@ -156,7 +160,7 @@ async def replay_range(request: Request) -> Response:
 
 
 def read_range(body: dict[str, Any]) -> tuple[str | None, str | None]:
-    """The event ids that bound a range, each optional; raises Refused with every failure."""
+    """Read the optional event ids `after` and `until`. Raises Refused with all failures."""
     reader = Reader(lenient=False)
     after, until = (reader.read(body, name, text(1, 100)) for name in ("after", "until"))
     reader.finish()

@@ -1,6 +1,7 @@
-"""`/orders/authorize`: what a merchant signed starts a checkout, and the browser is led to it.
+"""`/orders/authorize`, the gateway: starts a checkout from a request that the merchant signed, and redirects to it.
 
-JSON from a server, or the browser's own form post or query. The same signed text again is the same order.
+A merchant's server sends JSON; a shopper's browser sends a form or a query. A request that repeats the same signed text
+gets the same order.
 """
 
 from __future__ import annotations
@@ -39,12 +40,16 @@ from cuota.web.pages.refusal import refusal
 from cuota.web.service import Service, service_of
 
 FORM = "application/x-www-form-urlencoded"
-_SHOWN_TEXT = 4000  # characters of the signed text that the sandbox shows beside a wrong signature
+_SHOWN_TEXT = 4000  # how many characters of the signed text the sandbox shows with a wrong signature
 
 
 @dataclass(frozen=True, slots=True)
 class _Signed:
-    """A request whose signature is right: who signed which text, the body, and what was wrong with its form so far."""
+    """A request with a valid signature.
+
+    `text` is the signed text, and `reader` holds the failures found while the form was read. `indexes` are the indexes of
+    the line items as they were sent in a form; empty for JSON.
+    """
 
     merchant: Merchant
     text: bytes
@@ -54,9 +59,9 @@ class _Signed:
 
 
 async def authorize(request: Request) -> Response:
-    """Verify the signature, then the fields; answer 303. A person in front of a browser is refused by a page."""
+    """Verify the signature, then the fields, and answer 303. A browser gets refusals as a page, a server as JSON."""
     if request.method == "HEAD":
-        # Whoever only looks at a link starts nothing.
+        # A client that only checks a link must not start a checkout.
         raise HTTPException(405, headers={"Allow": "GET, POST"})
     back = None
     try:
@@ -70,25 +75,27 @@ async def authorize(request: Request) -> Response:
     except (*LOST, *BUSY):
         if not in_browser(request):
             raise
-        message = "The database could not answer now. The same form again is the same order."
+        message = (
+            "The database could not answer. Send the same form again; it will not create a second order."
+        )
         return refusal(request, Refused(Code.UNAVAILABLE, message, retry_after=1), back)
 
 
 def in_browser(request: Request) -> bool:
-    """Whether a person looks at the answer: no script asks for a page."""
+    """Whether a person sees the answer in a browser: the request is not JSON, and accepts HTML."""
     json = request.method == "POST" and media_type(request)[0] == "application/json"
     return not json and "text/html" in request.headers.get("accept", "").lower()
 
 
 class GatewayForm(ProblemForm):
-    """A shopper whose request was not begun sees a page; a merchant's server reads JSON."""
+    """The gateway's error form for requests whose handler was not called: a page for browsers, JSON for servers."""
 
     def not_begun(self, request: Request, refused: Refused) -> Response:
-        """Answer with the page or with the error body."""
+        """Answer with the page or with the JSON error body."""
         return refusal(request, refused, None) if in_browser(request) else self.answer(request, refused)
 
     def page_kind(self, request: Request) -> Hashable | None:
-        """There is one page."""
+        """Return the same value for every browser, because there is only one page."""
         return "page" if in_browser(request) else None
 
 
@@ -113,7 +120,7 @@ async def _signed(request: Request) -> _Signed:
         try:
             merchant = await verify_signature(context, merchant_id, text, signature)
         except Refused as refused:
-            raise _told(refused, text) from None
+            raise _with_form_hint(refused, text) from None
         reader = Reader(lenient=merchant.profile is BodyProfile.LENIENT)
         body, indexes = read_form(fields_without_cards(fields, encoded), reader)
     else:
@@ -128,12 +135,12 @@ async def _signed(request: Request) -> _Signed:
     return _Signed(merchant, text, body, reader, indexes)
 
 
-def _told(refused: Refused, text: bytes) -> Refused:
-    """A form's signature is not made over what is sent: the sandbox says over which text it is."""
+def _with_form_hint(refused: Refused, text: bytes) -> Refused:
+    """Explain the signature of a form, which covers a text built from the fields. The sandbox also shows that text."""
     if refused.code is not Code.INVALID_SIGNATURE:
         return refused
     message = (
-        "The signature does not verify. It is made over the other fields, sorted by name and form-encoded."
+        "The signature is not valid. Sign all other fields of the form, sorted by name and form-encoded."
     )
     facts = dict(refused.facts)
     if facts:
@@ -142,7 +149,7 @@ def _told(refused: Refused, text: bytes) -> Refused:
 
 
 def _signed_back(service: Service, signed: _Signed) -> str | None:
-    """The merchant's own way back, whatever else is wrong with the request."""
+    """Return the signed cancel address, so that an error page can link to it; None if it is missing or invalid."""
     address = signed.body.get("redirectCancelUrl")
     if not isinstance(address, str):
         return None
@@ -152,51 +159,58 @@ def _signed_back(service: Service, signed: _Signed) -> str | None:
 
 
 async def _start(service: Service, signed: _Signed) -> Begun:
-    asked = _read(service, signed)
-    warnings = list(asked.order.warnings)
+    checkout = _read(service, signed)
+    warnings = list(checkout.order.warnings)
     today = service.context.now().date()
     additional = read_additional("gateway", signed.body.get("additionalData"), today, warnings)
-    begin = replace(asked.start, body_hash=hashlib.sha256(signed.text).digest(), additional=additional)
-    order = replace(asked.order, warnings=warnings)
-    return await start_checkout(service.context, signed.merchant, order, begin, auto_capture=asked.capture)
+    start = replace(checkout.start, body_hash=hashlib.sha256(signed.text).digest(), additional=additional)
+    order = replace(checkout.order, warnings=warnings)
+    return await start_checkout(service.context, signed.merchant, order, start, auto_capture=checkout.capture)
 
 
 def _read(service: Service, signed: _Signed) -> SdkRequest:
-    """Read the fields; raises Refused with every failure, those of the form too."""
+    """Read the fields of the request. Raises Refused with all failures, including those of reading the form."""
     reader, body = signed.reader, signed.body
     if body.get("integrationType") == Integration.VIRTUAL_CARD:
-        # The text that a button's page holds must not become an order that nobody charges a card for.
-        wrong = WrongField("invalid", "must be api: a virtual card is started by the browser's script only")
+        # A page with the pay button contains a signed text for a virtual card. If that text were sent here, it would make
+        # an order without a virtual card, which the merchant could not charge.
+        wrong = WrongField("invalid", "must be api: only the browser script pay.js can start a virtual card")
         reader.fail("integrationType", wrong)
     try:
-        asked = read_sdk_body(body, signed.merchant, https_only=not service.settings.sandbox, gateway=True)
+        checkout = read_sdk_body(body, signed.merchant, https_only=not service.settings.sandbox, gateway=True)
     except Refused as refused:
         if not refused.errors:
             raise
-        # The form itself is read alike in both profiles.
-        reads = ACCEPTED_BY in refused.facts and not reader.errors
+        # Failures of the form itself are the same in both profiles.
+        lenient_reads = ACCEPTED_BY in refused.facts and not reader.errors
         reader.errors += [
             as_sent(error, signed.indexes) if signed.indexes else error for error in refused.errors
         ]
-        raise _all_of(reader, lenient_reads=reads) from None
+        raise _all_of(reader, lenient_reads=lenient_reads) from None
     warnings = reader.finish()
-    found = [FieldError(**warning) for warning in asked.order.warnings]
+    found = [FieldError(**warning) for warning in checkout.order.warnings]
     sent = [as_sent(error, signed.indexes) if signed.indexes else error for error in found]
     warnings += [{"field": error.field, "code": error.code, "message": error.message} for error in sent]
-    return replace(asked, order=replace(asked.order, warnings=warnings))
+    return replace(checkout, order=replace(checkout.order, warnings=warnings))
 
 
 def _all_of(reader: Reader, *, lenient_reads: bool) -> Refused:
-    """Every failure of the form and of its fields as one refusal, under the names that were sent."""
+    """Return one refusal with all failures of the form and its fields, with the field names that were sent.
+
+    `lenient_reads`: the lenient profile would accept the request, so add a hint about it.
+    """
     try:
         reader.finish()
     except Refused as refused:
         return hinted(refused) if lenient_reads else refused
-    raise AssertionError("only a reader with errors comes here")
+    raise AssertionError("_all_of was called for a reader without errors")
 
 
 def _see_checkout(request: Request, begun: Begun) -> Response:
-    """To the checkout. A server that asked also learns which order it is; who paid is for `GET /order` to say."""
+    """Answer with a redirect to the checkout. For a server, the body also names the order.
+
+    The body has no payment result, because anybody may repeat the signed text. `GET /order` returns the result.
+    """
     order = begun.order
     address = checkout_url(service_of(request).context, order.merchant_id, begun.token)
     address = f"{address}&display={Display.REDIRECT}"

@@ -1,7 +1,8 @@
-"""A form post or a query of the gateway: what is signed of it, and its dotted names as the body they stand for.
+"""Reads a form or a query that was sent to the gateway: the text that its signature covers, and its fields.
 
-`order.lineItems[0].name` and `ORDER.LINEITEMS.0.NAME` are one field. Everything is text, an empty text is absent, and
-a field given twice is an error: of two values nobody knows which was meant.
+The dotted names of the fields are turned into the JSON body that they stand for. `order.lineItems[0].name` and
+`ORDER.LINEITEMS.0.NAME` are the same field. All values are text, and an empty value counts as absent. A field that is
+sent twice is an error, because it is unclear which value counts.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from cuota.web.api.order_body import MOST_ITEMS
 from cuota.web.api.unknown import named
 from cuota.web.fields import Reader, WrongField, number
 
-# Each has a name and is signed: in the bytes that a form may have there is no room for more useful ones.
+# A form of the allowed size has no room for more fields with useful names and values.
 MOST_FIELDS = 2000
 SIGNATURE = "signature"
 Fields = Sequence[tuple[str, str]]
@@ -52,36 +53,36 @@ _APPROVALS = (
     "customerFraudIncidents",
 )
 _OF_APPROVALS = {name.lower(): name for name in _APPROVALS}
-# Maps whose keys are the merchant's own.
+# Maps whose keys the merchant chooses.
 _MAPS = ("metadata", "additionalData")
 _FLAGS = {"capture", "isPreOrder"}
 _ITEM_PATH = re.compile(r"order\.lineItems\[([0-9]+)\]")
 
 
 def fields_of(encoded: bytes) -> Fields:
-    """The fields in the order they came. Raises Refused(malformed_request)."""
+    """Decode the fields of a form or query, in the order in which they were sent. Raises Refused(malformed_request)."""
     try:
         fields = form_text.read(encoded, MOST_FIELDS)
     except ValueError:
         message = (
-            f"The fields are not readable: form-encoded UTF-8 is expected, and at most {MOST_FIELDS} fields."
+            f"The fields cannot be read. Send them form-encoded in UTF-8, and at most {MOST_FIELDS} fields."
         )
         raise Refused(Code.MALFORMED_REQUEST, message) from None
     if b"%00" in encoded and any(
         "\0" in part for field in fields if not _is_spared(field[0]) for part in field
     ):
-        # As in JSON: the database keeps no such text.
+        # The database cannot store a NUL character. JSON bodies are refused for the same reason.
         raise Refused(Code.MALFORMED_REQUEST, "A name or a value contains a NUL character. Remove it.")
     return fields
 
 
 def _is_spared(name: str) -> bool:
-    """Nothing wrong in what a merchant says of its customer costs a sale."""
+    """Whether the field belongs to additionalData, in which no error may block a sale."""
     return name.lower() == "additionaldata" or name.lower().startswith("additionaldata.")
 
 
 def one_of(fields: Fields, name: str) -> str | None:
-    """The value of the one field of this name; None where it is absent or empty. Raises Refused where it stands twice."""
+    """Return the value of the field with this name; None if it is absent or empty. Raises Refused if it was sent twice."""
     found = [value for sent, value in fields if sent.isascii() and sent.lower() == name.lower()]
     if len(found) > 1:
         error = FieldError(name, "duplicate", "is given twice")
@@ -90,15 +91,19 @@ def one_of(fields: Fields, name: str) -> str | None:
 
 
 def signed_text(fields: Fields) -> bytes:
-    """What the signature is made over: the other fields as they were sent, sorted by name, form-encoded.
+    """Return the text that the signature covers: all other fields as they were sent, sorted by name, form-encoded.
 
-    UTF-8; letters, digits and `_.-~` stand for themselves, a space is `+`, all else is `%` and two upper-case digits.
+    The encoding is UTF-8. Letters, digits and `_.-~` stay as they are, a space becomes `+`, and every other byte becomes
+    `%` and two upper-case hexadecimal digits.
     """
     return form_text.written(sorted(field for field in fields if field[0].lower() != SIGNATURE))
 
 
 def read_form(fields: Fields, reader: Reader) -> tuple[dict[str, Any], list[int]]:
-    """The body that the fields stand for, and the line items' indexes as they were sent: gaps are closed."""
+    """Return the JSON body that the fields stand for, and the sorted indexes of the line items as they were sent.
+
+    The body has no gaps between line items, so the second value maps its indexes to the sent ones. `reader` gets failures.
+    """
     body: dict[str, Any] = {}
     items: dict[int, dict[str, Any]] = {}
     seen: set[tuple[int | None, str]] = set()
@@ -113,18 +118,18 @@ def read_form(fields: Fields, reader: Reader) -> tuple[dict[str, Any], list[int]
         if text == "" or name.lower() == SIGNATURE:
             continue
         if place is None:
-            # A line item's name that is not readable is named already.
+            # `_place` has already reported a line item's name that cannot be read.
             if not twice and (index is not None or not name.lower().startswith(_IN_ITEMS)):
                 unknown.append(name)
             continue
         path = _shown(name) if index is None else f"order.lineItems[{index}].{place[-1]}"
         at: dict[str, Any] = body if index is None else items.setdefault(index, {})
         for part in place[:-1]:
-            # additionalData may stand there as a text of its own: its parts say more.
+            # The form may also have a plain text field `additionalData`. The fields inside additionalData replace it.
             at[part] = at[part] if isinstance(at.get(part), dict) else {}
             at = at[part]
         if not isinstance(at.get(place[-1]), dict):
-            # A list is no value of anything: it is left out and named.
+            # A repeated field of additionalData becomes a list, so that it is left out with a warning later.
             at[place[-1]] = [] if twice and spared else _value(path, place, text, reader)
     _name_unknown(unknown, reader)
     if items:
@@ -133,18 +138,21 @@ def read_form(fields: Fields, reader: Reader) -> tuple[dict[str, Any], list[int]
 
 
 def _name_unknown(names: Sequence[str], reader: Reader) -> None:
-    """A field that nothing reads is ignored and named, so that a typo is noticed."""
+    """Add warnings for fields that the gateway does not know, so that the merchant notices a typo."""
     found = [("", name, _SHOWN_PLACES) for name in names]
     reader.warnings += [FieldError(**warning) for warning in named(found)]
 
 
 def _shown(name: str) -> str:
-    """A name as an answer and the order's document may hold it."""
+    """Return a field's name in a form that is safe to repeat in an answer: printable and short."""
     return "".join(letter if letter.isprintable() else "?" for letter in name[:100])
 
 
 def _place(name: str, reader: Reader) -> tuple[int | None, FieldPath | None]:
-    """Where a field stands in the body, within a line item by its index; None for a field that we do not know."""
+    """Return the index of the field's line item (None outside line items), and the field's path in the body or the item.
+
+    The path is None for an unknown field.
+    """
     for group in _MAPS:
         if name[: len(group) + 1].lower() == f"{group.lower()}.":
             key = name[len(group) + 1 :]
@@ -164,7 +172,7 @@ def _place(name: str, reader: Reader) -> tuple[int | None, FieldPath | None]:
 
 
 def _value(path: str, place: FieldPath, text: str, reader: Reader) -> Any:
-    """Everything is text: what is not text in the body is read here."""
+    """Convert the text of a field to the type that it has in a JSON body: a boolean, a number, or text."""
     name = place[-1]
     if place[0] in _MAPS or (name not in _FLAGS and name != "quantity"):
         return text
@@ -172,7 +180,7 @@ def _value(path: str, place: FieldPath, text: str, reader: Reader) -> Any:
         flag = {"true": True, "false": False}.get(text.lower())
         if flag is None:
             reader.fail(path, WrongField("invalid", "must be true or false"), prefill=name != "capture")
-        # Not what it would be if it were absent: then it would be asked for more.
+        # An absent `capture` counts as true, which makes callbackUrl required. One error is enough, so return False.
         return False if flag is None and name == "capture" else flag
     try:
         return number(text)
@@ -182,7 +190,7 @@ def _value(path: str, place: FieldPath, text: str, reader: Reader) -> Any:
 
 
 def as_sent(error: FieldError, indexes: Sequence[int]) -> FieldError:
-    """An error of the body under the index that was sent."""
+    """Return an error of the body with the line item's index as it was sent."""
 
     def sent(found: re.Match[str]) -> str:
         return f"order.lineItems[{indexes[int(found[1])]}]"

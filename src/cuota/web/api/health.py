@@ -1,4 +1,4 @@
-"""`GET /health/live` and `/health/ready`."""
+"""`GET /health/live` and `GET /health/ready`: the health checks for load balancers and process managers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NO_STORE = {"Cache-Control": "no-store"}
 
 
 async def live(request: Request) -> Response:
-    """The process answers."""
+    """Answer 200, to show that the process runs."""
     del request
     return Response(_OK, headers=NO_STORE, media_type="application/json")
 
 
 async def ready(request: Request) -> Response:
-    """It takes work: the database answers, and it is not stopping."""
+    """Answer 200 if the process can take requests: it is not stopping, and its database answers. Otherwise answer 503."""
     if request.app.draining:
         raise Refused(Code.UNAVAILABLE, "The service is stopping.", retry_after=5)
     try:

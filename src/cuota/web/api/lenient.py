@@ -1,4 +1,8 @@
-"""The lenient profile: what storefronts pass on as the shopper typed it, put into the form that the rules ask for."""
+"""The lenient profile: normalizes a body before its fields are checked.
+
+Shop plugins pass on text as the shopper typed it, such as "Florida" for a state or "1,234.50" for an amount. These
+functions convert such values to the form that the field rules require. A value that they cannot convert stays unchanged.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ _CODES = {name.casefold(): code for code, name in STATES.items()}
 
 
 def normalised(body: dict[str, Any]) -> dict[str, Any]:
-    """A copy with amounts and prefill data put right; merchant and merchantReference stay as they are."""
+    """Normalize the amounts and prefill data of `POST /order` in a copy. Other fields stay unchanged."""
     copy = {**body, **_amounts(body), **_metadata(body)}
     for name in ("billing", "shipping"):
         copy[name] = _address(body.get(name))
@@ -26,7 +30,7 @@ def normalised(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def normalised_sdk(order: dict[str, Any]) -> dict[str, Any]:
-    """The same for the order of a signed request, in both of its layouts."""
+    """Normalize the `order` of a signed request (SDK or gateway), in the nested and the flat layout."""
     copy = {**order, **_amounts(order)}
     for name in ("customer", "address", "billingAddress"):
         place = order.get(name)
@@ -43,12 +47,12 @@ def normalised_sdk(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def normalised_signed(body: dict[str, Any]) -> dict[str, Any]:
-    """The same for what stands beside the order of a signed request."""
+    """Normalize the fields of a signed request that are outside `order`."""
     return {**body, **_metadata(body)}
 
 
 def normalised_smi(body: dict[str, Any]) -> dict[str, Any]:
-    """The same for what a shop system sends."""
+    """Normalize the body of `POST /checkouts`, which shop systems (SMI) send."""
     copy = dict(body)
     shopper, order = body.get("shopper"), body.get("order")
     if isinstance(shopper, dict):
@@ -78,8 +82,8 @@ def _smi_address(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     place = {**value, "state": _state(value.get("state")), "postal_code": _postcode(value.get("postal_code"))}
-    kept = _blank_is_absent(place)
-    return kept if any(entry is not None for entry in kept.values()) else None
+    place = _blank_is_absent(place)
+    return place if any(entry is not None for entry in place.values()) else None
 
 
 def _blank_is_absent(value: dict[str, Any]) -> dict[str, Any]:
@@ -125,10 +129,10 @@ def _amounts(source: dict[str, Any]) -> dict[str, Any]:
 
 
 def _side_amount(value: Any) -> Any:
-    """An amount that only informs: spaces around it do no harm."""
+    """Normalize an amount that is only informative, so that spaces around it are acceptable."""
     return plain_amount(value.strip() if isinstance(value, str) else value)
 
 
 def _metadata(body: dict[str, Any]) -> dict[str, Any]:
-    """PHP prints an empty map as an empty list."""
+    """Turn an empty list into an empty map: PHP encodes an empty map as an empty list."""
     return {"metadata": {}} if body.get("metadata") == [] else {}

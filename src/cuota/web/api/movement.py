@@ -1,4 +1,4 @@
-"""What `capture`, `void` and `refund` share: the body, the dry run, the answer."""
+"""The common part of `capture`, `void` and `refund`: reads the request, applies or previews it, and answers."""
 
 from __future__ import annotations
 
@@ -41,35 +41,35 @@ SHAPES = {
 
 
 async def answer(request: Request, kind: MovementKind, apply: Apply, look: Look) -> Response:
-    """Read, apply or preview, and answer."""
+    """Answer a capture, void or refund. `apply` carries it out; `look` only previews it, for `?dryRun=true`."""
     merchant = await merchant_of(request)
     require_json(request)
     body = await read_bytes(request)
-    name = guid(request.path_params["order_id"])
+    order_id_or_token = guid(request.path_params["order_id"])
     dry_run = _flag(parameters(request, "dryRun").get("dryRun"))
     context = service_of(request).context
 
     async def run(keep: idempotent.Keep | None) -> bytes:
-        order_id = await orders.find_id(context.pool, merchant.merchant_id, name)
+        order_id = await orders.find_id(context.pool, merchant.merchant_id, order_id_or_token)
         if order_id is None:
             raise order_not_found()
         try:
-            read = parse_object(body)
-            asked = read_asked(read, kind, merchant)
+            fields = parse_object(body)
+            movement = read_asked(fields, kind, merchant)
         except Refused as refused:
             raise await _with_balances(context, merchant.merchant_id, order_id, refused) from None
-        warnings = unknown_fields(read, SHAPES[kind])
+        warnings = unknown_fields(fields, SHAPES[kind])
         if dry_run:
-            return answers.preview(await look(context, merchant.merchant_id, order_id, asked), warnings)
+            return answers.preview(await look(context, merchant.merchant_id, order_id, movement), warnings)
         keep_moved = (lambda moved: keep(answers.moved(moved, warnings))) if keep else None
-        moved = await apply(context, merchant.merchant_id, order_id, asked, keep_moved)
+        moved = await apply(context, merchant.merchant_id, order_id, movement, keep_moved)
         return answers.moved(moved, warnings)
 
     return await idempotent.answer(request, merchant.merchant_id, body, run)
 
 
 async def _with_balances(context: Context, merchant_id: UUID, order_id: UUID, refused: Refused) -> Refused:
-    """A 422 of a money call shows the order's balances, also when the body was at fault."""
+    """Add the order's balances to a refusal with status 422 that was raised before the order was read."""
     if refused.code not in {Code.MISSING_REFERENCE, Code.INVALID_AMOUNT}:
         return refused
     found = await orders.read_with_plan(context.pool, merchant_id, order_id)
@@ -80,19 +80,23 @@ async def _with_balances(context: Context, merchant_id: UUID, order_id: UUID, re
 
 
 def read_asked(body: dict[str, Any], kind: MovementKind, merchant: Merchant) -> MovementRequest:
-    """The merchant's key and amount by the merchant's profile; raises Refused (422), the key first."""
+    """Read the merchant's reference and the amount, by the rules of the merchant's profile.
+
+    Raises Refused: missing_reference or invalid_amount (422), or malformed_request or validation_failed (400) for a wrong
+    currency. If both the reference and the amount are invalid, the refusal is about the reference.
+    """
     _require_currency(body.get("currency"), merchant)
 
     def read(profile: BodyProfile) -> MovementRequest:
         if profile is BodyProfile.LENIENT:
-            return _asked({**body, "amount": plain_amount(body.get("amount"))}, kind)
-        return _asked(body, kind)
+            return _movement({**body, "amount": plain_amount(body.get("amount"))}, kind)
+        return _movement(body, kind)
 
     return read_by_profile(merchant, read)
 
 
 def _require_currency(value: object, merchant: Merchant) -> None:
-    """It may be left out; another one than the merchant's is a mistake that must not move dollars."""
+    """Refuse a currency that is not the merchant's: the amount must not be moved as dollars. It may be absent."""
     if value is None or value == merchant.currency:
         return
     message = f"must be {merchant.currency}, the currency of this merchant"
@@ -101,7 +105,7 @@ def _require_currency(value: object, merchant: Merchant) -> None:
     raise Refused(kind, f"currency {message}.", errors=(FieldError("currency", code, message),))
 
 
-def _asked(body: dict[str, Any], kind: MovementKind) -> MovementRequest:
+def _movement(body: dict[str, Any], kind: MovementKind) -> MovementRequest:
     reference = _key(body, kind)
     try:
         amount = _amount(body.get("amount"))

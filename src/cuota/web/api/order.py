@@ -1,4 +1,4 @@
-"""`POST /order`, `GET /order?token=`, `GET /order/{orderId}`."""
+"""`POST /order`, `GET /order?token=` and `GET /order/{orderId}`: create an order and read its record."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ async def order_collection(request: Request) -> Response:
     token = request.query_params.get("token")
     if not token:
         error = FieldError("token", "required", "is required")
-        message = "Give the checkout token, as in /order?token=..., or the order id, as in /order/{orderId}."
+        message = "Send the checkout token, as in /order?token=..., or the order id, as in /order/{orderId}."
         raise Refused(Code.VALIDATION_FAILED, message, errors=(error,))
     return await _record(request, merchant, token)
 
 
 async def order_item(request: Request) -> Response:
-    """The order record, by order id or checkout token."""
+    """Return the record of an order. The path has the order id or the checkout token."""
     merchant = await merchant_of(request)
     return await _record(request, merchant, request.path_params["order_id"])
 
@@ -53,10 +53,10 @@ async def _create(request: Request, merchant: Merchant) -> Response:
     service = service_of(request)
 
     async def run(keep: idempotent.Keep | None) -> bytes:
-        given = without_cards(parse_object(body), body)
-        asked = read_order_body(given, merchant, https_only=not service.settings.sandbox)
-        asked.warnings.extend(unread_query(request))
+        fields = without_cards(parse_object(body), body)
+        order = read_order_body(fields, merchant, https_only=not service.settings.sandbox)
+        order.warnings.extend(unread_query(request))
         remember = (lambda new: keep(answers.created(new))) if keep else None
-        return answers.created(await create_order(service.context, merchant, asked, remember))
+        return answers.created(await create_order(service.context, merchant, order, remember))
 
     return await idempotent.answer(request, merchant.merchant_id, body, run)

@@ -1,4 +1,4 @@
-"""The body of `POST /order`: read by the rules of the merchant's profile, all failures together."""
+"""Reads the body of `POST /order` by the rules of the merchant's profile. One refusal lists all failures."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MOST_ITEMS = 1000
 MOST_METADATA = 50
 
 PHONE = text(
-    0, 50, also=is_us_number, must="must be a US number of exactly 10 digits, starting with its area code"
+    0, 50, also=is_us_number, must="must be a US number of exactly 10 digits, starting with the area code"
 )
-NAME = text(2, 50, also=is_name, must="must hold letters, spaces and dashes only")
-# A name as a person types it on a page: the lenient profile keeps it as prefill.
+NAME = text(2, 50, also=is_name, must="must contain only letters, spaces and dashes")
+# A name as a person types it on a page. The lenient profile accepts it as prefill.
 TYPED_NAME = text(
-    1, 50, also=is_typed_name, must="must hold letters, spaces, dashes, apostrophes and periods only"
+    1, 50, also=is_typed_name, must="must contain only letters, spaces, dashes, apostrophes and periods"
 )
 EMAIL = text(0, 250, also=is_email, must="must be an e-mail address")
 REFERENCE = reference(0)
@@ -44,8 +44,7 @@ ADDRESS: dict[str, tuple[Check, bool]] = {
 
 
 def quantity(value: Any) -> Any:
-    """How many: a number, never text."""
-    # Only amounts may come as text.
+    """Check a quantity: a JSON number. Only amounts may be text."""
     if isinstance(value, str):
         raise wrong_type("a number")
     return number(value)
@@ -72,14 +71,17 @@ SHAPE = shape(
 
 
 def read_order_body(body: dict[str, Any], merchant: Merchant, *, https_only: bool) -> OrderRequest:
-    """Read it; raises Refused with every failure."""
+    """Read the body. Raises Refused with all failures.
+
+    `https_only`: the merchant's addresses must be https addresses (production).
+    """
 
     def read(profile: BodyProfile) -> OrderRequest:
         return _read(body, merchant, forgiving=profile is BodyProfile.LENIENT, https_only=https_only)
 
-    asked = read_by_profile(merchant, read)
-    asked.warnings.extend(unknown_fields(body, SHAPE))
-    return asked
+    order = read_by_profile(merchant, read)
+    order.warnings.extend(unknown_fields(body, SHAPE))
+    return order
 
 
 def _read(body: dict[str, Any], merchant: Merchant, *, forgiving: bool, https_only: bool) -> OrderRequest:
@@ -108,7 +110,7 @@ def _read(body: dict[str, Any], merchant: Merchant, *, forgiving: bool, https_on
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The amounts of an order in cents; None where not given, or broken and noted by the reader."""
+    """The amounts of an order in cents. An amount is None if it is absent, or invalid and reported to the reader."""
 
     amount: int | None
     tax: int | None
@@ -116,7 +118,7 @@ class Sums:
     fee: int | None
 
     def shown(self) -> dict[str, Decimal | None]:
-        """As the document keeps them, beside the amount itself."""
+        """Return tax, shipping and fee as decimals, under their names in the order's document."""
         named = {
             "taxAmount": self.tax,
             "shippingAmount": self.shipping,
@@ -126,7 +128,7 @@ class Sums:
 
 
 def read_amounts(reader: Reader, source: dict[str, Any], prefix: str = "") -> Sums:
-    """The amounts, and what they must be to one another."""
+    """Read the amounts of an order, and check them against each other. `prefix` comes before their names in errors."""
     amount = reader.read(source, f"{prefix}amount", AMOUNT, required=True)
     tax = reader.read(source, f"{prefix}taxAmount", AMOUNT_OR_ZERO, prefill=True)
     shipping = reader.read(source, f"{prefix}shippingAmount", AMOUNT_OR_ZERO, prefill=True)
@@ -136,8 +138,8 @@ def read_amounts(reader: Reader, source: dict[str, Any], prefix: str = "") -> Su
             _refuse_sides(reader, prefix, tax, shipping)
             tax = shipping = None
         if fee and split(amount, COUNT)[0] + split(fee, COUNT)[0] >= amount:
-            # Nothing would be financed after today's payment: such a plan has no annual percentage rate.
-            wrong = WrongField("out_of_range", "must be less: today's payment may not be as much as amount")
+            # Nothing would be financed after today's payment, so the plan would have no annual percentage rate.
+            wrong = WrongField("out_of_range", "must be less, so that today's payment is less than amount")
             reader.fail(f"{prefix}merchantFeeForPaymentPlan", wrong)
         elif (fee or 0) > amount:
             reader.fail(
@@ -147,20 +149,21 @@ def read_amounts(reader: Reader, source: dict[str, Any], prefix: str = "") -> Su
 
 
 def consumer_rules(reader: Reader) -> dict[str, Check]:
-    """The rules of a consumer's fields in the merchant's profile."""
+    """Return the checks of the consumer's fields for the merchant's profile, by field name."""
     return _TYPED if reader.lenient else CONSUMER
 
 
 def _refuse_sides(reader: Reader, prefix: str, tax: int | None, shipping: int | None) -> None:
-    """Tax and shipping together exceed the amount that includes them: nobody knows which of the two is wrong."""
+    """Record that tax and shipping together exceed the amount. It is unclear which is wrong, so both count as invalid."""
     if not reader.lenient:
         wrong = WrongField(
-            "out_of_range", "and shippingAmount are included in amount: together they exceed it"
+            "out_of_range", "and shippingAmount together exceed amount, which must include both"
         )
         reader.fail(f"{prefix}taxAmount", wrong)
         return
     wrong = WrongField(
-        "out_of_range", "is included in amount; taxAmount and shippingAmount together exceed it"
+        "out_of_range",
+        "was ignored: taxAmount and shippingAmount together exceed amount, which must include both",
     )
     for name, value in (("taxAmount", tax), ("shippingAmount", shipping)):
         if value is not None:
@@ -206,7 +209,7 @@ def _items(reader: Reader, body: dict[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def as_items(value: Any) -> list[Any]:
-    """An array of at most MOST_ITEMS items."""
+    """Check that a value is an array of at most MOST_ITEMS items."""
     if not isinstance(value, list):
         raise wrong_type("an array of objects")
     if len(value) > MOST_ITEMS:
@@ -230,7 +233,7 @@ def _merchant(reader: Reader, body: dict[str, Any], *, https_only: bool) -> dict
 
 
 def web_address(*, https_only: bool) -> Check:
-    """An address of the merchant's, rebuilt."""
+    """Make a check for a web address of the merchant. The checked value is the address in normalized form."""
 
     def address(found: Any) -> str:
         if not isinstance(found, str):
@@ -246,7 +249,7 @@ def web_address(*, https_only: bool) -> Check:
 def read_currency(
     reader: Reader, source: dict[str, Any], merchant: Merchant, path: str, *, required: bool = False
 ) -> None:
-    """The merchant's own, to the letter: no other is accepted, and none is converted."""
+    """Check that the currency is exactly the merchant's. Amounts are never converted."""
 
     def check(value: Any) -> str:
         if not isinstance(value, str):
@@ -259,8 +262,7 @@ def read_currency(
 
 
 def metadata(value: Any) -> dict[str, str]:
-    """A flat map of strings."""
-    # null is the same as absent, here too.
+    """Check a flat map of strings. An entry that is null counts as absent."""
     entries = {key: entry for key, entry in as_object(value).items() if entry is not None}
     if len(entries) > MOST_METADATA:
         raise WrongField("too_long", f"must have at most {MOST_METADATA} keys")

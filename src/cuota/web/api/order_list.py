@@ -1,4 +1,4 @@
-"""`GET /orders`: a merchant's orders by reference, status and date of creation, newest first, page by page."""
+"""`GET /orders`: lists a merchant's orders in pages, newest first, filtered by reference, status and creation time."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ PARAMETERS = ("merchantReference", "status", "createdFrom", "createdTo", "limit"
 _LIMIT = re.compile(r"[1-9][0-9]?|100", re.ASCII)
 _ZONE_AFTER_SPACE = re.compile(r" ([0-9]{2}:?[0-9]{2})$", re.ASCII)
 _FIRST, _BEYOND = UUID(int=0), UUID(int=2**128 - 1)
-# An id and its order's creation are a moment apart, and clocks of several machines differ a little.
+# The time in an order's id differs a little from its creation time, because the clocks of several machines differ.
 _MARGIN = timedelta(minutes=5)
+# Length in bytes of the digest in a cursor.
 _BOUND = 8
 
 
 async def orders(request: Request) -> Response:
-    """One page; `nextCursor` with the same filters is the next one."""
+    """Return one page. `nextCursor` with the same filters gets the next page."""
     merchant = await merchant_of(request)
     service = service_of(request)
     given = parameters(request, *PARAMETERS)
@@ -50,7 +51,8 @@ async def orders(request: Request) -> Response:
     reader.finish()
     floor = _FIRST
     if not service.settings.sandbox:
-        # The sandbox's clock is moved, the ids' is not. There, the dates alone are compared.
+        # Compare ids as well as creation times, because ids are indexed. The sandbox cannot do that: its clock can be
+        # moved, but the time in its ids is always the real time.
         floor = _id_at(filters.created_from, -_MARGIN) or floor
         before = min(before, _id_at(filters.created_to, _MARGIN) or before)
     page = await order_list.page(service.context.pool, merchant.merchant_id, filters, before, floor, limit)
@@ -70,7 +72,9 @@ def _statuses(text: str) -> tuple[Status, ...]:
     try:
         return tuple(dict.fromkeys(Status(name) for name in text.split(",")))
     except ValueError:
-        raise WrongField("invalid", f"must be one of {', '.join(Status)}, or several with commas") from None
+        raise WrongField(
+            "invalid", f"must be one of {', '.join(Status)}, or several separated by commas"
+        ) from None
 
 
 def _instant(text: str) -> datetime:
@@ -88,7 +92,7 @@ def _instant(text: str) -> datetime:
 
 
 def _id_at(at: datetime | None, margin: timedelta) -> UUID | None:
-    """The lowest id of this time. Ids begin with their milliseconds."""
+    """Return the lowest id of the time `at` plus `margin`. An id begins with its creation time in milliseconds."""
     if at is None:
         return None
     milliseconds = int((at.timestamp() + margin.total_seconds()) * 1000)
@@ -96,7 +100,10 @@ def _id_at(at: datetime | None, margin: timedelta) -> UUID | None:
 
 
 def _binding(merchant_id: UUID, filters: Filters) -> bytes:
-    """A cursor belongs to its merchant and filters; a page size may change on the way."""
+    """Return a digest of the merchant and the filters. A cursor contains it, so that it works only with these.
+
+    The page size is not part of the digest, so it may change from page to page.
+    """
     times = [at and at.isoformat() for at in (filters.created_from, filters.created_to)]
     named = encode([merchant_id, filters.reference, sorted(filters.statuses), times])
     return hashlib.sha256(named).digest()[:_BOUND]
@@ -108,10 +115,10 @@ def _cursor(last: UUID, bound: bytes) -> str:
 
 def _position(text: str, bound: bytes) -> UUID:
     try:
-        read = base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True)
+        decoded = base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True)
     except (UnicodeEncodeError, binascii.Error):
-        read = b""
-    if len(read) != _BOUND + 16 or read[:_BOUND] != bound:
-        message = "is no cursor of this listing: send nextCursor as it was answered, with the same filters"
+        decoded = b""
+    if len(decoded) != _BOUND + 16 or decoded[:_BOUND] != bound:
+        message = "is not a cursor of this list: send nextCursor unchanged, with the same filters"
         raise WrongField("invalid", message)
-    return UUID(bytes=read[_BOUND:])
+    return UUID(bytes=decoded[_BOUND:])

@@ -1,4 +1,7 @@
-"""Reading a body by the rules of the merchant's profile; a strict refusal says where the lenient one would have read it."""
+"""Reads a body by the rules of the merchant's profile, strict or lenient.
+
+If the strict profile refuses a body that the lenient profile would accept, the refusal says so.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,15 @@ ParsedT = TypeVar("ParsedT")
 ACCEPTED_BY = "acceptedByProfile"
 HINT = (
     " The lenient profile, which is made for shop plugins, accepts this request: see Shop plugins (/docs/plugins), "
-    "and ask for your account to be set to it."
+    "and ask us to switch your account to it."
 )
 
 
 def read_by_profile(merchant: Merchant, read: Callable[[BodyProfile], ParsedT]) -> ParsedT:
-    """What `read` makes of a request by the merchant's profile. Only what strict refuses is read a second time."""
+    """Call `read` with the merchant's profile and return its result. Raises Refused if `read` refuses the body.
+
+    Only a body that the strict profile refuses is read a second time, to find out whether to add the hint.
+    """
     try:
         return read(merchant.profile)
     except Refused as refused:
@@ -35,7 +41,7 @@ def _lenient_reads(read: Callable[[BodyProfile], object]) -> bool:
 
 
 def hinted(refused: Refused) -> Refused:
-    """The same refusal, saying that the lenient profile would have accepted the request."""
+    """Return the same refusal with the hint that the lenient profile would accept the request."""
     return Refused(
         refused.code,
         refused.message + HINT,

@@ -1,4 +1,8 @@
-"""The address of an SDK order: nested `address`, flat `billingAddress`, or the customer's own fields."""
+"""Reads the address in the order of a signed request (SDK or gateway).
+
+The address may be in the nested layout (`order.address`), in the flat layout (`order.billingAddress`), or in the fields of
+`order.customer`, which are used only if the other two are absent.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Any
 from cuota.core.consumer import STATES
 from cuota.web.fields import Check, Reader, WrongField, as_object, text, wrong_type
 
-# The document's names, and what the layouts call them.
+# Each name in the order's document, with its names in `address`, `billingAddress` and `customer`.
 _PARTS = {
     "addressLine1": ("line1", "line1", "address1"),
     "addressLine2": ("line2", "address2", "address2"),
@@ -16,7 +20,7 @@ _PARTS = {
     "state": ("state", "state", "state"),
     "postcode": ("postalCode", "postalCode", "postalCode"),
 }
-# What is read of each place. Flat and nested names of the second line are both read where the order has it flat.
+# The field names that are read in each object. `billingAddress` may use both its own names and those of `address`.
 ADDRESS_SHAPES = {
     "address": (*(nested for nested, _, _ in _PARTS.values()), "country"),
     "billingAddress": (*(name for nested, flat, _ in _PARTS.values() for name in (nested, flat)), "country"),
@@ -55,7 +59,10 @@ _TEXT = text(0, 250)
 
 
 def read_address_of(reader: Reader, order: dict[str, Any]) -> dict[str, Any] | None:
-    """The order's address in the document's names; None where none is given."""
+    """Return the order's address under the document's names, or None if the order has none.
+
+    The reader gets an error if `address` and `billingAddress` have different values.
+    """
     nested = _layout(reader, order, "order.address", required=_REQUIRED)
     flat = _layout(reader, order, "order.billingAddress")
     customer = order.get("customer")
@@ -85,7 +92,7 @@ def _fields(
     names = {"line1", "line2", "address1", "address2", "city", "state", "postalCode", "country"}
     return {
         name: reader.read(
-            # An empty text is how a form says "not given".
+            # A form sends an empty text for a field that is not filled in.
             {key: entry for key, entry in value.items() if entry != ""},
             f"{path}.{name}",
             _CHECKS.get(name, _TEXT),

@@ -1,6 +1,7 @@
-"""The signed request of the SDK and of the gateway, in both layouts of its order; all failures together.
+"""Reads the body of a signed request (SDK or gateway). One refusal lists all failures.
 
-Nested `customer` and `address` stand before the flat fields; the two saying different things is an error.
+The order may have a nested layout (with `customer` and `address`) or a flat one. If a request has both, the nested values
+count, and a different flat value is an error.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class SdkRequest:
-    """A readable request: the order, how it starts, and whether it is captured with the approval."""
+    """A valid request: the order, how its checkout starts, and whether it is captured upon approval."""
 
     order: OrderRequest
     start: Start
@@ -47,7 +48,7 @@ class SdkRequest:
 
 
 def merchant_id_of(body: dict[str, Any]) -> UUID:
-    """Whose signature is to be checked; raises Refused where no merchant is named."""
+    """Return the id of the merchant that the body names. Raises Refused if it is absent or not a GUID."""
     value = body.get("merchantId")
     try:
         return guid(value if isinstance(value, str) else "")
@@ -61,7 +62,11 @@ def merchant_id_of(body: dict[str, Any]) -> UUID:
 
 
 def read_sdk_body(body: dict[str, Any], merchant: Merchant, *, https_only: bool, gateway: bool) -> SdkRequest:
-    """Read it; raises Refused with every failure. The gateway leads the browser away, and needs to know where back."""
+    """Read the body. Raises Refused with all failures.
+
+    `https_only`: the merchant's addresses must be https addresses (production). `gateway`: the request redirects the
+    browser, so the addresses to return to are required.
+    """
 
     def read(profile: BodyProfile) -> SdkRequest:
         return _read(
@@ -72,9 +77,9 @@ def read_sdk_body(body: dict[str, Any], merchant: Merchant, *, https_only: bool,
             gateway=gateway,
         )
 
-    asked = read_by_profile(merchant, read)
-    asked.order.warnings.extend(unknown_fields(body, SHAPE))
-    return asked
+    checkout = read_by_profile(merchant, read)
+    checkout.order.warnings.extend(unknown_fields(body, SHAPE))
+    return checkout
 
 
 def _read(
@@ -90,12 +95,12 @@ def _read(
     start = _start(reader, body, gateway=gateway)
     capture = reader.read(body, "capture", _flag)
     capture = True if capture is None else capture
-    # A virtual card is captured through its network; the order must wait for that.
+    # The card network captures a virtual card, so the order must not be captured upon approval.
     capture = capture and start.integration is not Integration.VIRTUAL_CARD
     callback = reader.read(body, "callbackUrl", address) if body.get("callbackUrl") != "" else None
     if capture and callback is None and not any(error.field == "callbackUrl" for error in reader.errors):
         wrong = WrongField(
-            "required", "is required when capture is true: the webhook tells what was captured"
+            "required", "is required when capture is true: the webhook to it reports what was captured"
         )
         reader.fail("callbackUrl", wrong)
     place = read_address_of(reader, order)
@@ -131,7 +136,9 @@ def _start(reader: Reader, body: dict[str, Any], *, gateway: bool) -> Start:
         return Start(Integration.GATEWAY, Display.REDIRECT, flow)
     display = _choice(reader, body, "display", Display.POPUP, tuple(Display))
     if integration is Integration.VIRTUAL_CARD and display is Display.REDIRECT:
-        wrong = WrongField("invalid", "must be popup or iframe: the card is handed to the page that waits")
+        wrong = WrongField(
+            "invalid", "must be popup or iframe: the page that starts the checkout receives the card"
+        )
         reader.fail("display", wrong)
     return Start(integration, display, flow)
 
@@ -154,7 +161,7 @@ def _flag(value: Any) -> bool:
 
 
 def _reference(reader: Reader, body: dict[str, Any], order: dict[str, Any]) -> str:
-    # The flat layout repeats it inside the order.
+    # The flat layout repeats the reference inside the order.
     nested = reader.read(order, "order.merchantReference", REFERENCE)
     own = reader.read(body, "merchantReference", REFERENCE, required=nested is None)
     if own is not None and nested is not None and own != nested:
@@ -173,14 +180,14 @@ def _consumer(reader: Reader, order: dict[str, Any]) -> dict[str, Any] | None:
     }
     if found["phoneNumber"]:
         found["phoneNumber"] = typed_number(found["phoneNumber"])
-    kept = {name: value or None for name, value in found.items()}
-    return kept if any(kept.values()) else None
+    consumer = {name: value or None for name, value in found.items()}
+    return consumer if any(consumer.values()) else None
 
 
 def either(
     reader: Reader, customer: dict[str, Any], order: dict[str, Any], name: str, check: Check
 ) -> str | None:
-    """A field of the customer, nested or flat."""
+    """Read a field of the customer from the nested or the flat layout. Two different values are an error."""
     nested = reader.read(customer, f"order.customer.{name}", check, prefill=True)
     flat = reader.read(order, f"order.{name}", check, prefill=True)
     if nested and flat and nested != flat:
@@ -198,7 +205,7 @@ def _day(value: Any) -> str:
     if not isinstance(value, str):
         raise wrong_type("a date such as 2027-01-31")
     try:
-        # A time of day may follow: what is told is the day.
+        # A time of day may follow the date. Only the date is used.
         return date.fromisoformat(value[:10] if _DATE.match(value) else value).isoformat()
     except ValueError:
         raise WrongField("invalid", "must be a date such as 2027-01-31") from None

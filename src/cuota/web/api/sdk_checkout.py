@@ -1,4 +1,7 @@
-"""`POST /sdk/v1/checkouts`: the authorization call of `pay.js`, signed over its raw bytes."""
+"""`POST /sdk/v1/checkouts` and `/sdk/v1/checkouts/leave`: the calls of the browser script `pay.js`.
+
+A merchant's server signs the raw body. The merchant's page passes body and signature to `pay.js`, which sends them.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ from cuota.web.service import Service, service_of
 SIGNATURE = "x-pay-signature"
 ADDITIONAL = "x-pay-additional"
 LONGEST_ADDITIONAL = 4096
-# No cookie opens anything here, only what a merchant signed. So the page of any site may read every answer, and refusals.
+# CORS: the page of any site may read every answer. That is safe, because these calls use no cookies, only signatures.
 READABLE = (
     (b"access-control-allow-origin", b"*"),
     (b"access-control-expose-headers", b"retry-after, x-request-id"),
@@ -50,32 +53,35 @@ _PREFLIGHT = {
 
 
 async def preflight(request: Request) -> Response:
-    """`OPTIONS`: any page may ask; who may be answered is decided by signature and origin."""
+    """Answer the CORS preflight. Any page may send the call; the signature and the origin decide about it later."""
     del request
     return Response(status_code=204, headers=_PREFLIGHT)
 
 
 async def start(request: Request) -> Response:
-    """Verify the signature, then the origin, then the fields; the same signed body again is the same order."""
+    """Start a checkout: verify the signature, then the origin, then the fields.
+
+    A request that repeats the same signed body gets the same order.
+    """
     service = service_of(request)
     merchant, body, signed = await _signed(request)
     origin = _origin(request, service, merchant)
-    asked = read_sdk_body(body, merchant, https_only=not service.settings.sandbox, gateway=False)
-    if asked.start.integration is Integration.VIRTUAL_CARD and not issues_cards(service.context):
+    checkout = read_sdk_body(body, merchant, https_only=not service.settings.sandbox, gateway=False)
+    if checkout.start.integration is Integration.VIRTUAL_CARD and not issues_cards(service.context):
         error = FieldError("integrationType", "invalid", "virtual cards are not offered here")
         raise Refused(Code.VALIDATION_FAILED, "Virtual cards are not offered here.", errors=(error,))
     warnings: list[dict[str, str]] = []
     additional = _additional(request, body, warnings)
     begin = replace(
-        asked.start, body_hash=hashlib.sha256(signed).digest(), origin=origin, additional=additional
+        checkout.start, body_hash=hashlib.sha256(signed).digest(), origin=origin, additional=additional
     )
-    order = replace(asked.order, warnings=[*asked.order.warnings, *warnings, *unread_query(request)])
-    begun = await start_checkout(service.context, merchant, order, begin, auto_capture=asked.capture)
+    order = replace(checkout.order, warnings=[*checkout.order.warnings, *warnings, *unread_query(request)])
+    begun = await start_checkout(service.context, merchant, order, begin, auto_capture=checkout.capture)
     return answer(service, begun, begun.start.display)
 
 
 async def leave(request: Request) -> Response:
-    """`POST /sdk/v1/checkouts/leave`: the merchant's page ends the session. What is final stays so."""
+    """End the checkout because the shopper left the merchant's page. A final order keeps its status."""
     service = service_of(request)
     merchant, _, signed = await _signed(request)
     _origin(request, service, merchant)
@@ -100,15 +106,19 @@ async def _signed(request: Request) -> tuple[Merchant, dict[str, Any], bytes]:
 
 
 def _origin(request: Request, service: Service, merchant: Merchant) -> str | None:
-    """The page's origin, one that the merchant registered. In the sandbox any site's; never an opaque one."""
+    """Return the origin of the page that sent the request. Raises Refused(origin_not_registered).
+
+    In production, the merchant must have registered the origin. The sandbox accepts every site, but no opaque origin, and
+    returns None for a request without an origin.
+    """
     given = request.headers.get("origin")
     if given in merchant.origins:
         return given
     if given is None:
-        # No browser asks like this: nobody's page is told anything.
+        # A browser always sends Origin here, so this request comes from a program. No page gets messages from the checkout.
         if service.settings.sandbox:
             return None
-        message = "The request names no Origin. The browser's script sends it; call this from a page."
+        message = "The request has no Origin header. Send this call with pay.js from a page: the browser adds the header."
     elif service.settings.sandbox and _is_site(given):
         return given
     else:
@@ -130,7 +140,7 @@ def _is_site(origin: str) -> bool:
 def _additional(
     request: Request, body: dict[str, Any], warnings: list[dict[str, str]]
 ) -> dict[str, object] | None:
-    """What is signed stands before what the page's click event added."""
+    """Read the additional data from the signed body, or else from the header that the page's click event added."""
     header = request.headers.get(ADDITIONAL)
     today = service_of(request).context.now().date()
     if body.get("additionalData") is not None or not header:
@@ -144,7 +154,7 @@ def _additional(
 
 
 def answer(service: Service, begun: Begun, display: Display) -> Response:
-    """The same for a new order and for one that this signed text made before."""
+    """Answer with the checkout. The answer is the same whether the order is new or an earlier request created it."""
     order = begun.order
     result = result_of(order, begun.payer, begun.start)
     address = f"{checkout_url(service.context, order.merchant_id, begun.token)}&display={display}"

@@ -1,4 +1,4 @@
-"""A JSON body that a merchant signed: first its signature, and only then what it says."""
+"""Reads a JSON body that a merchant signed. The signature is verified before the body is parsed."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from cuota.web.free_text import without_cards
 async def verified_body(
     context: Context, signed: bytes, signature: str | None
 ) -> tuple[Merchant, dict[str, Any]]:
-    """Who signed these bytes, and the object that they are.
+    """Verify the signature of a body. Return the merchant that signed it, and its JSON object.
 
-    Raises Refused: invalid_signature before anything but `merchantId` was read, malformed_request after it.
+    Raises Refused: invalid_signature after only `merchantId` was read, malformed_request if the body cannot be parsed.
     """
     try:
-        named = find_text(signed, "merchantId")
+        merchant_id = find_text(signed, "merchantId")
     except BadJson as problem:
         raise Refused(Code.MALFORMED_REQUEST, f"The body is not readable as JSON: {problem}.") from None
-    merchant = await verify_signature(context, merchant_id_of({"merchantId": named}), signed, signature)
+    merchant = await verify_signature(context, merchant_id_of({"merchantId": merchant_id}), signed, signature)
     body = parse_object(signed, "additionalData")
     if is_event_body(body):
-        # Webhooks carry this header too, over their own body: whoever receives one could send it here.
-        message = "This is the body of a webhook. Its signature opens no checkout."
+        # A webhook is signed with the same key and header. Its receiver could send its body here.
+        message = "This is the body of a webhook. Its signature cannot start a checkout."
         raise Refused(Code.INVALID_SIGNATURE, message)
     return merchant, without_cards(body, signed)

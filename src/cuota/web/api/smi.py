@@ -1,4 +1,4 @@
-"""`POST /checkouts`, `GET /checkouts/{checkoutId}`: a checkout as shop systems (SMI) start one."""
+"""`POST /checkouts` and `GET /checkouts/{checkoutId}`: the checkout API for shop systems (SMI)."""
 
 from __future__ import annotations
 
@@ -37,14 +37,16 @@ async def checkout_collection(request: Request) -> Response:
 
     async def run(keep: idempotent.Keep | None) -> bytes:
         today = service.context.now().date()
-        read = without_cards(parse_object(body, "additional_data"), body)
-        asked = read_smi_body(read, merchant, today, https_only=not service.settings.sandbox)
-        asked.order.warnings.extend(unread_query(request))
+        fields = without_cards(parse_object(body, "additional_data"), body)
+        checkout = read_smi_body(fields, merchant, today, https_only=not service.settings.sandbox)
+        checkout.order.warnings.extend(unread_query(request))
         remember = (lambda new: keep(_created(new))) if keep else None
         try:
-            return _created(await create_order(service.context, merchant, asked.order, remember, asked.start))
+            return _created(
+                await create_order(service.context, merchant, checkout.order, remember, checkout.start)
+            )
         except Refused as refused:
-            # Whoever sent `order.amount` is told by that name.
+            # The errors of `create_order` use the field names of `POST /order`. Here the amount is `order.amount`.
             errors = (
                 replace(error, field="order.amount" if error.field == "amount" else error.field)
                 for error in refused.errors
@@ -56,7 +58,7 @@ async def checkout_collection(request: Request) -> Response:
 
 
 async def checkout_item(request: Request) -> Response:
-    """How a checkout stands; one of another merchant, or not started here, is not found."""
+    """Return the state of a checkout. Raises Refused(order_not_found) unless the merchant started it with this API."""
     merchant = await merchant_of(request)
     context = service_of(request).context
     order_id = guid(request.path_params["checkout_id"])

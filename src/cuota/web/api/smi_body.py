@@ -1,6 +1,6 @@
-"""The body of `POST /checkouts`, as shop systems (SMI) send it: snake_case; all failures together.
+"""Reads the body of `POST /checkouts`, which shop systems (SMI) send. One refusal lists all failures.
 
-Field rules are those of `POST /order`, whose record the order gets.
+The names are in snake_case. The field rules and the order's record are those of `POST /order`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cuota.web.api.profile import read_by_profile
 from cuota.web.api.unknown import Shape, shape, unknown_fields
 from cuota.web.fields import Reader, WrongField, as_object, wrong_type
 
-# The record's names, and what shop systems call them.
+# The names in the order's record, with the names that shop systems use.
 _PERSON = {"phoneNumber": "phone", "givenNames": "first_name", "surname": "last_name", "email": "email"}
 _PLACE = {
     "addressLine1": "line1",
@@ -55,21 +55,24 @@ SHAPE = shape(
 
 @dataclass(frozen=True, slots=True)
 class SmiRequest:
-    """A readable request: the order, and how it starts."""
+    """A valid request: the order, and how its checkout starts."""
 
     order: OrderRequest
     start: Start
 
 
 def read_smi_body(body: dict[str, Any], merchant: Merchant, today: date, *, https_only: bool) -> SmiRequest:
-    """Read it; raises Refused with every failure."""
+    """Read the body. Raises Refused with all failures.
+
+    `today` is the date to check `additional_data` against. `https_only`: the merchant's address must be an https address.
+    """
 
     def read(profile: BodyProfile) -> SmiRequest:
         return _read(body, merchant, today, forgiving=profile is BodyProfile.LENIENT, https_only=https_only)
 
-    asked = read_by_profile(merchant, read)
-    asked.order.warnings.extend(unknown_fields(body, SHAPE))
-    return asked
+    checkout = read_by_profile(merchant, read)
+    checkout.order.warnings.extend(unknown_fields(body, SHAPE))
+    return checkout
 
 
 def _read(
@@ -92,7 +95,7 @@ def _read(
         "shipping": shipping,
         "description": None,
         "items": _items(reader, order),
-        # One address for both ends: `result` says which.
+        # There is only one address. Its query parameter `result` says how the checkout ended.
         "merchant": {"redirectConfirmUrl": back, "redirectCancelUrl": back, "statusCallbackUrl": None},
         "merchantReference": own,
         **Sums(amount, None, shipping_amount, None).shown(),
@@ -140,7 +143,7 @@ def _address(reader: Reader, source: dict[str, Any], path: str) -> dict[str, Any
 def _shipping(
     reader: Reader, order: dict[str, Any], amount: int | None
 ) -> tuple[int | None, dict[str, Any] | None]:
-    """A plain amount, or `{amount, address}`; included in the order's amount."""
+    """Read the shipping amount in cents and the shipping address. The value is an amount or `{amount, address}`."""
     value = order.get("shipping")
     if isinstance(value, list | bool):
         wrong = wrong_type("an amount, or an object of amount and address")
@@ -155,7 +158,7 @@ def _shipping(
     else:
         cost = reader.read(order, path, AMOUNT_OR_ZERO, prefill=True)
     if cost is not None and amount is not None and cost > amount:
-        wrong = WrongField("out_of_range", "is included in order.amount: it exceeds it")
+        wrong = WrongField("out_of_range", "must not exceed order.amount, which includes it")
         reader.fail(path, wrong, prefill=True)
         cost = None
     return cost, place

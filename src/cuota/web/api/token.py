@@ -1,4 +1,4 @@
-"""`POST /oauth/token`, the key set and the issuer's metadata."""
+"""OAuth: `POST /oauth/token`, which issues access tokens, the public key set, and the issuer's metadata."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ NAMES = ("client_id", "client_secret", "audience", "grant_type")
 
 
 async def token(request: Request) -> Response:
-    """Client credentials in JSON, form or HTTP Basic, for an access token."""
+    """Issue an access token for client credentials. They may come in JSON, in a form, or as HTTP Basic."""
     service = service_of(request)
     try:
-        asked = _read(request, await read_bytes(request, MOST_SMALL_BYTES))
-        issued = await issue_token(service.context, service.keys, asked)
-        request.scope["client_good"] = asked.client_id.encode()
+        token_request = _read(request, await read_bytes(request, MOST_SMALL_BYTES))
+        issued = await issue_token(service.context, service.keys, token_request)
+        request.scope["client_good"] = token_request.client_id.encode()
     except TokenRefused as refused:
         return _refusal(request, refused)
     except Refused as refused:
@@ -48,13 +48,16 @@ async def token(request: Request) -> Response:
 
 
 def unavailable(request: Request, refused: Refused) -> Response:
-    """503 in the form of RFC 6749."""
+    """Answer 503 in the error format of RFC 6749."""
     again = TokenRefused("temporarily_unavailable", refused.message, retry_after=refused.retry_after)
     return _refusal(request, again, status=503)
 
 
 class OAuthForm(ProblemForm):
-    """Refuses what was not begun in the form of RFC 6749; the handler words its own refusals."""
+    """The error form for requests whose handler was not called: the format of RFC 6749.
+
+    The handler itself answers its refusals in the same format.
+    """
 
     def not_begun(self, request: Request, refused: Refused) -> Response:
         """Answer with `error` and `error_description`."""
@@ -86,7 +89,7 @@ def _read(request: Request, body: bytes) -> TokenRequest:
         )
     fields = _fields(request, body)
     header = request.headers.get("authorization", "")
-    # A Bearer header that a storefront's HTTP client sends along says nothing here.
+    # Ignore a Bearer header. The HTTP client of a shop may send it with every request.
     if header[:6].lower() == "basic ":
         if "client_id" in fields or "client_secret" in fields:
             raise TokenRefused(
@@ -100,7 +103,8 @@ def _read(request: Request, body: bytes) -> TokenRequest:
         raise TokenRefused("unsupported_grant_type", "grant_type must be client_credentials.")
     missing = [name for name in ("client_id", "client_secret") if not fields.get(name)]
     if missing:
-        raise TokenRefused("invalid_request", f"{' and '.join(missing)} missing.")
+        verb = "are" if len(missing) > 1 else "is"
+        raise TokenRefused("invalid_request", f"{' and '.join(missing)} {verb} missing.")
     return TokenRequest(fields["client_id"], fields["client_secret"], fields.get("audience") or None)
 
 
@@ -116,7 +120,7 @@ def _fields(request: Request, body: bytes) -> dict[str, str]:
         except ValueError:
             raise TokenRefused("invalid_request", "The form cannot be read.") from None
         if len({name for name, _ in pairs}) != len(pairs):
-            raise TokenRefused("invalid_request", "A parameter stands twice.")
+            raise TokenRefused("invalid_request", "A parameter was sent twice. Send each parameter once.")
         return _texts(dict(pairs))
     message = "Send application/json or application/x-www-form-urlencoded."
     raise Refused(Code.UNSUPPORTED_MEDIA_TYPE, message)
@@ -159,7 +163,7 @@ def _basic(header: str) -> tuple[str, str]:
 
 
 async def jwks(request: Request) -> Response:
-    """The public keys (RFC 7517)."""
+    """Return the public keys that verify access tokens (RFC 7517)."""
     keys = service_of(request).keys
     await keys.load()
     return Response(
@@ -168,7 +172,7 @@ async def jwks(request: Request) -> Response:
 
 
 async def metadata(request: Request) -> Response:
-    """The issuer's metadata (RFC 8414)."""
+    """Return the metadata of the authorization server (RFC 8414)."""
     issuer = service_of(request).settings.auth_url
     content = {
         "issuer": issuer,

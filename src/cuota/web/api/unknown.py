@@ -1,6 +1,6 @@
-"""Fields that a request has and nothing reads: ignored, and named in the answer's warnings, so that a typo is noticed.
+"""Finds fields of a request that the API does not know. They are ignored, and the warnings name them.
 
-Names only, never values; a name that could be a value in the wrong place is not repeated either.
+So a merchant notices a typo. A warning never repeats a value, or a name that looks like a misplaced value.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ CODE = "unknown_field"
 MOST_NAMED = 20
 HIDDEN = "?"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\[\]-]{0,49}", re.ASCII)
-# A card number has at least 13 digits, a phone number 10.
+# A name with more digits is hidden: it could be a card number (at least 13 digits) or a phone number (10 digits).
 _MOST_DIGITS = 7
 _CLOSE = 0.8
-# The path before the name, the name, and the names that are read there.
+# The path before the name, the name, and the known names at that path.
 Unread = tuple[str, str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The fields that are read of an object. `inner` are those that hold an object, or a list of them."""
+    """The known fields of an object. `inner` has the shapes of fields that hold an object or a list of objects."""
 
     names: frozenset[str]
     inner: Mapping[str, Shape] = field(default_factory=dict)
 
 
 def shape(*names: str, **inner: Shape) -> Shape:
-    """The fields by name; those that hold objects by their own shapes."""
+    """Make a shape: fields by name, and fields that hold objects as keyword arguments with their shapes."""
     return Shape(frozenset((*names, *inner)), inner)
 
 
 def unknown_fields(body: Mapping[str, Any], known: Shape) -> list[dict[str, str]]:
-    """A warning for each field of the body, at every level, that nothing reads."""
+    """Return a warning for each unknown field of the body, at every level."""
     found: list[Unread] = []
     _look(body, known, "", found)
     return named(found)
 
 
 def named(found: Iterable[Unread]) -> list[dict[str, str]]:
-    """A warning for each of the first 20 fields, and one for how many more there are."""
+    """Return a warning for each of the first MOST_NAMED fields, and one with the number of further fields."""
     warnings: list[dict[str, str]] = []
     more = 0
     for prefix, name, known in found:
@@ -53,20 +53,20 @@ def named(found: Iterable[Unread]) -> list[dict[str, str]]:
         else:
             more += 1
     if more:
-        message = f"{more} more fields are not read by this call; they were ignored"
+        message = f"{more} more fields are unknown to this call; they were ignored"
         warnings.append({"field": HIDDEN, "code": CODE, "message": message})
     return warnings
 
 
 def shown(name: str) -> str:
-    """A name as an answer may repeat it."""
+    """Return a name that an answer may repeat, or HIDDEN if the name could be a misplaced value."""
     readable = _NAME.fullmatch(name) and sum(letter.isdigit() for letter in name) <= _MOST_DIGITS
     return name if readable else HIDDEN
 
 
 @lru_cache(maxsize=2048)
 def near(name: str, known: frozenset[str]) -> str | None:
-    """The name that was probably meant."""
+    """Return the known name that was probably meant, or None."""
     plain = {_plain(each): each for each in sorted(known)}
     close = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=_CLOSE)
     return plain[close[0]] if close else None
@@ -85,9 +85,9 @@ def _warning(prefix: str, name: str, known: frozenset[str]) -> dict[str, str]:
 
 
 def _look(body: Mapping[str, Any], known: Shape, prefix: str, found: list[Unread]) -> None:
-    """Note the unread fields of an object, and of the objects inside it."""
+    """Collect the unknown fields of an object, and of the objects inside it."""
     if not known.names.issuperset(body):
-        # null is the same as absent, here too.
+        # null counts as absent.
         unread = (name for name, value in body.items() if name not in known.names and value is not None)
         found.extend((prefix, name, known.names) for name in unread)
     for name, inner in known.inner.items():
@@ -99,7 +99,7 @@ def _look(body: Mapping[str, Any], known: Shape, prefix: str, found: list[Unread
 
 
 def _look_in_list(values: list[Any], known: Shape, path: str, found: list[Unread]) -> None:
-    """Items of a list have the same fields: each unread name is noted once, at the first item that has it."""
+    """Collect the unknown fields of a list's items. Each name is reported only once, at the first item that has it."""
     seen = set(known.names)
     for index, value in enumerate(values):
         if not isinstance(value, dict) or seen.issuperset(value):

@@ -1,1 +1,1 @@
-"""The documentation as it is served: the OpenAPI document, the API reference, and the guides."""
+"""The documentation that the service serves: the OpenAPI document, the API reference, and the guides."""

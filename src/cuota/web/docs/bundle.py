@@ -1,4 +1,4 @@
-"""Puts the files of `web/docs/openapi` together to one OpenAPI document."""
+"""Combines the YAML files in `web/docs/openapi` into one OpenAPI document."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ Mapping = dict[str, Any]
 
 
 def bundle(folder: Path = FOLDER) -> Mapping:
-    """The whole document: the root file, filled from the files that it lists, in that order."""
+    """Return the whole document: the root file, plus the entries of the files that it lists, in that order.
+
+    Raises ValueError if two files define the same entry, or if a file has a section that the root file does not have.
+    """
     document = _read(folder / "root.yaml")
     for name in document.pop(FILES):
         for section, entries in _read(folder / name).items():
@@ -28,11 +31,13 @@ def bundle(folder: Path = FOLDER) -> Mapping:
 
 
 def _add(document: Mapping, section: str, entries: Mapping, name: str) -> None:
-    """Add the entries of one file to a section that the root file has."""
+    """Add the entries of the file `name` to a section of the document."""
     if section not in document:
-        raise ValueError(f"{name} gives {section!r}, which root.yaml does not have. Add it to root.yaml.")
-    if twice := document[section].keys() & entries:
-        raise ValueError(f"{name} gives {min(twice)!r} in {section!r}, which an earlier file has. Keep one.")
+        raise ValueError(f"{name} has a section {section!r}, but root.yaml does not. Add it to root.yaml.")
+    if repeated := document[section].keys() & entries:
+        raise ValueError(
+            f"{name} defines {min(repeated)!r} in {section!r}, but an earlier file does too. Keep only one of them."
+        )
     document[section].update(entries)
 
 

@@ -1,4 +1,4 @@
-"""The contract of the merchant API as a document: `/openapi.json`, made from `web/docs/openapi` once per process."""
+"""`GET /openapi.json`: the OpenAPI document of the merchant API. Each process builds it once from `web/docs/openapi`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ HEADERS = {
 
 @lru_cache(maxsize=8)
 def load_contract(base_url: str) -> dict[str, object]:
-    """The OpenAPI document with the address of this service filled in. Shared: read it, do not change it."""
+    """Return the OpenAPI document with the address of this service filled in.
+
+    The result is cached and shared by all callers, so do not change it.
+    """
     filled: dict[str, object] = _fill(bundle(), base_url.rstrip("/"))
     return filled
 
@@ -36,7 +39,7 @@ def _fill(value: Any, base_url: str) -> Any:
 
 
 async def openapi_json(request: Request) -> Response:
-    """`GET /openapi.json`: the document for machines."""
+    """`GET /openapi.json`: return the OpenAPI document."""
     return serve(request, _document(service_of(request).settings.public_url), HEADERS)
 
 

@@ -1,4 +1,4 @@
-"""The guides beside the API reference: the Markdown files of `docs/`, rendered once per process."""
+"""The guides of the documentation: Markdown files in `docs/`. Each process renders each guide once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cuota.web.docs.markdown import DocsPage, render
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A guide in the list of guides."""
+    """An entry in the list of guides. `name` is the file's name without `.md`; `about` is a one-line summary."""
 
     name: str
     title: str
@@ -20,11 +20,11 @@ class Listed:
 
     @property
     def path(self) -> str:
-        """Where it is served."""
+        """The path of the guide's page."""
         return f"/docs/{self.name}"
 
 
-# In the order of reading. A guide whose file is not there is left out.
+# The guides in reading order. A guide whose file does not exist is left out.
 _ALL = (
     Listed("api", "The merchant API", "An integration in five steps, safe retries, and what we chose."),
     Listed("plugins", "Shop plugins", "Connect a shop system: profile, audience, capture model, limits."),
@@ -41,13 +41,13 @@ _ALL = (
 
 @lru_cache(maxsize=1)
 def listed() -> tuple[Listed, ...]:
-    """The guides that are there."""
+    """Return the guides whose files exist."""
     return tuple(guide for guide in _ALL if files("cuota_docs").joinpath(f"{guide.name}.md").is_file())
 
 
 @lru_cache(maxsize=64)
 def guide(name: str, base_url: str) -> DocsPage | None:
-    """One guide with the address of this service filled in; None where there is none of this name."""
+    """Return a guide with the address of this service filled in; None if there is no guide of this name."""
     if name not in {one.name for one in listed()}:
         return None
     text = files("cuota_docs").joinpath(f"{name}.md").read_text("utf-8")
@@ -56,7 +56,7 @@ def guide(name: str, base_url: str) -> DocsPage | None:
 
 
 def _resolve(address: str, text: str) -> tuple[str, str] | None:
-    """A link between guides, within one, or to the outside; None for a file that is not served."""
+    """Return the address and text for a link in a guide; None if it links to a file that is not served."""
     if address.startswith(("#", "https://", "http://", "/")):
         return address, text
     file, mark, anchor = address.partition("#")

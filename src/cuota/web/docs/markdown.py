@@ -1,4 +1,4 @@
-"""Markdown to HTML for the guides: headings with anchors, links that stay within what is served."""
+"""Converts the guides from Markdown to HTML. Headings get anchors, and links to files that are not served are removed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 Resolve = Callable[[str, str], tuple[str, str] | None]
-"""Takes a link's address and text; answers those to show, or None where the address is not served."""
+"""Takes a link's address and text. Returns the address and text to show, or None if the address is not served."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading to jump to."""
+    """A heading of a guide. `level` is 1 to 6, and `anchor` the id that links can point to."""
 
     level: int
     anchor: str
@@ -25,38 +25,38 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class DocsPage:
-    """A text as HTML, with its title (the first heading) and its other headings."""
+    """A guide as HTML, with its title (the first heading) and its other headings."""
 
     title: str
     html: str
     headings: Sequence[Heading]
 
 
-# Raw HTML is shown as text: the guides need none.
+# Raw HTML in a guide is shown as text, because the guides need none.
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def inline(text: str) -> str:
-    """One line of Markdown as HTML."""
+    """Convert one line of Markdown to HTML, without a paragraph around it."""
     return str(_PARSER.renderInline(text))
 
 
 def blocks(text: str) -> str:
-    """Paragraphs and lists as HTML."""
+    """Convert Markdown paragraphs and lists to HTML."""
     return str(_PARSER.render(text))
 
 
 def render(text: str, resolve: Resolve) -> DocsPage:
-    """A whole page."""
+    """Convert a whole guide. `resolve` rewrites or removes its links."""
     tokens = _PARSER.parse(text)
     headings = _anchor_headings(tokens)
     for token in tokens:
         if token.type == "inline" and token.children:
             token.children = _resolved(token.children, resolve)
     html = str(_PARSER.renderer.render(tokens, _PARSER.options, {}))
-    # A heading cell without text is no heading (the corner of a table).
+    # An empty heading cell (the corner of a table) must not count as a heading for screen readers.
     html = html.replace("<th></th>", "<td></td>").replace("</table>", "</table></div>")
-    # A table wider than a phone scrolls in a box of its own, also by keyboard.
+    # Put each table into a box that scrolls, also by keyboard, if the table is wider than the screen.
     before, *tables = html.split("<table>")
     for number, table in enumerate(tables, start=1):
         box = f'<div class="wide" tabindex="0" role="region" aria-label="Table {number}">'
@@ -65,7 +65,7 @@ def render(text: str, resolve: Resolve) -> DocsPage:
 
 
 def slug(text: str) -> str:
-    """The anchor of a heading, as GitHub makes it: links that work there work here."""
+    """Return the anchor of a heading. GitHub makes the same anchors, so links work in both places."""
     return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
 
 
@@ -88,8 +88,8 @@ def _anchor_headings(tokens: Sequence[Token]) -> list[Heading]:
 
 
 def _resolved(children: Sequence[Token], resolve: Resolve) -> list[Token]:
-    """The same, each link rewritten; of a link to what is not served only the text is left."""
-    kept: list[Token] = []
+    """Rewrite the links in these tokens. A link to a file that is not served is replaced by its text."""
+    tokens: list[Token] = []
     dropped = 0
     for index, token in enumerate(children):
         if token.type == "link_open":
@@ -102,5 +102,5 @@ def _resolved(children: Sequence[Token], resolve: Resolve) -> list[Token]:
         elif token.type == "link_close" and dropped:
             dropped -= 1
             continue
-        kept.append(token)
-    return kept
+        tokens.append(token)
+    return tokens

@@ -29,28 +29,28 @@ _FILE = {"Content-Security-Policy": "default-src 'none'", "Cache-Control": "publ
 
 
 def reference_csp(nonce: str) -> str:
-    """The policy of the reference.
+    """Return the content security policy of the API reference.
 
-    It adds its style sheets by script, under this nonce, and sets styles of elements. It may call this origin only: for
-    the document, and in the sandbox for what "Test Request" sends.
+    The reference's script adds style sheets, with this nonce, and sets styles of elements. It may send requests to this
+    origin only: for the OpenAPI document, and for "Test Request" in the sandbox.
     """
     styles = f"style-src-elem 'self' 'nonce-{nonce}'; style-src-attr 'unsafe-inline'"
     return f"default-src 'none'; script-src 'self'; {styles}; connect-src 'self'; {_REST}"
 
 
 async def to_docs(request: Request) -> Response:
-    """`GET /`: a person who opens the service's address reads what it is."""
+    """`GET /`: redirect to the documentation, for a person who opens the service's address in a browser."""
     del request
     return RedirectResponse("/docs", 303, _PAGE)
 
 
 async def home(request: Request) -> Response:
-    """`GET /docs`: where to begin, every error code, and the inputs of the sandbox."""
+    """`GET /docs`: show where to begin, all error codes, and the special inputs of the sandbox."""
     return serve(request, _home(service_of(request).settings.public_url), _PAGE)
 
 
 async def guide_page(request: Request) -> Response:
-    """`GET /docs/{name}`: one guide."""
+    """`GET /docs/{name}`: show one guide."""
     page = _guide(request.path_params["name"], service_of(request).settings.public_url)
     if page is None:
         raise Refused(Code.NOT_FOUND, "There is no such guide. /docs lists them.")
@@ -58,7 +58,7 @@ async def guide_page(request: Request) -> Response:
 
 
 async def reference(request: Request) -> Response:
-    """`GET /docs/reference`: every call and webhook; in the sandbox with a way to try them."""
+    """`GET /docs/reference`: show all calls and webhooks. In the sandbox, a developer can try the calls."""
     settings = service_of(request).settings
     nonce = secrets.token_urlsafe(16)
     text = _template("reference.html").render(
@@ -72,7 +72,7 @@ async def reference(request: Request) -> Response:
 
 
 async def reference_file(request: Request) -> Response:
-    """`GET /docs/reference/{path}`: one script of the reference."""
+    """`GET /docs/reference/{path}`: return one script of the API reference."""
     found = _reference_files().get(request.path_params["path"])
     if found is None:
         raise Refused(Code.NOT_FOUND, "There is no such file.")
@@ -118,7 +118,7 @@ def _guide(name: str, base_url: str) -> ServedFile | None:
 
 
 def _around(name: str, base_url: str) -> dict[str, object]:
-    """What every page shows around its text."""
+    """Return the template values that every page of the documentation needs."""
     return {"here": name, "guides": listed(), "base_url": base_url, "info": load_contract(base_url)["info"]}
 
 

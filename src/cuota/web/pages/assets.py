@@ -1,4 +1,4 @@
-"""Stylesheets, scripts and the operator's logo, read once a process."""
+"""Serves style sheets, scripts and the operator's logo. Each process reads each file once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _read(path: Path) -> ServedFile | None:
 
 
 async def static(request: Request) -> Response:
-    """`GET /static/{name}`: only what is there, by its plain name."""
+    """`GET /static/{name}`: return a file of the folder `static`, the brand's style sheet, or the logo."""
     name = request.path_params["name"]
     settings = service_of(request).settings
     if name == BRAND_CSS:

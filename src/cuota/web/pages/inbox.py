@@ -1,4 +1,4 @@
-"""`GET /sandbox/inbox`: what consumers would have got, newest first. The sandbox's only."""
+"""`/sandbox/inbox`: shows the messages that consumers would have received, newest first. It exists in the sandbox only."""
 
 from __future__ import annotations
 
@@ -29,11 +29,14 @@ _LAST_NUMBER = 2**63 - 1
 
 
 async def inbox(request: Request) -> Response:
-    """Pages of 50; `?to=` of one number or address, `?before=` older than a message's number."""
+    """Show a page of 50 messages.
+
+    `?to=` selects one phone number or e-mail address. `?before=` shows messages older than the message with that number.
+    """
     service = service_of(request)
     if not service.settings.sandbox:
         raise Refused(Code.NOT_FOUND, "There is nothing at this path. The API is described at /docs.")
-    # PostgreSQL knows no NUL in a text; nobody's address has one.
+    # PostgreSQL cannot store or compare a NUL character.
     to = request.query_params.get("to", "").replace("\0", "").strip()[:LONGEST]
     before = _number(request.query_params.get("before", ""))
     found = await look(service.context.pool, to=to, before=before, limit=PAGE + 1)
@@ -57,7 +60,7 @@ async def inbox(request: Request) -> Response:
 
 
 async def answer(request: Request) -> Response:
-    """Answer a text as the owner of a number would: STOP, START, HELP."""
+    """Simulate that the owner of a phone number answers a text message: STOP, START or HELP."""
     service = service_of(request)
     if not service.settings.sandbox:
         raise Refused(Code.NOT_FOUND, "There is nothing at this path. The API is described at /docs.")
@@ -86,8 +89,8 @@ def _number(text: str) -> int | None:
 
 
 def _address(to: str, before: int | None) -> str:
-    given = {"to": to} if to else {}
-    query = urlencode(given if before is None else {**given, "before": str(before)})
+    parameters = {"to": to} if to else {}
+    query = urlencode(parameters if before is None else {**parameters, "before": str(before)})
     return f"{PATH}?{query}" if query else PATH
 
 
@@ -99,21 +102,21 @@ def _message(received: Received, own: str) -> dict[str, object]:
         "only": _address(received.recipient, None),
         "iso": at.isoformat(timespec="seconds"),
         "at": moment(at.astimezone(UTC)),
-        # A text message has no subject: the phone shows none.
+        # A text message has no subject.
         "subject": received.subject if received.channel == "mail" else None,
         "parts": parts(received.text, own),
     }
 
 
 def shown_recipient(recipient: str) -> str:
-    """`(212) 555-0187`, or the address as it is."""
+    """Format a phone number as `(212) 555-0187`; return an e-mail address unchanged."""
     if not is_us_number(recipient):
         return recipient
     return f"({recipient[:3]}) {recipient[3:6]}-{recipient[6:]}"
 
 
 def parts(text: str, own: str) -> list[tuple[str, bool]]:
-    """The text in pieces, each with whether it is a link: only an address of the service's own origin is one."""
+    """Split a text into pieces, and say of each whether it is a link. Only addresses of this service (`own`) are links."""
     pieces: list[tuple[str, bool]] = []
     for piece in _ADDRESS.split(text):
         address = piece.rstrip(".,;:!?)'")

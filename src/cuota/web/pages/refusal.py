@@ -1,4 +1,7 @@
-"""A page where a merchant's request is refused and a shopper looks: a way out for one, the reasons for the other."""
+"""The error page of the gateway: a shopper's browser sent a merchant's request, and the request was refused.
+
+The page offers the shopper a way back to the shop, and shows the merchant's developer the reasons.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ _OURS = (
 
 
 def refusal(request: Request, refused: Refused, back: str | None) -> Response:
-    """The page; `back` is an address that the merchant signed, if one is known."""
+    """Return the page. `back` is the merchant's cancel address, or None if no signed one is known."""
     status = status_of(refused)
     ours = status >= 500
     headline, text = _OURS if ours else _WRONG

@@ -1,4 +1,4 @@
-"""Rendering pages: Jinja2 with autoescape, and the headers that keep a page to itself."""
+"""Renders pages from Jinja2 templates, with automatic escaping and with headers that isolate a page from other sites."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cuota.web.service import service_of
 
 DEFAULT_ACCENT = "#0B6E63"
 PageContext = dict[str, object]
-# What the script of a card form says, in the server's own words.
+# The messages and rules for the script of the card form. They are those of the server, so that both say the same.
 CARD_WORDS = {
     "empty": card.NO_NUMBER,
     "number": card.WRONG_NUMBER,
@@ -38,14 +38,14 @@ def _templates(*, framed: bool) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, auto_reload=False
     )
-    # Browsers refuse the attribute in another site's frame, aloud; there page.js moves the focus.
+    # In a frame on another site, browsers refuse `autofocus` and log an error. There page.js sets the focus.
     environment.globals["autofocus"] = "data-autofocus" if framed else "autofocus"
     environment.globals["card_words"] = CARD_WORDS
     return environment
 
 
 def brand(request: Request) -> PageContext:
-    """The operator's name, logo and color."""
+    """Return the template values for the operator's brand: name, logo and style sheet."""
     settings = service_of(request).settings
     return {
         "name": settings.brand_name,
@@ -55,7 +55,7 @@ def brand(request: Request) -> PageContext:
 
 
 def links(request: Request) -> list[PageContext]:
-    """The operator's own pages, at the foot of every page."""
+    """Return the links to the operator's own pages, which every page shows at the bottom."""
     settings = service_of(request).settings
     named = (("Help", settings.help_url), ("Privacy", settings.privacy_url), ("Terms", settings.terms_url))
     return [{"label": label, "url": url} for label, url in named if url]
@@ -63,7 +63,11 @@ def links(request: Request) -> list[PageContext]:
 
 @dataclass(frozen=True, slots=True)
 class FramePolicy:
-    """Where a page may be shown: in a frame of these origins, or in a window that another page opened and talks to."""
+    """Where a page may be shown.
+
+    `ancestors` are the origins that may show the page in a frame. `opened`: another page opens this page in a popup and
+    exchanges messages with it.
+    """
 
     ancestors: tuple[str, ...] = ()
     opened: bool = False
@@ -80,7 +84,7 @@ def page(
     status: int = 200,
     place: FramePolicy = ALONE,
 ) -> Response:
-    """Render; a form may lead to this service only."""
+    """Render a template. The page's security policy allows its forms to send to this service only."""
     templates = _templates(framed=bool(place.ancestors))
     html = templates.get_template(template).render(brand=brand(request), links=links(request), **context)
     ancestors = " ".join(place.ancestors) or "'none'"
@@ -92,27 +96,27 @@ def page(
         "Content-Security-Policy": policy,
         "Cache-Control": "no-store",
         "Referrer-Policy": "no-referrer",
-        # Anything stricter would cut a popup off from the page that opened it.
+        # A stricter value would disconnect a popup from the page that opened it.
         "Cross-Origin-Opener-Policy": "unsafe-none" if place.opened else "same-origin",
         "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     }
     if not place.ancestors:
-        # It can name no origins: where frame-ancestors does, it would refuse them.
+        # This older header cannot name origins, so it would block the frames that frame-ancestors allows.
         headers["X-Frame-Options"] = "DENY"
     return HTMLResponse(html, status, headers)
 
 
-# A page without a form, which tells nothing: what a frame shows when the checkout itself cannot be read.
+# The frame policy of error pages for a checkout in a frame. Such a page has no form and no data of the order.
 _FRAMED = FramePolicy(("https:", "http://localhost:*", "http://127.0.0.1:*"))
 _LARGE = "This form is too large", "It could not be read, and nothing was changed. Go back and try again."
 
 
 @dataclass(frozen=True, slots=True)
 class PageForm:
-    """A refusal where a person is looking: a page in place of the API's error body.
+    """An error form for pages: it answers a refusal with an HTML page.
 
-    `nowhere` and `ours` are headline and text for a page that does not exist and for a failure of the service. `home` is
-    the address and label of the link that leads on from each page with a problem, where the page names no other.
+    `nowhere` has the headline and text for a page that does not exist, `ours` those for a failure of the service. `home` has
+    the address and label of the link on each error page that has no other link.
     """
 
     nowhere: tuple[str, str]
@@ -120,19 +124,19 @@ class PageForm:
     home: tuple[str, str] | None = None
 
     def answer(self, request: Request, refused: Refused) -> Response:
-        """Answer with a page."""
+        """Answer with an error page."""
         status = status_of(refused)
-        known = self.nowhere if status in {404, 405} else _LARGE if status == 413 else self.ours
-        response = problem(request, status, *known)
+        words = self.nowhere if status in {404, 405} else _LARGE if status == 413 else self.ours
+        response = problem(request, status, *words)
         response.headers.update(headers_of(refused))
         return response
 
     def not_begun(self, request: Request, refused: Refused) -> Response:
-        """Answer with the same page."""
+        """Answer with an error page too."""
         return self.answer(request, refused)
 
     def page_kind(self, request: Request) -> Hashable | None:
-        """The page in a frame has headers of its own."""
+        """Return whether the page is in a frame, because it then has other headers."""
         return "k" in request.query_params
 
 
@@ -166,9 +170,9 @@ def problem(
     told: PageContext | None = None,
     place: FramePolicy | None = None,
 ) -> Response:
-    """A page that says what is wrong and what can be done; `back` is an address and its label.
+    """Return an error page that says what is wrong and what to do.
 
-    `told` is what the merchant's page hears of it.
+    `back` is the address and label of a link. `told` is the message that the page posts to the merchant's page.
     """
     if place is None:
         place = _FRAMED if "k" in request.query_params else ALONE
@@ -180,7 +184,7 @@ def problem(
         "sandbox": service_of(request).settings.sandbox,
         "headline": headline,
         "text": text,
-        # A link that is over stays over; what broke, or a page left open for too long, may work now.
+        # An expired link stays expired (410). After a failure (5xx) or for an old form (403), trying again may work.
         "advice": back is None and status != 410,
         "again": status == 403 or status >= 500,
         "return_url": back[0] if back else None,

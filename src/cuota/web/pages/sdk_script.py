@@ -1,4 +1,7 @@
-"""`pay.js` for the merchant's page, its types and the sandbox's inspector, each read once a process."""
+"""Serves `pay.js` for merchants' pages, its TypeScript types, and the sandbox's inspector.
+
+Each process reads each file once.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,16 @@ def _read(name: str) -> ServedFile:
 
 @lru_cache(maxsize=1)
 def _pinned() -> dict[str, ServedFile]:
-    """The script of now, and those of earlier releases that were kept beside it as `pay-<digest>.js`."""
+    """Return the current script and the scripts of earlier releases, by digest.
+
+    Earlier releases are files named `pay-<digest>.js` in the same folder.
+    """
     scripts = [_read(path.name) for path in _FOLDER.glob("pay*.js")]
     return {script.digest: script for script in scripts}
 
 
 def _answer(request: Request, script: ServedFile, caching: str) -> Response:
-    """Any page of any merchant may load it, also with `crossorigin` and from a cross-origin isolated page."""
+    """Serve a script with headers that let every page load it, also with `crossorigin` or cross-origin isolation."""
     headers = {
         "Access-Control-Allow-Origin": "*",
         "Cache-Control": caching,
@@ -43,25 +49,27 @@ def _answer(request: Request, script: ServedFile, caching: str) -> Response:
 
 
 async def pay_js(request: Request) -> Response:
-    """`GET /v1/pay.js`: the newest of version 1."""
+    """`GET /v1/pay.js`: return the newest release of version 1."""
     return _answer(request, _read("pay.js"), _SHORT)
 
 
 async def pinned(request: Request) -> Response:
-    """`GET /v1/pay-<digest>.js`: always these bytes, so that a page may ask for their integrity."""
+    """`GET /v1/pay-<digest>.js`: return the release with this digest. It never changes, so a page can pin it by integrity."""
     script = _pinned().get(request.path_params["digest"])
     if script is None:
-        raise Refused(Code.NOT_FOUND, "There is no such release of the script. /v1/pay.js is the newest.")
+        raise Refused(
+            Code.NOT_FOUND, "There is no such release of the script. /v1/pay.js is the newest release."
+        )
     return _answer(request, script, _FOREVER)
 
 
 async def types(request: Request) -> Response:
-    """`GET /v1/pay.d.ts`: the script's types."""
+    """`GET /v1/pay.d.ts`: return the TypeScript types of the script."""
     return _answer(request, _read("pay.d.ts"), _SHORT)
 
 
 async def inspector(request: Request) -> Response:
-    """`GET /v1/inspect.js`: what `pay.js?inspect` loads; only where no real money moves."""
+    """`GET /v1/inspect.js`: return the inspector, which `pay.js?inspect` loads. It exists in the sandbox only."""
     if not service_of(request).settings.sandbox:
         raise Refused(Code.NOT_FOUND, "The inspector is part of the sandbox.")
     return _answer(request, _read("inspect.js"), _SHORT)

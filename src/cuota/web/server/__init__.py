@@ -1,1 +1,1 @@
-"""The HTTP server: protocol, deadlines, admission, the edge of every request."""
+"""The HTTP server: connections and their timeouts, admission control, routing, metrics, and the edge around every request."""

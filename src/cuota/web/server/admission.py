@@ -29,14 +29,19 @@ from cuota.web.server.token_client import client_of_token
 RETRY_AFTER = 1
 # For this many seconds a refused party still counts when the shares are computed.
 PUT_OFF = 1.5
-assert PUT_OFF > RETRY_AFTER, "a party that comes back when it is told to must still have its share"
+assert PUT_OFF > RETRY_AFTER, (
+    "a refused party that obeys Retry-After must still have its share when it retries"
+)
 assert PUT_OFF > WINDOW, (
     "a refused party must be remembered for longer than the window in which it was refused"
 )
 
 
 class AdmissionSlot:
-    """What a request holds while it is worked on. `token` identifies the token of the request; 0 for no token."""
+    """The place that one request holds. `token` identifies the request's access token (0: no token).
+
+    `since` is the time of admission in seconds, on the clock of `Admission`.
+    """
 
     __slots__ = ("party", "since", "token")
 
@@ -44,12 +49,12 @@ class AdmissionSlot:
         self.party, self.token, self.since = party, token, since
 
 
-# The place of a request that is always answered. It counts for nobody.
+# The place of a request on a route that is always answered. It counts for no party.
 FREE = AdmissionSlot("", 0, 0.0)
 
 
 class Admission:
-    """The places of one process. `clock` returns seconds that never go back."""
+    """Admits or refuses the requests of one process. `clock` returns seconds and never goes backward."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.places = AdmissionSlots()
@@ -63,22 +68,22 @@ class Admission:
         # The parties that sent a request in this window of time.
         self._seen: set[str] = set()
         self._count, self._window_ends = 1, 0.0
-        # The parties that were refused in this period of PUT_OFF seconds, and in the one before. Their shares are kept
-        # until they come back. Otherwise a flood would look like the only party by then, and get all the places.
+        # The parties that were refused in this period of PUT_OFF seconds, and in the period before. They keep their
+        # shares until they retry. Otherwise a flood would look like the only party by then, and would get every place.
         self._put_off: set[str] = set()
         self._put_off_before: set[str] = set()
         self._put_off_ends = 0.0
-        # The lowest number of requests in hand, in this window and in the one before. A burst brings it up for a moment
-        # only; while a queue stands it stays up.
+        # The lowest number of requests in progress, in this window and in the window before. A burst raises it only for
+        # a moment. A standing queue keeps it high.
         self._fewest, self._stood = 0, 0
 
     @property
     def crowded(self) -> bool:
-        """Whether enough places are taken for shares to matter."""
+        """Whether so many places are taken that shares apply (a sixth of them)."""
         return self.in_hand * 6 >= self.places.all
 
     def enter(self, scope: Scope) -> AdmissionSlot | None:
-        """A place for this request; None if it must be refused, before any work."""
+        """Return a place for this request, or None if the request must be refused before any work is done."""
         route: Route = scope["route"]
         if route.always:
             return FREE
@@ -99,7 +104,7 @@ class Admission:
         return AdmissionSlot(party, token, now)
 
     def _begin_window(self, now: float) -> None:
-        # After a pause without requests, what was counted before it says nothing about now.
+        # After a pause without requests, the counts from before the pause no longer mean anything.
         continues = now < self._window_ends + WINDOW
         self._stood, self._fewest = self._fewest if continues else 0, self.in_hand
         self._window_ends = now + WINDOW
@@ -113,7 +118,7 @@ class Admission:
         self.places.moved_on()
 
     def patient(self, place: AdmissionSlot, receive: Receive) -> Receive:
-        """A `receive` that gives the place up while it waits for the body: a slow client takes no place from others."""
+        """Return a `receive` that gives up the place while it waits for the body, so that a slow client holds no place."""
         if place is FREE:
             return receive
 
@@ -130,7 +135,10 @@ class Admission:
         return receive_on
 
     def leave(self, place: AdmissionSlot, scope: Scope, status: int = 0) -> None:
-        """The request was answered with this status, or its client disconnected (0)."""
+        """Release the place of a request, and learn from its result.
+
+        `status` is the HTTP status of the answer, or 0 if the client disconnected before an answer.
+        """
         if place is FREE:
             return
         if not self._left:
@@ -145,7 +153,7 @@ class Admission:
                 self.parties.remember(place.token, str(scope["merchant_id"]))
                 if client := client_of_token(scope["headers"]):
                     self.parties.remember_client(client)
-                # This request counted for the unknown tokens, and turned out to be a merchant's.
+                # Admission counted this request for the unknown tokens, but its token belongs to a merchant.
                 for parties in (self._seen, self._put_off, self._put_off_before):
                     parties.discard(STRANGERS)
                 self._seen.add(str(scope["merchant_id"]))
@@ -161,7 +169,7 @@ class Admission:
         self._give(self._left)
 
     def _why_not(self, party: str, *, creates: bool) -> str:
-        """Why this request is refused; empty if it is admitted. `creates`: it is for a new order."""
+        """Return why this request is refused, or "" if it is admitted. `creates`: the request creates an order."""
         in_hand, places = self.in_hand, self.places.all
         if in_hand * 6 < places:
             return ""
@@ -178,7 +186,7 @@ class Admission:
 
     def _note_refusal(self, why: str, party: str, *, creates: bool) -> None:
         self.places.refused(why, begun=not creates and self.parties.is_merchant(party))
-        # A refused party still counts. Otherwise the shares would be computed for those who hold the places alone.
+        # A refused party still counts. Otherwise only the parties that hold places would get shares.
         self._seen.add(party)
         self._put_off.add(party)
 

@@ -1,4 +1,7 @@
-"""The address that a request comes from, for limits: of IPv6 the 64 bits that one customer is given."""
+"""Finds the network address of a client, for rate limits.
+
+Of an IPv6 address only the first 64 bits are used: a provider gives one customer a whole block of that size.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,13 @@ ClientAddress = IPv4Address | IPv6Address
 
 
 def client_address(request: Request) -> str | None:
-    """The client's own address; None where only that of an unnamed proxy, or of this machine, is known.
+    """Return the client's own address, or None if it cannot be determined.
 
-    `X-Forwarded-For` is believed from the proxies that CUOTA_TRUSTED_PROXIES names, and from nobody else: its last
-    address that is none of theirs. A private address that forwards nothing may stand for all consumers at once: whoever
-    limited it would lock all of them out.
+    `X-Forwarded-For` counts only if the request comes from a proxy that CUOTA_TRUSTED_PROXIES names. The client is then
+    the last address in that header that is not a trusted proxy.
+
+    A private or loopback address of any other sender gives None. It is probably a proxy that the settings do not name,
+    and all consumers would share it: a rate limit on that address would lock all of them out.
     """
     peer = _read(request.client.host) if request.client else None
     if peer is None:

@@ -1,6 +1,6 @@
-"""Timeouts of connections, and how many connections may be open. One clock serves all connections of a process.
+"""Timeouts for connections, and a limit on open connections. One timer serves all connections of a process.
 
-uvicorn has a timeout for idle connections only. It would keep a half-sent request forever.
+uvicorn has a timeout for idle connections only. It would keep a connection with a half-sent request open forever.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ TICK_SECONDS = 0.5
 # Time for the head of a request and for its body. A client that sends one byte per second does not extend them.
 HEAD_SECONDS = 10
 BODY_SECONDS = 15
-# Within this time the client must read some part of its answer.
+# The client must read some part of its answer within this time.
 READ_SECONDS = 15
-# A stopping process waits this long for the rest of requests that have begun to arrive.
+# A stopping process waits this long for requests that are still arriving.
 STOPPING_SECONDS = 4
-# After a refusal the server reads and drops what the client still sends. Closing at once would send a TCP reset, which
-# could reach the client before the refusal.
+# After a refusal the server reads and discards what the client still sends. If it closed the connection at once, the
+# system would send a TCP reset, which could reach the client before the refusal.
 LINGER_SECONDS = 2
 assert TICK_SECONDS < LINGER_SECONDS < STOPPING_SECONDS < HEAD_SECONDS <= BODY_SECONDS, (
-    "a timeout must be longer than a tick; a stopping process must end a refusal, and must not wait out a slow client"
+    "a timeout must be longer than a tick; a stopping process must have time to send a refusal, and must not wait as "
+    "long for a slow client as a running one"
 )
 MOST_OPEN = 4_000
-# This many connections above MOST_OPEN are answered 503; any more are cut.
+# This many connections above MOST_OPEN are answered 503. Any further connection is closed without an answer.
 MOST_TURNED_AWAY = 500
-# This many connections are checked in one turn of the event loop: ending one that sends a body takes 0.1 ms.
+# This many connections are checked in one turn of the event loop. Ending a connection that sends a body takes 0.1 ms.
 AT_ONCE = 25
-# Open files that are left for the database, the rails and the receivers of webhooks.
+# Open files reserved for connections to the database, to the payment rails and to webhook endpoints.
 RESERVED_FILES = 512
 
 HEAD_TICKS, BODY_TICKS, READ_TICKS, STOPPING_TICKS, LINGER_TICKS = (
@@ -45,24 +46,24 @@ ENDED = Counter("cuota_connections_ended", "Connections that the service ended f
 
 
 class Watched(Protocol):
-    """A connection."""
+    """A connection that has timeouts."""
 
     def judge(self) -> None:
-        """Called at every tick: end the connection if it is late."""
+        """End the connection if it exceeded a timeout. The clock calls this at every tick."""
 
 
 class Watch:
-    """The clock of a server's connections.
+    """The clock that times the connections of one server.
 
-    `ticks` counts up while there is a connection. A late tick counts once: while the process was paused it read nothing,
-    and no client is to be timed out for that. After the tick `last` the process waits for no request any more.
+    `ticks` counts up while at least one connection is open. A late tick counts only once: a paused process reads nothing,
+    and a client must not time out because of that. After the tick `last` a stopping process waits for no more requests.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, connections: set[Watched]) -> None:
         self.ticks = 0
         self.last: float = float("inf")
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        # "No limit" is a negative number. A system that allows few open files must still allow some connections.
+        # The system reports "no limit" as a negative number. If few open files are allowed, half of them are used.
         self.most_open = (
             MOST_OPEN
             if files == resource.RLIM_INFINITY
@@ -74,17 +75,20 @@ class Watch:
         self._armed = False
 
     def begin(self) -> None:
-        """A connection was made: start the clock if it stands."""
+        """Start the clock, if it is not running, for a new connection."""
         if not self._armed:
             self._armed = True
             self._loop.call_later(TICK_SECONDS, self._tick)
 
     def stop(self) -> None:
-        """The process stops. A second call does not extend the time."""
+        """Set the last tick at which a stopping process waits for requests. A second call does not extend the time."""
         self.last = min(self.last, self.ticks + STOPPING_TICKS)
 
     def late(self, since: int, ticks: int) -> bool:
-        """Whether more than `ticks` whole ticks have passed since `since`. Never early, and at most one tick late."""
+        """Whether more than `ticks` ticks have passed since the tick `since`, or the stopping process waits no longer.
+
+        The result is never early, and at most one tick late.
+        """
         return self.ticks - since > ticks or self.ticks > self.last
 
     def _tick(self) -> None:
@@ -95,7 +99,10 @@ class Watch:
         self._judge(iter((*self._connections, *self.turned_away)))
 
     def _judge(self, connections: Iterator[Watched]) -> None:
-        """Check some connections, and the rest in later turns of the loop, so that no request waits for thousands of them."""
+        """Check AT_ONCE connections now, and the others in later turns of the event loop.
+
+        Otherwise a request would wait until thousands of connections were checked.
+        """
         some = tuple(islice(connections, AT_ONCE))
         for connection in some:
             connection.judge()
@@ -107,7 +114,7 @@ _watches: WeakKeyDictionary[ServerState, Watch] = WeakKeyDictionary()
 
 
 def watch_of(server: ServerState, loop: asyncio.AbstractEventLoop) -> Watch:
-    """The one watch of a server."""
+    """Return the clock of this server. The first call creates it."""
     watch = _watches.get(server)
     if watch is None:
         watch = _watches[server] = Watch(loop, server.connections)  # type: ignore[arg-type]
@@ -115,7 +122,7 @@ def watch_of(server: ServerState, loop: asyncio.AbstractEventLoop) -> Watch:
 
 
 def allow_open_files() -> None:
-    """Raise the limit of open files as far as the system allows: on many systems it starts at 1,024."""
+    """Raise the limit on open files as far as needed and allowed. Many systems start with 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_OPEN + MOST_TURNED_AWAY + RESERVED_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:

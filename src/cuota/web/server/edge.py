@@ -1,4 +1,8 @@
-"""The outermost layer: request id, one log line, metrics, security headers, and every refusal turned into an answer."""
+"""The edge: the code that every request passes first and last.
+
+The edge gives each request an id and a route, asks admission control for a place, calls the handler, turns every
+exception into an answer, adds security headers, and writes one log line and the metrics.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,7 @@ _BUSY_HEADERS = [
     (b"content-type", MEDIA_TYPE.encode()),
     *((name.lower().encode(), value.encode()) for name, value in headers_of(BUSY).items()),
 ]
-# Stands for the request id in a page that is rendered once. It has the length of every request id.
+# The placeholder for the request id in a page that is rendered only once. Every request id has the same length.
 _ANY_ID = "00000000-0000-4000-8000-000000000000"
 Headers = list[tuple[bytes, bytes]]
 _SAFE_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
@@ -47,10 +51,10 @@ _TOO_LARGE = STATUS[Code.BODY_TOO_LARGE][0]
 
 
 class Edge:
-    """Wraps the routes. It is plain ASGI, so a request passes through no further layers.
+    """The ASGI application that calls the handlers of the routes. There is no other layer between.
 
-    Every handler gets `service`. While the process is `draining`, every answer closes its connection, and the readiness
-    check fails.
+    Handlers find `service` through the request (`service_of`). While the process is `draining`, every answer closes its
+    connection, and the readiness check fails.
     """
 
     def __init__(self, routes: Routes, service: Service) -> None:
@@ -60,19 +64,19 @@ class Edge:
         self.admission = Admission()
         self._public_url = service.settings.public_url
         self._secure = service.settings.secure
-        # Pages that say "busy", by error form and kind. A page is slow to render, and these never change.
+        # Rendered pages that say "busy", by error form and page kind. Rendering is slow, and these pages never change.
         self._busy_pages: dict[object, Response] = {}
-        # The edges of other ports of this process. They stop with this one.
+        # The edges that serve other ports of this process. They drain together with this one.
         self.beside: list[Edge] = []
 
     def drain(self) -> None:
-        """The process stops."""
+        """Prepare to stop: from now on every answer closes its connection."""
         self.draining = True
         for other in self.beside:
             other.drain()
 
     def forget(self) -> None:
-        """Forget all callers: the sandbox was restored to an earlier state."""
+        """Forget all authenticated callers, because the sandbox was restored to an earlier state."""
         self.service.callers.forget()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -106,7 +110,7 @@ class Edge:
             response = await route.endpoint(Request(scope, receive, send_on))
             await response(scope, receive, send_on)
         except ClientDisconnect:
-            # The client disconnected. There is nobody to answer, and it is not our error.
+            # No answer can be sent, and this is not an error of the service.
             status = 499
         except Exception as problem:
             if status:
@@ -118,7 +122,7 @@ class Edge:
             _note(scope, status, started)
 
     def _begin(self, scope: Scope) -> Headers:
-        """Give the request its id and its route. Returns the headers of its answer."""
+        """Give the request its id and its route. Return the headers that its answer must have."""
         request_id = new_request_id()
         scope["app"], scope["request_id"] = self, request_id
         path = scope["path"]
@@ -135,7 +139,7 @@ class Edge:
         return headers
 
     async def _turn_away(self, scope: Scope, send: Send, headers: Headers) -> None:
-        """Answer a request that was not admitted, in the form of its route. JSON, the most frequent, takes a short way."""
+        """Answer 503, in the error form of the route. The most frequent form, JSON, has a faster path here."""
         if not _one_host(scope, _names(scope)):
             headers = [*headers, _CLOSE]
         if scope["route"].area.errors is PROBLEM:
@@ -162,7 +166,7 @@ class Edge:
         return self._busy_pages[errors, kind]
 
     async def refuse(self, scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
-        """Refuse a request before it is begun, in the form of its route."""
+        """Refuse a request without calling its handler, in the error form of its route."""
         headers = self._begin(scope)
         answer = _not_begun(Request(scope), refused)
         answer.raw_headers = _joined(
@@ -172,7 +176,7 @@ class Edge:
 
 
 def _joined(own: Headers, headers: Headers) -> Headers:
-    """The answer's own headers, and those of `headers` that it does not set itself."""
+    """Return `own`, the headers of the answer, plus those of `headers` whose names the answer does not set."""
     given = [name for name, _ in own]
     return own + [header for header in headers if header[0] not in given]
 
@@ -182,13 +186,16 @@ def _names(scope: Scope) -> list[bytes]:
 
 
 def _one_host(scope: Scope, names: list[bytes]) -> bool:
-    """Two servers must not read a request as meant for two hosts (RFC 9112, section 3.2)."""
+    """Whether the request names exactly one host, as RFC 9112, section 3.2, requires.
+
+    With two Host headers, a proxy and this service could each choose a different one.
+    """
     hosts = names.count(b"host")
     return bool(hosts == 1 or (hosts == 0 and scope["http_version"] == "1.0"))
 
 
 def _refuse_doubled(scope: Scope, headers: Headers) -> None:
-    """Refuse a request with two Host or two Authorization headers: nobody knows which one is meant."""
+    """Refuse a request with several Host or several Authorization headers, because it is unclear which one counts."""
     names = _names(scope)
     if not _one_host(scope, names):
         headers.append(_CLOSE)
@@ -198,7 +205,10 @@ def _refuse_doubled(scope: Scope, headers: Headers) -> None:
 
 
 def _note(scope: Scope, status: int, started: float) -> None:
-    """Count the request and log one line: ids and the route's template, never a path, query, body or person."""
+    """Count the request and write one log line.
+
+    The line holds ids and the route's template. It never holds the actual path, the query, the body or personal data.
+    """
     seconds = time.perf_counter() - started
     route: Route = scope["route"]
     count_request(route.path, scope["method"] if route.is_known else "other", status, seconds)
@@ -226,24 +236,24 @@ def _answer(request: Request, refused: Refused) -> Response:
 
 
 def _refusal(request: Request, problem: Exception) -> Response:
-    """The answer to a request that ended with this exception."""
+    """Return the answer to a request whose handler raised this exception."""
     if isinstance(problem, Refused):
         return _answer(request, problem)
     if isinstance(problem, HTTPException):
         return _no_route(request, problem)
     facts = {"requestId": request.scope["request_id"]}
     if isinstance(problem, (*LOST, *TOO_BUSY)):
-        # Money calls do not end here: they find out what was applied, and say so.
+        # Calls that move money do not get here. They find out what was applied and report it.
         log.warning("database", extra={"facts": {**facts, "problem": type(problem).__name__}})
-        message = "The database could not answer now. Repeat the request shortly; the same reference is never applied twice."
+        message = "The database could not answer. Repeat the request shortly; the same reference is never applied twice."
         return _answer(request, Refused(Code.UNAVAILABLE, message, retry_after=1))
     log.error("accident", exc_info=problem, extra={"facts": facts})
-    message = "Something went wrong on our side. Try again; if it stays, tell us the requestId."
+    message = "Something went wrong on our side. Try again; if the error persists, send us the requestId."
     return _answer(request, Refused(Code.INTERNAL_ERROR, message))
 
 
 def _no_route(request: Request, problem: HTTPException) -> Response:
-    """The answer to a path or method that does not exist."""
+    """Return the answer to a path or a method that does not exist."""
     if problem.status_code != 405:
         message = "There is nothing at this path. The API is described at /docs."
         return _answer(request, Refused(Code.NOT_FOUND, message))
@@ -254,10 +264,10 @@ def _no_route(request: Request, problem: HTTPException) -> Response:
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line."""
+    """Writes each log record as one line with a JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Time, level, logger, message, and the facts that came with it."""
+        """Return the time, level, logger and message of the record, and the facts that were logged with it."""
         line: dict[str, Any] = {
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S") + f".{int(record.msecs):03d}",
             "level": record.levelname.lower(),
@@ -266,7 +276,7 @@ class JsonLines(logging.Formatter):
             **getattr(record, "facts", {}),
         }
         if record.exc_info and record.exc_info[0] is not None:
-            # DETAIL in PostgreSQL's messages quotes whole rows, which may hold personal data.
+            # The DETAIL lines of PostgreSQL's messages quote whole rows, which may hold personal data.
             trace = self.formatException(record.exc_info).splitlines()
             line["trace"] = "\n".join(masked(text) for text in trace if not text.startswith("DETAIL:"))
         return json.dumps(line)

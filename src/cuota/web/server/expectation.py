@@ -1,6 +1,8 @@
-"""`Expect: 100-continue`: whoever is answered instead of being told to go on may send the body, or not (RFC 9110, 10.1.1).
+"""Requests with the header `Expect: 100-continue` (RFC 9110, section 10.1.1).
 
-Where the connection went on, the next request could be taken for that body, and a body for the next request.
+Such a client waits for "100 Continue" before it sends the body. If it gets a final answer instead, it may send the body
+or leave it out. The server cannot know which. If the connection stayed open, the server could read the next request as
+that body, or that body as the next request. So the connection is closed after such an answer.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 
 def expecting(cycle: RequestResponseCycle, app: ASGI3Application) -> ASGI3Application:
-    """The application, whose answer ends the connection if nothing of the body has come, and none was asked for."""
+    """Wrap `app` so that the connection closes if `app` answers before "100 Continue" was sent or any body arrived."""
 
     async def run(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         async def send_on(message: ASGISendEvent) -> None:

@@ -1,4 +1,4 @@
-"""The limits of a request's head, and the transport of a request that may be answered before its body is complete."""
+"""Limits on the head of a request, and the transport for requests that may be answered before their body is complete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ Headers = list[tuple[bytes, bytes]]
 
 
 def head_refusal(url: bytes, headers: Headers, head_bytes: int) -> Refusal | None:
-    """Why a complete head is too large; None if it is not. At most `head_bytes` were read for it."""
+    """Return why a complete head is too large, or None if it is not.
+
+    `head_bytes` is an upper bound for the size of the head: the number of bytes that were read.
+    """
     if len(url) > MOST_URL_BYTES:
         return LONG_URL
     many = len(headers) > MOST_HEADERS
@@ -30,7 +33,7 @@ def head_refusal(url: bytes, headers: Headers, head_bytes: int) -> Refusal | Non
 
 
 def _size(headers: Headers) -> int:
-    """The bytes of these header fields on the wire."""
+    """Return the size of these header fields on the wire, in bytes."""
     return sum(len(name) + len(value) + 4 for name, value in headers)
 
 
@@ -41,11 +44,11 @@ class ClientConnection(Protocol):
     cycle: RequestResponseCycle
 
     def linger(self) -> None:
-        """Close after the answer; until then read and drop what still arrives."""
+        """Close the connection a moment after the answer. Until then read and discard what still arrives."""
 
 
 class Lingering:
-    """The transport of a request with a body: when the request closes it, the rest of the body is read first."""
+    """The transport of a request with a body. When the request closes the transport, the rest of the body is read first."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
@@ -53,7 +56,7 @@ class Lingering:
         self.is_closing = connection.transport.is_closing
 
     def close(self) -> None:
-        """Close at once if the body is complete, otherwise when the client had time to read the answer."""
+        """Close at once if the body is complete; otherwise close after the client had time to read the answer."""
         connection = self._connection
         if connection.cycle.more_body and not connection.transport.is_closing():
             connection.linger()

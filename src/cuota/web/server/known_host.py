@@ -1,7 +1,8 @@
-"""The sandbox answers only to its own host names: its pages show one-time codes, and need no login.
+"""Makes the sandbox refuse requests whose Host header is not a name of the sandbox.
 
-A web page on any site can have its own name resolve to 127.0.0.1 (DNS rebinding) and then read what the browser gets
-from there. The Host header still carries that site's name.
+The sandbox's pages need no login and show one-time codes. A hostile site can make its own host name resolve to 127.0.0.1
+(DNS rebinding), so that its scripts can read the sandbox in the visitor's browser. The Host header of such a request
+still contains the name of the hostile site.
 """
 
 from __future__ import annotations
@@ -16,27 +17,27 @@ from cuota.web.server.edge import Edge
 _LOOPBACK = re.compile(r"127(?:\.[0-9]{1,3}){3}", re.ASCII)
 UNKNOWN = Refused(
     Code.BAD_HEADER,
-    "The sandbox does not answer to the name in the Host header. Use the address of CUOTA_PUBLIC_URL, or add the name "
-    "to CUOTA_HOSTS.",
+    "The sandbox does not accept the host name in the Host header. Use the address of CUOTA_PUBLIC_URL, or add the host "
+    "name to CUOTA_HOSTS.",
 )
 
 
 class KnownHost:
-    """Wraps the application, in the sandbox only. `edge` answers the refusal.
+    """Wraps the application, in the sandbox only. `edge` sends the refusals.
 
-    `hosts` are lower case, without ports, IPv6 addresses in brackets.
+    `hosts` are host names in lower case and without ports; IPv6 addresses are in brackets.
     """
 
     def __init__(self, app: ASGIApp, edge: Edge, hosts: frozenset[str]) -> None:
         self._app = app
         self._edge = edge
         self._hosts = hosts
-        # Most requests have the same Host header as the one before.
+        # The last accepted Host header. Most requests have the same one as the request before.
         self._last: tuple[bytes, bytes] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        # A health check may use any address that the machine has.
+        # A health check may use any address of the machine.
         if (
             scope["type"] == "http"
             and not self._is_known(scope)
@@ -50,7 +51,7 @@ class KnownHost:
         if self._last in scope["headers"]:
             return True
         hosts = [header for header in scope["headers"] if header[0] == b"host"]
-        # The edge itself refuses a request with no Host header, or with several.
+        # The edge itself refuses a request without a Host header, or with several.
         if len(hosts) != 1:
             return True
         host = _without_port(hosts[0][1].decode("latin-1"))

@@ -1,4 +1,7 @@
-"""The messages that a connection ends with when there is no complete request for the application to answer."""
+"""The last messages of connections that the server closes before a request is complete.
+
+The application cannot answer an incomplete request. The protocol sends one of these messages and closes the connection.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from cuota.web.server.request_id import new_request_id
 MOST_URL_BYTES = 8 * 1024
 MOST_HEADERS = 100
 MOST_HEADER_BYTES = 16 * 1024
-# The request line and the header fields together. A head that is longer is refused before it is complete.
+# The request line and the header fields together. A longer head is refused before it is complete.
 MOST_HEAD_BYTES = MOST_URL_BYTES + MOST_HEADER_BYTES + 512
 
 
 class Refusal(NamedTuple):
-    """The status line, the reason as the metrics name it, and the text."""
+    """The HTTP status with its phrase, the reason label in the metrics, and the text of the body."""
 
     status: str
     reason: str
@@ -26,7 +29,7 @@ class Refusal(NamedTuple):
 TOO_LARGE = Refusal(
     "431 Request Header Fields Too Large",
     "large_head",
-    f"A request may have at most {MOST_HEADERS} header fields, and {MOST_HEADER_BYTES} bytes of them.",
+    f"A request may have at most {MOST_HEADERS} header fields, of at most {MOST_HEADER_BYTES} bytes in total.",
 )
 LONG_URL = Refusal(
     "414 URI Too Long", "long_url", f"The address of a request may have at most {MOST_URL_BYTES} bytes."
@@ -34,33 +37,33 @@ LONG_URL = Refusal(
 TOO_LONG = Refusal(
     "413 Content Too Large",
     "long_message",
-    "The request has more bytes behind its head than any body may need. Nothing was applied.",
+    "The request sent more bytes after its head than the largest allowed body needs. Nothing was applied.",
 )
 UNREADABLE = Refusal("400 Bad Request", "unreadable", "Invalid HTTP request received.")
 LATE_HEAD = Refusal(
     "408 Request Timeout",
     "late_head",
-    f"The head of the request did not come within {HEAD_SECONDS} seconds.",
+    f"The head of the request did not arrive within {HEAD_SECONDS} seconds.",
 )
 LATE_BODY = Refusal(
     "408 Request Timeout",
     "late_body",
-    f"The body of the request did not come within {BODY_SECONDS} seconds. Nothing was applied.",
+    f"The body of the request did not arrive within {BODY_SECONDS} seconds. Nothing was applied.",
 )
 STOPPING = Refusal(
     "503 Service Unavailable",
     "stopping",
-    "The service stops, and the request was not there in time. Nothing was applied. Try again shortly.",
+    "The service is stopping, and the request did not arrive in time. Nothing was applied. Try again shortly.",
 )
 FULL = Refusal(
     "503 Service Unavailable",
     "full",
-    "As many connections are open as the service takes. Nothing was applied. Try again shortly.",
+    "The service has reached its limit of open connections. Nothing was applied. Try again shortly.",
 )
 
 
 def answer_of(refusal: Refusal, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """The complete answer, with the headers of every answer and `Connection: close`."""
+    """Return the complete HTTP answer as bytes. `headers` are those that every answer has."""
     content = refusal.text.encode() + b"\n"
     head = [b"HTTP/1.1 " + refusal.status.encode(), *(name + b": " + value for name, value in headers)]
     head += [b"content-type: text/plain; charset=utf-8", b"content-length: %d" % len(content)]

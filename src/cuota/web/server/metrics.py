@@ -1,4 +1,8 @@
-"""Prometheus metrics. Over all worker processes, where the parent has set up a folder for them."""
+"""Prometheus metrics, and `GET /metrics`, which serves them.
+
+With several worker processes, the metrics of all of them are added up. For this the parent process has set up a folder
+in which each process writes its counts.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,8 @@ from cuota.core.risk.decision import APPROVAL_CODES, DECLINE_CODES, Decision
 from cuota.web.service import service_of
 
 if values.ValueClass.__name__ != "MutexValue":
-    # A worker never forks. The library asks the system for the process id at every count, half a microsecond each.
+    # By default the library asks the system for the process id at every count, which takes half a microsecond. A worker
+    # never forks, so its process id never changes.
     values.ValueClass = values.MultiProcessValue(process_identifier=partial(int, os.getpid()))  # type: ignore[no-untyped-call]
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 REQUESTS = Counter("cuota_requests", "Requests answered", ["route", "method", "status"])
@@ -47,7 +52,7 @@ CODES_REFUSED = Counter(
     "One-time codes not sent since the service started, by the limit reached",
     ["limit"],
 )
-# All of them from the start: an alert on a series that is not there yet misses its first rise.
+# Create the series of all limits at the start. An alert would miss the first rise of a series that does not exist yet.
 _CODES_REFUSED = {limit.value: CODES_REFUSED.labels(limit.value) for limit in Limit}
 POOL = Gauge("cuota_pool_sessions", "Database sessions", ["state"], multiprocess_mode="livesum")
 # The status that an event brings its order to, by the event's type.
@@ -55,21 +60,21 @@ _STATUS_OF = {"order.created": Status.CREATED, **FINAL_STATUS}
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-# Finding a counter by its labels costs as much as counting: each is found once. Labels come from routes, methods,
-# statuses and event types, so there are few.
+# Looking up a counter by its labels takes as long as counting, so each lookup is cached. The caches stay small, because
+# labels are routes, methods, statuses and event types.
 _answered = cache(REQUESTS.labels)
 _latency = cache(LATENCY.labels)
 _event = cache(EVENTS.labels)
 
 
 def count_request(route: str, method: str, status: int, seconds: float) -> None:
-    """Note an answer."""
+    """Count an answer. `route` is the route's path template; `seconds` is the time from request head to answer."""
     _answered(route, method, str(status)).inc()
     _latency(route).observe(seconds)
 
 
 def count(event: Event) -> None:
-    """Note an event that is durable. `order.approved` is also an order that came to Approved."""
+    """Count an event that is committed, and the order status that the event leads to, if any."""
     _event(event.type).inc()
     status = _STATUS_OF.get(event.type)
     if status is not None:
@@ -77,21 +82,22 @@ def count(event: Event) -> None:
 
 
 def count_decision(made: Decision) -> None:
-    """Note a decision that is durable, once: by the first of its reasons."""
+    """Count a risk decision that is committed, under the first of its reasons."""
     first = made.reasons[0] if made.reasons else ""
     known = first if first in (*APPROVAL_CODES, *DECLINE_CODES) else "other"
     DECISIONS.labels("approved" if made.approved else "declined", known).inc()
 
 
 def count_code(outcome: str) -> None:
-    """Note a one-time code: `sent`, `failed`, or the limit that refused it."""
+    """Count a one-time code. `outcome` is `sent`, `failed`, or the name of the limit that refused the code."""
     (_CODES.get(outcome) or _CODES_REFUSED[outcome]).inc()
 
 
 class Sparing:
-    """Makes what is dear and anybody may ask for, in `share` of the process's time at most, by the second.
+    """Limits the CPU time of `make`, an expensive function that anybody may trigger.
 
-    Whoever asks beyond that is told what was made last.
+    In each second `make` may use `share` of the process's time (0.1 is a tenth). When that is used up, calls return the
+    last result. `spent` is a clock of CPU seconds; `now` is a clock of elapsed seconds that never goes backward.
     """
 
     def __init__(
@@ -106,7 +112,7 @@ class Sparing:
         self._made, self._second_ends, self._left = b"", 0.0, 0.0
 
     def __call__(self) -> bytes:
-        """What was made just now, or last."""
+        """Return a new result, or the last one if the CPU time of this second is used up."""
         if (now := self._now()) >= self._second_ends:
             self._second_ends, self._left = now + 1, self._share
         if self._left > 0:
@@ -124,12 +130,13 @@ def _added_up() -> bytes:
     return generate_latest(registry)
 
 
-# It takes milliseconds, in which nobody else is answered, finds a place always, and needs no token.
+# Rendering the metrics blocks the event loop for milliseconds. The route is always admitted and needs no token, so its
+# CPU time must be limited.
 _sparingly = Sparing(_added_up)
 
 
 async def metrics(request: Request) -> Response:
-    """`GET /metrics`."""
+    """`GET /metrics`: all metrics, in Prometheus's text format."""
     size, idle = service_of(request).context.pool.sizes()
     POOL.labels("open").set(size)
     POOL.labels("idle").set(idle)

@@ -1,4 +1,7 @@
-"""Which party a request counts for, as far as that is known without any work. Places are shared between parties."""
+"""Decides which party a request counts for. Admission control shares its places between parties.
+
+The decision comes before authentication, so it uses only what is in memory: tokens and clients that were valid before.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,15 @@ _CONSUMERS = "/checkout/"
 
 
 def name_of(authorization: bytes | None) -> int:
-    """A number that stands for this token in this process, so that the token is not kept; 0 without a token."""
+    """Return a hash of the access token, so that memory need not hold the token itself; 0 without a token."""
     return 0 if authorization is None else hash(authorization.strip(b" \t")) or 1
 
 
 class Parties:
-    """Remembers valid tokens. A merchant with one is a party; all unknown tokens are one party; each open area is one."""
+    """Remembers valid tokens, and names the party of each request.
+
+    A merchant with a valid token is a party. All unknown tokens together are one party. Each open area is one party.
+    """
 
     def __init__(self) -> None:
         self._known: dict[int, str] = {}
@@ -30,9 +36,10 @@ class Parties:
         self._clients: dict[bytes, str] = {}
 
     def remember_client(self, client_id: bytes) -> None:
-        """Remember that this client got a token.
+        """Remember that this OAuth client got a token.
 
-        It is a party beside its merchant: somebody who knows only the client's id takes no share from the merchant's calls.
+        The client's token requests are a party separate from its merchant's calls. So somebody who knows only the
+        client's id cannot use up the merchant's share.
         """
         name = hashlib.sha256(client_id).digest()
         if name in self._clients:
@@ -44,20 +51,21 @@ class Parties:
         self._clients[name] = f"/oauth/{name.hex()}"
 
     def of(self, scope: Scope, token: int) -> str:
-        """The party of a request whose route was found; `token` is the name of the token it shows, 0 for none."""
+        """Return the party of a request whose route is known. `token` is `name_of` its token, 0 without a token."""
         area: Area = scope["route"].area
         if area.consumers:
-            # The consumers of one merchant, beside the merchant's own calls.
+            # The consumers of one merchant are a party separate from the merchant's own calls.
             merchant = scope["path_params"].get("merchant_id")
             return f"{_CONSUMERS}{merchant}" if merchant in self._tokens else area.party
         if client := scope.get("token_client"):
-            # A client that got a token lately is a party of its own.
+            # A client that got a token recently is a party of its own.
             return self._clients.get(hashlib.sha256(client).digest(), area.party)
         return self._known.get(token, STRANGERS) if token else area.party
 
     @staticmethod
     def is_open(party: str) -> bool:
-        """Whether the party is neither a merchant nor a merchant's consumers: their names contain the merchant's id."""
+        """Whether the party is neither a merchant, nor a merchant's consumers, nor a known OAuth client."""
+        # The names of those contain an id or a digest of at least 36 characters. The names of open parties are short.
         return len(party) < 36
 
     def is_merchant(self, party: str) -> bool:
@@ -78,7 +86,7 @@ class Parties:
         self._known[token] = merchant
 
     def forget(self, token: int) -> None:
-        """Forget a token that is no longer valid: requests with it no longer count for its merchant."""
+        """Forget a token that is no longer valid. Requests with this token no longer count for its merchant."""
         merchant = self._known.pop(token, None)
         if merchant is not None:
             self._tokens[merchant].remove(token)

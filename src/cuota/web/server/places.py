@@ -1,25 +1,33 @@
-"""How many places a process has. It learns the number from the time that merchants' calls take, ten times a second."""
+"""The number of places that admission control gives out in one process.
+
+The number is adjusted up to ten times a second, by the average time that merchants' calls take: slow calls lower it, and
+refusals while calls are fast raise it.
+"""
 
 from __future__ import annotations
 
 from cuota.web.server.metrics import REFUSED
 
 # The lowest, first and highest number. The lowest is well above one: when the operating system pauses the process for a
-# moment, all the requests of that moment arrive at once, and that is no overload.
+# moment, all the requests of that moment arrive at once, and that is not an overload.
 LEAST, START, MOST = 64, 192, 1_024
 assert LEAST < START < MOST, "the number of places must be able to move both ways"
-# Average seconds of a call: up to QUICK is fast, above SLOW is slow. A call may also take SLOWER times what calls take
-# without load: a distant database makes every call slow, and fewer places would not help.
+# The average time of a call in seconds: up to QUICK is fast, above SLOW is slow. An average of up to SLOWER times the time
+# without load is never slow: a distant database makes every call slow, and fewer places would not help.
 QUICK, SLOW, SLOWER = 0.1, 0.4, 3.0
-assert QUICK * 2 < SLOW, "a process with more places than at the start must be found slow sooner"
+assert QUICK * 2 < SLOW, "a process with more places than START must count as slow earlier"
 # Seconds over which calls are averaged, and how many calls are enough for an average.
 WINDOW, ENOUGH = 0.1, 10
-# This many windows in a row must be slow. A start, or a checkpoint of the database, is shorter, and no overload.
+# This many windows in a row must be slow before the number is lowered. A process start or a database checkpoint makes
+# fewer windows slow, and is not an overload.
 PATIENCE = 5
 
 
 class AdmissionSlots:
-    """`all` is the number of places. While at least `for_new` of them are taken, no new order is admitted."""
+    """The number of places of one process.
+
+    `all` is the number of places. While at least `for_new` of them are taken, no new order is admitted.
+    """
 
     def __init__(self) -> None:
         self.all = START
@@ -30,14 +38,17 @@ class AdmissionSlots:
         self._window_ends, self._slow_windows = 0.0, 0
 
     def refused(self, why: str, *, begun: bool = True) -> None:
-        """Count a refusal: `full`, `share` or `creation`. `begun`: the request was about an order that exists."""
+        """Count a refused request. `why` is `full`, `share` or `creation`.
+
+        `begun`: a merchant or its consumers sent the request, and it does not create an order.
+        """
         REFUSED[why].inc()
         self._refused += 1
-        # Refused strangers and refused new orders are no reason to admit fewer new orders.
+        # Only refusals with `begun` are a reason to admit fewer new orders.
         self._full += begun and why == "full"
 
     def done(self, seconds: float, now: float) -> None:
-        """Note how many seconds a merchant's call took; `now` is the time of admission's clock."""
+        """Record that a merchant's call took this many seconds. `now` is the time on admission's clock."""
         self._spent += seconds
         self._finished += 1
         if now >= self._window_ends:
@@ -47,13 +58,19 @@ class AdmissionSlots:
             self._window_ends = now + WINDOW
 
     def moved_on(self) -> None:
-        """A window of time has passed: open fewer places to new orders while requests about existing orders find none."""
+        """Adjust the places for new orders after a window of time.
+
+        If requests about existing orders were refused because all places were taken, fewer places are for new orders.
+        """
         self._new_share = self._new_share * 0.7 if self._full else min(0.75, self._new_share + 0.05)
         self._full = 0
         self.for_new = self.all * self._new_share
 
     def _learn(self, mean: float) -> None:
-        """Fewer places if calls are slow; more places if calls are fast and a request was refused."""
+        """Adjust the number of places: fewer if calls are slow, more if calls are fast and a request was refused.
+
+        `mean` is the average time of the last window's calls, in seconds.
+        """
         self._ease = min(mean, self._ease if self._refused else self._ease * 1.001)
         ease, least = self._ease * SLOWER, START if self.all > START else LEAST
         slow = mean > max(QUICK * 2 if self.all > START else SLOW, ease)

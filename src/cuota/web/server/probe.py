@@ -1,4 +1,4 @@
-"""Whether the database answers, asked once for all who want to know."""
+"""Checks whether the database answers, with one query for all readiness checks that run at the same time."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ from cuota.db.pool import Pool
 
 
 class Probe:
-    """Asks the database for all who ask at the same time: a place is found always here, and sessions are few."""
+    """Shares one query between concurrent readiness checks.
+
+    Admission control always admits a readiness check, and database sessions are few. Without sharing, a flood of checks
+    would occupy all sessions.
+    """
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._asking: asyncio.Task[None] | None = None
+        self._query: asyncio.Task[None] | None = None
 
     async def answers(self) -> None:
-        """Return if the database does; raises what the pool raises."""
-        if self._asking is None:
-            self._asking = asyncio.create_task(self._ask())
-            self._asking.add_done_callback(self._asked)
-        await asyncio.shield(self._asking)
+        """Return if the database answers; otherwise raise the error of the pool."""
+        if self._query is None:
+            self._query = asyncio.create_task(self._run_query())
+            self._query.add_done_callback(self._finished)
+        await asyncio.shield(self._query)
 
-    async def _ask(self) -> None:
+    async def _run_query(self) -> None:
         await self._pool.fetchrow("SELECT 1")
 
-    def _asked(self, task: asyncio.Task[None]) -> None:
-        self._asking = None
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._query = None
         if not task.cancelled():
-            # Whoever asked may have gone, and nobody else would be told.
+            # If every check was cancelled meanwhile, nobody reads the exception. Reading it here avoids asyncio's warning.
             task.exception()

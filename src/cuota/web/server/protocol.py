@@ -1,6 +1,6 @@
-"""The HTTP protocol of a connection, with the limits that uvicorn lacks: size, time, and number of requests.
+"""The HTTP protocol of one connection. It adds limits to uvicorn's: size, time, and number of pipelined requests.
 
-A refusal here comes before a request is complete: nothing was applied. A complete request is always answered first.
+A refusal here concerns an incomplete request, so nothing was applied. Earlier complete requests are answered first.
 """
 
 from __future__ import annotations
@@ -44,36 +44,36 @@ from cuota.web.server.last_word import (
     answer_of,
 )
 
-# Bytes on the wire after the head. A body in chunks of one byte needs six for each. The limit stops endless extensions.
+# Bytes after the head, so that chunk extensions cannot be endless. A body in chunks of one byte needs six times its size.
 MOST_MESSAGE_BYTES = 2 * 1024 * 1024
 assert MOST_MESSAGE_BYTES >= 8 * MOST_BYTES, "the largest body must fit, in chunks of one byte too"
-# Requests sent before the answer to an earlier one. The last of them closes the connection.
+# How many requests may wait for the answer to an earlier one. The last of them closes the connection.
 MOST_PIPELINED = 8
-# The parser gets at most this many bytes at a time, so a limit is exceeded by no more than this.
+# The parser gets at most this many bytes at a time, so no limit is exceeded by more than this.
 PART_BYTES = 16 * 1024
-assert PART_BYTES < MOST_HEAD_BYTES < MOST_MESSAGE_BYTES, "a part must not jump over a limit"
+assert PART_BYTES < MOST_HEAD_BYTES < MOST_MESSAGE_BYTES, "a part must not skip past a limit"
 
-_AT_ONCE = struct.pack("ii", 1, 0)
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # a value for SO_LINGER
 
 
-class _Enough(Exception):
+class _Enough(Exception):  # stops the parser: nothing more is read from this connection
     pass
 
 
-class _Trailers(Exception):
+class _Trailers(Exception):  # stops the parser: the request has trailers, which are refused
     pass
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection. `_in_head`: the head of a request is expected or being read; `_since` is the tick at which that began."""
+    """One connection."""
 
     url = b""
-    _in_head = True
+    _in_head = True  # waits for a head or reads one; otherwise reads a body
     _head_bytes = 0
     _message_bytes = 0
+    # The tick at which the current phase began: waiting, reading a head, reading a body, or closing.
     _since = 0
-    # Nothing more is read. The connection closes when the earlier requests are answered.
-    _deaf = False
+    _deaf = False  # reads nothing more, and closes when the earlier requests are answered
     _refused = False
     _turned_away = False
     # The request that is being answered while others wait behind it. Without others it is `cycle`.
@@ -105,28 +105,28 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport = transport
         self._deaf = self._turned_away = True
         if len(watch.turned_away) < MOST_TURNED_AWAY:
-            # It is answered 503 when it sends something: an answer before the request confuses clients.
+            # The client gets 503 when it sends something. An answer before the request would confuse clients.
             watch.turned_away.add(self)
         else:
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is closed."""
+        """Clean up after the connection was closed."""
         self._watch.turned_away.discard(self)
         if self._answering is not None:
-            # uvicorn tells the newest request only. The one that is being answered would go on writing.
+            # uvicorn notifies only the newest request. The request that is being answered would continue to write.
             self._answering.disconnected = True
             self._answering.message_event.set()
         self.pipeline.clear()
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """The process stops."""
+        """Prepare to stop: incomplete requests get a last deadline."""
         super().shutdown()
         self._watch.stop()
 
     def on_headers_complete(self) -> None:
-        """The head is complete. Bodies have their own limit (`web/body`)."""
+        """Check the limits of a complete head, and start its request. `web/body` limits bodies."""
         if too_much := head_refusal(self.url, self.headers, self._head_bytes):
             self._refuse(too_much)
             raise _Enough
@@ -137,11 +137,11 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(self.pipeline) == 1:
             self._answering = before
         self._in_head, self._message_bytes, self._since = False, 0, self._watch.ticks
-        # The parser reports trailers as headers too. They must not be added to the head of this request.
+        # The parser also reports trailers as headers. They must not be added to the head of this request.
         self.headers = []
 
     def on_message_complete(self) -> None:
-        """The request is complete: the next bytes are the head of another one."""
+        """Note that a request is complete, and expect the head of the next one."""
         if self.headers:
             raise _Trailers
         super().on_message_complete()
@@ -152,7 +152,7 @@ class BoundedProtocol(HttpToolsProtocol):
             raise _Enough
 
     def on_response_complete(self) -> None:
-        """As in uvicorn, but without a timer for each answer: the watch finds idle connections."""
+        """Continue with the next request, as in uvicorn. There is no timer here: the watch finds idle connections."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -164,21 +164,21 @@ class BoundedProtocol(HttpToolsProtocol):
             self._since = self._watch.ticks
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        """Start a request, unless the client still has to read an earlier answer, or was refused in the meantime."""
+        """Start a request now, or after the client has read earlier answers. Drop it if the client has disconnected."""
         if self.flow.write_paused:
             self._held = cycle, app
         elif not cycle.disconnected:
             super()._start_asgi_task(cycle, expecting(cycle, app) if cycle.waiting_for_100_continue else app)
 
     def resume_writing(self) -> None:
-        """The client reads again."""
+        """Start the request that was held back until the client read earlier answers."""
         super().resume_writing()
         if self._held is not None:
             held, self._held = self._held, None
             self._start_asgi_task(*held)
 
     def data_received(self, data: bytes) -> None:
-        """Give the parser no more bytes of a request than are allowed."""
+        """Give received bytes to the parser, up to the limits. This is the fast path: a short head in one piece."""
         size = len(data)
         if self._in_head and self._head_bytes + size <= PART_BYTES and not self._deaf:
             if not self._head_bytes:
@@ -191,7 +191,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._part(data)
 
     def _part(self, data: bytes) -> None:
-        """The same for many bytes at a time, and for a body."""
+        """Give the parser bytes of a body, or many bytes at a time, in parts, and check the limits before each part."""
         while data and not self._deaf:
             if self._in_head:
                 most = min(PART_BYTES, MOST_HEAD_BYTES - self._head_bytes)
@@ -213,22 +213,22 @@ class BoundedProtocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(part)
         except httptools.HttpParserUpgrade:
-            # The parser takes everything after this for the other protocol, the body too: no further request can be read.
+            # The parser treats everything after this request's head as another protocol, so it cannot read more requests.
             self._end()
         except httptools.HttpParserError:
             if not self._deaf:
                 self._refuse(UNREADABLE)
 
     def judge(self) -> None:
-        """Called at every tick: end the connection if it is late."""
+        """End the connection if it exceeded a timeout. The watch calls this at every tick."""
         watch, transport = self._watch, self.transport
         unread = transport.get_write_buffer_size()
         if not unread or unread < self._unread:
             self._read_at = watch.ticks
         elif watch.late(self._read_at, READ_TICKS):
             ENDED.labels("unread").inc()
-            # Close with a TCP reset. Otherwise the system keeps the unread bytes and goes on trying to send them.
-            transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, _AT_ONCE)
+            # Close with a TCP reset. Otherwise the system would keep the unread bytes and continue to send them.
+            transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, _RESET_ON_CLOSE)
             transport.abort()
             return
         self._unread = unread
@@ -237,8 +237,8 @@ class BoundedProtocol(HttpToolsProtocol):
         cycle = self.cycle
         if self._deaf:
             # If a body was refused while earlier requests were being answered, its request gets no answer.
-            gone = cycle is None or cycle.response_complete or cycle.disconnected
-            if gone and not self.pipeline and watch.late(self._since, LINGER_TICKS):
+            finished = cycle is None or cycle.response_complete or cycle.disconnected
+            if finished and not self.pipeline and watch.late(self._since, LINGER_TICKS):
                 transport.close()
         elif cycle is None or cycle.response_complete:
             self._judge_sending()
@@ -246,22 +246,22 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(LATE_BODY if watch.ticks <= watch.last else STOPPING)
 
     def _judge_sending(self) -> None:
-        """Nothing is being answered: the client is sending, or idle."""
+        """Check the timeouts of a connection on which no request is being answered."""
         watch, cycle = self._watch, self.cycle
         if not self._in_head:  # the request was answered before its body was complete
             if watch.late(self._since, BODY_TICKS):
                 self._refuse(LATE_BODY)
         elif self._head_bytes or (cycle is not None and self.scope is not cycle.scope):
-            # Second condition: the head began in the same packet as the end of another request.
+            # The second condition is true if this head began in the same packet as the end of another request.
             if watch.late(self._since, HEAD_TICKS):
                 self._refuse(LATE_HEAD)
         elif watch.late(self._since, HEAD_TICKS if cycle is None else self._idle_ticks):
-            # It has sent nothing. A message now could be taken for the answer to a request that is on its way.
+            # Send no message: if a request is already on its way, the client would take the message for its answer.
             ENDED.labels("silent" if cycle is None else "idle").inc()
             self.transport.close()
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Say why and close; only close where the message would be taken for the answer to another request."""
+        """Send the reason and close. Send nothing if the client would take the reason for the answer to another request."""
         ENDED.labels(refusal.reason).inc()
         cycle = self.cycle
         if cycle is None or cycle.response_complete:
@@ -273,7 +273,7 @@ class BoundedProtocol(HttpToolsProtocol):
         elif self._in_head or cycle.response_started:
             self._end()
         else:
-            # The handler that waits for the body never gets it. It is told that the client has disconnected.
+            # The handler that waits for the body sees a disconnected client.
             self._deaf, self._since = True, self._watch.ticks
             cycle.disconnected = True
             cycle.waiting_for_100_continue = False
@@ -289,12 +289,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.write_eof()
 
     def linger(self) -> None:
-        """Close after an answer that came before the body was complete, but not at once: a reset could overtake the answer."""
+        """Close a moment after an early answer. Closing at once would send a TCP reset, which could overtake the answer."""
         self._deaf, self._since = True, self._watch.ticks
         self.flow.resume_reading()
         self.transport.write_eof()
 
     def _end(self) -> None:
-        """Read no more. The answer to the last accepted request says `Connection: close`."""
+        """Stop reading. The answer to the last accepted request has `Connection: close`."""
         self._deaf, self._since = True, self._watch.ticks
         self.cycle.keep_alive = False

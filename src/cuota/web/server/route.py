@@ -1,4 +1,4 @@
-"""One route: everything the server needs to know about it. The table of all routes is in `web/app.py`."""
+"""Defines what a route is: one row with everything the server needs to know. `web/app.py` has the table of all routes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from starlette.responses import Response
 from cuota.web.error_form import PROBLEM, ErrorForm
 
 Endpoint = Callable[[Request], Awaitable[Response]]
-# Admission counts requests without a known token under the name of their area, or under this one.
+# The party of requests without a token whose area names no other party.
 NOBODY = "nobody"
 
 
 class Port(Enum):
-    """Which port answers, where metrics have a port of their own (CUOTA_METRICS_LISTEN)."""
+    """Which port serves a route, if metrics have a port of their own (CUOTA_METRICS_LISTEN)."""
 
     PUBLIC = "public"
     METRICS = "metrics"
@@ -26,18 +26,18 @@ class Port(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Area:
-    """What the routes of one part of the service have in common."""
+    """The properties that all routes of one part of the service share."""
 
     errors: ErrorForm = PROBLEM
-    # Admission counts a request without a known token for this party.
+    # Admission counts a request without a token for this party.
     party: str = NOBODY
-    # Admission counts a request for the consumers of the merchant whose id is in the path, whatever token it shows.
+    # Admission counts a request for the consumers of the merchant whose id is in the path, and ignores any token.
     consumers: bool = False
     # Every route answers 401 without a merchant's access token.
     needs_token: bool = False
     # Every route is described in the OpenAPI document (`web/docs/openapi/`).
     documented: bool = False
-    # Headers of every answer, refusals too.
+    # Headers of every answer, including refusals.
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
@@ -49,19 +49,19 @@ class Route:
     path: str
     endpoint: Endpoint
     area: Area
-    # The methods that create orders. In a crowd these are refused first.
+    # The methods that create orders. Under load these are refused first.
     creates: tuple[str, ...] = ()
-    # Answered however busy the service is: it costs no more than a refusal.
+    # Admission always admits the request. Only for answers that cost no more than a refusal, or limit their own cost.
     always: bool = False
-    # A health check: answered to any Host header, and while the sandbox is being copied.
+    # A health check. The sandbox answers it for any Host header, and also while its database is being copied.
     probe: bool = False
     port: Port = Port.PUBLIC
-    # Admission counts the request for the client that its body names.
+    # Admission counts the request for the OAuth client that its header or body names.
     by_client: bool = False
-    # The handler itself refuses a request with two Authorization headers.
+    # The handler itself refuses a request with several Authorization headers.
     judges_authorization: bool = False
 
     @property
     def is_known(self) -> bool:
-        """Whether this is a row of the table, rather than the answer 404 or 405."""
+        """Whether this is a row of the table, and not a stand-in that answers 404 or 405."""
         return bool(self.methods)

@@ -1,4 +1,8 @@
-"""Finds the route of a request, before admission: one dictionary for fixed paths, a few patterns for the others."""
+"""Finds the route of a request. This happens before admission, for every request, so it must be fast.
+
+Fixed paths are found in one dictionary. Paths with parameters are matched against the few patterns that share their method,
+first segment and last segment.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +22,19 @@ UNKNOWN = "unknown"
 
 
 class Routes:
-    """A table of routes, indexed. Of two rows that match, the one whose last segment is fixed wins, then the first."""
+    """An index of the route table. If several rows match, one with a fixed last segment wins, then the first row."""
 
     def __init__(self, table: Iterable[Route]) -> None:
         rows = tuple(table)
         # Paths of the health checks.
         self.probes = frozenset(row.path for row in rows if row.probe)
         self._fixed: dict[tuple[str, str], Route] = {}
-        # By method, first segment and last segment; by an empty last segment where that is a parameter.
+        # By method, first segment and last segment. The last segment is "" if it is a parameter.
         self._patterns: dict[tuple[str, str, str], list[tuple[Match, Route]]] = {}
-        # For a path that exists while the method does not: the answer 405.
+        # Routes that answer 405, for a path that exists with another method.
         self._other_method: dict[str, Route] = {}
         self._other_method_patterns: dict[str, list[tuple[Match, Route]]] = {}
-        # For a path that does not exist: the answer 404, in the form of the area that it seems to be in.
+        # Routes that answer 404, by the first segment of the path. The area gives the error form.
         self._missing: dict[str, Route] = {}
         self._nowhere = _missing(Area(documented=True))
         for row in rows:
@@ -48,7 +52,9 @@ class Routes:
             self._other_method.setdefault(row.path, refusing)
             return
         if "{" in segment:
-            raise ValueError(f"The first segment of {row.path} must be fixed text: routes are found by it.")
+            raise ValueError(
+                f"The first segment of {row.path} must be fixed text, because routes are looked up by it."
+            )
         match = compile_path(row.path)[0].fullmatch
         last = row.path.rpartition("/")[2]
         for method in methods:
@@ -57,7 +63,7 @@ class Routes:
         self._other_method_patterns.setdefault(segment, []).append((match, refusing))
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
-        """The route and the parameters in the path. A path that does not exist has a route too: it answers 404."""
+        """Return the route and the parameters in the path. For a path that does not exist, the route answers 404."""
         route = self._fixed.get((method, path))
         if route is not None:
             return route, {}
@@ -70,7 +76,7 @@ class Routes:
         return self._refusing(path), {}
 
     def _refusing(self, path: str) -> Route:
-        """The route that answers 405 where the path exists with another method, otherwise 404."""
+        """Return a route that answers 405 if the path exists with another method, and 404 if it does not exist."""
         if path in self._other_method:
             return self._other_method[path]
         segment, slash, _ = path[1:].partition("/")
@@ -85,7 +91,7 @@ def _segment(path: str) -> str:
 
 
 def _common(areas: set[Area]) -> Area:
-    """The area of a path that does not exist: that of its neighbors, where they agree."""
+    """Return the area for unknown paths next to these areas: their one area, or a new one with their one party."""
     if len(areas) == 1:
         return areas.pop()
     parties = {area.party for area in areas} - {NOBODY}

@@ -1,6 +1,6 @@
-"""Requests while the sandbox's clock is moved or its database is copied.
+"""Holds requests back while the sandbox's database is copied or restored, and keeps the sandbox's clock current.
 
-A request sees the time that the clock was moved to. While the database is copied or restored, requests wait.
+The operator can move the sandbox's clock. Each request then uses the time that the clock was moved to.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cuota.web.server.edge import Edge
 WAIT_SECONDS = 5.0
 WAIT_LONGER = Refused(
     Code.UNAVAILABLE,
-    "The sandbox is being copied or taken back; nothing was applied. Try again shortly.",
+    "The sandbox is being copied or restored; nothing was applied. Try again shortly.",
     retry_after=1,
 )
 
@@ -56,8 +56,8 @@ class StandstillMiddleware:
                 await self._edge.refuse(scope, receive, send, WAIT_LONGER)
                 return
             if self._standstill.moved.moving:
-                # The clock is read now, rather than at its next periodic reading: a request that somebody makes because
-                # of an event must be made at the time of that event, or later.
+                # Read the clock now instead of waiting for its next periodic reading. A request that reacts to an event
+                # must not get a time before that event.
                 with contextlib.suppress(Refused, TimeoutError, *BUSY, *GONE):
                     await self._standstill.moved.refresh(self._context.pool)
             await self._edge(scope, receive, send)

@@ -1,6 +1,7 @@
-"""Which client asks for a token, before the request is admitted: known clients and strangers are counted apart.
+"""Finds out which OAuth client sends a token request, before the request is admitted.
 
-The client's id stands in the body. So in a crowd the body is read first. It is small, and reading it takes no place.
+Admission counts each known client separately from unknown clients. The client's id is in the Authorization header or in
+the body, so under load the body is read before admission. The body is small, and reading it takes no place.
 """
 
 from __future__ import annotations
@@ -20,18 +21,21 @@ _IN_FORM = re.compile(rb"(?:^|&)client_id=([^&%+]{1,1024})(?:&|$)")
 
 
 async def read_client(scope: Scope, receive: Receive) -> tuple[bytes | None, Receive]:
-    """The client that the request names, None where it names none plainly; and `receive` with what was read."""
-    read: list[Message] = []
+    """Return the client id of a token request, and a `receive` that delivers the body again.
+
+    The client id is None if the request has none, or writes it with escapes.
+    """
+    messages: list[Message] = []
     body = b""
     while len(body) <= MOST_SMALL_BYTES:
         message = await receive()
-        read.append(message)
+        messages.append(message)
         body += message.get("body", b"")
         if not message.get("more_body"):
             break
 
     async def again() -> Message:
-        return read.pop(0) if read else await receive()
+        return messages.pop(0) if messages else await receive()
 
     return _in_header(scope["headers"]) or _in_body(body[:MOST_SMALL_BYTES]), again
 
@@ -52,7 +56,10 @@ def _in_body(body: bytes) -> bytes | None:
 
 
 def client_of_token(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
-    """The client that a good token was issued to. Only for a token whose signature has been verified."""
+    """Return the client id in the access token of these headers, or None.
+
+    The signature is not checked here. Call this only after it was verified.
+    """
     header = next((value for name, value in headers if name == b"authorization"), b"")
     parts = header.rpartition(b" ")[2].split(b".")
     try:

@@ -1,4 +1,4 @@
-"""The consumer's own page at `/account`: their plans at whatever shop, behind a one-time code."""
+"""The consumer's account at `/account`: their plans at all merchants. It opens with a phone number and a one-time code."""
 
 from cuota.web.pages.account import card, enter, pay, plans
 

@@ -1,4 +1,4 @@
-"""Another card for a plan. It is read, handed to the rail and forgotten."""
+"""The page on which a consumer replaces the card of a plan. The card is passed to the card rail, and not stored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CENTS = re.compile(r"[0-9]{1,15}", re.ASCII)
 
 @of_plan
 async def show(request: Request, known: Known, detail: PlanDetail) -> Response:
-    """The form."""
+    """Show the form for a new card."""
     if detail.shown.order.charging is not None:
         return see_other(plan_path(detail, "busy"))
     if not owed(detail.shown.plan):
@@ -54,7 +54,7 @@ def _page(request: Request, known: Known, detail: PlanDetail, problem: Problem |
 
 @of_plan
 async def change(request: Request, known: Known, detail: PlanDetail) -> Response:
-    """The new card pays from now on; what the page said is overdue is asked of it at once."""
+    """Replace the card of the plan, and charge the new card for the overdue amount that the page showed."""
     form, context = known.form, service_of(request).context
     if not _CENTS.fullmatch(form.get("expected", "")) or not owed(detail.shown.plan):
         return see_other(plan_path(detail, "changed" if owed(detail.shown.plan) else "nothing-left"))
@@ -78,7 +78,7 @@ async def change(request: Request, known: Known, detail: PlanDetail) -> Response
 
 
 def _became(before: PlanDetail, after: PlanDetail) -> str:
-    """What a new card did, by the plan as it is now."""
+    """Return the key of the text about what the new card did, from the plan before and after."""
     if not overdue(before.shown.plan):
         return "card"
     if after.shown.order.charging is not None:

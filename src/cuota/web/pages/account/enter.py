@@ -1,4 +1,4 @@
-"""The way in and out of the consumer's own page: a phone number, a one-time code, an hour."""
+"""Signs consumers in to and out of their account: with a phone number and a one-time code, for an hour."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ AccountStep = Callable[[Request, Visit, dict[str, str]], Awaitable[Response]]
 
 
 async def home(request: Request) -> Response:
-    """The phone form, or the plans of whoever proved a number. Looking writes nothing down."""
+    """Show the consumer's plans if this browser is signed in, otherwise the phone form. This writes nothing to the database."""
     visit = await visit_of(request)
     if visit is not None and visit.consumer_id is not None:
         return await plan_list(request, Known(visit, visit.consumer_id, {}))
@@ -69,7 +69,7 @@ def _phone_page(
 
 
 async def phone(request: Request) -> Response:
-    """A code to this number, whether anybody here knows it or not."""
+    """Send a code to the typed phone number, no matter whether a consumer with this number exists."""
     secret = secret_of(request)
     if secret is None:
         return signed_out()
@@ -89,7 +89,7 @@ async def phone(request: Request) -> Response:
 
 
 def _waiting(step: AccountStep) -> Callable[[Request], Awaitable[Response]]:
-    """A step between the number and the right code."""
+    """Make a handler for a step between sending the code and verifying it."""
 
     @wraps(step)
     async def run(request: Request) -> Response:
@@ -122,14 +122,14 @@ def _code_page(request: Request, visit: Visit, problem: Problem | None = None) -
 
 @_waiting
 async def show_code(request: Request, visit: Visit, form: dict[str, str]) -> Response:
-    """The page that asks for the code."""
+    """Show the page that asks for the code."""
     del form
     return _code_page(request, visit)
 
 
 @_waiting
 async def code(request: Request, visit: Visit, form: dict[str, str]) -> Response:
-    """The code that came."""
+    """Check the typed code, and give the browser a new session secret."""
     try:
         secret = await check_account_code(service_of(request).context, visit, form.get("code", ""))
     except Problem as wrong:
@@ -141,7 +141,7 @@ async def code(request: Request, visit: Visit, form: dict[str, str]) -> Response
 
 @_waiting
 async def resend(request: Request, visit: Visit, form: dict[str, str]) -> Response:
-    """Another code to the same number."""
+    """Send another code to the same number."""
     del form
     try:
         context, number = service_of(request).context, visit.session.phone or ""
@@ -152,7 +152,7 @@ async def resend(request: Request, visit: Visit, form: dict[str, str]) -> Respon
 
 
 async def leave(request: Request) -> Response:
-    """Sign out: what this browser held opens nothing any more."""
+    """Sign out: end the session, and delete this browser's session secret."""
     visit = await visit_of(request)
     if visit is not None:
         try:
@@ -166,5 +166,5 @@ async def leave(request: Request) -> Response:
 
 
 async def elsewhere(request: Request) -> Response:
-    """GET where a step is posted to: a reload or a bookmark. It changes nothing, and leads to the page."""
+    """Redirect a GET of a form's address (a reload or a bookmark) to the account. It changes nothing."""
     return see_other(PATH) if request.path_params["step"] in _POSTED else missing(request)

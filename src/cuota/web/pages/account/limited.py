@@ -1,4 +1,4 @@
-"""A consumer who asks for payments or other cards too often is told so, and from when on it goes on."""
+"""The answer to a consumer who reached the rate limit for payments and card changes. It says when they can continue."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from cuota.web.service import service_of
 
 
 def asker_of(request: Request, known: Known) -> Asker:
-    """Who asks, from where."""
+    """Return the consumer's phone number and network address, which the rate limit counts."""
     return Asker(known.visit.session.phone or "", client_address(request))
 
 
 def limited_words(detail: PlanDetail, limited: Limited) -> str:
-    """What the page says."""
-    # To the next full minute: at the one that is named it is allowed.
+    """Return the text that the page shows."""
+    # Round up to the next full minute, so that the action is allowed at the minute that the text names.
     again = when(limited.again_at + timedelta(minutes=1), detail.shown.zone)
     return (
         f"{limited.notice} Nothing was charged, and your card was not changed. You can go on from {again}. "
@@ -32,7 +32,7 @@ def limited_words(detail: PlanDetail, limited: Limited) -> str:
 
 
 def refused(page: Response, request: Request, limited: Limited) -> Response:
-    """The page as an answer that says when to come again."""
+    """Turn the page into a 429 answer with a Retry-After header."""
     page.status_code = 429
     wait = (limited.again_at - service_of(request).context.now()).total_seconds()
     page.headers["Retry-After"] = str(max(1, ceil(wait)))

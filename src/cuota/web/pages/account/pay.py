@@ -1,4 +1,4 @@
-"""Paying early, paying what is overdue, paying off: a page that shows the amount, and one button."""
+"""The page on which a consumer pays one payment early, the overdue payments, or everything that is left."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _CENTS = re.compile(r"[0-9]{1,15}", re.ASCII)
 
 @of_plan
 async def show(request: Request, known: Known, detail: PlanDetail) -> Response:
-    """What is paid, how much, from which card: `?number=` one payment, `?overdue=1` those, `?all=1` all that is left."""
+    """Show the payments, their sum and the card, with a button to pay.
+
+    The query selects the payments: `?number=` one payment, `?overdue=1` the overdue ones, `?all=1` all that are left.
+    """
     if detail.shown.order.charging is not None:
         return see_other(plan_path(detail, "busy"))
     waiting = owed(detail.shown.plan)
@@ -76,17 +79,17 @@ def _mark(detail: PlanDetail) -> str:
 
 @of_plan
 async def pay(request: Request, known: Known, detail: PlanDetail) -> Response:
-    """The button. What the page said must still be so: the payments, their sum, and the card."""
+    """Pay. The payments, their sum and the card must still be those that the page showed."""
     numbers, cents = known.form.get("numbers", ""), known.form.get("expected", "")
-    understood = _NUMBERS.fullmatch(numbers) and _CENTS.fullmatch(cents)
-    chosen = [int(number) for number in numbers.split(",")] if understood else []
+    valid = _NUMBERS.fullmatch(numbers) and _CENTS.fullmatch(cents)
+    chosen = [int(number) for number in numbers.split(",")] if valid else []
     if len(set(chosen)) != max(len(chosen), 1) or known.form.get("card") != _mark(detail):
         return see_other(plan_path(detail, "changed"))
     try:
         await pay_early(service_of(request).context, detail, chosen, int(cents), asker_of(request, known))
     except Limited as limited:
-        asked = [item for item in owed(detail.shown.plan) if item.number in chosen]
-        return refused(_page(request, known, detail, asked, limited_words(detail, limited)), request, limited)
+        items = [item for item in owed(detail.shown.plan) if item.number in chosen]
+        return refused(_page(request, known, detail, items, limited_words(detail, limited)), request, limited)
     except Problem as said:
         return see_other(plan_path(detail, key_of(said.notice)))
     return see_other(plan_path(detail, "paid"))

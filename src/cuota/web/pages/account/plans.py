@@ -1,4 +1,4 @@
-"""What a consumer reads about their plans: the list, one plan, its agreement, a receipt."""
+"""The pages on which a consumer reads about their plans: the list, one plan, its agreement, and a receipt."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ _LAST_PAGE = 10_000
 
 
 async def plan_list(request: Request, known: Known) -> Response:
-    """Plans with something left to pay first, 20 a page."""
+    """Show the consumer's plans, 20 on a page. Plans with payments left come first."""
     context = service_of(request).context
-    asked = request.query_params.get("page", "1")
-    at = min(max(int(asked), 1), _LAST_PAGE) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 1
+    text = request.query_params.get("page", "1")
+    at = min(max(int(text), 1), _LAST_PAGE) if text.isascii() and text.isdigit() and len(text) < 9 else 1
     browsers = await remembered.count(context.pool, known.consumer_id, utc_now())
     found = await accounts.plans_of(context.pool, known.consumer_id, A_PAGE + 1, (at - 1) * A_PAGE)
     lead = "Every plan that you pay with this number." if found else None
@@ -68,7 +68,7 @@ async def plan_list(request: Request, known: Known) -> Response:
 
 
 def _page_of(request: Request, known: Known, detail: PlanDetail, title: str, lead: str | None) -> PageContext:
-    """What every page about one plan is given."""
+    """Return the template values that every page about one plan needs."""
     return {
         **common(request, known.visit.secret, title, lead, known),
         "address": plan_path(detail),
@@ -79,7 +79,7 @@ def _page_of(request: Request, known: Known, detail: PlanDetail, title: str, lea
 
 @proved
 async def forget(request: Request, known: Known) -> Response:
-    """No browser offers this consumer's card any more."""
+    """Forget all browsers of this consumer, so that none offers to pay with their card."""
     await forget_all(service_of(request).context, known.consumer_id)
     response = see_other(f"{PATH}?said=forgotten")
     drop_token(request, response)
@@ -88,7 +88,7 @@ async def forget(request: Request, known: Known) -> Response:
 
 @of_plan
 async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
-    """One plan: what comes next, each payment, money that went back."""
+    """Show one plan: what comes next, each payment, and the money that was returned."""
     shown, brand = detail.shown, service_of(request).settings.brand_name
     state = plan_state(shown.plan)
     context: PageContext = {
@@ -110,7 +110,7 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
 
 
 def _now(request: Request, detail: PlanDetail) -> PageContext:
-    """The part that says what comes next, and what can be done about it."""
+    """Return the values for the part of the page that says what comes next, and what the consumer can do."""
     shown, now = detail.shown, service_of(request).context.now()
     waiting = owed(shown.plan)
     late = [item for item in waiting if item.failures]
@@ -147,7 +147,7 @@ def _pay_words(shown: ShownPlan, items: list[Installment]) -> str:
 
 @of_plan
 async def agreement(request: Request, known: Known, detail: PlanDetail) -> Response:
-    """The words and numbers as they were accepted."""
+    """Show the agreement exactly as the consumer accepted it."""
     lead = f"You accepted this on {day_there(detail.shown.agreed_at, detail.shown.zone, year=True)}."
     context = {
         **_page_of(request, known, detail, "Payment agreement", lead),
@@ -160,7 +160,7 @@ async def agreement(request: Request, known: Known, detail: PlanDetail) -> Respo
 
 @of_plan
 async def receipt(request: Request, known: Known, detail: PlanDetail) -> Response:
-    """One payment that a card made, to print."""
+    """Show a printable receipt of one card payment."""
     try:
         charge_id = guid(request.path_params["charge_id"])
     except Refused:

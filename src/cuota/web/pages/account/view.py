@@ -1,4 +1,7 @@
-"""What the templates of the consumer's own page are given: texts ready to read, days as they are where they live."""
+"""Builds the values for the templates of the consumer's account: texts that are ready to show.
+
+Days and times are in the consumer's time zone.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from cuota.web.service import service_of
 STATES = {"active": "Active", "overdue": "Overdue", "completed": "Completed", "cancelled": "Canceled"}
 PAYMENT_STATES = {"paid": "Paid", "scheduled": "Scheduled", "overdue": "Overdue", "cancelled": "Canceled"}
 
-# What happened just before, in fixed words and with its tone: the address carries only which.
+# The texts about what just happened, with their tones. The query parameter `said` selects one by its key.
 TOLD = {
     "paid": ("Your payment went through. Thank you.", "done"),
     "busy": (manage_plan.BUSY, "calm"),
@@ -45,14 +48,14 @@ TOLD = {
 
 
 def key_of(notice: str | None) -> str:
-    """The word by which an address says one of the texts above."""
+    """Return the key of a text in TOLD; "changed" for any other text."""
     return next((key for key, (text, _) in TOLD.items() if text == notice), "changed")
 
 
 def common(
     request: Request, secret: str, title: str, lead: str | None, known: Known | None = None
 ) -> dict[str, object]:
-    """What every page here is given. `known` adds who is signed in, and the way out."""
+    """Return the template values that every page here needs. With `known`, the page shows who is signed in."""
     return {
         "page": {"title": title, "lead": lead, "step": None, "steps": 0},
         "sandbox": service_of(request).settings.sandbox,
@@ -66,27 +69,27 @@ def common(
 
 
 def plan_card(shown: ShownPlan) -> str:
-    """The card that pays next."""
+    """Return the name of the card that pays next."""
     return card_name(shown.card.brand, shown.card.last4)
 
 
 def amount(shown: ShownPlan, cents: int) -> str:
-    """In the order's currency."""
+    """Format an amount in the order's currency."""
     return money.shown(cents, shown.order.currency)
 
 
 def when(at: datetime, zone: str) -> str:
-    """`Sat, Dec 5 at 6:00 AM PST`, as it is where the consumer lives."""
+    """Format a time in the consumer's time zone, as in `Sat, Dec 5 at 6:00 AM PST`."""
     return moment(at.astimezone(ZoneInfo(zone)))
 
 
 def day_there(at: datetime, zone: str, *, year: bool = False) -> str:
-    """The calendar day where the consumer lives."""
+    """Format the calendar day of a time in the consumer's time zone."""
     return day(at.astimezone(ZoneInfo(zone)).date(), year=year)
 
 
 def next_words(shown: ShownPlan, now: datetime) -> str:
-    """What comes next, in one line."""
+    """Say in one line what comes next."""
     waiting = owed(shown.plan)
     if shown.order.charging is not None:
         return "A payment is being made right now."
@@ -105,7 +108,7 @@ def next_words(shown: ShownPlan, now: datetime) -> str:
 
 
 def overdue_words(shown: ShownPlan, item: Installment, now: datetime) -> str:
-    """What went wrong with a payment, and what happens by itself."""
+    """Say that a payment is overdue, and whether its card is charged again automatically."""
     was = f"{amount(shown, item.total)} was due on {day(item.due_on)}."
     if item.charge_at is None:
         return f"{was} {plan_card(shown)} cannot pay it and is not tried again: another card is needed."
@@ -115,7 +118,7 @@ def overdue_words(shown: ShownPlan, item: Installment, now: datetime) -> str:
 
 
 def card_of_list(shown: ShownPlan, now: datetime) -> PageContext:
-    """A plan as one card of the list."""
+    """Return the template values for one plan in the list."""
     order = shown.order
     state = plan_state(shown.plan)
     return {
@@ -133,7 +136,7 @@ def card_of_list(shown: ShownPlan, now: datetime) -> PageContext:
 
 
 def _now(shown: ShownPlan) -> PageContext | None:
-    """What is to be done about an overdue plan, right from the list; None where nothing is, or a card is being asked."""
+    """Return the link for an overdue plan in the list; None if nothing is overdue or a card is being charged."""
     late = [item for item in owed(shown.plan) if item.failures]
     if not late or shown.order.charging is not None:
         return None
@@ -147,7 +150,7 @@ def _now(shown: ShownPlan) -> PageContext | None:
 
 
 def payments_of(detail: PlanDetail) -> list[PageContext]:
-    """The rows of the payments table."""
+    """Return the rows of the table of payments."""
     shown = detail.shown
     receipts = {receipt.charge_id: receipt for receipt in detail.receipts}
     rows: list[PageContext] = []
@@ -168,18 +171,18 @@ def payments_of(detail: PlanDetail) -> list[PageContext]:
 
 
 def return_words(detail: PlanDetail, back: Return, brand: str) -> str:
-    """Money that a card gets back."""
+    """Describe money that is returned to a card."""
     shown = detail.shown
-    card, sum_, asked = card_name(back.card_brand, back.card_last4), amount(shown, back.amount), back.asked_at
+    card, sum_, since = card_name(back.card_brand, back.card_last4), amount(shown, back.amount), back.asked_at
     if back.state == "succeeded":
         return f"{sum_} went back to {card}. Your bank may take a few days to show it."
     if back.state == "failed":
         return f"{sum_} could not be sent back to {card}: its bank refused. Ask {shown.merchant} or {brand} for it."
-    return f"{sum_} is on its way back to {card}, since {day_there(asked, shown.zone)}."
+    return f"{sum_} is on its way back to {card}, since {day_there(since, shown.zone)}."
 
 
 def cause_words(detail: PlanDetail) -> list[str]:
-    """Why the plan is less than what was agreed to: each void and refund, in the order in which they came."""
+    """Explain why the plan's total is lower than agreed: one text for each void and refund, oldest first."""
     shown = detail.shown
     words = []
     for less in detail.lessened:
@@ -198,7 +201,7 @@ def _cause(shown: ShownPlan, less: Less, *, all_of_it: bool) -> str:
 
 
 def _why_nothing(shown: ShownPlan) -> str:
-    """Why a plan of which nothing was kept is over, as far as its order's totals tell."""
+    """Explain why a fully canceled or refunded plan is over, from the order's totals."""
     order = shown.order
     if order.lapsed:
         return f"{shown.merchant} did not ship in time"

@@ -1,4 +1,4 @@
-"""One browser on the consumer's own page: its cookie, and that its number is proved before anything is shown."""
+"""The session of a browser in the consumer's account: its cookie, and the check that its phone number is verified."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SECONDS = int(SESSION_LIFE.total_seconds())
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A browser that proved its number, and the form that it sent, if it did."""
+    """A browser that verified its phone number. `form` has the fields of the form that it sent; empty without a form."""
 
     visit: Visit
     consumer_id: UUID
@@ -41,39 +41,39 @@ PlanHandler = Callable[[Request, Known, PlanDetail], Awaitable[Response]]
 
 
 def secret_of(request: Request) -> str | None:
-    """The secret that this browser holds; None for what can be none of ours."""
+    """Return the session secret in this browser's cookie; None if there is none, or if its form is invalid."""
     secret = kept_secret(request, _COOKIE)
     return secret if secret and _SECRET.fullmatch(secret) else None
 
 
 def set_secret(request: Request, response: Response, secret: str) -> None:
-    """Hand the browser its secret, for as long as a session lives."""
+    """Set the cookie with the session secret, for the lifetime of a session."""
     keep_secret(request, response, _COOKIE, secret, _SECONDS)
 
 
 def drop_secret(request: Request, response: Response) -> None:
-    """The browser forgets its secret."""
+    """Delete the cookie with the session secret."""
     keep_secret(request, response, _COOKIE, "", 0)
 
 
 async def visit_of(request: Request) -> Visit | None:
-    """Where this browser stands; None before it gave a number, and after its session's end."""
+    """Return this browser's session; None before a phone number was sent, and after the session has ended."""
     secret = secret_of(request)
     return await load_account(service_of(request).context, secret) if secret else None
 
 
 def signed_out() -> Response:
-    """To the first page, which says why."""
+    """Redirect to the first page, which says that the session has ended."""
     return see_other(f"{PATH}?said=ended")
 
 
 def missing(request: Request) -> Response:
-    """One page for a malformed address, another consumer's plan, and one that nobody has."""
+    """Return the same 404 page for a malformed address, another consumer's plan, and a plan that does not exist."""
     return ACCOUNT_ERRORS.answer(request, Refused(Code.NOT_FOUND, "There is no such plan."))
 
 
 def proved(handler: AccountHandler) -> Callable[[Request], Awaitable[Response]]:
-    """A page for whoever proved a number; a form must be this browser's own."""
+    """Make a handler for signed-in browsers only. A form must come from this browser's own page."""
 
     @wraps(handler)
     async def run(request: Request) -> Response:
@@ -90,7 +90,7 @@ def proved(handler: AccountHandler) -> Callable[[Request], Awaitable[Response]]:
 
 
 def of_plan(handler: PlanHandler) -> Callable[[Request], Awaitable[Response]]:
-    """A page about one plan of theirs."""
+    """Make a handler for a page about one plan of the signed-in consumer."""
 
     @proved
     @wraps(handler)
@@ -109,7 +109,7 @@ def of_plan(handler: PlanHandler) -> Callable[[Request], Awaitable[Response]]:
 
 
 def plan_path(detail: PlanDetail, said: str = "") -> str:
-    """Where a plan's page is, saying what happened just before."""
+    """Return the path of a plan's page. `said` is the key of a text about what just happened."""
     order = detail.shown.order
     path = f"{PATH}/plans/{order.merchant_id}/{order.order_id}"
     return f"{path}?said={said}" if said else path

@@ -1,1 +1,1 @@
-"""The hosted checkout."""
+"""The hosted checkout: the pages on which a consumer agrees to a plan and pays the first installment."""

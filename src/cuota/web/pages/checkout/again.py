@@ -1,7 +1,7 @@
-"""The first page of a checkout in a browser that knows its consumer: one button, and the card that pays.
+"""The first page of a checkout for a returning consumer, in a browser that is remembered: one button pays with their card.
 
-It shows brand and last digits of the card and the name in the agreement, nothing else of the person: whoever has only
-the link sees the page that asks for a phone number.
+Of personal data, the page shows only the brand and last digits of the card, the end of the phone number, and the name in
+the agreement. A browser that is not remembered gets the page that asks for a phone number instead.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from cuota.web.service import service_of
 async def offered(
     request: Request, checkout: Checkout, secret: str, notice: str | None = None
 ) -> Response | None:
-    """The page, where this browser is offered its card; None: it is asked for a phone number as any other."""
+    """Return the page if this browser can pay with its consumer's card; None if it must ask for a phone number."""
     offer = await find_offer(service_of(request).context, checkout, token_of(request))
     return None if offer is None else _page(request, checkout, secret, offer, notice)
 
 
 async def refused(request: Request, checkout: Checkout, secret: str, problem: Problem) -> Response | None:
-    """The page again, saying what was wrong; None where there is no offer any more."""
+    """Return the page again with an error message; None if the card is no longer offered."""
     response = await offered(request, checkout, secret, problem.notice)
     if response is not None:
         response.status_code = 400
@@ -56,7 +56,7 @@ def _page(request: Request, checkout: Checkout, secret: str, offer: Offer, notic
 
 
 async def remember(request: Request, response: Response, checkout: Checkout, order: Order) -> None:
-    """An approved order makes this browser known for 90 days from now; in a frame no cookie is kept."""
+    """Remember this browser for 90 days after an approved order. In a frame, browsers keep no cookie, so do nothing."""
     consumer_id = checkout.session.consumer_id
     if order.status is not Status.APPROVED or consumer_id is None or checkout.display is Display.IFRAME:
         return
@@ -66,7 +66,7 @@ async def remember(request: Request, response: Response, checkout: Checkout, ord
 
 
 async def forget(request: Request, response: Response) -> None:
-    """Not you? This browser knows nobody from here on."""
+    """Stop remembering this browser, after the consumer pressed "Not you?"."""
     token = token_of(request)
     if token is not None:
         await forget_browser(service_of(request).context, token)

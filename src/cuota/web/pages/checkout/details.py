@@ -1,4 +1,4 @@
-"""Reading the details form: words that help beside each field."""
+"""Reads the forms for the consumer's details and the shipping address. Each invalid field gets an error message."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIELDS = (
 
 
 def read_details(form: dict[str, str]) -> Profile:
-    """A profile from the form; raises Problem with every field that is wrong."""
+    """Read the consumer's details from a form. Raises Problem with an error for each invalid field."""
     errors: dict[str, str] = {}
     address = _address(form, "your billing address", errors)
     profile = Profile(
@@ -38,7 +38,7 @@ def read_details(form: dict[str, str]) -> Profile:
 
 
 def read_shipping(form: dict[str, str]) -> ShippingAddress:
-    """Where an express order is sent; raises Problem with every field that is wrong."""
+    """Read the shipping address of an express order. Raises Problem with an error for each invalid field."""
     errors: dict[str, str] = {}
     name = _text(form, "recipient", 2, "Enter the name of whoever receives it.", errors, most=101)
     shipping = ShippingAddress(name, _address(form, "the shipping address", errors))
@@ -48,7 +48,7 @@ def read_shipping(form: dict[str, str]) -> ShippingAddress:
 
 def _raise(errors: dict[str, str]) -> None:
     if errors:
-        # In the order of the fields on the page, as the summary lists them.
+        # The summary on the page lists the errors in the order of the fields.
         raise Problem({name: errors[name] for name in FIELDS if name in errors})
 
 
@@ -74,7 +74,7 @@ def _text(
     value = form.get(name, "")
     if not low <= len(value) <= most or not value.isprintable():
         errors[name] = wrong
-    # What is kept of an address is no place for a card number.
+    # The value will be stored, so mask a card number that was typed into the wrong field.
     return masked(value)
 
 

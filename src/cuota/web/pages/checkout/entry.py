@@ -1,4 +1,4 @@
-"""`GET /checkout/{merchant_id}?token=`: the link that the merchant sends its consumer to."""
+"""`GET /checkout/{merchant_id}?token=`: the entry to a checkout. The merchant sends its consumer to this address."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from cuota.web.pages.checkout.view import Ended, expired_words, merchant_address
 from cuota.web.pages.render import problem
 from cuota.web.service import service_of
 
-# The first step has an address of its own: the bare one shows where a checkout stands.
+# The step that a new browser starts with. Without `?step=`, the page shows the checkout's current step.
 FIRST = "phone"
 
 
 async def enter(request: Request) -> Response:
-    """Open a session and take the token out of the address. Looking (HEAD) opens nothing."""
+    """Open a session, and redirect to an address without the token. A HEAD request opens no session."""
     context = service_of(request).context
     try:
         merchant_id = guid(request.path_params["merchant_id"])
@@ -63,21 +63,21 @@ async def _open(request: Request, order: Order, token: UUID) -> Response:
         return await _frame(request, order, token)
     secret = secret_of(request, order.order_id)
     if secret and await load(context, order.merchant_id, order.order_id, secret):
-        # A second tab, or the back button: the same browser goes on where it was.
+        # The browser already has a session (a second tab, or the Back button), so continue with it.
         if display is not None:
             key = session_key(context, order.merchant_id, order.order_id, secret)
             await shown_as(context.pool, key, display)
-        return see_other(address)  # shows where the checkout stands
-    # Where the merchant's page listens, its window says how it ended; a page of its own says that it has.
-    told = display is Display.POPUP
-    over = None if told else await _over(request, order, token, start)
+        return see_other(address)  # shows the current step
+    # In a popup, the pages of the session tell the merchant's page how the checkout ended. Otherwise, an order that is over
+    # gets a page of its own, without a session.
+    over = None if display is Display.POPUP else await _over(request, order, token, start)
     if over is not None:
         return over
     device = device_of(request)
     opened = await open_checkout(context, order.merchant_id, token, display, device)
     if opened is None:
         return unknown(request)
-    # A browser that knows its consumer is shown its card first; every other one starts with the phone number.
+    # A remembered browser may see the consumer's card first. Every other browser starts with the phone number.
     response = see_other(address if token_of(request) else f"{address}?step={FIRST}")
     set_secret(request, response, order.order_id, opened[1])
     keep_device(request, response, device)
@@ -85,7 +85,10 @@ async def _open(request: Request, order: Order, token: UUID) -> Response:
 
 
 async def _over(request: Request, order: Order, token: UUID, start: Start | None) -> Response | None:
-    """The page of an order that is over, for a browser without a session: nothing of the order but whether time ran out."""
+    """Return the page for an order that is over, or None if it is still open.
+
+    The browser has no session, so the page shows nothing about the order except whether the time ran out.
+    """
     context = service_of(request).context
     if order.status in {Status.APPROVED, Status.DECLINED}:
         return _finished(request)
@@ -114,7 +117,7 @@ def _display(request: Request) -> Display:
 
 
 async def _frame(request: Request, order: Order, token: UUID) -> Response:
-    """No cookie survives in a frame: a new session each time, its secret in the addresses."""
+    """Open a new session for a frame. Browsers keep no cookie there, so the secret is in the addresses of the pages."""
     opened = await open_checkout(service_of(request).context, order.merchant_id, token, Display.IFRAME)
     if opened is None:
         return unknown(request)

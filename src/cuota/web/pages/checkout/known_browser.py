@@ -1,4 +1,7 @@
-"""The cookie by which a browser is known again after a checkout: a token that is its consumer's, at every merchant."""
+"""The cookie that identifies a returning browser after a checkout.
+
+The cookie holds a token. The token belongs to a consumer and works at every merchant.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +21,21 @@ _SECONDS = int(REMEMBERED_FOR.total_seconds())
 
 
 def token_of(request: Request) -> str | None:
-    """The token that this browser holds; None for what can be none of ours."""
+    """Return the token in this browser's cookie; None if there is none, or if its form is invalid."""
     token = kept_secret(request, _COOKIE)
     return token if token and _TOKEN.fullmatch(token) else None
 
 
 def keep_token(request: Request, response: Response, token: str) -> None:
-    """Have the browser keep its token."""
+    """Set the cookie with this token."""
     keep_secret(request, response, _COOKIE, token, _SECONDS)
 
 
 def drop_token(request: Request, response: Response) -> None:
-    """The browser forgets its token."""
+    """Delete the cookie."""
     keep_secret(request, response, _COOKIE, "", 0)
 
 
 def browser_of(request: Request) -> Browser:
-    """Where a one-time code is asked for."""
+    """Return the address and the token of the browser that requests a one-time code, for rate limits."""
     return Browser(client_address(request), token_of(request))

@@ -1,7 +1,7 @@
-"""What a form is filled in with before anybody has typed.
+"""The values that the checkout's forms are prefilled with.
 
-Personal data of the order appears only to whoever proved, by a code, the very phone number that the order names. A value
-that the page itself would refuse is left out: it never stands in a person's way.
+Personal data from the order is shown only after the consumer verified the phone number that the order names, with a
+one-time code. A value that the form itself would reject is left out.
 """
 
 from __future__ import annotations
@@ -20,44 +20,47 @@ _ADDRESS_PARTS = ("addressLine1", "addressLine2", "city", "state", "postcode")
 
 
 def order_phone(checkout: Checkout) -> str | None:
-    """The US number that the order names, if it names one. Never shown whole: whoever has the link sees this page."""
+    """Return the US phone number that the order names, or None.
+
+    A page must never show the whole number, because anybody with the link can see the page.
+    """
     named = checkout.document.consumer.get("phoneNumber")
     return named if isinstance(named, str) and is_us_number(named) else None
 
 
 def _proved(checkout: Checkout) -> bool:
-    """Whether this browser proved the number that the order names."""
+    """Whether this browser verified the phone number that the order names."""
     return checkout.verified and order_phone(checkout) in {checkout.session.phone} - {None}
 
 
 def phone_values(checkout: Checkout) -> dict[str, str]:
-    """The number that this very browser typed before."""
+    """Return the value of the phone form: the number that was typed in this browser before."""
     typed = checkout.session.phone
     return {"phone": typed} if typed and typed != order_phone(checkout) else {}
 
 
 async def details_values(request: Request, checkout: Checkout) -> dict[str, str]:
-    """What is known of who pays: typed here, from an earlier visit, or from the order."""
+    """Return the values of the details form: typed before, from an earlier checkout, or from the order."""
     profile = checkout.session.profile
     if profile is None:
-        known = await known_consumer(service_of(request).context, checkout)
-        profile = known.profile if known else None
+        consumer = await known_consumer(service_of(request).context, checkout)
+        profile = consumer.profile if consumer else None
     if profile is not None:
         return {**_names(profile), **_place(profile.address)}
     if not _proved(checkout):
         return {}
-    consumer, place = checkout.document.consumer, checkout.document.address
-    given = {
-        "given_names": typed_name(consumer.get("givenNames") or ""),
-        "surname": typed_name(consumer.get("surname") or ""),
-        "email": consumer.get("email") or "",
+    named, place = checkout.document.consumer, checkout.document.address
+    values = {
+        "given_names": typed_name(named.get("givenNames") or ""),
+        "surname": typed_name(named.get("surname") or ""),
+        "email": named.get("email") or "",
         **_place(_address(place)),
     }
-    return _readable(given, read_details)
+    return _readable(values, read_details)
 
 
 def shipping_values(checkout: Checkout) -> dict[str, str]:
-    """Where it is sent: typed before, what the shop said, or the billing address. The consumer looks at it either way."""
+    """Return the values of the shipping form: typed before, from the order, or the billing address."""
     session, given = checkout.session, checkout.document.shipping
     assert session.profile is not None
     name, place = session.profile.name, session.profile.address
@@ -88,7 +91,7 @@ def _place(place: Address) -> dict[str, str]:
 
 
 def _readable(values: dict[str, str], read: Callable[[dict[str, str]], object]) -> dict[str, str]:
-    """The values that the form's own reader takes."""
+    """Return only the values that `read`, the form's reader, accepts."""
     try:
         read(values)
     except Problem as problem:

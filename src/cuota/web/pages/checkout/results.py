@@ -1,8 +1,8 @@
-"""The ends of a checkout: approved, declined, abandoned, or still waiting for the bank.
+"""The result pages of a checkout: approved, declined, abandoned, or still waiting for the bank.
 
-In the redirect flow the page leads the browser back to the merchant by itself, script or not. It is a page, and not a
-redirect that answers the form: browsers hold a form's redirects to the policy `form-action`, also those that the merchant's
-own server adds (to www, to https), and would stop there.
+In the redirect flow, the page sends the browser back to the merchant automatically, even without scripts. The answer to the
+form cannot redirect to the merchant directly: browsers apply the policy `form-action` to every redirect after a form, also
+to redirects of the merchant's server (to www, to https), and would block them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from cuota.web.pages.checkout.view import common, expired_words, place_of, plan_
 from cuota.web.pages.render import page
 from cuota.web.service import service_of
 
-# What a declined consumer has to read the reasons; they come in writing too.
+# The time that a declined consumer has to read the reasons. The reasons are also sent as a message.
 _READ_SECONDS = 3
 
 
 async def result(request: Request, checkout: Checkout, secret: str, *, leaving: bool = False) -> Response:
-    """What became of it, and the way back to the shop. What may be shown depends on who proved to be here.
+    """Return the page with the result of the checkout and the link back to the shop.
 
+    Details of the plan and the reasons of a decline are shown only in a browser that verified the consumer's phone number.
     `leaving`: the consumer has just pressed the cancel control.
     """
     order, shop = checkout.order, checkout.merchant.name
@@ -42,16 +43,16 @@ async def result(request: Request, checkout: Checkout, secret: str, *, leaving: 
     goes = _goes_after(checkout, leaving=leaving) if back else None
     headline, text = _words(checkout)
     try:
-        heard = await _heard(request, checkout)
+        message = await _merchant_message(request, checkout)
     except Refused:
-        # The card's issuer does not answer: look again in a moment.
+        # The issuer of the virtual card does not answer. This page reloads by itself.
         return working(request, checkout, secret)
     context = {
         **common(request, checkout, secret, title=headline, lead=None),
         "outcome": order.status.lower(),
         "headline": headline,
         "text": text,
-        "pay": heard,
+        "pay": message,
         "return_url": back,
         "return_label": f"Back to {shop}" if approved else f"Return to {shop}",
         "goes_after": goes,
@@ -65,16 +66,16 @@ async def result(request: Request, checkout: Checkout, secret: str, *, leaving: 
 
 
 def _goes_after(checkout: Checkout, *, leaving: bool) -> int | None:
-    """Seconds after which the browser leaves for the merchant by itself; None where it waits for the link."""
+    """Return the seconds after which the page goes back to the merchant by itself; None if it waits for a click."""
     order = checkout.order
     if order.status is Status.ABANDONED and not (checkout.left or leaving):
-        return None  # the time ran out while nobody looked: say so first
-    signed = checkout.document.confirm_url is not None
-    return 0 if signed and order.status is not Status.DECLINED else _READ_SECONDS
+        return None  # the time ran out: the consumer should read that first
+    has_return_url = checkout.document.confirm_url is not None
+    return 0 if has_return_url and order.status is not Status.DECLINED else _READ_SECONDS
 
 
 async def _why(request: Request, checkout: Checkout) -> list[str]:
-    """Why risk declined it, for the browser that proved the number of the very consumer; nobody else is told."""
+    """Return why the risk decision declined the order. Empty unless this browser verified the consumer's phone number."""
     order, consumer_id = checkout.order, checkout.session.consumer_id
     if not checkout.verified or consumer_id is None:
         return []
@@ -86,8 +87,11 @@ async def _why(request: Request, checkout: Checkout) -> list[str]:
     return sentences(made.reasons, limit)
 
 
-async def _heard(request: Request, checkout: Checkout) -> dict[str, object] | None:
-    """How the merchant's page hears that it ended; the customer's name only from the customer's own browser."""
+async def _merchant_message(request: Request, checkout: Checkout) -> dict[str, object] | None:
+    """Return the message about the end of the checkout for the merchant's page; None in the redirect flow.
+
+    The customer's name is included only if this browser verified the customer's phone number.
+    """
     order, session, start = checkout.order, checkout.session, checkout.start
     if checkout.display is Display.REDIRECT or start is None:
         return None
@@ -100,7 +104,7 @@ async def _heard(request: Request, checkout: Checkout) -> dict[str, object] | No
         ids = (order.merchant_id, order.order_id)
         payer = await sdk_checkouts.read_payer(context.pool, *ids, session.consumer_id)
     card = None
-    # Whoever only looks (HEAD) does not begin the card's minutes.
+    # The card is usable only for some minutes after it is revealed. A HEAD request must not start that time.
     if start.integration is Integration.VIRTUAL_CARD and request.method != "HEAD":
         card = await reveal_card(context, checkout)
     return told(checkout, "complete", result={**(result_of(order, payer, start) or {}), **(card or {})})
@@ -133,10 +137,10 @@ def _words(checkout: Checkout) -> tuple[str, list[str]]:
 
 
 def working(request: Request, checkout: Checkout, secret: str) -> Response:
-    """A card is being charged right now; the page looks again by itself, also without script."""
+    """Return the page for a charge in progress. The page reloads itself after 3 seconds, even without scripts."""
     lead = "Your bank is asked now. Please do not pay a second time."
     context = common(request, checkout, secret, title="Your payment is on its way", lead=lead)
     response = page(request, "working.html", context, place=place_of(checkout))
-    # To the page's own address: this may be the answer to a form, which is not to be asked for again.
+    # Reload the page's own address. This answer may belong to a form, which must not be sent again.
     response.headers["Refresh"] = f"3; url={page_address(checkout, secret)}"
     return response

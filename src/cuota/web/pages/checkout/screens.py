@@ -1,4 +1,4 @@
-"""Which screen a checkout is at, and what it shows."""
+"""Decides which page of a checkout to show, and renders it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOT_AGREED = "Read the agreement and accept it to go on."
 
 
 def current(checkout: Checkout) -> str:
-    """The furthest step that this browser may be at."""
+    """Return the furthest step that this browser has reached."""
     session = checkout.session
     if not checkout.verified:
         return "code" if session.code_hash else "phone"
@@ -43,7 +43,7 @@ def current(checkout: Checkout) -> str:
 
 
 def reached(checkout: Checkout, step: str) -> bool:
-    """Whether everything that comes before a step is done."""
+    """Whether all steps before a step are done."""
     steps = steps_of(checkout)
     return step in steps and steps.index(step) <= steps.index(current(checkout))
 
@@ -60,7 +60,11 @@ async def screen(
     notice: str | None = None,
     said: str | None = None,
 ) -> Response:
-    """The page for where the checkout stands; `wanted` an earlier step, `problem` what was wrong with a form."""
+    """Return the page for the current step or the result of the checkout.
+
+    `wanted` is an earlier step to show instead. `problem` has the errors of a form, and `values` what was typed into it.
+    `notice` is a text to show at the top. `said` is a key from the address; it selects a text about what just happened.
+    """
     ended = await _ended(request, checkout, secret, leaving=said == "left")
     if ended is not None:
         return ended
@@ -76,7 +80,7 @@ async def screen(
     if problem and problem.errors:
         shown["errors"] = problem.errors
         if step == "phone":
-            shown["known_phone"] = None  # what was typed is to be put right in its field
+            shown["known_phone"] = None  # show the field with the typed number, so that it can be corrected
     if values:
         shown["values"] = values
     status = status or (400 if problem else 200)
@@ -98,24 +102,24 @@ async def _ended(request: Request, checkout: Checkout, secret: str, *, leaving: 
     if service_of(request).context.now() >= order.expires_at:
         back = way_back(checkout, success=False, expired=True), f"Back to {checkout.merchant.name}"
         text = f"{expired_words(order)} Your cart is still in the shop: start again from there."
-        heard = told(checkout, "closed", "session_expired")
+        message = told(checkout, "closed", "session_expired")
         place = place_of(checkout)
-        return problem(request, 410, "This checkout expired", text, back=back, told=heard, place=place)
+        return problem(request, 410, "This checkout expired", text, back=back, told=message, place=place)
     return None
 
 
 def _said(request: Request, checkout: Checkout, said: str | None, step: str) -> str | None:
-    """What happened just before, in fixed words: the address carries only which."""
+    """Return the text about what just happened. `said` in the address only selects one of these fixed texts."""
     order = checkout.order
     if order.card_failures and step == "pay":
         seconds = (order.expires_at - service_of(request).context.now()).total_seconds()
         minutes = max(1, int(seconds // 60))
         tries = CARD_TRIES - order.card_failures
         last = "one more card" if tries == 1 else "another card"
-        kept = f"{minutes} minute{'s' if minutes > 1 else ''}"
-        # Not only right after the button: the bank's word may have come while the consumer waited or was elsewhere.
+        time_left = f"{minutes} minute{'s' if minutes > 1 else ''}"
+        # Also show this later: the bank may have declined while the consumer waited or was on another page.
         card = "This card" if said == "declined" else "Your last card"
-        return f"{card} was declined by its bank. Try {last}: your order is kept for {kept}."
+        return f"{card} was declined by its bank. Try {last}: your order is kept for {time_left}."
     if said == "resent" and step == "code":
         return f"A new code is on its way to {masked(checkout.session.phone)}."
     return None
@@ -127,13 +131,14 @@ async def _context(request: Request, checkout: Checkout, secret: str, step: str)
     if step == "phone":
         lead = "Four payments, two weeks apart. First, confirm your phone number."
         shown = common(request, checkout, secret, title="Pay in four", lead=lead, step=step)
-        # Whoever has the link sees this page: of the order's own number only the end is shown.
-        known = None if request.query_params.get("other") or phone_values(checkout) else order_phone(checkout)
+        # Anybody with the link can see this page, so it shows only the last two digits of the order's phone number.
+        other = request.query_params.get("other") or phone_values(checkout)
+        order_number = None if other else order_phone(checkout)
         return {
             **shown,
             "plan": plan_of(preview_plan(context, checkout), currency),
-            "known_phone": known[-2:] if known else None,
-            "confirmed": checkout.verified and session.phone == known,
+            "known_phone": order_number[-2:] if order_number else None,
+            "confirmed": checkout.verified and session.phone == order_number,
             "values": phone_values(checkout),
         }
     if step == "code" and checkout.verified:
@@ -194,7 +199,7 @@ def _pay(request: Request, checkout: Checkout, secret: str, profile: Profile) ->
 
 
 def test_cards(card_rail: str) -> list[tuple[str, str]]:
-    """The sandbox's cards to try, number and meaning; none with a real rail."""
+    """Return the sandbox's test cards as (number, meaning). There are none with a real card rail."""
     if card_rail != "sandbox":
         return []
     return [(card.number, card.meaning.capitalize()) for card in TEST_CARDS]

@@ -1,6 +1,7 @@
-"""The browser's side of a checkout session: a cookie, and a word in every form that only this browser's pages know.
+"""The checkout session in the browser: a cookie with the session secret, and a CSRF token in every form.
 
-In a frame on the merchant's page browsers keep no cookie of ours: there the secret travels in the address, as `k`.
+In a frame on the merchant's page, browsers do not keep Cuota's cookies. There the session secret is the query parameter `k`
+of the pages' addresses.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ FRAMED = "k"
 
 
 class Stop(Exception):
-    """Carries the page to answer instead."""
+    """Ends a handler early. `response` is the page to answer with."""
 
     def __init__(self, response: Response) -> None:
         super().__init__()
@@ -40,22 +41,22 @@ class Stop(Exception):
 
 
 def base_path(merchant_id: UUID, order_id: UUID) -> str:
-    """Where the pages of a checkout live. Neither id opens anything without the session."""
+    """Return the path of a checkout's pages. The two ids alone give no access; that needs the session secret."""
     return f"/checkout/{merchant_id}/{order_id}"
 
 
 def _cookie_name(request: Request, name: str) -> str:
-    # The prefix binds the cookie to this very host; browsers allow it on https only.
+    # The prefix binds the cookie to this exact host. Browsers allow the prefix only with https.
     return f"{'__Host-' if service_of(request).settings.secure else ''}{name}"
 
 
 def kept_secret(request: Request, name: str) -> str | None:
-    """The session secret that this browser holds by a name."""
+    """Return the secret in the cookie of this name, or None."""
     return cookie_of(request, _cookie_name(request, name))
 
 
 def keep_secret(request: Request, response: Response, name: str, secret: str, seconds: int) -> None:
-    """Hand the browser a session secret; with 0 seconds, it forgets the one it holds."""
+    """Set a cookie with a secret for this many seconds. With 0 seconds, delete the cookie."""
     secure = service_of(request).settings.secure
     response.set_cookie(
         _cookie_name(request, name), secret,
@@ -64,56 +65,56 @@ def keep_secret(request: Request, response: Response, name: str, secret: str, se
 
 
 def secret_of(request: Request, order_id: UUID) -> str | None:
-    """The session secret that this browser holds for an order."""
+    """Return this browser's session secret for an order, or None."""
     return kept_secret(request, f"checkout-{order_id}")
 
 
 def device_of(request: Request) -> str:
-    """The word by which this browser is known again, a new one where it has none. It opens nothing."""
-    kept = kept_secret(request, DEVICE)
-    return kept if kept and len(kept) <= _LONGEST_WORD else secrets.token_urlsafe(32)
+    """Return this browser's device id, or a new one. The risk decision uses the id; it gives no access."""
+    device = kept_secret(request, DEVICE)
+    return device if device and len(device) <= _LONGEST_WORD else secrets.token_urlsafe(32)
 
 
 def keep_device(request: Request, response: Response, device: str) -> None:
-    """Have the browser keep its word for a year from now."""
+    """Set the cookie with the browser's device id, for a year from now."""
     keep_secret(request, response, DEVICE, device, DEVICE_SECONDS)
 
 
 def framed_secret(request: Request) -> str | None:
-    """The session secret in the address of a page in a frame."""
+    """Return the session secret in the address of a page in a frame, or None."""
     return request.query_params.get(FRAMED)
 
 
 def page_address(checkout: Checkout, secret: str, **query: str) -> str:
-    """The address of the checkout's page for this browser."""
+    """Return the address of the checkout's page for this browser, with these query parameters."""
     framed = {FRAMED: secret} if checkout.display is Display.IFRAME else {}
     address = base_path(checkout.order.merchant_id, checkout.order.order_id)
-    given = urlencode({**query, **framed})
-    return f"{address}?{given}" if given else address
+    encoded = urlencode({**query, **framed})
+    return f"{address}?{encoded}" if encoded else address
 
 
 def set_secret(request: Request, response: Response, order_id: UUID, secret: str) -> None:
-    """Hand the browser its session secret for an order."""
+    """Set the cookie with the session secret for an order."""
     keep_secret(request, response, f"checkout-{order_id}", secret, HOURS * 3600)
 
 
 def in_frame(request: Request) -> bool:
-    """Whether the browser shows this in a frame; one that does not say so is believed."""
+    """Whether the browser shows this page in a frame. True if the browser does not say (no Sec-Fetch-Dest header)."""
     return request.headers.get("sec-fetch-dest", "iframe") == "iframe"
 
 
 def csrf_of(request: Request, secret: str) -> str:
-    """The word for this session's forms."""
+    """Return the CSRF token for the forms of this session."""
     return service_of(request).context.vault.hash("csrf", secret).hex()
 
 
 def see_other(address: str) -> Response:
-    """Post-redirect-get."""
+    """Return a 303 redirect, which the browser follows with GET. Every form is answered so (post-redirect-get)."""
     return RedirectResponse(address, 303, {"Cache-Control": "no-store"})
 
 
 def ids_of(request: Request) -> tuple[UUID, UUID]:
-    """Merchant and order of the path; raises Stop with the page for an unknown link."""
+    """Return the merchant id and the order id in the path. Raises Stop with the page for an invalid link."""
     try:
         return guid(request.path_params["merchant_id"]), guid(request.path_params["order_id"])
     except Refused:
@@ -121,25 +122,25 @@ def ids_of(request: Request) -> tuple[UUID, UUID]:
 
 
 def unknown(request: Request) -> Response:
-    """A link that leads nowhere: truncated, forged, or of another environment."""
+    """Return the page for an invalid link: truncated, forged, or from another environment."""
     text = "Perhaps it was cut off when it was copied. No payment was made."
     return problem(request, 404, "This payment link is not valid", text)
 
 
 def start_again(request: Request, text: str) -> Response:
-    """The browser has no such checkout, or has it no more: a page that tells nothing of the order."""
+    """Return the page for a browser that has no session, or no longer has one. It shows nothing about the order."""
     return problem(request, 404, "Start again from the shop", text)
 
 
 async def checkout_of(request: Request) -> tuple[Checkout, str]:
-    """The checkout of this browser and its secret; raises Stop with a page that tells nothing of the order."""
+    """Return this browser's checkout and its session secret. Raises Stop with `start_again` if there is no session."""
     merchant_id, order_id = ids_of(request)
     framed = framed_secret(request)
     secret = framed or secret_of(request, order_id)
     context = service_of(request).context
     narrow(merchant_id)
     found = await load(context, merchant_id, order_id, secret) if secret else None
-    # A secret in an address is good in a frame only: such an address may be found lying about.
+    # A secret in an address is valid only inside a frame, because addresses can leak (history, logs, screenshots).
     if found is not None and (found.display is Display.IFRAME) != (framed is not None and in_frame(request)):
         found = None
     if found is None or secret is None:
@@ -150,10 +151,11 @@ async def checkout_of(request: Request) -> tuple[Checkout, str]:
 
 
 def is_foreign(request: Request) -> bool:
-    """Whether the browser says that another site's page sent this form.
+    """Whether the browser reports that another site's page sent this form.
 
-    `Origin: null` says nothing either way: browsers send it with our own forms, whose pages have the referrer policy
-    `no-referrer`, and so do sandboxed frames of others. `Sec-Fetch-Site` tells those apart, and the form's word always does.
+    `Origin: null` proves nothing. Browsers send it with Cuota's own forms, whose pages have the referrer policy
+    `no-referrer`, and also with forms in sandboxed frames of other sites. `Sec-Fetch-Site` distinguishes the two, and in
+    any case the CSRF token does.
     """
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return True
@@ -164,18 +166,21 @@ def is_foreign(request: Request) -> bool:
 
 
 def _host(request: Request) -> str:
-    """The host and port that the browser asked; no page can make another's browser say another."""
+    """Return the host and port that the browser sent the request to. A page of another site cannot fake this header."""
     return request.headers.get("host", "").lower().removesuffix(":443").removesuffix(":80")
 
 
 def _bare(origin: str) -> str:
-    """As browsers write an origin: lower case, without the port that its scheme has anyway."""
+    """Normalize an origin as browsers do: lower case, and without the default port of its scheme."""
     scheme, _, host = origin.lower().partition("://")
     return f"{scheme}://{host.removesuffix({'https': ':443', 'http': ':80'}.get(scheme, ':'))}"
 
 
 async def form_of(request: Request, secret: str, place: str = "checkout page") -> dict[str, str]:
-    """The fields of a form that this browser's own page sent; raises Stop for any other. `place` names the page."""
+    """Return the fields of a form, after checking that this browser's own page sent the form.
+
+    Raises Stop with an error page for any other form. `place` names the expected page in that error.
+    """
     kind, _ = media_type(request)
     body = await read_bytes(request, MOST_SMALL_BYTES)
     fields: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The steps of the checkout: each a form that works without script, post-redirect-get."""
+"""The handlers of the checkout's steps. Each step is a form that works without scripts, and is answered with a redirect."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ CheckoutStep = Callable[[Request, Checkout, str, dict[str, str]], Awaitable[Resp
 
 
 def _address(checkout: Checkout, secret: str, step: str = "", said: str = "") -> str:
-    """Each step has an address of its own, so that the browser's Back button goes back one step."""
-    given = {"step": step, "said": said}
-    return page_address(checkout, secret, **{name: text for name, text in given.items() if text})
+    """Return the address of a step. Each step has its own address, so that the browser's Back button goes back one step."""
+    query = {"step": step, "said": said}
+    return page_address(checkout, secret, **{name: text for name, text in query.items() if text})
 
 
 async def show(request: Request) -> Response:
-    """Where this checkout stands, or an earlier step by `?step=`."""
+    """Show the current step of this checkout, or the earlier step that `?step=` names."""
     try:
         checkout, secret = await checkout_of(request)
     except Stop as stop:
@@ -61,7 +61,7 @@ async def show(request: Request) -> Response:
 
 
 async def elsewhere(request: Request) -> Response:
-    """GET where a step is posted to: a reload, a bookmark, a prefetch. It changes nothing, and leads to the page."""
+    """Redirect a GET of a form's address (a reload, a bookmark, a prefetch) to the page. It changes nothing."""
     try:
         merchant_id, order_id = ids_of(request)
     except Stop as stop:
@@ -74,7 +74,7 @@ async def elsewhere(request: Request) -> Response:
 
 
 def _step(needs: str) -> Callable[[CheckoutStep], Callable[[Request], Awaitable[Response]]]:
-    """A posted step: this browser's own form, and not before the steps that it `needs`."""
+    """Make a handler for the form of a step. It checks the session and the form, and that the step `needs` is reached."""
 
     def wrap(step: CheckoutStep) -> Callable[[Request], Awaitable[Response]]:
         @wraps(step)
@@ -92,7 +92,7 @@ def _step(needs: str) -> Callable[[CheckoutStep], Callable[[Request], Awaitable[
                 text = "This checkout was ended. Nothing was charged. Open the payment again from the shop."
                 return start_again(request, text)
             except (Final, Charging, Lapsed):
-                # It went another way meanwhile, in another tab or by the clock: show where it stands.
+                # The order changed meanwhile, in another tab or because its time ran out. Show its current state.
                 return see_other(_address(checkout, secret))
 
         return run
@@ -102,25 +102,28 @@ def _step(needs: str) -> Callable[[CheckoutStep], Callable[[Request], Awaitable[
 
 @_step("phone")
 async def phone(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
-    """A code to this number. Without a field for it, to the one that the order names: the page showed only its end."""
-    named = None if "phone" in form else order_phone(checkout)
-    number = named or form.get("phone", "")
+    """Send a one-time code to the typed phone number.
+
+    If the form has no phone field, send the code to the order's number, of which the page showed only the last digits.
+    """
+    order_number = None if "phone" in form else order_phone(checkout)
+    number = order_number or form.get("phone", "")
     if checkout.verified and typed_number(number) == checkout.session.phone:
-        # The consumer went back, looked, and goes on: what was proved stays proved.
+        # The consumer went back to this step and continues. The number is already verified.
         return see_other(_address(checkout, secret, "details"))
     try:
         await send_code(service_of(request).context, checkout, number, browser_of(request))
     except Problem as wrong:
-        if named:
+        if order_number:
             wrong = wrong.as_notice()
-        values = None if named else form
+        values = None if order_number else form
         return await screens.screen(request, checkout, secret, "phone", problem=wrong, values=values)
     return see_other(_address(checkout, secret, "code"))
 
 
 @_step("code")
 async def resend(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
-    """Another code to the same number."""
+    """Send another code to the same number."""
     del form
     try:
         context, number = service_of(request).context, checkout.session.phone or ""
@@ -132,7 +135,7 @@ async def resend(request: Request, checkout: Checkout, secret: str, form: dict[s
 
 @_step("code")
 async def code(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
-    """The code that came."""
+    """Check the typed code, and give the browser a new session secret."""
     if checkout.verified:
         return see_other(_address(checkout, secret))
     try:
@@ -147,7 +150,7 @@ async def code(request: Request, checkout: Checkout, secret: str, form: dict[str
 
 @_step("details")
 async def details(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
-    """Who pays."""
+    """Save the consumer's details."""
     try:
         profile = read_details(form)
         await give_details(service_of(request).context, checkout, profile)
@@ -159,7 +162,7 @@ async def details(request: Request, checkout: Checkout, secret: str, form: dict[
 
 @_step("shipping")
 async def shipping(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
-    """Where an express order is to be sent."""
+    """Save the shipping address of an express order."""
     try:
         await give_shipping(service_of(request).context, checkout, read_shipping(form))
     except Problem as wrong:
@@ -169,7 +172,7 @@ async def shipping(request: Request, checkout: Checkout, secret: str, form: dict
 
 @_step("pay")
 async def pay(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
-    """The button. The card is read, handed to the rail and forgotten."""
+    """Submit the checkout after the pay button. The card is passed to the card rail, and not stored."""
     errors: dict[str, str] = {}
     card = None
     try:
@@ -179,17 +182,17 @@ async def pay(request: Request, checkout: Checkout, secret: str, form: dict[str,
         )
     except BadCard as bad:
         errors = bad.errors
-    # What is no secret is still there when the page is shown again; the consent, only under the text that it was given to.
-    kept = {name: form.get(name, "") for name in ("card_expiry", "agree", "agreement_hash")}
+    # Keep these values if the page is shown again. The consent counts only for the agreement text that has this hash.
+    values = {name: form.get(name, "") for name in ("card_expiry", "agree", "agreement_hash")}
     if form.get("agree") != "yes":
         errors["agree"] = screens.NOT_AGREED
     if errors or card is None:
-        return await screens.screen(request, checkout, secret, "pay", problem=Problem(errors), values=kept)
+        return await screens.screen(request, checkout, secret, "pay", problem=Problem(errors), values=values)
     context = service_of(request).context
     try:
         order = await submit_checkout(context, checkout, card, form.get("agreement_hash", ""))
     except Problem as wrong:
-        return await screens.screen(request, checkout, secret, "pay", problem=wrong, values=kept)
+        return await screens.screen(request, checkout, secret, "pay", problem=wrong, values=values)
     declined = ("pay", "declined") if order.status is Status.CREATED else ()
     response = see_other(_address(checkout, secret, *declined))
     await again_page.remember(request, response, checkout, order)
@@ -198,10 +201,10 @@ async def pay(request: Request, checkout: Checkout, secret: str, form: dict[str,
 
 @_step("phone")
 async def again(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
-    """One press, in a browser that knows its consumer: the card of their latest plan pays."""
+    """Pay with the card of the consumer's latest plan, in a remembered browser, with one click."""
     context, token = service_of(request).context, token_of(request)
     try:
-        theirs, order = await pay_again(context, checkout, token, form.get("agreement_hash", ""))
+        paid_checkout, order = await pay_again(context, checkout, token, form.get("agreement_hash", ""))
     except Problem as wrong:
         shown = await again_page.refused(request, checkout, secret, wrong)
         return shown or await screens.screen(
@@ -210,13 +213,13 @@ async def again(request: Request, checkout: Checkout, secret: str, form: dict[st
     response = see_other(
         _address(checkout, secret, said="declined" if order.status is Status.CREATED else "")
     )
-    await again_page.remember(request, response, theirs, order)
+    await again_page.remember(request, response, paid_checkout, order)
     return response
 
 
 @_step("phone")
 async def forget(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
-    """Not you: the browser is asked for a phone number, here and everywhere else."""
+    """Forget this browser after "Not you?". From now on every checkout asks it for a phone number."""
     del form
     response = see_other(_address(checkout, secret))
     await again_page.forget(request, response)
@@ -225,10 +228,10 @@ async def forget(request: Request, checkout: Checkout, secret: str, form: dict[s
 
 @_step("phone")
 async def leave(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
-    """The quiet way back: the order is Abandoned, and the browser is at the shop again."""
+    """Cancel the checkout: set the order to Abandoned, and show the page that leads back to the shop."""
     del form
     order = checkout.order
     context = service_of(request).context
     await leave_checkout(context, order.merchant_id, order.order_id)
-    # That page tells the merchant's page where it is still open, and else leads back to the merchant.
+    # The next page notifies the merchant's page if that is still open, and otherwise leads back to the merchant.
     return see_other(_address(checkout, secret, said="left"))

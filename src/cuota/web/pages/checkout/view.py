@@ -1,4 +1,4 @@
-"""What the checkout's templates are given: texts ready to read."""
+"""Builds the values for the checkout's templates: texts that are ready to show."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ from cuota.web.service import service_of
 def plan_of(
     plan: Sequence[Installment], currency: str, *, finance: bool = True, today: bool = True
 ) -> dict[str, object]:
-    """The picture of a plan; `today`: on the day of its first payment."""
+    """Return the values that show a plan.
+
+    `today`: the first payment is due today. `finance`: include the finance charge and APR, if the plan has a fee.
+    """
     payments = [
         {
             "number": item.number,
@@ -51,7 +54,7 @@ def plan_of(
 
 
 def gone_back(item: Installment) -> bool:
-    """Whether a payment was made and all of it went back to the card."""
+    """Whether a payment was made and then fully returned to the card."""
     return item.paid and not item.total and item.returned > 0
 
 
@@ -95,7 +98,7 @@ def _line_amount(item: dict[str, Any], currency: str) -> str:
 
 
 def _charges(document: dict[str, Any], currency: str) -> list[dict[str, str]]:
-    """What is part of the order's total; a fee for the plan is not, and stands with the plan."""
+    """Return the shipping and tax amounts, which the order's total includes. The plan's fee is not part of the total."""
     named = (("Shipping", document["shippingAmount"]), ("Tax", document["taxAmount"]))
     return [
         {"label": label, "amount": money.shown(int(Decimal(amount) * 100), currency)}
@@ -105,7 +108,7 @@ def _charges(document: dict[str, Any], currency: str) -> list[dict[str, str]]:
 
 
 def steps_of(checkout: Checkout) -> tuple[str, ...]:
-    """The steps of this checkout, in their order."""
+    """Return the steps of this checkout, in order."""
     return (*("phone", "code", "details"), *(("shipping",) if checkout.express else ()), "pay")
 
 
@@ -118,7 +121,7 @@ def common(
     lead: str | None,
     step: str | None = None,
 ) -> dict[str, object]:
-    """What every page of a checkout is given."""
+    """Return the template values that every page of a checkout needs."""
     order, document = checkout.order, checkout.document.value
     number = steps_of(checkout).index(step) + 1 if step else None
     return {
@@ -137,7 +140,10 @@ def common(
 
 
 def form_for(request: Request, checkout: Checkout, secret: str) -> dict[str, str]:
-    """What forms and links of a checkout's page need: `query` behind an address, `more` behind one that has a query."""
+    """Return the values that forms and links of a checkout's page need.
+
+    Append `query` to an address without a query, and `more` to an address that already has one.
+    """
     framed = urlencode({FRAMED: secret}) if checkout.display is Display.IFRAME else ""
     return {
         "action": base_path(checkout.order.merchant_id, checkout.order.order_id),
@@ -150,7 +156,11 @@ def form_for(request: Request, checkout: Checkout, secret: str) -> dict[str, str
 def told(
     checkout: Checkout, outcome: str = "", message: str = "", result: dict[str, object] | None = None
 ) -> dict[str, object] | None:
-    """What the page's script tells the merchant's page; None where no page listens."""
+    """Return the message that the page's script posts to the merchant's page; None if no merchant page listens.
+
+    `outcome` is "complete" or "closed" ("" if the checkout is still open), `message` the reason for "closed", and
+    `result` the checkout's result for "complete".
+    """
     if checkout.display is Display.REDIRECT or checkout.start is None:
         return None
     return {
@@ -159,7 +169,7 @@ def told(
         "display": checkout.display,
         "outcome": outcome,
         "message": message,
-        # Inside a script element no text may end it.
+        # The JSON is inside a script element, so it must not contain a closing tag.
         "result": encode(result).decode().replace("<", "\\u003c") if result else None,
     }
 
@@ -174,14 +184,14 @@ def place_of(checkout: Checkout) -> FramePolicy:
 
 
 def expired_words(order: Order) -> str:
-    """What a consumer is told who comes too late, after the minutes that this very order had."""
+    """Return the text that says that the checkout expired, with the time that this order had."""
     minutes = round((order.expires_at - order.created_at).total_seconds() / 60)
     unit, count = ("hour", minutes // 60) if minutes >= 120 and minutes % 60 == 0 else ("minute", minutes)
     return f"This checkout expired after {count} {unit}{'' if count == 1 else 's'}. You were not charged."
 
 
 def payer_of(profile: Profile) -> dict[str, str]:
-    """Who pays, for the last look before the button."""
+    """Return the consumer's details, to review before paying."""
     place = profile.address
     street = f"{place.line1}, {place.line2}" if place.line2 else place.line1
     return {
@@ -192,7 +202,7 @@ def payer_of(profile: Profile) -> dict[str, str]:
 
 
 def shipping_lines(shipping: ShippingAddress | None) -> dict[str, str] | None:
-    """Where it is sent, for the last look before the button."""
+    """Return the shipping address, to review before paying; None without one."""
     if shipping is None:
         return None
     place = shipping.address
@@ -201,14 +211,15 @@ def shipping_lines(shipping: ShippingAddress | None) -> dict[str, str] | None:
 
 
 def masked(phone: str | None) -> str:
-    """A number of which only the end is shown."""
+    """Return a phone number with only its last two digits visible."""
     return f"•••• ••{phone[-2:]}" if phone else ""
 
 
 def way_back(checkout: Checkout, *, success: bool, expired: bool = False) -> str | None:
-    """The merchant's address with token and orderId appended, or as a shop system (SMI) knows them: result, checkoutId.
+    """Return the merchant's address to go back to; None if the merchant's page is still open (popup or frame).
 
-    None where the merchant's page is still open. `expired`: an open order's time is over.
+    The address gets the parameters `token` and `orderId`, or for shop systems (SMI) `result` and `checkoutId`. `expired`:
+    the time of an open order is over.
     """
     if checkout.display is not Display.REDIRECT:
         return None
@@ -218,7 +229,7 @@ def way_back(checkout: Checkout, *, success: bool, expired: bool = False) -> str
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What the way back to the merchant depends on."""
+    """The facts that decide about the address back to the merchant. `left`: the consumer canceled the checkout."""
 
     order: Order
     token: UUID
@@ -228,11 +239,11 @@ class Ended:
 
 
 def merchant_address(ended: Ended, *, success: bool, expired: bool = False) -> str | None:
-    """As `way_back`, for whoever has no session in this checkout."""
+    """Return the same address as `way_back`, but without a session."""
     order, start = ended.order, ended.start
     address = ended.document.confirm_url if success else ended.document.cancel_url
     if address is None and start is not None and start.origin is not None:
-        # The script had to leave the page it was on, and nobody signed an address to come back to.
+        # pay.js had to redirect from the merchant's page, and the merchant signed no address to return to.
         address = f"{start.origin}/"
     if address is None:
         return None

@@ -1,4 +1,4 @@
-"""`GET /sdk/v1/window`: what a popup shows while the merchant's page asks for its checkout."""
+"""`GET /sdk/v1/window`: the page that a popup shows while the merchant's page requests the checkout."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from cuota.web.service import service_of
 
 
 async def window(request: Request) -> Response:
-    """The same for everybody; `#slow` and `#failed` show how the opening goes."""
+    """Return the page, which is the same for everybody. `#slow` and `#failed` in its address select other texts."""
     context: PageContext = {
         "page": {"title": "Opening your payment…", "lead": None, "step": None, "steps": 4},
         "sandbox": service_of(request).settings.sandbox,
     }
     response = page(request, "window.html", context, place=FramePolicy(opened=True))
-    # Asked for inside the click: a copy in the browser shows at once.
+    # The popup opens upon a click and must show at once, so the browser may cache the page.
     response.headers["Cache-Control"] = "private, max-age=300"
     return response
