@@ -101,7 +101,7 @@ def test_a_person_at_a_terminal_types_the_number_once_more(known: Cuota) -> None
     os.close(secondary)
     assert process.returncode == 0
     assert "type the phone number once more" in said
-    assert "Nothing personal is stored about this number." in said
+    assert "No personal data is stored for this number." in said
 
 
 def test_what_is_kept_is_told_with_its_reason(known: Cuota) -> None:

@@ -140,7 +140,10 @@ def test_an_update_that_names_no_term_says_so(cuota: Cuota) -> None:
         (("--name", "A", "--minimum", "10", "--maximum", "9.99"), "at most the maximum (9.99"),
         (("--name", "A", "--maximum", "9999999999999999"), "at most 1000000000.00"),
         (("--name", "A", "--origin", "shop.example"), "--origin shop.example "),
-        (("--name", "A", "--origin", "https://shop.example/cart"), "an origin is only https://shop.example"),
+        (
+            ("--name", "A", "--origin", "https://shop.example/cart"),
+            "Give only the origin: https://shop.example",
+        ),
         (("--name", "A", "--origin", "http://["), "--origin http://[ "),
         (("--name", "A", "--origin", "javascript:alert(1)"), "--origin javascript:alert(1) "),
     ],

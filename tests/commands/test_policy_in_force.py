@@ -144,15 +144,15 @@ def test_a_check_says_where_a_new_consumer_begins_and_warns_where_none_is_approv
     assert facts["warnings"] == []
     never = bare("policy", "check", str(_changed(tmp_path, "never", "base = 600", "base = 450")))
     assert never.returncode == 0
-    assert "Warning: a new consumer is always declined" in never.stdout
+    assert "Warning: this policy declines every order of a new consumer" in never.stdout
     small = bare("policy", "check", str(_changed(tmp_path, "small", 'new = "2000.00"', 'new = "100.00"')))
-    assert "Warning: a new consumer is declined with an order of $150.00" in small.stdout
+    assert "Warning: this policy declines a new consumer's order of $150.00" in small.stdout
 
 
 def test_a_check_refuses_another_text_under_the_releases_version(bare: Cuota, tmp_path: Path) -> None:
     refused = bare("policy", "check", str(_changed(tmp_path, VERSION)))
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert f"says version {VERSION}, which is the release's own" in refused.stderr
+    assert f"has version {VERSION}, but the policy of this release has the same version" in refused.stderr
 
 
 def test_a_wrong_file_and_a_wrong_line_are_named_once(bare: Cuota, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_backup_under_load_is_restored_started_and_whole(tmp_path: Path) -> No
                 stop.set()
                 load.join()
         assert (done.returncode, after > before) == (0, True), done.stderr
-        assert "The secret key is inside" in done.stdout
+        assert "This file contains the secret key" in done.stdout
         assert file.stat().st_mode & 0o777 == 0o600
         assert [each.name for each in tmp_path.iterdir()] == ["monday.cuota"]
     with on_a_folder() as elsewhere:
