@@ -125,7 +125,7 @@ def test_a_revoked_merchant_is_reinstated_with_a_new_credential(cuota: Cuota) ->
 def test_an_update_that_names_no_term_says_so(cuota: Cuota) -> None:
     done = cuota("merchant", "update", create(cuota)["name"])
     assert (done.returncode, done.stdout) == (1, "")
-    assert "Nothing to change" in done.stderr
+    assert "Nothing was changed" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_name_is_given_once_whatever_its_case(cuota: Cuota) -> None:
     ):
         done = cuota(*arguments)
         assert (done.returncode, done.stdout) == (1, "")
-        assert "There already is a merchant named" in done.stderr
+        assert "There is already a merchant named" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["nobody", "6cacf954-031b-4611-ba2c-ef68005d3112", b"\xff"])

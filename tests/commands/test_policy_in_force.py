@@ -125,7 +125,7 @@ def test_a_changed_policy_is_refused_once_it_has_decided_and_replaced_before(
             # The first runs on, under a text that is not kept: it must not decide, and the second may.
             assert not await seal_policy(first)
             assert await seal_policy(second)
-            with pytest.raises(WrongPolicy, match="decisions were made under another text"):
+            with pytest.raises(WrongPolicy, match="decisions were already made by another text"):
                 await runtime.note_served(first, decides=True)
         async with runtime.opened(settings, where, pool_size=1) as last:
             await runtime.note_served(last, decides=True)
