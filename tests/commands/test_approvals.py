@@ -140,7 +140,7 @@ def test_a_trial_on_noise_is_refused_with_the_verdicts_reasons(shops: Shops) -> 
     shops.cuota("merchant", "approvals", "Noise", "trial")
     refused = shops.cuota("merchant", "approvals", "Noise", "on")
     assert refused.returncode == 1
-    assert "does not say that the data helps" in refused.stderr
+    assert "does not prove that the data helps" in refused.stderr
     assert shops.mode("Noise")["approvals"] == "trial"
 
 
