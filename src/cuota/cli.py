@@ -1,4 +1,4 @@
-"""The `cuota` command: what it takes, and what its exit codes mean."""
+"""The `cuota` command: its subcommands, their options, and the exit codes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from cuota.run.restore import CannotRestore
 from cuota.run.serve import CannotServe, serve
 from cuota.run.worker import work_alone
 
-KNOWN = (
+EXPECTED_FAILURES = (
     BadInstant, BadSettings, BadMerchant, CannotMoveTime, CannotServe, CannotWalk, EmbeddedFailed, NoService, NoSuchRail,
     NothingToExplain, NotProved, Refused,
     UnsafeDatabase, WrongKey, WrongPolicy, BadArchive, CannotBackUp, CannotRestore, ProgramFailed,
@@ -59,24 +59,22 @@ def _workers(text: str) -> int:
 
 def _port(text: str) -> int:
     if not text.isdigit() or not 0 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError("must be a port from 0 (any free one) to 65535")
+        raise argparse.ArgumentTypeError("must be a port number from 1 to 65535, or 0 for any free port")
     return int(text)
 
 
 def _listen(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=_port, default=8000, help="port to listen on (default 8000)")
-    parser.add_argument(
-        "--workers", type=_workers, default=1, help="worker processes on the port (default 1)"
-    )
+    parser.add_argument("--workers", type=_workers, default=1, help="number of worker processes (default 1)")
 
 
 def _parser() -> argparse.ArgumentParser:
     listed = "\n".join(f"  {setting.name:26} {setting.meaning}" for setting in SETTINGS)
     whole = argparse.ArgumentParser(
         prog="cuota",
-        description="Cuota: an installment-payment provider. `cuota demo` shows all of it.",
-        epilog=f"{EXIT_CODES}\n\nSettings, from the environment:\n{listed}\n",
+        description="Cuota: an installment-payment provider. To see it all at work, run `cuota demo`.",
+        epilog=f"{EXIT_CODES}\n\nSettings (environment variables):\n{listed}\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     groups = whole.add_subparsers(metavar="COMMAND", required=True)
@@ -89,20 +87,23 @@ def _parser() -> argparse.ArgumentParser:
         add("serve", _serve, "run the API, the token issuer, the pages and the background jobs", json=False)
     )
     add("work", _work, "run only the background jobs; any number of workers may run", json=False)
-    shown = add("demo", _demo, "serve, a demo merchant, and its shop on a second origin", json=False)
+    shown = add(
+        "demo",
+        _demo,
+        "run the service with a demo merchant, and the merchant's shop on a second port",
+        json=False,
+    )
     _listen(shown)
     shown.add_argument("--shop-port", type=_port, default=8001, help="port of the shop (default 8001)")
     merchant = group("merchant", "create and manage merchants")
     merchants.register(merchant)
     merchant_secrets.register(merchant)
     approvals.register_merchant(merchant)
-    approvals.register(
-        group("approvals", "data that merchants send about their customers, and whether the data helps")
-    )
+    approvals.register(group("approvals", "judge the data that merchants send about their customers"))
     consumers.register(group("consumer", "export or erase what is stored about a person"))
     sandbox.register(group("sandbox", "tools for the sandbox"))
     events.register_listen(add)
-    events.register_webhook(group("webhook", "webhooks that were sent"))
+    events.register_webhook(group("webhook", "send webhooks again"))
     keyring = group("keys", "the token issuer's signing keys, and the key that encrypts secrets")
     operate.register_keys(keyring)
     keys.register(keyring)
@@ -128,21 +129,25 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; answers its exit code."""
+    """Run one command and return its exit code.
+
+    An expected failure is one line on standard error and exit code 1; any other exception is a bug and is not caught here.
+    """
     options = _parser().parse_args(arguments)
     try:
         code: int = options.command(options)
         sys.stdout.flush()
-    except KNOWN as problem:
+    except EXPECTED_FAILURES as problem:
         print(f"cuota: {problem}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Python flushes once more at its end; let that go nowhere instead of failing again.
+        # The reader closed the pipe. Python flushes standard output again when it exits; send that to the null device, so
+        # that it does not fail a second time.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except LOST as problem:
-        print(f"cuota: The database went away: {problem}. Try again.", file=sys.stderr)
+        print(f"cuota: The connection to the database was lost: {problem}. Try again.", file=sys.stderr)
         return 1
     return code

@@ -190,7 +190,7 @@ async def test_every_state_of_a_plan_is_accessible_and_fits(
             await inspector.visit(address, name)
             await inspector.visit(f"{address}/pay?all=1", f"{name}, pay")
         await press(page, page.get_by_role("button", name="Pay $"))
-        await expect(page.get_by_role("alert")).to_contain_text("cannot pay any more")
+        await expect(page.get_by_role("alert")).to_contain_text("can no longer be used")
         await inspector.look("refused")
         await inspector.visit(f"{plans[2]}/card", "card")
         await page.get_by_text("Sandbox test cards").click()

@@ -76,6 +76,6 @@ async def test_back_from_the_code_page_is_the_phone_page_and_another_number_may_
     await fill(page, phone="2125550143")
     await expect(page.locator("main")).to_contain_text("the number ending 43")
     await fill(page, code="000000")
-    await expect(page.get_by_text("That code is not right")).to_be_visible()
+    await expect(page.get_by_text("This code is wrong")).to_be_visible()
     await page.go_back()
     await at(page, "Enter your code")

@@ -140,7 +140,7 @@ def test_a_trial_on_noise_is_refused_with_the_verdicts_reasons(shops: Shops) -> 
     shops.cuota("merchant", "approvals", "Noise", "trial")
     refused = shops.cuota("merchant", "approvals", "Noise", "on")
     assert refused.returncode == 1
-    assert "does not say that the data helps" in refused.stderr
+    assert "does not prove that the data helps" in refused.stderr
     assert shops.mode("Noise")["approvals"] == "trial"
 
 
@@ -166,8 +166,8 @@ def test_a_trial_on_data_that_helps_is_reported_and_turns_on(shops: Shops, tmp_p
     }
     told = shops.cuota("approvals", "report", "Helpful")
     assert "customer_fraud_incidents" in told.stdout
-    assert "It may be turned on." in told.stdout
-    assert "of the losses by the score\nalone and " in told.stdout
+    assert "Advanced Approvals may be turned on." in told.stdout
+    assert "of the losses\nwithout the data and " in told.stdout
     assert " in, " in told.stdout
     on = shops.cuota("merchant", "approvals", "Helpful", "on")
     assert on.returncode == 0, on.stderr
@@ -186,7 +186,7 @@ def test_a_page_that_cannot_be_written_is_one_line_and_one_that_was_is_said(
 ) -> None:
     lost = shops.cuota("approvals", "report", "Empty", "--html", "/nonexist/x.html")
     assert (lost.returncode, lost.stdout) == (1, "")
-    assert lost.stderr.endswith("cuota: /nonexist/x.html cannot be written: No such file or directory.\n")
+    assert lost.stderr.endswith("cuota: Cannot write /nonexist/x.html: No such file or directory.\n")
     file = tmp_path / "x.html"
     written = shops.cuota("approvals", "report", "Empty", "--html", str(file))
     assert written.returncode == 0

@@ -61,14 +61,14 @@ def test_an_export_goes_to_a_new_file_for_its_owner_alone(known: Cuota, tmp_path
     assert file.stat().st_mode & 0o777 == 0o600
     again = known("consumer", "export", "--phone", PHONE, "--out", str(file))
     assert again.returncode == 1
-    assert "is there already" in again.stderr
+    assert "exists already" in again.stderr
     assert json.loads(known("consumer", "export", "--phone", PHONE).stdout)["orders"]
 
 
 def test_erasing_asks_first_and_refuses_while_something_is_owed(known: Cuota) -> None:
     unsure = known("consumer", "erase", "--phone", PHONE)
     assert unsure.returncode == 1
-    assert "Look with --dry-run first" in unsure.stderr
+    assert "First see what would be erased with --dry-run" in unsure.stderr
     refused = known("consumer", "erase", "--phone", PHONE, "--yes")
     assert refused.returncode == 1
     assert "$30.00 of the plan is still owed" in refused.stdout
@@ -100,8 +100,8 @@ def test_a_person_at_a_terminal_types_the_number_once_more(known: Cuota) -> None
     os.close(primary)
     os.close(secondary)
     assert process.returncode == 0
-    assert "type the phone number once more" in said
-    assert "Nothing personal is stored about this number." in said
+    assert "type the phone number again" in said
+    assert "No personal data is stored for this number." in said
 
 
 def test_what_is_kept_is_told_with_its_reason(known: Cuota) -> None:

@@ -32,7 +32,7 @@ def demo(cuota: Cuota, *options: str) -> Iterator[tuple[subprocess.Popen[str], s
         printed = []
         for line in process.stdout:
             printed.append(line)
-            if "Ctrl-C stops it" in line:
+            if "Ctrl-C stops the demo" in line:
                 break
         try:
             yield process, f"http://127.0.0.1:{shop_port}", printed

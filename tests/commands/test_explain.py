@@ -93,8 +93,8 @@ def test_what_happened_is_told_by_time_and_what_was_said_in_words(sold: Sold) ->
     assert times == sorted(times)
     assert len(times) >= 4
     assert "  decided: approved" in told
-    assert "logged in: yes" in told
-    assert "could not be read, and does not count: sameDevice" in told
+    assert "customer is logged in: yes" in told
+    assert "not readable, and therefore not used: sameDevice" in told
     facts = json.loads(sold.cuota("explain", "order", sold.order, "--json").stdout)
     assert facts["decisions"][0]["unreadable"] == ["sameDevice"]
     assert {"chargeId", "amount", "at"} <= set(facts["charges"][0])
@@ -136,4 +136,4 @@ def test_a_letter_is_of_a_decision(bare: Cuota) -> None:
         refused = bare("explain", what, "x", "--letter")
         assert refused.returncode == 2
         assert refused.stderr.startswith(f"usage: cuota explain {what}")
-        assert "--letter goes with a decision: cuota explain decision ID --letter" in refused.stderr
+        assert "--letter is only for decisions: cuota explain decision ID --letter" in refused.stderr

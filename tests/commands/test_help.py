@@ -25,7 +25,7 @@ def test_the_help_names_every_setting_and_what_the_exit_codes_mean(bare: Cuota) 
 
     text = bare("--help").stdout
     assert all(setting.name in text and setting.meaning in text for setting in SETTINGS)
-    assert "Exit codes: 0 done; 1" in text
+    assert "Exit codes: 0 success; 1" in text
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_a_revoked_merchant_is_reinstated_with_a_new_credential(cuota: Cuota) ->
 def test_an_update_that_names_no_term_says_so(cuota: Cuota) -> None:
     done = cuota("merchant", "update", create(cuota)["name"])
     assert (done.returncode, done.stdout) == (1, "")
-    assert "Nothing to change" in done.stderr
+    assert "Nothing was changed" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,10 @@ def test_an_update_that_names_no_term_says_so(cuota: Cuota) -> None:
         (("--name", "A", "--minimum", "10", "--maximum", "9.99"), "at most the maximum (9.99"),
         (("--name", "A", "--maximum", "9999999999999999"), "at most 1000000000.00"),
         (("--name", "A", "--origin", "shop.example"), "--origin shop.example "),
-        (("--name", "A", "--origin", "https://shop.example/cart"), "an origin is only https://shop.example"),
+        (
+            ("--name", "A", "--origin", "https://shop.example/cart"),
+            "Give only the origin: https://shop.example",
+        ),
         (("--name", "A", "--origin", "http://["), "--origin http://[ "),
         (("--name", "A", "--origin", "javascript:alert(1)"), "--origin javascript:alert(1) "),
     ],
@@ -165,7 +168,7 @@ def test_a_name_is_given_once_whatever_its_case(cuota: Cuota) -> None:
     ):
         done = cuota(*arguments)
         assert (done.returncode, done.stdout) == (1, "")
-        assert "There already is a merchant named" in done.stderr
+        assert "There is already a merchant named" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["nobody", "6cacf954-031b-4611-ba2c-ef68005d3112", b"\xff"])

@@ -78,8 +78,8 @@ def test_a_command_beside_a_running_service_names_its_address(idle: Cuota) -> No
 def test_listening_stops_where_no_service_runs_and_says_what_to_do(idle: Cuota) -> None:
     done = idle("listen", "--merchant", "Alder")
     assert done.returncode == 1
-    assert f"No service is running on this data in {idle.data}" in done.stderr
-    assert "Start one with these settings" in done.stderr
+    assert f"No service is running on the data in {idle.data}" in done.stderr
+    assert "Start a service with these settings" in done.stderr
     assert "CUOTA_DATA_DIR" in done.stderr
 
 
@@ -90,7 +90,7 @@ def test_a_replay_says_that_a_service_must_start_to_send_it(idle: Cuota) -> None
     done = idle("webhook", "replay", "--merchant", "Oak", "--all")
     assert done.returncode == 0
     assert (
-        "1 deliveries will be sent again.\nNo service is running: they are sent when one starts"
+        "1 deliveries will be sent again.\nNo service is running. The deliveries will be sent when one starts"
         in done.stdout
     )
 

@@ -125,7 +125,7 @@ def test_a_changed_policy_is_refused_once_it_has_decided_and_replaced_before(
             # The first runs on, under a text that is not kept: it must not decide, and the second may.
             assert not await seal_policy(first)
             assert await seal_policy(second)
-            with pytest.raises(WrongPolicy, match="decisions were made under another text"):
+            with pytest.raises(WrongPolicy, match="decisions were already made by another text"):
                 await runtime.note_served(first, decides=True)
         async with runtime.opened(settings, where, pool_size=1) as last:
             await runtime.note_served(last, decides=True)
@@ -144,15 +144,15 @@ def test_a_check_says_where_a_new_consumer_begins_and_warns_where_none_is_approv
     assert facts["warnings"] == []
     never = bare("policy", "check", str(_changed(tmp_path, "never", "base = 600", "base = 450")))
     assert never.returncode == 0
-    assert "Warning: a new consumer is always declined" in never.stdout
+    assert "Warning: this policy declines every order of a new consumer" in never.stdout
     small = bare("policy", "check", str(_changed(tmp_path, "small", 'new = "2000.00"', 'new = "100.00"')))
-    assert "Warning: a new consumer is declined with an order of $150.00" in small.stdout
+    assert "Warning: this policy declines a new consumer's order of $150.00" in small.stdout
 
 
 def test_a_check_refuses_another_text_under_the_releases_version(bare: Cuota, tmp_path: Path) -> None:
     refused = bare("policy", "check", str(_changed(tmp_path, VERSION)))
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert f"says version {VERSION}, which is the release's own" in refused.stderr
+    assert f"has version {VERSION}, but the policy of this release has the same version" in refused.stderr
 
 
 def test_a_wrong_file_and_a_wrong_line_are_named_once(bare: Cuota, tmp_path: Path) -> None:

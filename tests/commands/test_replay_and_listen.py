@@ -23,7 +23,7 @@ def test_nothing_is_sent_again_because_an_option_was_forgotten(cuota: Cuota) -> 
     assert cuota("merchant", "create", "--name", "Alder").returncode == 0
     done = cuota("webhook", "replay", "--merchant", "Alder")
     assert done.returncode == 1
-    assert "Say what to send again: --event, --endpoint, --after, --until, or --all." in done.stderr
+    assert "Choose what to send again: --event, --endpoint, --after, --until, or --all." in done.stderr
     again = cuota("webhook", "replay", "--merchant", "Alder", "--all", "--json")
     assert json.loads(again.stdout) == {"replayed": 0}
 

@@ -67,7 +67,7 @@ def test_a_limit_is_kept(told: Cuota) -> None:
 
 
 def test_an_inbox_without_messages_says_so(told: Cuota) -> None:
-    assert told("sandbox", "inbox", "--to", "nobody@mail.example").stdout == "Nothing was sent.\n"
+    assert told("sandbox", "inbox", "--to", "nobody@mail.example").stdout == "No messages have been sent.\n"
     assert json.loads(told("sandbox", "inbox", "--json", "--to", "nobody@mail.example").stdout) == []
 
 
@@ -82,7 +82,7 @@ def test_production_has_no_inbox_and_says_so_before_any_database(bare: Cuota) ->
     done = bare("sandbox", "inbox", **PRODUCTION)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "cuota: CUOTA_ENVIRONMENT is production: it has no inbox, its messages are really sent. "
+        "cuota: CUOTA_ENVIRONMENT is production, which has no inbox because messages are really sent. "
         "Run this in the sandbox.\n"
     )
     assert not (bare.data).exists()

@@ -25,9 +25,9 @@ def test_each_secret_is_shown_once_by_the_command_that_makes_it(cuota: Cuota) ->
         assert "Nothing was changed" in again.stderr
         people = cuota("merchant", f"rotate-{what}-secret", name, "--again")
         assert people.returncode == 0
-        assert "it is not shown again. The old one works until" in people.stdout
+        assert "it is not shown again. The old secret works until" in people.stdout
         ended = cuota("merchant", f"rotate-{what}-secret", name, "--end-old")
-        assert (ended.returncode, ended.stdout) == (0, f"The old {what} secret of {name} works no more.\n")
+        assert (ended.returncode, ended.stdout) == (0, f"The old {what} secret of {name} no longer works.\n")
     wrong = cuota("merchant", "rotate-webhook-secret", name, "https://nowhere.example")
     assert (wrong.returncode, wrong.stdout) == (1, "")
     assert "has no webhook endpoint" in wrong.stderr

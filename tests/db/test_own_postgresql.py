@@ -142,14 +142,16 @@ def test_backup_and_restore_need_the_owner_of_the_tables_and_say_so(server: Serv
     file, service = tmp_path / "saved.cuota", "CUOTA_DATABASE_URL"
     refused = server.cuota("backup", str(file), **{service: saved[service]})
     assert (refused.returncode, refused.stdout, file.exists()) == (1, "", False)
-    assert "A backup is made as the owner of the tables: set CUOTA_DATABASE_OWNER_URL." in refused.stderr
+    assert "Only the owner of the tables can make a backup. Set CUOTA_DATABASE_OWNER_URL;" in refused.stderr
     done = server.cuota("backup", str(file), **saved)
     assert done.returncode == 0, done.stderr
     place = f"database postgresql://127.0.0.1:{server.port}"
     assert f"cuota: sandbox, {place}/saved; no service has run on it yet." in done.stderr
     refused = server.cuota("restore", str(file), **{service: empty[service]})
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "A restore is made as the owner of the database: set CUOTA_DATABASE_OWNER_URL." in refused.stderr
+    assert (
+        "Only the owner of the database can restore a backup. Set CUOTA_DATABASE_OWNER_URL;" in refused.stderr
+    )
     done = server.cuota("restore", str(file), **empty)
     assert done.returncode == 0, done.stderr
     assert f"cuota: restoring into sandbox, {place}/empty." in done.stderr
@@ -194,4 +196,4 @@ def test_a_service_that_enters_as_the_owner_is_warned_and_told_what_to_do(server
 def test_an_owners_address_without_the_services_is_refused(server: Server) -> None:
     done = server.cuota("merchant", "list", CUOTA_DATABASE_OWNER_URL=server.url("cuota_owner:owner-password"))
     assert (done.returncode, done.stdout) == (1, "")
-    assert "CUOTA_DATABASE_OWNER_URL: needs CUOTA_DATABASE_URL" in done.stderr
+    assert "CUOTA_DATABASE_OWNER_URL: also set CUOTA_DATABASE_URL" in done.stderr

@@ -44,7 +44,7 @@ async def _walk(running: Beside, hook: Hook, visitor: Visitor, order: dict[str, 
     assert found is not None
     code = found[1]
     wrong = f"{(int(code) + 1) % 10**6:06}"
-    assert "That code is not right" in (await visitor.send("code", code=wrong)).text
+    assert "This code is wrong" in (await visitor.send("code", code=wrong)).text
     assert (await visitor.send("code", code=code)).heading == "Your details"
     hook.status = 500
     another = Visitor(running.client())

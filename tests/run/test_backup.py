@@ -88,14 +88,14 @@ def test_a_backup_under_load_is_restored_started_and_whole(tmp_path: Path) -> No
                 stop.set()
                 load.join()
         assert (done.returncode, after > before) == (0, True), done.stderr
-        assert "The secret key is inside" in done.stdout
+        assert "This file contains the secret key" in done.stdout
         assert file.stat().st_mode & 0o777 == 0o600
         assert [each.name for each in tmp_path.iterdir()] == ["monday.cuota"]
     with on_a_folder() as elsewhere:
         read = elsewhere("restore", str(file))
         assert read.returncode == 0, read.stderr
         assert "0 disagree with the ledger" in read.stdout
-        assert "the original must not run any more" in read.stdout
+        assert "stop the original service for good" in read.stdout
         assert elsewhere("verify").returncode == 0
         with serving(elsewhere) as (line, _):
             made["audience"] = line["url"]
@@ -107,7 +107,7 @@ def test_a_backup_under_load_is_restored_started_and_whole(tmp_path: Path) -> No
                 assert again.capture(http, busy["orderId"]), "it goes on where it was"
         twice = elsewhere("restore", str(file))
         assert twice.returncode == 1
-        assert "There is a database in" in twice.stderr
+        assert "There is already a database in" in twice.stderr
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def test_an_existing_file_is_never_overwritten(kept: tuple[Cuota, Path]) -> None
     before = file.read_bytes()
     done = command("backup", str(file))
     assert done.returncode == 1
-    assert "is there already" in done.stderr
+    assert "exists already" in done.stderr
     assert file.read_bytes() == before
 
 
@@ -201,7 +201,7 @@ def test_the_key_must_be_the_backups_own(kept: tuple[Cuota, Path], bare_folder: 
     other = "b3RoZXIga2V5IG9mIHRoaXJ0eS10d28gYnl0ZXMgISE="
     done = bare_folder("restore", str(kept[1]), CUOTA_SECRET_KEY=other)
     assert done.returncode == 1
-    assert "is not the key that this backup was made with" in done.stderr
+    assert "is not the key with which this backup was made" in done.stderr
     assert not (bare_folder.data / "pg").exists()
 
 
@@ -212,13 +212,13 @@ def test_a_key_that_is_set_by_hand_stays_out_of_the_file(
     key = (command.data / "secret.key").read_text().strip()
     file = command.data.parent / "without.cuota"
     done = command("backup", str(file), CUOTA_SECRET_KEY=key)
-    assert "is not inside" in done.stdout
+    assert "does not contain the secret key" in done.stdout
     with zipfile.ZipFile(file) as packed:
         assert sorted(packed.namelist()) == ["database.dump", "manifest.json"]
         assert key not in "".join(packed.read(name).decode(errors="replace") for name in packed.namelist())
     missing = bare_folder("restore", str(file))
     assert missing.returncode == 1
-    assert "The secret key is not in this file" in missing.stderr
+    assert "This file does not contain the secret key" in missing.stderr
     given = bare_folder("restore", str(file), CUOTA_SECRET_KEY=key)
     assert given.returncode == 0, given.stderr
     assert "Small" in bare_folder("merchant", "list", CUOTA_SECRET_KEY=key).stdout

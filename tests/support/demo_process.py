@@ -29,7 +29,7 @@ def demo(data: Path) -> Iterator[httpx.Client]:
     environment = {**os.environ, "CUOTA_DATA_DIR": str(data)}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert any("Ctrl-C stops it" in line for line in process.stdout)
+        assert any("Ctrl-C stops the demo" in line for line in process.stdout)
         with httpx.Client(base_url=f"http://127.0.0.1:{shop_port}", trust_env=False, timeout=20) as buyer:
             try:
                 yield buyer

@@ -103,7 +103,7 @@ def test_a_dot_stands_where_its_numbers_say(found: TrialReport) -> None:
 def test_the_verdict_and_the_numbers_are_in_words(found: TrialReport) -> None:
     words = " ".join(Page(calibration_html(found)).words)
     assert verdict(found).reasons[0] in words
-    assert ("It may be turned on." in words) == verdict(found).ready
+    assert ("Advanced Approvals may be turned on." in words) == verdict(found).ready
     assert f"{found.decided:,} orders decided" in words
     assert f"{100 * found.loss_without.value:.1f}%" in words
     assert "same_device" in words
@@ -142,5 +142,5 @@ def test_a_title_cannot_carry_markup(found: TrialReport) -> None:
 
 def test_a_trial_without_orders_has_a_page_too() -> None:
     words = " ".join(Page(calibration_html(report([], bound=60))).words)
-    assert "No approved order has matured yet." in words
+    assert "The outcome of no approved order is known yet." in words
     assert "There are 0 decided orders; 1,000 are needed." in words

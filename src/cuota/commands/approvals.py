@@ -1,4 +1,4 @@
-"""`cuota merchant approvals` and `cuota approvals report`: Advanced Approvals, tried, judged and moved."""
+"""`cuota merchant approvals` and `cuota approvals report`: change the mode of Advanced Approvals, and judge its trial."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cuota.trial.trial import TrialReport
 
 
 def merchant_approvals(options: argparse.Namespace) -> int:
-    """`cuota merchant approvals`: `on` is refused, saying why, until the trial says that it helps."""
+    """`cuota merchant approvals`: change the mode. `on` is refused with the reasons until a trial has proved that the data helps."""
 
     async def flow(context: Context) -> tuple[str, ApprovalsState, NotProved | str]:
         if options.mode == "on":
@@ -51,7 +51,7 @@ def merchant_approvals(options: argparse.Namespace) -> int:
 
 
 def _refused(options: argparse.Namespace, name: str, standing: ApprovalsState, refused: NotProved) -> int:
-    """Why not, one reason a line, and what to do."""
+    """Print why the mode was not changed, one reason a line, and what to do. Return the exit code."""
     if options.json:
         print(json.dumps({"refused": True, "reasons": list(refused.reasons)}, indent=2))
         return 1
@@ -59,7 +59,7 @@ def _refused(options: argparse.Namespace, name: str, standing: ApprovalsState, r
         f"Start a trial first: {called()} merchant approvals {shlex.quote(name)} trial."
         if standing.mode == "off"
         else "",
-        f"An order counts {MATURES_AFTER.days} days after its decision.",
+        f"An order counts in the trial {MATURES_AFTER.days} days after its decision.",
         f"See {called()} approvals report {shlex.quote(name)}.",
     ]
     lines = [f"cuota: Advanced Approvals of {name}: {standing.mode}. {refused}", *filter(None, hints)]
@@ -88,7 +88,7 @@ def approvals_report(options: argparse.Namespace) -> int:
         try:
             options.html.write_text(page, encoding="utf-8")
         except OSError as problem:
-            print(f"cuota: {options.html} cannot be written: {problem.strerror}.", file=sys.stderr)
+            print(f"cuota: Cannot write {options.html}: {problem.strerror}.", file=sys.stderr)
             return 1
         lines += ["", f"The page was written to {options.html}."]
     model = tried.trial.model
@@ -110,15 +110,15 @@ def _lines(name: str, tried: TrialState, now: datetime) -> list[str]:
     report, model = tried.trial.report, tried.trial.model
     lines = [
         f"Advanced Approvals of {name}: {tried.standing.mode}. As of {timestamp(now)}, under policy {tried.policy}.",
-        f"{report.decided} orders decided in the trial, {report.approved} approved; of {report.matured} the outcome is known.",
-        f"Lost: {report.losses}; {money.shown(report.lost_amount)} of {money.shown(report.approved_amount)}.",
+        f"{report.decided} orders decided in the trial, {report.approved} approved. The outcome of {report.matured} orders is known.",
+        f"Orders lost: {report.losses}, with {money.shown(report.lost_amount)} of {money.shown(report.approved_amount)}.",
         "",
-        f"Came with data: {percent(report.covered)}",
+        f"Orders with data: {percent(report.covered)}",
         *(f"  {each.field:30} {each.orders:>7}  {percent(each.share)}" for each in report.coverage),
         "",
         *_compared(report),
         "",
-        "Of matured orders, predicted and observed losses:",
+        "Predicted and observed losses of orders whose outcome is known:",
         *(
             f"  {each.orders:>6} orders  predicted {each.predicted:6.1%}  observed {percent(each.observed)}"
             for each in report.calibration
@@ -126,13 +126,17 @@ def _lines(name: str, tried: TrialState, now: datetime) -> list[str]:
         "",
     ]
     if model is None:
-        lines.append("There is no model: too few losses to learn from.")
+        lines.append("There is no model: too few orders were lost to compute one.")
     else:
         lines.append(
-            f"Model {model.version}, at most {model.bound} points either way, shift {model.shift:+d}:"
+            f"Model {model.version}, at most {model.bound} points in either direction, shift {model.shift:+d}:"
         )
         lines += [f"  {each.field:30} {each.milli_points / 1000:6.1f} points" for each in model.weights]
-    ready = "It may be turned on." if tried.verdict.ready else "It may not be turned on:"
+    ready = (
+        "Advanced Approvals may be turned on."
+        if tried.verdict.ready
+        else "Advanced Approvals may not be turned on:"
+    )
     return [*lines, "", ready, *(f"  {reason}" for reason in tried.verdict.reasons)]
 
 
@@ -141,12 +145,12 @@ def _compared(report: TrialReport) -> list[str]:
     return [
         f"{'':34}{'approved':>26}  {'lost':>26}",
         f"{'without the data':34}{percent(report.approval_without):>26}  {percent(report.loss_without):>26}",
-        f"{'with it, at the same threshold':34}{percent(same.approval):>26}  {percent(same.loss):>26}",
-        f"{'with it, at equal loss':34}{percent(equal.approval):>26}  {percent(equal.loss):>26}",
+        f"{'with the data, same threshold':34}{percent(same.approval):>26}  {percent(same.loss):>26}",
+        f"{'with the data, equal loss':34}{percent(equal.approval):>26}  {percent(equal.loss):>26}",
         f"{'  change':34}{percent(equal.approval_change, sign=True):>26}  {percent(equal.loss_change, sign=True):>26}",
-        f"Orders approved at the same threshold: {_orders(same)}; at equal loss: {_orders(equal)}.",
-        f"The worst {report.caught_cut:.0%} of approved orders hold {report.caught_without:.0%} of the losses by the score",
-        f"alone and {report.caught_with:.0%} with the data, a difference of {percent(report.caught_change, sign=True)}.",
+        f"Change in orders approved, same threshold: {_orders(same)}; equal loss: {_orders(equal)}.",
+        f"The {report.caught_cut:.0%} of approved orders with the lowest scores contain {report.caught_without:.0%} of the losses",
+        f"without the data and {report.caught_with:.0%} with the data, a difference of {percent(report.caught_change, sign=True)}.",
     ]
 
 
@@ -155,7 +159,7 @@ def _orders(swing: Swing) -> str:
 
 
 def percent(rate: Rate, *, sign: bool = False) -> str:
-    """`12.3 % (11.0 to 13.6)`: the value and its 95 % interval."""
+    """Format a rate with its 95 % confidence interval, such as `12.3 % (11.0 to 13.6)`."""
     form = "+.1f" if sign else ".1f"
     value, low, high = (format(100 * each, form) for each in (rate.value, rate.low, rate.high))
     return f"{value} % ({low} to {high})"
@@ -164,7 +168,9 @@ def percent(rate: Rate, *, sign: bool = False) -> str:
 def register_merchant(add: Add) -> None:
     """`cuota merchant approvals`."""
     parser = add(
-        "approvals", merchant_approvals, "Advanced Approvals: off, trial or on (once a trial has proved it)"
+        "approvals",
+        merchant_approvals,
+        "set Advanced Approvals to off, trial or on; on requires a successful trial",
     )
     parser.add_argument("merchant", metavar="NAME_OR_ID")
     parser.add_argument("mode", choices=["trial", "on", "off"])
@@ -179,5 +185,8 @@ def register(add: Add) -> None:
     )
     parser.add_argument("merchant", metavar="NAME_OR_ID")
     parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="the same as a page, with calibration as a plot"
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="also write the report to this file as a web page with a calibration plot",
     )

@@ -14,15 +14,14 @@ from cuota.db.backup.archive import Manifest
 from cuota.run.backup import take
 from cuota.run.restore import restore
 
-KEY_INSIDE = (
-    "The secret key is inside: whoever has this file can read every secret. Keep it as you keep the key."
-)
+KEY_INSIDE = "This file contains the secret key: anyone who has the file can read every secret. Protect the file like the key."
 KEY_OUTSIDE = (
-    "The secret key (CUOTA_SECRET_KEY) is not inside. Without it this file cannot be restored: keep it apart."
+    "This file does not contain the secret key (CUOTA_SECRET_KEY), and you need the key to restore the file. Keep the key"
+    " in another place."
 )
 LIVE = (
-    "Before you start the service: the original must not run any more, or both charge the same cards and send the "
-    "same webhooks. People who were erased after this backup have to be erased again."
+    "Before you start the service, stop the original service for good. Otherwise both charge the same cards and send the "
+    "same webhooks. Also erase again every person who was erased after this backup."
 )
 
 
@@ -39,8 +38,8 @@ def _facts(manifest: Manifest) -> dict[str, object]:
 def backup_database(options: argparse.Namespace) -> int:
     """`cuota backup`."""
     require_database()
-    with progress("Backing up", "MiB") as told:
-        manifest = take(config.load(), options.file, told, announce)
+    with progress("Backing up", "MiB") as report:
+        manifest = take(config.load(), options.file, report, announce)
     size = options.file.stat().st_size
     lines = [
         f"{options.file}: {size:,} bytes, {manifest.counts['orders']} orders as of {manifest.taken_at}.",
@@ -51,23 +50,23 @@ def backup_database(options: argparse.Namespace) -> int:
 
 
 def restore_database(options: argparse.Namespace) -> int:
-    """`cuota restore`: exit 1 if what was restored does not agree with its ledger."""
+    """`cuota restore`: exit 1 if a restored order disagrees with the ledger."""
     place = config.place()
     print(f"cuota: restoring into {place.environment}, {data_of(place)}.", file=sys.stderr, flush=True)
-    with progress("Restoring", "MiB") as told:
-        manifest, report = restore(options.file, told)
+    with progress("Restoring", "MiB") as show_progress:
+        manifest, report = restore(options.file, show_progress)
     lines = [
         f"Restored {report.orders} orders as of {manifest.taken_at}; {len(report.disagreements)} disagree with the ledger.",
         LIVE,
     ]
     if report.disagreements:
-        lines.append("`cuota verify` names them.")
+        lines.append("`cuota verify` lists the disagreements.")
     show(options, {**_facts(manifest), "disagreements": len(report.disagreements)}, lines)
     return 1 if report.disagreements else 0
 
 
 def register(add: Add) -> None:
-    """`cuota backup` and `cuota restore`."""
+    """Register `cuota backup` and `cuota restore`."""
     taken = add("backup", backup_database, "write a complete backup to a new file")
     taken.add_argument(
         "file", type=Path, metavar="FILE", help="a new file; an existing one is never overwritten"
@@ -75,4 +74,4 @@ def register(add: Add) -> None:
     read = add(
         "restore", restore_database, "read a backup into an empty data folder or database, and verify it"
     )
-    read.add_argument("file", type=Path, metavar="FILE", help="what `cuota backup` wrote")
+    read.add_argument("file", type=Path, metavar="FILE", help="a file that `cuota backup` wrote")

@@ -1,4 +1,7 @@
-"""`cuota sandbox complete`: walks the hosted pages over HTTP like a browser without script, through no back door."""
+"""`cuota sandbox complete`: completes a checkout through the hosted pages, over HTTP, like a browser without JavaScript.
+
+It uses only what a consumer's browser can use, so that it tests the real pages.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ MOST_PAGES = 20
 
 
 class CannotWalk(Exception):
-    """The pages led somewhere else than asked for; the text says where."""
+    """The pages did not lead to the requested outcome. The text says what they showed instead."""
 
 
 class _Page(HTMLParser):
-    """What a browser without script makes of a page: its forms, its primary link, and where it leads by itself."""
+    """A page as a browser without JavaScript sees it: its forms, its primary link, and its automatic redirect."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -42,11 +45,11 @@ class _Page(HTMLParser):
 
     @property
     def offers_a_number(self) -> bool:
-        """Whether this is the phone page with a number to confirm and no field for another one."""
-        return any(action.endswith("/phone") and "phone" not in held for action, held in self.forms)
+        """True if this is the phone page that shows a number to confirm and has no field for another number."""
+        return any(action.endswith("/phone") and "phone" not in fields for action, fields in self.forms)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note forms and their fields, links and the strip."""
+        """Record forms with their fields, links, the sandbox's mark, and the outcome."""
         given = {name: value or "" for name, value in attrs}
         if tag == "form":
             self.forms.append((given.get("action", ""), {}))
@@ -66,24 +69,23 @@ class _Page(HTMLParser):
             self.outcome = next((name for name in classes if name != "mark"), None)
 
     def handle_data(self, data: str) -> None:
-        """The heading's words."""
+        """Record the text of the heading."""
         if self._in_heading:
             self.heading += data
 
     def handle_endtag(self, tag: str) -> None:
-        """The heading ends."""
+        """Note the end of the heading."""
         if tag == "h1":
             self._in_heading = False
 
 
 def walk(redirect_url: str, outcome: str, **typed: str) -> str:
-    """Complete the checkout behind a redirectUrl; answers the merchant address at its end, without calling it.
+    """Complete the checkout at a redirectUrl, and return the merchant's address to which its last page leads.
 
-    It follows what a browser follows by itself, redirects and refreshes, and no link: those wait for a person.
-
-    Where no merchant address is known, the merchant's page being open still, the last page's own.
-
-    `typed` is what the consumer types instead of what stands above, by field.
+    The merchant's address is not called. If the merchant's page is still open in the browser, the checkout has no address to
+    return to; then this returns the address of the last page. Like a browser, the function follows redirects and refreshes;
+    links wait for a person. `typed` replaces values of ANSWERS, by field name. Raises CannotWalk, and httpx errors if the
+    service cannot be reached.
     """
     here = urlsplit(redirect_url).netloc
     with httpx.Client(trust_env=False, timeout=30) as client:
@@ -93,24 +95,24 @@ def walk(redirect_url: str, outcome: str, **typed: str) -> str:
                 return answer
             page = _Page(answer.text)
             if not page.sandbox:
-                said = f"{answer.status_code} {page.heading}".strip()
-                raise CannotWalk(f"This is not a sandbox checkout (the address answers {said}).")
+                shown = f"{answer.status_code} {page.heading}".strip()
+                raise CannotWalk(f"This address is not a sandbox checkout. It answered: {shown}.")
             if page.outcome:
                 return _checked(page, outcome, str(answer.url))
             again = _target(answer.headers.get("refresh", ""))
             if again and answer.is_success:
-                # A card is being charged: the page looks again by itself.
+                # A card is being charged. The page reloads itself until the result is known.
                 time.sleep(1)
                 answer = _follow(client, client.get(urljoin(str(answer.url), again)), here)
                 continue
             if "phone" in typed and page.other_phone and page.offers_a_number:
-                # The order names a number; the caller wants another one.
+                # The order contains a phone number, but the caller gave another one.
                 answer = _follow(client, client.get(urljoin(str(answer.url), page.other_phone)), here)
                 continue
             if not page.forms or answer.status_code >= httpx.codes.BAD_REQUEST:
-                raise CannotWalk(f"The checkout says: {page.heading.strip() or answer.status_code}.")
+                raise CannotWalk(f"The checkout showed: {page.heading.strip() or answer.status_code}.")
             answer = _follow(client, _send(client, page, outcome, str(answer.url), typed), here)
-    raise CannotWalk("The checkout did not come to an end.")
+    raise CannotWalk(f"The checkout did not end within {MOST_PAGES} pages.")
 
 
 def _send(client: httpx.Client, page: _Page, outcome: str, url: str, typed: dict[str, str]) -> httpx.Response:
@@ -120,11 +122,11 @@ def _send(client: httpx.Client, page: _Page, outcome: str, url: str, typed: dict
             answers = {**ANSWERS, "surname": SURNAMES.get(outcome, ""), **typed}
             filled = {name: answers.get(name, value) for name, value in fields.items()}
             return client.post(urljoin(url, action), data=filled)
-    raise CannotWalk(f"The checkout cannot be {outcome} from here: {page.heading.strip()}.")
+    raise CannotWalk(f"The checkout cannot be {outcome} at this step: {page.heading.strip()}.")
 
 
 def _follow(client: httpx.Client, answer: httpx.Response, here: str) -> httpx.Response | str:
-    """Follow redirects within the service; one that leads elsewhere is the end of the way."""
+    """Follow redirects within the service. Return the address of a redirect that leaves the service, without calling it."""
     while answer.is_redirect:
         target = urljoin(str(answer.url), answer.headers["location"])
         if urlsplit(target).netloc != here:
@@ -134,17 +136,17 @@ def _follow(client: httpx.Client, answer: httpx.Response, here: str) -> httpx.Re
 
 
 def _target(refresh: str) -> str | None:
-    """Where a Refresh (header or meta element) leads: `3;url=/there`."""
+    """Return the address in a Refresh header or meta element, such as `/there` in `3;url=/there`."""
     found = re.fullmatch(r"\s*[0-9]+\s*;\s*url=(.+)", refresh, re.IGNORECASE)
     return found[1] if found else None
 
 
 def _checked(page: _Page, outcome: str, url: str) -> str:
     if page.outcome != outcome:
-        raise CannotWalk(f"The checkout ended otherwise: {page.heading.strip()}.")
+        raise CannotWalk(f"The checkout ended with another outcome: {page.heading.strip()}.")
     if page.link and not page.refresh:
         raise CannotWalk(
-            "The checkout ended, but its last page does not lead back to the merchant by itself."
+            "The checkout ended, but its last page does not redirect to the merchant automatically."
         )
-    # A merchant's page that stayed open has no address to go back to.
+    # If the merchant's page stayed open, the checkout has no address to return to.
     return page.refresh or url

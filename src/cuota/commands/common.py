@@ -1,4 +1,4 @@
-"""What the one-shot commands share: open the database, run one flow, print it for a person or a script."""
+"""Code that the one-shot commands share: open the database, run one flow, print the result as text or JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cuota.flows.sandbox.clock import SandboxClock, following
 from cuota.run import runtime
 
 EXIT_CODES = (
-    "Exit codes: 0 done; 1 not done, or something disagrees (the reason is on standard error); 2 wrong use."
+    "Exit codes: 0 success; 1 failure, or a check found a problem (see standard error); 2 wrong usage."
 )
 T = TypeVar("T")
 Command = Callable[[argparse.Namespace], int]
@@ -25,7 +25,7 @@ Add = Callable[..., argparse.ArgumentParser]
 
 
 def adder(under: Any) -> Add:
-    """A function that adds one command: `add(name, command, text, json=True)`."""
+    """Return a function that adds one subcommand to `under`: `add(name, command, text, json=True)`."""
 
     def add(name: str, command: Command, text: str, *, json: bool = True) -> argparse.ArgumentParser:
         parser: argparse.ArgumentParser = under.add_parser(
@@ -40,17 +40,24 @@ def adder(under: Any) -> Add:
 
 
 def require_database() -> None:
-    """A mistyped folder must not look like an empty, healthy service, nor become one. Raises UnsafeDatabase."""
+    """Raise UnsafeDatabase if the data folder of the settings has no database yet.
+
+    Without this check, a mistyped CUOTA_DATA_DIR would create a new database and look like an empty, healthy service.
+    """
     folder = config.missing_database()
     if folder is not None:
         raise UnsafeDatabase(
-            f"There is no database in {folder}. Set CUOTA_DATA_DIR or CUOTA_DATABASE_URL to where the service keeps its own."
-            f" For a new one start the service (make run, or {called()} serve), or run: {called()} migrate"
+            f"There is no database in {folder}. Set CUOTA_DATA_DIR or CUOTA_DATABASE_URL to the same value as the service's."
+            f" To create a new database, start the service (make run, or {called()} serve), or run: {called()} migrate"
         )
 
 
 def run(flow: Callable[[Context], Awaitable[T]]) -> T:
-    """One flow on the service's database, migrated, and started if need be. Says on standard error which one it is."""
+    """Run one flow on the service's database and return its result.
+
+    Starts the embedded database if it is not running, applies missing migrations, and prints on standard error which
+    database and service the command acts on. Raises UnsafeDatabase if there is no database.
+    """
     require_database()
     settings = config.load()
     with runtime.database(settings) as where:
@@ -77,7 +84,7 @@ def show(options: argparse.Namespace, facts: object, lines: list[str]) -> None:
 
 
 def table(facts: dict[str, object]) -> list[str]:
-    """Names and values, aligned."""
+    """Return one line for each name and value, with the values aligned."""
     width = max(len(name) for name in facts)
     return [f"{name:{width}}  {_plain(value)}" for name, value in facts.items()]
 
@@ -89,7 +96,7 @@ def _plain(value: object) -> str:
 
 
 def cents(text: str) -> int:
-    """An amount in cents, as an option."""
+    """Read an option's text as an amount and return it in cents."""
     try:
         found = money.cents_of(text)
     except money.BadAmount:

@@ -14,7 +14,7 @@ from cuota.core.privacy.erasure import STAYS
 from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
 from cuota.flows.privacy.export_consumer import export_consumer
 
-NOT_CONFIRMED = "Nothing was erased. Look with --dry-run first; then run it again with --yes."
+NOT_CONFIRMED = "Nothing was erased. First see what would be erased with --dry-run, then run the command again with --yes."
 
 
 def _phone(text: str) -> str:
@@ -28,7 +28,9 @@ def consumer_export(options: argparse.Namespace) -> int:
     """`cuota consumer export`."""
     require_database()
     if options.out and options.out.exists():
-        print(f"cuota: {options.out} is there already; nothing was written.", file=sys.stderr)
+        print(
+            f"cuota: {options.out} exists already. Nothing was written; choose another file.", file=sys.stderr
+        )
         return 1
     found = run(lambda context: export_consumer(context, options.phone))
     text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
@@ -36,22 +38,22 @@ def consumer_export(options: argparse.Namespace) -> int:
         sys.stdout.write(text)
         return 0
     try:
-        # For its owner's eyes only, and never over a file that is there.
+        # Only the user who runs this can read the file (mode 600). O_EXCL never overwrites an existing file.
         with os.fdopen(os.open(options.out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(text)
     except OSError as problem:
-        print(f"cuota: {options.out} cannot be written: {problem}.", file=sys.stderr)
+        print(f"cuota: Cannot write {options.out}: {problem}.", file=sys.stderr)
         return 1
     orders = _counted(len(found["orders"]), "orders")
-    print(f"Written to {options.out}: {orders}. It is personal data: pass it on safely.")
+    print(f"Written to {options.out}: {orders}. The file contains personal data: send it only in a safe way.")
     return 0
 
 
 def consumer_erase(options: argparse.Namespace) -> int:
-    """`cuota consumer erase`: exit 1 where nothing was erased."""
+    """`cuota consumer erase`: exit 1 if the erasure was refused or not confirmed."""
     require_database()
-    sure = options.dry_run or options.yes or _asked(options.phone)
-    if not sure:
+    confirmed = options.dry_run or options.yes or _confirmed(options.phone)
+    if not confirmed:
         print(f"cuota: {NOT_CONFIRMED}", file=sys.stderr)
         return 1
     done = run(
@@ -67,12 +69,12 @@ def _counted(count: int, name: str) -> str:
     return f"1 {name.removesuffix('s')}" if count == 1 else f"{count} {name}"
 
 
-def _asked(phone: str) -> bool:
-    """Whether a person at a terminal types the number once more."""
+def _confirmed(phone: str) -> bool:
+    """Ask the person at the terminal to type the number once more. False if that is not the number, or there is no terminal."""
     if not sys.stdin.isatty():
         return False
     print(
-        "This erases the person's data for good. To go on, type the phone number once more: ",
+        "This erases the person's data permanently. To continue, type the phone number again: ",
         end="",
         flush=True,
     )
@@ -95,17 +97,17 @@ def _facts(done: Erasure, *, dry_run: bool) -> dict[str, object]:
 def _lines(done: Erasure, *, dry_run: bool) -> list[str]:
     lines = []
     if done.erased_before:
-        lines.append(f"Erased before, last on {done.erased_before:%Y-%m-%d}.")
+        lines.append(f"This person's data was erased before, most recently on {done.erased_before:%Y-%m-%d}.")
     if done.reasons:
         return [*lines, "Not erased, because:", *(f"  {reason}" for reason in done.reasons)]
     if not any(done.rows.values()):
-        return [*lines, "Nothing personal is stored about this number."]
-    lines.append("A dry run: nothing was changed. It would erase:" if dry_run else "Erased:")
+        return [*lines, "No personal data is stored for this number."]
+    lines.append("Dry run: nothing was changed. The erasure would erase:" if dry_run else "Erased:")
     lines += [f"  {_counted(count, name)}" for name, count in done.rows.items() if count]
     lines.append("Kept:")
     lines += [f"  {what}: {why}." for what, why in STAYS]
     if done.forks:
-        lines.append(f"Copies of the sandbox still hold it: {', '.join(done.forks)}.")
+        lines.append(f"These forks of the sandbox still contain the data: {', '.join(done.forks)}.")
     return lines
 
 
@@ -117,15 +119,19 @@ def register(add: Add) -> None:
     export.add_argument(
         "--out", type=Path, metavar="FILE", help="write to a new file (default: standard output)"
     )
-    erase = add("erase", consumer_erase, "erase a person's data if nothing is owed; say what stays and why")
-    erase.add_argument("--dry-run", action="store_true", help="say what would be erased, and change nothing")
-    erase.add_argument("--yes", action="store_true", help="do it without asking")
+    erase = add(
+        "erase",
+        consumer_erase,
+        "erase a person's data if the person owes nothing; say which data is kept and why",
+    )
+    erase.add_argument("--dry-run", action="store_true", help="show what would be erased, and change nothing")
+    erase.add_argument("--yes", action="store_true", help="erase without asking for confirmation")
     erase.add_argument(
         "--refunds-settled",
         action="store_true",
-        help="confirm that refunds that cards refused were paid to the person in another way",
+        help="confirm that you paid the person, in another way, every refund that a card refused",
     )
     for parser in (export, erase):
         parser.add_argument(
-            "--phone", type=_phone, required=True, metavar="NUMBER", help="the person's number"
+            "--phone", type=_phone, required=True, metavar="NUMBER", help="the person's phone number"
         )

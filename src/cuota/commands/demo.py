@@ -1,4 +1,4 @@
-"""`cuota demo`: the service, a demo merchant, and its shop on a second origin."""
+"""`cuota demo`: runs the service with a demo merchant, and the merchant's shop on a second port."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ SHOP_READY_SECONDS = 15.0
 
 
 async def _credentials(settings: config.Settings, shop_url: str) -> dict[str, str]:
-    """The demo merchant's credentials: made once, kept beside the data, since secrets are shown only once."""
+    """Return the demo merchant's credentials. Create the merchant if it does not exist.
+
+    The credentials are stored in a file in the data folder, because the service shows secrets only once.
+    """
     path = settings.data_dir / "demo-merchant.json"
     with runtime.database(settings) as where:
         async with runtime.opened(settings, where, pool_size=2, decides=False) as context:
@@ -54,62 +57,69 @@ async def _credentials(settings: config.Settings, shop_url: str) -> dict[str, st
                 merchant, client = new.merchant, (new.client_id, new.client_secret)
             else:
                 client = await _client(context, merchant, path)
-                if shop_url not in merchant.origins:  # whose pages may open the checkout over themselves
+                # Only pages of these origins may open the checkout in a window over the page.
+                if shop_url not in merchant.origins:
                     origins = (*merchant.origins, shop_url)
                     merchant = await update_merchant(context, NAME, MerchantTerms(origins=origins))
-            known = {
+            identity = {
                 "merchantId": str(merchant.merchant_id),
                 "clientId": client[0],
                 "clientSecret": client[1],
             }
-            return _keep(path, {**known, **await _webhook_keys(context, merchant)})
+            return _store(path, {**identity, **await _webhook_keys(context, merchant)})
 
 
 async def _client(context: Context, merchant: Merchant, path: Path) -> tuple[str, str]:
-    """As it was kept; where it was not, a new secret."""
-    kept = _kept(path)
-    if kept.get("merchantId") == str(merchant.merchant_id):
-        return kept["clientId"], kept["clientSecret"]
+    """Return the stored client id and secret. If none is stored for this merchant, create a new secret."""
+    stored = _stored(path)
+    if stored.get("merchantId") == str(merchant.merchant_id):
+        return stored["clientId"], stored["clientSecret"]
     try:
         first, *_ = await rotate_secret(context, NAME, timedelta(hours=24))
     except BadMerchant:
-        # The kept one got lost twice in a day.
+        # The stored secret was lost for the second time within a day, so the first new secret has to be replaced.
         first, *_ = await rotate_secret(context, NAME, timedelta(hours=24), again=True)
     return first
 
 
 async def _webhook_keys(context: Context, merchant: Merchant) -> dict[str, str]:
-    """What webhooks are signed with. Read anew at each start: an earlier release did not keep it beside the data."""
-    held = await endpoints.secrets_of(context.pool, merchant.merchant_id)
-    webhook, *_ = live_secrets(context, merchant.merchant_id, OWN_ADDRESS, held)
-    signing = live_signing(context, merchant.merchant_id, held)[-1]
+    """Return the secrets that sign requests and webhooks.
+
+    They are read from the database at each start, because earlier releases did not store them in the file.
+    """
+    sealed = await endpoints.secrets_of(context.pool, merchant.merchant_id)
+    webhook, *_ = live_secrets(context, merchant.merchant_id, OWN_ADDRESS, sealed)
+    signing = live_signing(context, merchant.merchant_id, sealed)[-1]
     return {"signingSecret": signing, "webhookSecret": webhook}
 
 
-def _kept(path: Path) -> dict[str, str]:
+def _stored(path: Path) -> dict[str, str]:
     return dict(json.loads(path.read_text())) if path.exists() else {}
 
 
-def _keep(path: Path, kept: dict[str, str]) -> dict[str, str]:
+def _store(path: Path, credentials: dict[str, str]) -> dict[str, str]:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600)
-    path.write_text(json.dumps(kept, indent=2) + "\n")
-    return kept
+    path.write_text(json.dumps(credentials, indent=2) + "\n")
+    return credentials
 
 
 def demo(host: str, port: int, shop_port: int, workers: int) -> int:
-    """Run both until Ctrl-C."""
-    # A person reads this terminal: a line a request would push what is printed here off the screen.
+    """Run the service and the shop until Ctrl-C, and return the exit code.
+
+    Raises CannotServe in production, and if a port is in use or the shop does not start.
+    """
+    # A person reads this terminal. A log line for each request would push the welcome text off the screen.
     os.environ.setdefault("CUOTA_LOG_LEVEL", "warning")
     shop: list[subprocess.Popen[bytes]] = []
 
     def when_ready(settings: config.Settings) -> None:
         if not settings.sandbox:
-            raise CannotServe("The demo runs in the sandbox only. Unset CUOTA_ENVIRONMENT.")
-        # Where every address is listened on, the shop is reached by the name that the service is reached by.
+            raise CannotServe("The demo runs only in the sandbox. Unset CUOTA_ENVIRONMENT.")
+        # If the shop listens on all addresses, browsers open it by the same host name as the service.
         everywhere = is_wildcard(host)
         shop_url = f"http://{urlsplit(settings.public_url).hostname if everywhere else host}:{shop_port}"
-        kept = asyncio.run(_credentials(settings, shop_url))
+        credentials = asyncio.run(_credentials(settings, shop_url))
         password = os.environ.get("SHOP_STAFF_PASSWORD", "") or (
             "" if is_loopback(host) else secrets.token_urlsafe(12)
         )
@@ -117,12 +127,12 @@ def demo(host: str, port: int, shop_port: int, workers: int) -> int:
             **{name: value for name, value in os.environ.items() if not name.startswith("CUOTA_")},
             "SHOP_API_URL": settings.public_url,
             "SHOP_AUTH_URL": settings.auth_url,
-            "SHOP_CLIENT_ID": kept["clientId"],
-            "SHOP_CLIENT_SECRET": kept["clientSecret"],
+            "SHOP_CLIENT_ID": credentials["clientId"],
+            "SHOP_CLIENT_SECRET": credentials["clientSecret"],
             "SHOP_AUDIENCE": settings.audience,
-            "SHOP_MERCHANT_ID": kept["merchantId"],
-            "SHOP_WEBHOOK_SECRET": kept["webhookSecret"],
-            "SHOP_SIGNING_SECRET": kept["signingSecret"],
+            "SHOP_MERCHANT_ID": credentials["merchantId"],
+            "SHOP_WEBHOOK_SECRET": credentials["webhookSecret"],
+            "SHOP_SIGNING_SECRET": credentials["signingSecret"],
             "SHOP_PUBLIC_URL": shop_url,
             "SHOP_STAFF_PASSWORD": password,
             "SHOP_DATA": str(settings.data_dir / "demo-shop"),
@@ -131,9 +141,9 @@ def demo(host: str, port: int, shop_port: int, workers: int) -> int:
         command = [*shop_command, "--host", host, "--port", str(shop_port)]
         shop.append(subprocess.Popen(command, env=environment))  # noqa: S603
         _wait_for_shop(shop[0], f"http://{'127.0.0.1' if everywhere else host}:{shop_port}")
-        print(_welcome(settings, kept, shop_url, password), flush=True)
+        print(_welcome(settings, credentials, shop_url, password), flush=True)
 
-    # Asked before anything is started: a shop that cannot listen is no demo.
+    # Check the shop's port before anything is started: the demo needs the shop.
     bind(host, shop_port, option="--shop-port").close()
     try:
         return serve(host, port, workers, when_ready=when_ready)
@@ -147,53 +157,55 @@ def _wait_for_shop(process: subprocess.Popen[bytes], shop_url: str) -> None:
     until = time.monotonic() + SHOP_READY_SECONDS
     while time.monotonic() < until:
         if process.poll() is not None:
-            raise CannotServe("The demo shop could not start; its reason stands above.")
+            raise CannotServe("The demo shop could not start. The reason is printed above.")
         try:
             httpx.get(f"{shop_url}/health", timeout=1, trust_env=False)
         except httpx.HTTPError:
             time.sleep(0.05)
             continue
         return
-    raise CannotServe("The demo shop did not become ready.")
+    raise CannotServe(f"The demo shop did not answer within {SHOP_READY_SECONDS:.0f} seconds.")
 
 
-def _welcome(settings: config.Settings, kept: dict[str, str], shop_url: str, password: str) -> str:
+def _welcome(settings: config.Settings, credentials: dict[str, str], shop_url: str, password: str) -> str:
     url = settings.public_url
     token_body = {
-        "client_id": kept["clientId"],
-        "client_secret": kept["clientSecret"],
+        "client_id": credentials["clientId"],
+        "client_secret": credentials["clientSecret"],
         "audience": settings.audience,
         "grant_type": "client_credentials",
     }
     cards = f"\n{' ' * 19}".join(f"{card.number}  {card.meaning}" for card in TEST_CARDS)
-    code = CODE if settings.message_rail == "sandbox" else "a real one, sent by CUOTA_MESSAGE_RAIL"
+    code = (
+        CODE if settings.message_rail == "sandbox" else "sent to your phone by the rail in CUOTA_MESSAGE_RAIL"
+    )
     login = f"; login: staff, password: {password}" if password else ""
     command = in_another_terminal(settings)
-    return f"""  The shop         {shop_url}     buy something, pay in four: in a window of the shop, or on the payment page
+    return f"""  The shop         {shop_url}     buy something and pay in four, in a window over the shop or on the payment page
 
-  Cuota is running: a sandbox, no real money moves.
+  Cuota is running as a sandbox: no real money moves.
 
-  Its back office  {shop_url}/orders     capture, void, refund, what webhooks told{login}
-  The API          {url}     described at {url}/docs
-  Consumers        {url}/account     their plans; what they are sent: {url}/sandbox/inbox
+  Its back office  {shop_url}/orders     capture, void, refund, and received webhooks{login}
+  The API          {url}     documentation: {url}/docs
+  Consumers        {url}/account     a consumer's plans; messages to consumers: {url}/sandbox/inbox
 
-  Merchant         {NAME}, id {kept["merchantId"]}
-  client_id        {kept["clientId"]}
-  client_secret    {kept["clientSecret"]}
+  Merchant         {NAME}, id {credentials["merchantId"]}
+  client_id        {credentials["clientId"]}
+  client_secret    {credentials["clientSecret"]}
   audience         {settings.audience}
 
   One-time code    {code}
   Cards            {cards}
-  Last names       {DECLINED_SURNAME} is declined by risk, {APPROVED_SURNAME} is approved whatever the amount
+  Last names       {DECLINED_SURNAME} is always declined, {APPROVED_SURNAME} is approved for any amount
 
-  First thing to try, in another terminal: a token.
+  To try the API, get a token in another terminal:
     curl -s {settings.auth_url}/oauth/token -H 'Content-Type: application/json' \\
       -d '{json.dumps(token_body)}'
 
-  Six weeks in seconds, and what merchants are told:
+  To move the clock six weeks ahead, and to see the merchant's events:
     {command} time advance 6w
     {command} listen --merchant "{NAME}" --from-start
 
-  CUOTA_LOG_LEVEL=info shows a line for each request. The first steps with curl stand in README.md.
-  Ctrl-C stops it; the data stays in {settings.data_dir}.
+  CUOTA_LOG_LEVEL=info prints a line for each request. README.md shows the first steps with curl.
+  Ctrl-C stops the demo. The data stays in {settings.data_dir}.
 """

@@ -1,4 +1,4 @@
-"""`cuota listen` and `cuota webhook`: watching events, and sending them again."""
+"""`cuota listen` and `cuota webhook`: show events as they happen, and send webhooks again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cuota.web.addresses import BadAddress, read_address
 
 
 def listen_to(options: argparse.Namespace) -> int:
-    """`cuota listen`: until Ctrl-C."""
+    """`cuota listen`. It runs until Ctrl-C."""
     if options.forward is not None:
         try:
             read_address(options.forward, https_only=False)
@@ -24,7 +24,7 @@ def listen_to(options: argparse.Namespace) -> int:
     require_database()
 
     async def flow(context: Context) -> None:
-        why = "cuota listen shows what a running one tells its merchants"
+        why = "cuota listen shows the events of a running service"
         await require_service(context.settings, context.pool, why)
         await listen(
             context, options.merchant, options.forward, as_json=options.json, from_start=options.from_start
@@ -35,24 +35,26 @@ def listen_to(options: argparse.Namespace) -> int:
 
 
 def webhook_replay(options: argparse.Namespace) -> int:
-    """`cuota webhook replay`: never everything because an option was forgotten."""
+    """`cuota webhook replay`. Sending everything again requires --all, so that a forgotten option cannot cause it."""
     if not (options.event or options.endpoint or options.after or options.until or options.all):
-        raise BadMerchant("Say what to send again: --event, --endpoint, --after, --until, or --all.")
+        raise BadMerchant("Choose what to send again: --event, --endpoint, --after, --until, or --all.")
 
     require_database()
 
     async def flow(context: Context) -> tuple[int, int]:
         merchant = await find_merchant(context, options.merchant)
-        again = await replay(
+        replayed = await replay(
             context, merchant.merchant_id, options.event, options.endpoint, options.after, options.until
         )
-        return again, await workers.count_alive(context.pool)
+        return replayed, await workers.count_alive(context.pool)
 
-    again, alive = run(flow)
-    lines = [f"{again} deliveries will be sent again."]
-    if again and not alive:
-        lines.append(f"No service is running: they are sent when one starts ({called()} serve).")
-    show(options, {"replayed": again}, lines)
+    replayed, alive = run(flow)
+    lines = [f"{replayed} deliveries will be sent again."]
+    if replayed and not alive:
+        lines.append(
+            f"No service is running. The deliveries will be sent when one starts ({called()} serve)."
+        )
+    show(options, {"replayed": replayed}, lines)
     return 0
 
 
@@ -63,15 +65,17 @@ def register_listen(add: Add) -> None:
     heard.add_argument(
         "--forward", metavar="URL", help="also send each event to this address, with its signatures"
     )
-    heard.add_argument("--from-start", action="store_true", help="begin with the first event")
+    heard.add_argument("--from-start", action="store_true", help="begin with the merchant's first event")
 
 
 def register_webhook(add: Add) -> None:
     """`cuota webhook ...`."""
-    again = add("replay", webhook_replay, "send events again: one, a range, or all of an endpoint")
+    again = add(
+        "replay", webhook_replay, "send events again: one event, a range, or all events of an endpoint"
+    )
     again.add_argument("--merchant", required=True, metavar="NAME_OR_ID")
-    again.add_argument("--event", metavar="ID", help="this event")
-    again.add_argument("--endpoint", metavar="ID", help="to this endpoint only")
-    again.add_argument("--after", metavar="ID", help="events after this one")
-    again.add_argument("--until", metavar="ID", help="events up to and with this one")
-    again.add_argument("--all", action="store_true", help="everything that has happened")
+    again.add_argument("--event", metavar="ID", help="send this event")
+    again.add_argument("--endpoint", metavar="ID", help="send only to this endpoint")
+    again.add_argument("--after", metavar="ID", help="send the events after this event")
+    again.add_argument("--until", metavar="ID", help="send the events up to and including this event")
+    again.add_argument("--all", action="store_true", help="send all events")

@@ -1,4 +1,4 @@
-"""`cuota keys rewrap`: let the present secret key encrypt everything, so that an old one can be removed."""
+"""`cuota keys rewrap`: encrypts every stored secret with the current secret key, so that an old key can be removed."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MOST_SHOWN = 20
 
 
 def _teller(every: float = 1.0) -> Any:
-    """Progress on standard error, a line a second at the most: what is quick says nothing."""
-    told = time.monotonic()
+    """Return a function that prints progress on standard error, at most one line in `every` seconds."""
+    printed_at = time.monotonic()
 
-    def tell(column: str, seen: int, held: int) -> None:
-        nonlocal told
-        if time.monotonic() - told >= every:
-            told = time.monotonic()
-            print(f"cuota: {column}: {seen} of {held}", file=sys.stderr, flush=True)
+    def tell(column: str, seen: int, total: int) -> None:
+        nonlocal printed_at
+        if time.monotonic() - printed_at >= every:
+            printed_at = time.monotonic()
+            print(f"cuota: {column}: {seen} of {total}", file=sys.stderr, flush=True)
 
     return tell
 
@@ -47,7 +47,7 @@ async def _rewrap(settings: config.Settings, where: dict[str, Any]) -> Rewrapped
 async def _forked(
     settings: config.Settings, context: Context, where: dict[str, Any], stack: contextlib.AsyncExitStack
 ) -> list[Any]:
-    """Copies of the sandbox hold secrets too; they belong to the database's owner."""
+    """Return the encrypted columns in the forks of the sandbox. Only the owner of the database can change those."""
     if not settings.sandbox or not await forks.read_all(context.pool):
         return []
     owner = await stack.enter_async_context(clock.connected(runtime.owner(settings, where), owner=True))
@@ -76,24 +76,26 @@ def keys_rewrap(options: argparse.Namespace) -> int:
 
 def _words(found: Rewrapped, *, old_keys: bool) -> list[str]:
     rewritten = "1 secret was" if found.rewrapped == 1 else f"{found.rewrapped} secrets were"
-    lines = [f"{rewritten} rewritten. Key {found.key_id} encrypts new ones."]
+    lines = [f"{rewritten} encrypted again. New secrets are encrypted with key {found.key_id}."]
     if found.left:
-        lines.append(f"{found.left} changed while this ran. Run this command again.")
+        lines.append(f"{found.left} secrets changed while this command ran. Run the command again.")
     if found.unreadable:
-        lines.append(f"No key opens {len(found.unreadable)}. Add their key to CUOTA_SECRET_KEY_OLD:")
+        lines.append(
+            f"No known key decrypts these {len(found.unreadable)} secrets. Add their key to CUOTA_SECRET_KEY_OLD:"
+        )
         lines += [f"  {name}" for name in found.unreadable[:MOST_SHOWN]]
     for name, sessions in found.others.items():
-        lines.append(f"{who(name).capitalize()} is connected ({sessions} sessions).")
+        lines.append(f"{who(name).capitalize()} is still connected ({sessions} sessions).")
     if found.others:
         lines.append(
-            "Restart each with the present CUOTA_SECRET_KEY and this release, then run this command again."
+            "Restart each of them with the current CUOTA_SECRET_KEY and this release. Then run this command again."
         )
     if not found.done:
         lines.append("The old keys are still needed.")
     elif old_keys:
         lines.append(
-            "Nothing needs an old key any more. Remove CUOTA_SECRET_KEY_OLD everywhere and restart."
-            " Keep the old key as long as backups of before now: they need it."
+            "Nothing in the database needs an old key any more. Remove CUOTA_SECRET_KEY_OLD everywhere and restart."
+            " Keep the old key as long as you keep backups made before now: restoring them needs the key."
         )
     return lines
 

@@ -1,4 +1,4 @@
-"""`cuota listen`: prints a merchant's events as they come, and can forward them, signed, to a local address."""
+"""`cuota listen`: prints a merchant's events as they happen, and can forward them, signed, to a local address."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ AT_ONCE = 50
 async def listen(
     context: Context, name: str, forward: str | None, *, as_json: bool, from_start: bool
 ) -> None:
-    """Until it is interrupted. Forwarding goes to loopback addresses too: it is a developer's own."""
+    """Print events until the process is interrupted, and forward each to the address `forward` if there is one.
+
+    Unlike webhooks, forwarding may always go to a loopback address: the person who typed the address is a developer on this
+    machine. Raises BadMerchant if there is no merchant `name`.
+    """
     merchant = await find_merchant(context, name)
     position = 0 if from_start else await events.last_position(context.pool, merchant.merchant_id)
     client = GuardedClient(loopback=True, connections=4)
@@ -55,9 +59,9 @@ async def _one(
         print(body.decode(), flush=True)
         return
     event = json.loads(body, parse_float=Decimal)
-    told = "" if attempt is None else f"  -> {attempt.status or attempt.error} in {attempt.ms} ms"
+    forwarded = "" if attempt is None else f"  -> {attempt.status or attempt.error} in {attempt.ms} ms"
     print(
-        f"{event['timestamp']}  {event['type']:22} {Decimal(event['amount']):>10.2f}  {event['orderId']}{told}",
+        f"{event['timestamp']}  {event['type']:22} {Decimal(event['amount']):>10.2f}  {event['orderId']}{forwarded}",
         flush=True,
     )
 

@@ -16,9 +16,9 @@ from cuota.flows.merchant.reinstate_merchant import reinstate_merchant
 from cuota.flows.merchant.rotate_secrets import Rotated
 
 _BOTH = {
-    "signingSecret": "The service accepts requests signed with either until then. X-Pay-Signature on webhooks is made"
-    " with the old one until then.",
-    "webhookSecret": "Webhooks carry both signatures until then.",
+    "signingSecret": "Until then, the service accepts requests signed with either secret, and signs X-Pay-Signature on"
+    " webhooks with the old secret.",
+    "webhookSecret": "Until then, webhooks carry both signatures.",
 }
 
 
@@ -28,14 +28,14 @@ def rotate_signing(options: argparse.Namespace) -> int:
 
 
 def rotate_webhook(options: argparse.Namespace) -> int:
-    """`cuota merchant rotate-webhook-secret`: the merchant's own, or an endpoint's."""
+    """`cuota merchant rotate-webhook-secret`: rotate the merchant's own secret, or the secret of one endpoint."""
     return _rotate(options, SecretKind.WEBHOOK, options.endpoint)
 
 
 def _rotate(options: argparse.Namespace, kind: SecretKind, endpoint: str | None) -> int:
     if options.end_old:
         if options.again:
-            raise BadMerchant("Give --again or --end-old, not both: nothing was changed.")
+            raise BadMerchant("Nothing was changed. Give either --again or --end-old, not both.")
         return _end_old(options, kind, endpoint)
     lives = timedelta(hours=options.old_lives_hours)
 
@@ -55,13 +55,13 @@ def _rotate(options: argparse.Namespace, kind: SecretKind, endpoint: str | None)
         name: rotated.secret,
         "oldSecretEndsAt": ends_at.isoformat() if ends_at else None,
     }
-    kept = "Keep the secret now: it is not shown again."
+    reminder = "Store the secret now: it is not shown again."
     old = (
-        f"The old one works until {ends_at:%Y-%m-%d %H:%M} UTC. {_BOTH[name]}"
+        f"The old secret works until {ends_at:%Y-%m-%d %H:%M} UTC. {_BOTH[name]}"
         if ends_at
-        else "The old one works no more."
+        else "The old secret no longer works."
     )
-    show(options, facts, [rotated.secret, "", f"{kept} {old}"])
+    show(options, facts, [rotated.secret, "", f"{reminder} {old}"])
     return 0
 
 
@@ -73,7 +73,7 @@ def _end_old(options: argparse.Namespace, kind: SecretKind, endpoint: str | None
 
     merchant = run(flow)
     facts: dict[str, object] = {"merchantId": str(merchant.merchant_id), "oldSecretEndsAt": None}
-    show(options, facts, [f"The old {kind} secret of {merchant.name} works no more."])
+    show(options, facts, [f"The old {kind} secret of {merchant.name} no longer works."])
     return 0
 
 
@@ -91,39 +91,43 @@ def merchant_reinstate(options: argparse.Namespace) -> int:
         for endpoint_id, url, secret in made.renewed.endpoints
     ]
     lines = [*table(own), *(f"endpoint {each['url']}  {each['webhookSecret']}" for each in renewed)]
-    kept = "Keep the secrets now: they are not shown again. None of the old ones works any more."
-    show(options, {**own, "endpoints": renewed}, [*lines, "", kept])
+    reminder = "Store the secrets now: they are not shown again. The old secrets no longer work."
+    show(options, {**own, "endpoints": renewed}, [*lines, "", reminder])
     return 0
 
 
 def register(add: Add) -> None:
-    """Beside `cuota merchant create` and the others."""
+    """Register these commands in the `cuota merchant` group."""
     signing = add(
         "rotate-signing-secret",
         rotate_signing,
-        "create a new secret for signed checkout requests and X-Pay-Signature; the old one also stays valid for a day",
+        "create a new secret for signed checkout requests and X-Pay-Signature; the old secret stays valid for a while",
     )
     signing.add_argument("merchant", metavar="NAME_OR_ID")
     webhook = add(
         "rotate-webhook-secret",
         rotate_webhook,
-        "create a new secret for webhook signatures; for a day, webhooks have both signatures",
+        "create a new secret for webhook signatures; for a while, webhooks carry both signatures",
     )
     webhook.add_argument("merchant", metavar="NAME_OR_ID")
     webhook.add_argument(
         "endpoint",
         metavar="ENDPOINT",
         nargs="?",
-        help="id or address of a registered endpoint; without it, the merchant's own secret, which signs webhooks to callback addresses",
+        help="id or address of a registered endpoint (default: the merchant's own secret, for webhooks to callback addresses)",
     )
     for parser in (signing, webhook):
         parser.add_argument(
-            "--old-lives-hours", type=hours, default=24, metavar="N", help="hours (default 24); 0 ends it now"
+            "--old-lives-hours",
+            type=hours,
+            default=24,
+            metavar="N",
+            help="hours for which the old secret stays valid (default 24); 0 ends it now",
         )
         parser.add_argument(
             "--again",
             action="store_true",
-            help="use this if the new secret was lost: replace it, and keep the old secret as it is",
+            help="replace a new secret that was lost; the old secret stays valid as before",
         )
         parser.add_argument(
             "--end-old", action="store_true", help="create no new secret, and end the old one now"

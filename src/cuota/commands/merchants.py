@@ -15,7 +15,7 @@ from cuota.flows.context import Context
 from cuota.flows.merchant import manage_merchants as manage
 from cuota.web.addresses import BadAddress, origin_of, read_address
 
-# A year: a secret that is to live longer was not rotated.
+# One year, in hours. An old secret that stays valid for longer would defeat the rotation.
 MOST_HOURS = 8760
 
 
@@ -42,13 +42,13 @@ def _origins(options: argparse.Namespace) -> tuple[str, ...] | None:
         except BadAddress as bad:
             raise manage.BadMerchant(f"--origin {text} {bad}") from None
         if text.rstrip("/").lower() != origin:
-            raise manage.BadMerchant(f"--origin {text} has a path; an origin is only {origin}.")
-        # As browsers say it: the scheme's own port is left out.
+            raise manage.BadMerchant(f"--origin {text} has a path. Give only the origin: {origin}.")
+        # Browsers leave out the default port of the scheme.
         origins.append(origin.removesuffix(":443" if origin.startswith("https:") else ":80"))
     return tuple(dict.fromkeys(origins))
 
 
-def _asked(options: argparse.Namespace) -> manage.MerchantTerms:
+def _terms_of(options: argparse.Namespace) -> manage.MerchantTerms:
     return manage.MerchantTerms(
         name=options.name,
         minimum=options.minimum,
@@ -61,7 +61,7 @@ def _asked(options: argparse.Namespace) -> manage.MerchantTerms:
 
 def merchant_create(options: argparse.Namespace) -> int:
     """`cuota merchant create`."""
-    terms = _asked(options)
+    terms = _terms_of(options)
     new = run(lambda context: manage.create_merchant(context, terms))
     facts = {
         **_facts(new.merchant),
@@ -71,7 +71,7 @@ def merchant_create(options: argparse.Namespace) -> int:
         "signingSecret": new.signing_secret,
         "webhookSecret": new.webhook_secret,
     }
-    show(options, facts, [*table(facts), "", "Keep the three secrets now: they are not shown again."])
+    show(options, facts, [*table(facts), "", "Store the three secrets now: they are not shown again."])
     return 0
 
 
@@ -115,7 +115,7 @@ def merchant_show(options: argparse.Namespace) -> int:
 
 def merchant_update(options: argparse.Namespace) -> int:
     """`cuota merchant update`."""
-    terms = _asked(options)
+    terms = _terms_of(options)
     changed = run(lambda context: manage.update_merchant(context, options.merchant, terms))
     show(options, _facts(changed), table(_facts(changed)))
     return 0
@@ -129,17 +129,17 @@ def merchant_rotate(options: argparse.Namespace) -> int:
     rotated = run(lambda context: manage.rotate_secret(context, options.merchant, lives, again=options.again))
     facts = [{"clientId": client_id, "clientSecret": secret} for client_id, secret in rotated]
     lines = [f"{client_id}  {secret}" for client_id, secret in rotated]
-    old = "goes on as it was" if options.again else f"works for {options.old_lives_hours} more hours"
-    show(options, facts, [*lines, "", f"Keep the secret now: it is not shown again. The old one {old}."])
+    old = "stays valid as before" if options.again else f"works for {options.old_lives_hours} more hours"
+    show(options, facts, [*lines, "", f"Store the secret now: it is not shown again. The old secret {old}."])
     return 0
 
 
 def _end_old(options: argparse.Namespace) -> int:
     if options.again:
-        raise manage.BadMerchant("Give --again or --end-old, not both: nothing was changed.")
+        raise manage.BadMerchant("Nothing was changed. Give either --again or --end-old, not both.")
     merchant = run(lambda context: manage.end_old_secret(context, options.merchant))
     facts = {"merchantId": str(merchant.merchant_id), "oldSecretEndsAt": None}
-    show(options, facts, [f"The old client secret of {merchant.name} works no more."])
+    show(options, facts, [f"The old client secret of {merchant.name} no longer works."])
     return 0
 
 
@@ -149,7 +149,7 @@ def merchant_revoke(options: argparse.Namespace) -> int:
     show(
         options,
         {"revoked": revoked},
-        [f"{revoked} credentials revoked; their tokens stop working within 5 seconds."],
+        [f"{revoked} credentials were revoked. Their tokens stop working within 5 seconds."],
     )
     return 0
 
@@ -162,33 +162,41 @@ def _profile(text: str) -> BodyProfile:
 
 
 def hours(text: str) -> int:
-    """A number of hours, as an option."""
+    """Read an option's text as a number of hours."""
     if not text.isascii() or not text.isdigit() or int(text) > MOST_HOURS:
         raise argparse.ArgumentTypeError(f"must be a whole number of hours from 0 to {MOST_HOURS}")
     return int(text)
 
 
 def _terms(parser: argparse.ArgumentParser, *, new: bool) -> None:
-    def told(text: str, default: str) -> str:
+    def with_default(text: str, default: str) -> str:
         return f"{text} ({default})" if new else text
 
-    parser.add_argument("--minimum", type=cents, metavar="AMOUNT", help=told("lowest order amount", "1.00"))
     parser.add_argument(
-        "--maximum", type=cents, metavar="AMOUNT", help=told("highest order amount", "2000.00")
+        "--minimum", type=cents, metavar="AMOUNT", help=with_default("lowest order amount", "1.00")
+    )
+    parser.add_argument(
+        "--maximum", type=cents, metavar="AMOUNT", help=with_default("highest order amount", "2000.00")
     )
     parser.add_argument(
         "--defer-funds-capture",
         action=argparse.BooleanOptionalAction,
-        help=told("capture an order when the merchant calls, not already at the approval", "at the approval"),
+        help=with_default(
+            "capture an order when the merchant calls the API, not when the order is approved",
+            "when approved",
+        ),
     )
     parser.add_argument(
-        "--profile", type=_profile, metavar="strict|lenient", help=told("how order bodies are read", "strict")
+        "--profile",
+        type=_profile,
+        metavar="strict|lenient",
+        help=with_default("how request bodies with an order are read", "strict"),
     )
     parser.add_argument(
         "--origin",
         action="append",
         metavar="URL",
-        help="web origin whose pages may open the checkout; may be repeated",
+        help="web origin whose pages may open the checkout; may be given several times",
     )
 
 
@@ -197,12 +205,12 @@ def register(add: Add) -> None:
     create = add(
         "create", merchant_create, "add a merchant; print its credentials, which are shown only once"
     )
-    create.add_argument("--name", required=True, help="the name that consumers see; unique")
+    create.add_argument("--name", required=True, help="the name that consumers see; must be unique")
     _terms(create, new=True)
-    add("list", merchant_list, "all merchants")
+    add("list", merchant_list, "list all merchants")
     for name, command, text in (
         ("show", merchant_show, "show a merchant's terms and client ids"),
-        ("update", merchant_update, "change terms, for orders created from now on"),
+        ("update", merchant_update, "change a merchant's terms, for orders created from now on"),
         ("rotate-secret", merchant_rotate, "create a new client secret; the old one stays valid for a while"),
         ("revoke", merchant_revoke, "revoke a merchant's credentials; its tokens stop working"),
     ):
@@ -217,12 +225,12 @@ def register(add: Add) -> None:
                 type=hours,
                 default=24,
                 metavar="N",
-                help="hours (default 24); 0 ends it now",
+                help="hours for which the old secret stays valid (default 24); 0 ends it now",
             )
             parser.add_argument(
                 "--again",
                 action="store_true",
-                help="use this if the new secret was lost: replace it, and keep the old secret as it is",
+                help="replace a new secret that was lost; the old secret stays valid as before",
             )
             parser.add_argument(
                 "--end-old", action="store_true", help="create no new secret, and end the old one now"

@@ -1,4 +1,4 @@
-"""What an operator does to the whole installation: keys, verify, migrate."""
+"""Commands for the whole installation: `keys rotate`, `verify`, `card-refunds` and `migrate`."""
 
 from __future__ import annotations
 
@@ -30,15 +30,19 @@ MOST_SHOWN = 1000
 def keys_rotate(options: argparse.Namespace) -> int:
     """`cuota keys rotate`."""
     key_id = run(rotate_keys)
-    show(options, {"keyId": key_id}, [f"{key_id} is published now and signs in 10 minutes."])
+    show(
+        options,
+        {"keyId": key_id},
+        [f"Key {key_id} is published now and starts to sign tokens in 10 minutes."],
+    )
     return 0
 
 
 def verify_ledger(options: argparse.Namespace) -> int:
     """`cuota verify`: exit 1 if a row disagrees."""
     require_database()
-    with progress("Verifying", "orders") as told:
-        report = run(lambda context: verify(context.pool, told))
+    with progress("Verifying", "orders") as show_progress:
+        report = run(lambda context: verify(context.pool, show_progress))
     lines = [f"{d.merchant_id} {d.order_id}  {d.row}: {d.problem}" for d in report.disagreements]
     facts = {
         "orders": report.orders,
@@ -48,15 +52,13 @@ def verify_ledger(options: argparse.Namespace) -> int:
             for d in report.disagreements
         ],
     }
-    summary = (
-        f"{report.orders} orders and {report.transfers} transfers; {len(report.disagreements)} disagree."
-    )
+    summary = f"{report.orders} orders and {report.transfers} transfers checked; {len(report.disagreements)} disagree."
     show(options, facts, [*lines, summary])
     return 1 if report.disagreements else 0
 
 
 def card_refunds(options: argparse.Namespace) -> int:
-    """`cuota card-refunds`: exit 1 if any failed, so that a nightly job tells."""
+    """`cuota card-refunds`: exit 1 if any refund failed, so that a nightly job notices."""
     require_database()
     found = run(lambda context: failed_refunds(context.pool, MOST_SHOWN))
     facts = [
@@ -77,7 +79,7 @@ def card_refunds(options: argparse.Namespace) -> int:
 
 
 def migrate_database(options: argparse.Namespace) -> int:
-    """`cuota migrate`, and with --citus the tables to their shards."""
+    """`cuota migrate`. With --citus it also distributes the tables to their shards."""
     settings = config.load()
     with contextlib.ExitStack() as stack:
         if options.database:
@@ -85,8 +87,8 @@ def migrate_database(options: argparse.Namespace) -> int:
             where = runtime.owner(settings, {})
         else:
             where = stack.enter_context(runtime.database(settings))
-        told = stack.enter_context(progress("Migrating", "migrations"))
-        facts = asyncio.run(_migrated(settings, where, told, citus=options.citus))
+        report = stack.enter_context(progress("Migrating", "migrations"))
+        facts = asyncio.run(_migrated(settings, where, report, citus=options.citus))
         if options.row_security:
             turned = f"rowSecurity{options.row_security.capitalize()}"
             facts[turned] = asyncio.run(
@@ -103,15 +105,15 @@ async def _secured(where: dict[str, Any], *, on: bool) -> list[str]:
         if on and await connection.fetchval(
             "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
         ):
-            raise UnsafeDatabase("Row-level security is not for a Citus cluster; nothing was changed.")
+            raise UnsafeDatabase("Row-level security does not work on a Citus cluster. Nothing was changed.")
         return await row_security.turn(connection, on=on)
     except asyncpg.InsufficientPrivilegeError:
         raise UnsafeDatabase(
-            "Only the owner of the tables turns row-level security on or off: give its address with --database."
+            "Only the owner of the tables can turn row-level security on or off. Give the owner's database address with --database."
         ) from None
     except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
         raise UnsafeDatabase(
-            "A table was in use for too long; nothing was changed. Run the command again."
+            "A table was locked for too long. Nothing was changed. Run the command again."
         ) from None
     finally:
         await connection.close()
@@ -125,29 +127,29 @@ def _database(text: str) -> str:
 
 
 async def _migrated(
-    settings: config.Settings, where: dict[str, Any], told: ProgressReporter, *, citus: bool
+    settings: config.Settings, where: dict[str, Any], report: ProgressReporter, *, citus: bool
 ) -> dict[str, list[str]]:
     if not citus:
-        applied = await runtime.migrated(settings, where, told)
+        applied = await runtime.migrated(settings, where, report)
         await _announce(settings, where)
         return {"applied": applied}
     connection = await hosts.connect(**runtime.owner(settings, where))
     try:
         await require_citus(connection)
-        applied = await runtime.migrated(settings, where, told)
+        applied = await runtime.migrated(settings, where, report)
         await announce(settings, connection)
-        return {"applied": applied, "distributed": await distribute(connection, told)}
+        return {"applied": applied, "distributed": await distribute(connection, report)}
     finally:
         await connection.close()
 
 
 async def _announce(settings: config.Settings, where: dict[str, Any]) -> None:
     reached = runtime.owner(settings, where)
-    # With --database it is another than the settings'.
-    told = replace(settings, database_url=reached.get("dsn", settings.database_url))
+    # With --database, the command acts on that database and not on the one in the settings.
+    acted_on = replace(settings, database_url=reached.get("dsn", settings.database_url))
     connection = await hosts.connect(**reached)
     try:
-        await announce(told, connection)
+        await announce(acted_on, connection)
     finally:
         await connection.close()
 
@@ -157,12 +159,12 @@ def register_keys(add: Add) -> None:
     add(
         "rotate",
         keys_rotate,
-        "add a signing key; the present key still verifies until its last token has expired",
+        "add a signing key; the current key still verifies tokens until its last token has expired",
     )
 
 
 def register(add: Add) -> None:
-    """`cuota verify` and `cuota migrate`."""
+    """Register `cuota verify`, `cuota card-refunds` and `cuota migrate`."""
     add(
         "verify",
         verify_ledger,
@@ -173,12 +175,12 @@ def register(add: Add) -> None:
         card_refunds,
         "list refunds that a card refused; pay them to the consumer in another way",
     )
-    upgrade = add("migrate", migrate_database, "bring the database up to this release")
+    upgrade = add("migrate", migrate_database, "apply the database migrations of this release")
     upgrade.add_argument(
         "--database",
         type=_database,
         metavar="URL",
-        help="reach the database as its owner by this address, in place of CUOTA_DATABASE_OWNER_URL",
+        help="database address of the owner of the tables, instead of CUOTA_DATABASE_OWNER_URL",
     )
     upgrade.add_argument(
         "--row-security",

@@ -1,4 +1,4 @@
-"""Where a command acts: which data, and which service. Said on standard error, so that a wrong terminal is noticed."""
+"""Tells on standard error which data and which service a command acts on, so that a wrong environment is noticed."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from cuota.db import workers
 from cuota.db.merchant import last_served
 from cuota.db.session import Session
 
-# A service that has just started tells that it lives within this time.
+# A service that has just started registers its worker processes in the database within this many seconds.
 LOOK_SECONDS = 3.0
 PAUSE_SECONDS = 0.1
 
 
 class NoService(Exception):
-    """The command needs a running service, and none runs on this data; the text says what to do."""
+    """The command needs a running service, but none is running on this data. The text says what to do."""
 
 
 def data_of(settings: Settings | DataLocation) -> str:
-    """The database, without user and password: `data in /var/lib/cuota/sandbox`, `database postgresql://db:5432/cuota`."""
+    """Return the place of the data, without user and password.
+
+    For example `data in /var/lib/cuota/sandbox` or `database postgresql://db:5432/cuota`.
+    """
     if settings.database_url is None:
         return f"data in {settings.data_dir}"
     scheme, _, rest = settings.database_url.partition("://")
@@ -33,7 +36,7 @@ def data_of(settings: Settings | DataLocation) -> str:
 
 
 async def announce(settings: Settings, session: Session) -> None:
-    """One line on standard error: environment, data, the service's address, and whether it is running."""
+    """Print one line on standard error: environment, data, the service's address, and whether it is running."""
     served = await last_served.read(session)
     alive = await workers.count_alive(session)
     if served is None:
@@ -46,20 +49,20 @@ async def announce(settings: Settings, session: Session) -> None:
 
 
 async def require_service(settings: Settings, session: Session, why: str) -> None:
-    """Raise NoService where none of its processes lives. `why` says what the command wants of it."""
+    """Raise NoService if no worker process registers within LOOK_SECONDS. `why` says why the command needs the service."""
     loop = asyncio.get_running_loop()
     until = loop.time() + LOOK_SECONDS
     while not await workers.count_alive(session):
         if loop.time() > until:
             raise NoService(
-                f"No service is running on this {data_of(settings)}, and {why}. Start one with these settings"
-                " (cuota serve, or make run), or set CUOTA_DATA_DIR or CUOTA_DATABASE_URL to those of the running one."
+                f"No service is running on the {data_of(settings)}, but {why}. Start a service with these settings"
+                " (cuota serve, or make run), or set CUOTA_DATA_DIR or CUOTA_DATABASE_URL to those of the running service."
             )
         await asyncio.sleep(PAUSE_SECONDS)
 
 
 def called() -> str:
-    """The command as it can be pasted into the same shell again: `cuota`, or with the path that it was called by."""
+    """Return the command for the same shell and folder: `cuota`, or the path by which the user called it."""
     typed = Path(sys.argv[0])
     if typed.name != "cuota":
         return f"{sys.executable} -m cuota"
@@ -68,7 +71,7 @@ def called() -> str:
 
 
 def in_another_terminal(settings: Settings) -> str:
-    """The command as it works from any folder, with the data folder where the settings name one."""
+    """Return the command for any folder: an absolute path, and CUOTA_DATA_DIR if the data folder is not the default."""
     command = called()
     if "/" in command and not command.startswith(sys.executable):
         command = shlex.quote(str(Path(command).absolute()))

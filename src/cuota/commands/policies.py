@@ -1,4 +1,4 @@
-"""`cuota policy check` and `show`: a draft before it is in force, and what is."""
+"""`cuota policy check` and `show`: check a policy file before it is used, and print a stored policy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cuota.db.risk import policies
 from cuota.flows.context import Context
 from cuota.flows.risk.keep_policy import WrongPolicy, load_kept, policy_in_force, read_policy
 
-# Cents: what a new consumer is likely to begin with, and what costs hardly a point.
+# In cents: a typical first order of a new consumer, and the smallest order, which costs almost no points.
 TYPICAL, SMALLEST = 15_000, 1
 
 
@@ -23,11 +23,11 @@ def policy_check(options: argparse.Namespace) -> int:
     own, own_text = read_policy(None)
     if policy.version == own.version and text != own_text:
         raise WrongPolicy(
-            f"{options.file} says version {policy.version}, which is the release's own and has another text."
-            " Give the changed policy a version of its own."
+            f"{options.file} has version {policy.version}, but the policy of this release has the same version and another"
+            " text. Give the changed policy a new version."
         )
     exposure, needed = policy.exposure, policy.score.threshold
-    typical, warning = _begins(policy, TYPICAL), _warning(policy)
+    typical, warning = _first_order(policy, TYPICAL), _warning(policy)
     facts = {
         "version": policy.version,
         "newConsumerLimit": money.text_of(exposure.new),
@@ -46,31 +46,29 @@ def policy_check(options: argparse.Namespace) -> int:
     word = "approved" if typical.approved else f"declined ({', '.join(typical.reasons)})"
     lines = [
         f"{options.file} is policy {policy.version}.",
-        f"A new consumer may owe {money.shown(exposure.new)}, nobody more than {money.shown(exposure.ceiling)}.",
-        f"A score of {needed} is needed. A new consumer begins at {policy.score.base}.",
-        f"With an order of {money.shown(TYPICAL)} and nothing else against it that is {typical.score}: {word}.",
+        f"A new consumer may owe at most {money.shown(exposure.new)}, any consumer at most {money.shown(exposure.ceiling)}.",
+        f"An approval needs a score of at least {needed}. A new consumer starts with {policy.score.base}.",
+        f"A new consumer's first order of {money.shown(TYPICAL)} has the score {typical.score}: {word}.",
     ]
     show(options, facts, [*lines, f"Warning: {warning}"] if warning else lines)
     return 0
 
 
-def _begins(policy: Policy, amount: int) -> Decision:
-    """What the very first order of a consumer comes to, with nothing against it."""
+def _first_order(policy: Policy, amount: int) -> Decision:
+    """Decide the first order of a consumer about whom nothing negative is known. `amount` is in cents."""
     return decide(Facts(amount, money.CURRENCY, 0, amount), policy)
 
 
 def _warning(policy: Policy) -> str:
-    if not _begins(policy, SMALLEST).approved:
-        return (
-            "a new consumer is always declined, whatever the order: so nobody ever comes to have a history."
-        )
-    if not _begins(policy, TYPICAL).approved:
-        return f"a new consumer is declined with an order of {money.shown(TYPICAL)}; only smaller ones are approved."
+    if not _first_order(policy, SMALLEST).approved:
+        return "this policy declines every order of a new consumer, so no consumer can ever build a payment history."
+    if not _first_order(policy, TYPICAL).approved:
+        return f"this policy declines a new consumer's order of {money.shown(TYPICAL)} and approves only smaller ones."
     return ""
 
 
 def policy_show(options: argparse.Namespace) -> int:
-    """`cuota policy show`: to the letter."""
+    """`cuota policy show`: print the policy's text exactly as it was stored."""
     require_database()
 
     async def flow(context: Context) -> Policy:

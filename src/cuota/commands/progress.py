@@ -1,10 +1,10 @@
-"""Progress of a long command on standard error: a live bar on a terminal, otherwise a plain line every few seconds.
+"""Shows the progress of a long command on standard error: a live bar on a terminal, otherwise a line every few seconds.
 
-Standard output stays free for the result, so `--json` can be piped. A command that ends within a few seconds prints
-nothing where there is no terminal.
+Standard output contains only the result, so that `--json` can be piped. Without a terminal, a command that ends within a
+few seconds prints no progress.
 
-    with progress("Verifying", "orders", total=5_000) as told:
-        told(1_200)
+    with progress("Verifying", "orders", total=5_000) as report:
+        report(1_200)
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from rich.table import Table
 from rich.text import Text
 
 LINE_SECONDS = 3.0
-# Of less than this part the whole cannot be told.
+# The remaining time is estimated only after this share of the work is done.
 LEAST_SHARE = 0.1
-# A terminal is drawn at this rate, also while the work itself waits for something.
+# Redraws per second on a terminal, also while the work waits for something.
 DRAWN_A_SECOND = 4
 
 
 class ProgressReporter(Protocol):
-    """What the work calls. It may be called from any thread, as often as the work likes."""
+    """The function that the work calls to report progress: from any thread, and as often as needed."""
 
     def __call__(self, done: float, total: float | None = None, note: str = "") -> None:
-        """So much is done, of a total where it is known; `note` says what is being done right now."""
+        """Report the units done so far and, if known, the total. `note` says what the command is doing right now."""
 
 
 class _State:
-    """How far the work is."""
+    """The progress of one command so far."""
 
     def __init__(self, title: str, unit: str, total: float | None) -> None:
         self.title, self.unit = title, unit
@@ -51,35 +51,35 @@ class _State:
             self.total = total
 
     def counted(self) -> str:
-        """`1,200 of 5,000 orders (24 %)`; without a unit the percentage alone."""
+        """Return text such as `1,200 of 5,000 orders (24 %)`, or only the percentage if there is no unit."""
         if not self.total:
             return f"{self.done:,.0f} {self.unit}" if self.unit else ""
         percent = f"{100 * self.share():.0f} %"
         return f"{self.done:,.0f} of {self.total:,.0f} {self.unit} ({percent})" if self.unit else percent
 
     def share(self) -> float:
-        """What part is done, from 0 to 1."""
+        """Return the share of the work that is done, from 0 to 1."""
         return min(self.done / self.total, 1.0) if self.total else 0.0
 
     def remaining(self) -> str:
-        """`about 1:05 left`, at the speed so far; nothing where that cannot be known yet."""
+        """Return text such as `about 1:05 left`, from the speed so far, or an empty text if it is too early to estimate."""
         if not LEAST_SHARE <= self.share() < 1:
             return ""
         spent = time.monotonic() - self.started
         return f"about {span(spent / self.share() - spent)} left"
 
     def spent(self) -> str:
-        """`0:07 so far`."""
+        """Return the elapsed time, such as `0:07 so far`."""
         return f"{span(time.monotonic() - self.started)} so far"
 
     def line(self) -> str:
-        """The whole as one plain line."""
+        """Return everything as one line of text."""
         parts = (self.counted(), self.note, self.spent(), self.remaining())
         return f"{self.title}: {', '.join(part for part in parts if part)}"
 
 
 def span(seconds: float) -> str:
-    """`0:07`, `12:30`, `1:02:03`."""
+    """Format a duration as `0:07`, `12:30` or `1:02:03`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
@@ -87,7 +87,7 @@ def span(seconds: float) -> str:
 
 @contextlib.contextmanager
 def progress(title: str, unit: str = "", total: float | None = None) -> Iterator[ProgressReporter]:
-    """Inside, the progress of the work is shown. `unit` is what is counted, in the plural: orders, tables."""
+    """Show progress while the `with` block runs. `unit` is the plural noun for what is counted, such as `orders`."""
     state = _State(title, unit, total)
     console = Console(stderr=True)
     live = sys.stderr.isatty() and not console.is_dumb_terminal
@@ -129,7 +129,7 @@ def _bar(state: _State, console: Console) -> Iterator[None]:
         console=console,
         transient=True,
         refresh_per_second=DRAWN_A_SECOND,
-        # What the command prints meanwhile goes above the bar, unless it goes to a file or a pipe.
+        # Output that the command prints meanwhile appears above the bar, unless it goes to a file or a pipe.
         redirect_stdout=sys.stdout.isatty(),
     )
     with live:

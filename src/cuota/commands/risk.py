@@ -1,4 +1,4 @@
-"""`cuota explain`, `decide` and `policy`: decisions in words, made again, and under another policy."""
+"""`cuota explain`, `decide` and `policy`: explain decisions, repeat them, and simulate another policy."""
 
 from __future__ import annotations
 
@@ -33,21 +33,24 @@ def _id(text: str) -> UUID:
 
 
 def _moment(text: str | None, now: datetime, otherwise: datetime) -> datetime:
-    """A date, a date with time and zone, or so long ago: `30d`. Raises BadInstant."""
+    """Return the instant that an option names: a date, a date with time and zone, or a span before `now` such as `30d`.
+
+    Returns `otherwise` if the option was not given. Raises BadInstant.
+    """
     if text is None:
         return otherwise
-    asked = read_instant(text)
-    if asked.instant is not None:
-        return asked.instant
-    assert asked.span is not None
+    target = read_instant(text)
+    if target.instant is not None:
+        return target.instant
+    assert target.span is not None
     try:
-        return now - asked.span
+        return now - target.span
     except OverflowError:
-        raise BadInstant(f"{text} ago is before all time.") from None
+        raise BadInstant(f"{text} is too long: {text} ago is before the year 1.") from None
 
 
 class _NoLetter(argparse.Action):
-    """A letter is about one decision."""
+    """Refuses `--letter` in `explain order` and `explain plan`: a letter is about one decision."""
 
     def __call__(
         self,
@@ -56,16 +59,16 @@ class _NoLetter(argparse.Action):
         values: str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
-        """Say where it goes."""
+        """End with a usage error that names the right command."""
         del namespace, values
-        parser.error(f"{option_string} goes with a decision: cuota explain decision ID --letter")
+        parser.error(f"{option_string} is only for decisions: cuota explain decision ID --letter")
 
 
 def _explain(flow: Explain) -> Callable[[argparse.Namespace], int]:
     def command(options: argparse.Namespace) -> int:
         require_database()
-        told = run(lambda context: flow(context, options.id))
-        show(options, told.facts, told.lines)
+        explanation = run(lambda context: flow(context, options.id))
+        show(options, explanation.facts, explanation.lines)
         return 0
 
     return command
@@ -76,18 +79,18 @@ def explain_decision(options: argparse.Namespace) -> int:
     return _explain(words.letter_of if options.letter else words.explain_decision)(options)
 
 
-async def _whose(context: Context, name: str | None) -> UUID | None:
+async def _merchant_id(context: Context, name: str | None) -> UUID | None:
     return None if name is None else (await find_merchant(context, name)).merchant_id
 
 
 def decide_again(options: argparse.Namespace) -> int:
-    """`cuota decide --replay`: exit 1 if a decision comes out otherwise."""
+    """`cuota decide --replay`: exit 1 if repeating a decision gives a different result."""
     require_database()
 
     async def flow(context: Context) -> Replayed:
         now = context.now()
         since, until = _moment(options.since, now, review.BEGINNING), _moment(options.until, now, review.END)
-        return await review.replay(context, since, until, await _whose(context, options.merchant))
+        return await review.replay(context, since, until, await _merchant_id(context, options.merchant))
 
     done = run(flow)
     facts = {
@@ -96,12 +99,13 @@ def decide_again(options: argparse.Namespace) -> int:
         "differences": [_difference(each) for each in done.differences],
     }
     lines = [line for each in done.differences for line in _difference_lines(each)]
-    told = f"{counted(done.decisions, 'decision')} made again; {_verb(len(done.differences), 'differ')}."
+    summary = f"{counted(done.decisions, 'decision')} repeated; {_verb(len(done.differences), 'differ')}."
     if not done.decisions:
-        told = "There is no decision in this range: nothing was made again."
+        summary = "There is no decision in this range."
     if done.before:
-        told += f" {done.before} {'was' if done.before == 1 else 'were'} made before facts were kept, and cannot be."
-    show(options, facts, [*lines, told])
+        were = "was" if done.before == 1 else "were"
+        summary += f" {counted(done.before, 'decision')} {were} made before Cuota stored facts and cannot be repeated."
+    show(options, facts, [*lines, summary])
     return 1 if done.differences else 0
 
 
@@ -119,19 +123,21 @@ def _difference(each: Difference) -> dict[str, object]:
 
 
 def _difference_lines(each: Difference) -> list[str]:
-    head = f"decision {each.made.decision_id} of {timestamp(each.made.decided_at)} under {each.made.policy_version}:"
+    head = f"decision {each.made.decision_id} of {timestamp(each.made.decided_at)} by policy {each.made.policy_version}:"
     return [head, *words.difference_lines(each.values)]
 
 
 def policy_simulate(options: argparse.Namespace) -> int:
-    """`cuota policy simulate`: changes nothing."""
+    """`cuota policy simulate`. It changes nothing."""
     policy, _ = read_policy(options.file)
     require_database()
 
     async def flow(context: Context) -> Simulated:
         now = context.now()
         since, until = _moment(options.since, now, review.BEGINNING), _moment(options.until, now, review.END)
-        return await review.simulate(context, policy, since, until, await _whose(context, options.merchant))
+        return await review.simulate(
+            context, policy, since, until, await _merchant_id(context, options.merchant)
+        )
 
     found = run(flow)
     facts = {
@@ -155,7 +161,7 @@ def _tally(tally: DecisionTally) -> dict[str, object]:
 
 
 def _simulated(version: str, found: Simulated) -> list[str]:
-    left_out = f"{counted(found.before, 'order')} decided before facts were kept: left out."
+    left_out = f"Not included: {counted(found.before, 'order')} decided before Cuota stored facts."
     if not found.approved.orders + found.declined.orders:
         return ["There is no order in this range.", *([left_out] if found.before else [])]
     rows = (
@@ -164,7 +170,7 @@ def _simulated(version: str, found: Simulated) -> list[str]:
         ("  newly approved", found.newly_approved), ("  newly declined", found.newly_declined),
     )  # fmt: skip
     width = max(len(name) for name, _ in rows)
-    lines = [f"{'':{width}}  {'orders':>8}  {'amount':>14}  {'unpaid since':>14}"]
+    lines = [f"{'':{width}}  {'orders':>8}  {'amount':>14}  {'overdue now':>14}"]
     lines += [
         f"{name:{width}}  {tally.orders:>8}  {money.shown(tally.amount):>14}  {money.shown(tally.unpaid):>14}"
         for name, tally in rows
@@ -174,13 +180,14 @@ def _simulated(version: str, found: Simulated) -> list[str]:
         lines.append(left_out)
     return [
         *lines,
-        "Facts are those of each order's day, counted in the windows of the policy of then. Orders that this policy",
-        "would not have approved still count in later history. Newly approved orders have no outcome.",
+        "The facts are those stored when each order was decided, with the time windows of the policy then in force.",
+        "Orders that this policy would have declined still count in the history of later orders.",
+        "Whether newly approved orders would have been paid is not known.",
     ]
 
 
 def _range(parser: argparse.ArgumentParser, *, since_required: bool) -> None:
-    text = "a date (2026-12-25), a date with time and zone (2026-12-25T09:30Z), or so long ago (90m, 36h, 30d, 6w)"
+    text = "a date (2026-12-25), a date with time and zone (2026-12-25T09:30Z), or a time span before now (90m, 36h, 30d, 6w)"
     parser.add_argument("--since", required=since_required, metavar="DATE", help=text)
     parser.add_argument("--until", metavar="DATE", help="the end, written the same way (default: now)")
     parser.add_argument("--merchant", metavar="NAME", help="a merchant's name or id (default: all merchants)")
@@ -193,7 +200,7 @@ def register_explain(add: Add) -> None:
     parser.add_argument(
         "--letter",
         action="store_true",
-        help="the letter that tells the consumer why, as the service that ran last writes it",
+        help="print the letter that tells the consumer why, with the lender and brand that the last service used",
     )
     for name, flow, text in (
         ("order", words.explain_order, "explain what happened to an order, and every decision about it"),

@@ -1,4 +1,4 @@
-"""`cuota sandbox`: tools for the sandbox."""
+"""`cuota sandbox`: complete a checkout, and list the messages to consumers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sandbox_complete(options: argparse.Namespace) -> int:
             f"The checkout cannot be reached: {problem}. Is the service running at {_origin(options.redirect_url)}?"
         ) from None
     except (httpx.InvalidURL, ValueError) as problem:
-        raise CannotWalk(f"The redirectUrl is not an address: {problem}.") from None
+        raise CannotWalk(f"The redirectUrl is not a valid address: {problem}.") from None
     show(options, {"outcome": options.outcome, "url": address}, [address])
     return 0
 
@@ -37,7 +37,7 @@ def sandbox_inbox(options: argparse.Namespace) -> int:
     """`cuota sandbox inbox`."""
     if config.environment() != "sandbox":
         raise config.BadSettings(
-            "CUOTA_ENVIRONMENT is production: it has no inbox, its messages are really sent. Run this in the sandbox."
+            "CUOTA_ENVIRONMENT is production, which has no inbox because messages are really sent. Run this in the sandbox."
         )
 
     async def flow(context: Context) -> list[Received]:
@@ -65,11 +65,11 @@ def _lines(found: list[Received]) -> list[str]:
         at = f"{each.created_at:%Y-%m-%d %H:%M:%S} UTC"
         words = [each.subject, *each.text.splitlines()] if each.channel == "mail" else each.text.splitlines()
         lines += [f"{at}  {each.channel} to {each.recipient}", *(f"    {_printable(line)}" for line in words)]
-    return lines or ["Nothing was sent."]
+    return lines or ["No messages have been sent."]
 
 
 def _printable(text: str) -> str:
-    """A terminal obeys control characters; a message may not command it."""
+    """Replace control characters by spaces, so that a message cannot control the terminal."""
     return "".join(char if char.isprintable() else " " for char in text)
 
 
@@ -97,7 +97,14 @@ def register(add: Add) -> None:
     complete.add_argument(
         "--card", metavar="NUMBER", help="pay with this test card (default 4242 4242 4242 4242)"
     )
-    complete.add_argument("--phone", metavar="NUMBER", help="as the consumer with this number")
+    complete.add_argument("--phone", metavar="NUMBER", help="phone number of the consumer")
     inbox = add("inbox", sandbox_inbox, "list the messages to consumers, newest first")
-    inbox.add_argument("--to", type=_recipient, metavar="PHONE_OR_EMAIL", help="to this one only")
-    inbox.add_argument("--limit", type=_limit, default=20, metavar="N", help="so many (default 20)")
+    inbox.add_argument(
+        "--to",
+        type=_recipient,
+        metavar="PHONE_OR_EMAIL",
+        help="only messages to this phone number or mail address",
+    )
+    inbox.add_argument(
+        "--limit", type=_limit, default=20, metavar="N", help="number of messages (default 20)"
+    )

@@ -1,4 +1,7 @@
-"""The demo shop as a child of `cuota demo`: the shop itself knows nothing of it, and ends when its parent does."""
+"""Runs the demo shop as a child process of `cuota demo`, and ends the shop when that parent process ends.
+
+The shop itself contains no code for this, because it uses only Cuota's public API.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,10 @@ def _end_with(parent: int) -> None:
 
 
 def main() -> None:
-    """`python -m cuota.commands.shop_process PARENT [what cuota_demo takes]`."""
+    """Run `python -m cuota.commands.shop_process PARENT_PID [options of cuota_demo]`."""
     threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
     sys.argv = ["cuota_demo", *sys.argv[2:]]
-    # By name: the shop is no part of the package, and is asked for here only.
+    # Imported by name, because the shop is not part of this package and only this command needs it.
     sys.exit(importlib.import_module("cuota_demo.__main__").main())
 
 

@@ -1,4 +1,4 @@
-"""`cuota time`: the sandbox's clock, moving it forward, and whole copies of the sandbox to go back to."""
+"""`cuota time`: show the sandbox's clock, move it forward, save copies of the sandbox, and go back to a copy."""
 
 from __future__ import annotations
 
@@ -26,15 +26,18 @@ from cuota.run import runtime
 from cuota.work.advance import Advanced, AdvanceProgress, ReportBatch, ReportProgress, WorkDone, advance
 
 INTERRUPTED = 130
-# What waits in the tables, in words for people.
+# The tables with scheduled work, and what one of their rows is called in the output.
 WORDS = {"orders": "order", "card_refunds": "card refund", "messages": "message", "deliveries": "webhook"}
 T = TypeVar("T")
 
 
 def run(flow: Callable[[Settings, dict[str, Any]], Awaitable[T]]) -> T:
-    """One flow on the sandbox's database, reached as its owner. Production's clock is the real one."""
+    """Run one flow on the sandbox's database and return its result. `where` are the arguments of a connection to it.
+
+    Raises CannotMoveTime in production, and if the flow needs the owner of the tables and the settings do not name the owner.
+    """
     if config.environment() != "sandbox":
-        raise CannotMoveTime("Time can be moved in the sandbox only; CUOTA_ENVIRONMENT is production.")
+        raise CannotMoveTime("Time can be moved only in the sandbox, and CUOTA_ENVIRONMENT is production.")
     require_database()
     settings = config.load()
     with runtime.database(settings) as where:
@@ -49,8 +52,8 @@ def run(flow: Callable[[Settings, dict[str, Any]], Awaitable[T]]) -> T:
             return asyncio.run(go())
         except asyncpg.InsufficientPrivilegeError:
             raise CannotMoveTime(
-                "Only the owner of the tables copies the sandbox, and goes back to a copy; nothing was changed."
-                " Give its address as CUOTA_DATABASE_OWNER_URL."
+                "Only the owner of the tables can copy the sandbox or go back to a copy. Nothing was changed."
+                " Set CUOTA_DATABASE_OWNER_URL to the owner's database address."
             ) from None
 
 
@@ -69,13 +72,15 @@ def time_show(options: argparse.Namespace) -> int:
             "next": [{"at": timestamp(item.at), "what": item.table, "count": item.rows} for item in waiting],
             "forks": [{"name": fork.name, "serviceTime": timestamp(fork.service_time)} for fork in taken],
         }
-        lines = [f"{facts['now']}  {_ahead(seen.ahead)}{'; being moved right now' if seen.moving else ''}"]
+        lines = [
+            f"{facts['now']}  {_ahead(seen.ahead)}{'; the clock is being moved right now' if seen.moving else ''}"
+        ]
         lines += [
             f"next  {timestamp(item.at)}  {item.rows} {WORDS[item.table]}{'' if item.rows == 1 else 's'}"
             for item in waiting
         ]
         lines += [f"fork  {timestamp(fork.service_time)}  {fork.name}" for fork in taken]
-        show(options, facts, lines if waiting else [*lines, "Nothing waits to fall due."])
+        show(options, facts, lines if waiting else [*lines, "Nothing is scheduled."])
         return 0
 
     return run(flow)
@@ -89,19 +94,19 @@ def _ahead(ahead: timedelta) -> str:
 
 
 def time_advance(options: argparse.Namespace) -> int:
-    """`cuota time advance`: returns when everything on the way has happened."""
+    """`cuota time advance`. It returns when all work that was due on the way is done."""
 
     def tell(at: datetime, done: WorkDone) -> None:
-        # A dead receiver is tried again and again: that is in the sum at the end.
+        # Retries of webhooks are not printed one by one: there can be very many. The summary counts them.
         if not options.json and (done.events or done.paid or done.jobs):
-            print(f"{timestamp(at)}  {_told(done)}", flush=True)
+            print(f"{timestamp(at)}  {_summary(done)}", flush=True)
 
-    with progress("Moving the clock") as told:
-        told(0, note="waiting for the service to pause its own background work")
+    with progress("Moving the clock") as report:
+        report(0, note="waiting for the service to pause its own background work")
 
         def watch(seen: AdvanceProgress) -> None:
             span, gone = seen.target - seen.before, seen.at - seen.before
-            told(gone.total_seconds(), span.total_seconds(), _on_the_way(seen))
+            report(gone.total_seconds(), span.total_seconds(), _on_the_way(seen))
 
         moved = run(lambda settings, where: travel(settings, where, options.to, tell, watch))
     facts = {
@@ -116,22 +121,22 @@ def time_advance(options: argparse.Namespace) -> int:
         "stopped": moved.stopped,
     }
     end = "Stopped: the service's clock is at" if moved.stopped else "The service's clock is at"
-    lines = [f"{end} {facts['to']}. On the way: {_told(moved.done)}."]
+    lines = [f"{end} {facts['to']}. On the way: {_summary(moved.done)}."]
     if moved.hung:
         lines.append(
-            f"These receivers did not answer in time: {', '.join(moved.hung)}. What they missed is kept, and can be"
-            f" sent again: {called()} webhook replay --help"
+            f"These receivers did not answer in time: {', '.join(moved.hung)}. Cuota keeps the events"
+            f" that they missed. To send those again, see: {called()} webhook replay --help"
         )
     show(options, facts, lines)
     return INTERRUPTED if moved.stopped else 0
 
 
-def _told(done: WorkDone) -> str:
-    """Events by their type, payments and messages, then how many webhooks were attempted and acknowledged."""
+def _summary(done: WorkDone) -> str:
+    """Return counts of events by type, of payments and messages, and of webhooks attempted and acknowledged."""
     found = [f"{count} {name}" for name, count in (*done.events.items(), *done.paid.items())]
     if tried := done.webhooks["attempts"]:
         found.append(_attempted(tried, done.webhooks["acknowledged"]))
-    return ", ".join(found) or ("looked, nothing to do" if done.jobs else "nothing fell due")
+    return ", ".join(found) or ("jobs ran, but nothing had to be done" if done.jobs else "nothing was due")
 
 
 def _attempted(tried: int, acknowledged: int) -> str:
@@ -141,7 +146,7 @@ def _attempted(tried: int, acknowledged: int) -> str:
 
 
 def _on_the_way(seen: AdvanceProgress) -> str:
-    """What the progress line says beside the percentage."""
+    """Return the text beside the percentage in the progress line."""
     parts = [f"at {timestamp(seen.at)}"]
     if seen.attempts:
         parts.append(_attempted(seen.attempts, seen.acknowledged))
@@ -155,15 +160,19 @@ def _on_the_way(seen: AdvanceProgress) -> str:
 async def travel(
     settings: Settings,
     where: dict[str, Any],
-    asked: TargetInstant,
+    target: TargetInstant,
     tell: ReportBatch,
     watch: ReportProgress = lambda _: None,
 ) -> Advanced:
-    """Advance, with connections and rails of one's own. SIGINT and SIGTERM end it between two instants."""
+    """Advance the clock in this process, with its own connections and rails.
+
+    SIGINT and SIGTERM stop the advance between two instants; a second signal ends the process at once. `tell` is called after
+    each instant with the work done, `watch` whenever the progress changes.
+    """
     frozen, stop, loop = FrozenClock(), asyncio.Event(), asyncio.get_running_loop()
 
     def interrupted(number: signal.Signals) -> None:
-        # A second one ends it at once.
+        # The second signal then has its default effect: it ends the process.
         loop.remove_signal_handler(number)
         stop.set()
 
@@ -172,14 +181,16 @@ async def travel(
         runtime.opened(settings, where, now=frozen.now, decides=False) as opened,
     ):
         address = not config.names_its_address()
-        known = await runtime.as_served(opened, address=address)
+        context = await runtime.as_served(opened, address=address)
         if address:
-            # Links in messages lead to where the service last listened.
-            known = replace(known, settings=replace(known.settings, public_url=known.settings.audience))
+            # Links in messages use the address at which the service last listened.
+            context = replace(
+                context, settings=replace(context.settings, public_url=context.settings.audience)
+            )
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, interrupted, number)
         try:
-            return await advance(known, frozen, move, asked, tell, stop, watch)
+            return await advance(context, frozen, move, target, tell, stop, watch)
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
@@ -193,14 +204,14 @@ def time_fork(options: argparse.Namespace) -> int:
         )
     )
     text = f"{made.rows} rows copied to {made.name}, at {timestamp(made.service_time)}."
-    _show_copied(options, made, [text, f"Go back to it: {called()} time rewind {made.name}"])
+    _show_copied(options, made, [text, f"To go back to this copy: {called()} time rewind {made.name}"])
     return 0
 
 
 def time_rewind(options: argparse.Namespace) -> int:
     """`cuota time rewind`."""
     back = run(lambda settings, where: fork_sandbox.rewind(runtime.owner(settings, where), options.name))
-    text = f"Back at {timestamp(back.service_time)}, with the {back.rows} rows of {back.name}."
+    text = f"The sandbox is back at {timestamp(back.service_time)}, with the {back.rows} rows of {back.name}."
     _show_copied(options, back, [text])
     return 0
 
@@ -213,7 +224,7 @@ def _show_copied(options: argparse.Namespace, copied: fork_sandbox.Copied, lines
 def time_forget(options: argparse.Namespace) -> int:
     """`cuota time forget`."""
     run(lambda settings, where: fork_sandbox.forget(runtime.owner(settings, where), options.name))
-    show(options, {"forgotten": options.name}, [f"The fork {options.name} is dropped."])
+    show(options, {"forgotten": options.name}, [f"The fork {options.name} was deleted."])
     return 0
 
 
@@ -226,27 +237,34 @@ def _instant(text: str) -> TargetInstant:
 
 def register(add: Add) -> None:
     """`cuota time ...`."""
-    whole = add("time", time_show, "the sandbox's clock; move it forward, copy the sandbox, go back")
+    whole = add(
+        "time", time_show, "show the sandbox's clock, move it forward, copy the sandbox, or go back to a copy"
+    )
     plain = adder(whole.add_subparsers(metavar="COMMAND"))
 
     def under(name: str, command: Command, text: str) -> argparse.ArgumentParser:
         parser = plain(name, command, text, json=False)
-        # Where it stands before the command's name it counts as well.
+        # `--json` may also stand before the subcommand. SUPPRESS keeps that value instead of resetting it.
         parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
         return parser
 
     forward = under(
-        "advance", time_advance, "move the clock forward; everything that falls due happens at its own time"
+        "advance", time_advance, "move the clock forward; do all work that becomes due, each at its own time"
     )
     forward.add_argument(
-        "to", type=_instant, metavar="SPAN_OR_DATE", help="90m, 36h, 14d, 6w, 2026-12-25, 2026-12-25T09:30Z"
+        "to",
+        type=_instant,
+        metavar="SPAN_OR_DATE",
+        help="a span (90m, 36h, 14d, 6w) or a date (2026-12-25, 2026-12-25T09:30Z)",
     )
     for name, command, text in (
         ("fork", time_fork, "save a copy of the whole sandbox"),
         ("rewind", time_rewind, "go back to a fork; everything that happened since then is lost"),
-        ("forget", time_forget, "drop a fork"),
+        ("forget", time_forget, "delete a fork"),
     ):
         parser = under(name, command, text)
         parser.add_argument("name", metavar="NAME")
         if name == "fork":
-            parser.add_argument("--replace", action="store_true", help="replace a fork of this name")
+            parser.add_argument(
+                "--replace", action="store_true", help="replace an existing fork of this name"
+            )

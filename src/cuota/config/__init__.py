@@ -1,4 +1,4 @@
-"""Configuration: `CUOTA_*` from the environment and nowhere else. This is its only reader."""
+"""The settings: the `CUOTA_*` environment variables. Only this package reads them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from cuota.rails.senders import Senders
 
 
 class BadSettings(Exception):
-    """One or more settings are unknown or wrong; the text names each and says what it should be."""
+    """One or more settings are unknown or wrong. The text names each one and says what its value must be."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything an operator may choose. The table in docs/running.md is made from `config.table.SETTINGS`."""
+    """All settings of an operator, with their defaults applied. `config.table.SETTINGS` explains each of them."""
 
     environment: str
     public_url: str
@@ -42,7 +42,7 @@ class Settings:
     message_rail: str
     issuing_rail: str
     senders: Senders | None
-    # Both of the sandbox only.
+    # The next two apply only to the sandbox.
     loopback_webhooks: bool
     hosts: frozenset[str]
     pool_size: int
@@ -67,22 +67,25 @@ class Settings:
 
     @property
     def audiences(self) -> tuple[str, ...]:
-        """Every audience that tokens may name; the first is that of a request which names none."""
+        """Every audience for which a merchant may request tokens. The first is the default."""
         return (self.audience, *self.more_audiences)
 
     @property
     def sandbox(self) -> bool:
-        """Whether this is the sandbox environment."""
+        """True in the sandbox environment."""
         return self.environment == "sandbox"
 
     @property
     def secure(self) -> bool:
-        """Whether the public address is https, so that cookies may be."""
+        """True if the public address is https, so that cookies can be marked Secure."""
         return self.public_url.startswith("https://")
 
 
 def default_data_dir(environment: str) -> Path:
-    """Where the embedded database and the sandbox's secret key live; root's must be open to `postgres`."""
+    """Return the default folder of the embedded database and the sandbox's secret key.
+
+    For root it is under /var/lib, because PostgreSQL then runs as the user `postgres` and cannot read root's home folder.
+    """
     if os.name == "posix" and os.geteuid() == 0:
         return Path("/var/lib/cuota") / environment
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
@@ -93,9 +96,9 @@ _ISSUERS = {"sandbox": "sandbox", "production": "none"}
 
 
 def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.0.0.1:8000") -> Settings:
-    """Read every `CUOTA_*` setting; raise BadSettings naming all that are unknown or wrong.
+    """Read all `CUOTA_*` settings. Raises BadSettings, which names every setting that is unknown or wrong.
 
-    `listen` is the address that `serve` was told to listen on, the default of CUOTA_PUBLIC_URL.
+    `listen` is the address on which `serve` listens. It is the default of CUOTA_PUBLIC_URL.
     """
     environ = os.environ if environ is None else environ
     given, problems = _read(environ)
@@ -106,12 +109,12 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         problems += derived.production_problems(given, public_url)
     if "CUOTA_DATABASE_OWNER_URL" in given and "CUOTA_DATABASE_URL" not in given:
         problems.append(
-            "CUOTA_DATABASE_OWNER_URL: needs CUOTA_DATABASE_URL, the same database as the service's role."
+            "CUOTA_DATABASE_OWNER_URL: also set CUOTA_DATABASE_URL, to the address of the same database for the service's role."
         )
     senders = derived.senders(environ, given, problems)
     if problems:
         raise BadSettings("\n".join(problems))
-    key = given.get("CUOTA_SECRET_KEY") or _kept_secret(data_dir)
+    key = given.get("CUOTA_SECRET_KEY") or _stored_secret(data_dir)
     assert isinstance(key, bytes)
     audience, *more_audiences = derived.audiences(given, public_url)
     brand_name = str(given.get("CUOTA_BRAND_NAME", "Pay in four"))
@@ -134,7 +137,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
     )
 
 
-# The settings that stand for themselves, each with its default.
+# The settings whose value is used as it was read, each with its default.
 _PLAIN: dict[str, tuple[str, object]] = {
     "database_url": ("CUOTA_DATABASE_URL", None),
     "database_owner_url": ("CUOTA_DATABASE_OWNER_URL", None),
@@ -166,15 +169,16 @@ def _plain(given: Mapping[str, object]) -> dict[str, Any]:
 
 
 def environment(environ: Mapping[str, str] | None = None) -> str:
-    """The environment that the settings name, sandbox or production; `load` checks all of them."""
+    """Return `sandbox` or `production`, without checking the other settings. `load` checks all of them."""
     given, _ = _read(os.environ if environ is None else environ)
     return str(given.get("CUOTA_ENVIRONMENT", "sandbox"))
 
 
 def missing_database(environ: Mapping[str, str] | None = None) -> Path | None:
-    """The data folder, where no database of its own has been made in it yet; None where there is one, or another is named.
+    """Return the data folder if the embedded database has not been created in it yet.
 
-    None too for settings that are wrong: `load` names them.
+    Return None if it has been created, if the settings name an external database, or if a setting is wrong; `load` reports
+    wrong settings.
     """
     given, problems = _read(os.environ if environ is None else environ)
     if problems or given.get("CUOTA_DATABASE_URL") or given.get("CUOTA_DATABASE_OWNER_URL"):
@@ -186,7 +190,7 @@ def missing_database(environ: Mapping[str, str] | None = None) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class DataLocation:
-    """Where an environment's data is, before anything of it is opened or made."""
+    """Where an environment's data is. Knowing this opens and creates nothing."""
 
     environment: str
     data_dir: Path
@@ -195,7 +199,7 @@ class DataLocation:
 
 
 def place(environ: Mapping[str, str] | None = None) -> DataLocation:
-    """Read it, and make nothing. Raises BadSettings."""
+    """Return where the data is, and create nothing. Raises BadSettings."""
     given, problems = _read(os.environ if environ is None else environ)
     if problems:
         raise BadSettings("\n".join(problems))
@@ -206,30 +210,30 @@ def place(environ: Mapping[str, str] | None = None) -> DataLocation:
 
 
 def names_its_address(environ: Mapping[str, str] | None = None) -> bool:
-    """Whether the environment says where the service is reached; otherwise it is where `serve` last listened."""
+    """True if the settings contain the service's address. Otherwise it is the address on which `serve` last listened."""
     environ = os.environ if environ is None else environ
     return any(environ.get(name, "").strip() for name in ("CUOTA_PUBLIC_URL", "CUOTA_AUDIENCE"))
 
 
 def _read(environ: Mapping[str, str]) -> tuple[dict[str, object], list[str]]:
-    known = {setting.name: setting for setting in SETTINGS}
+    settings = {setting.name: setting for setting in SETTINGS}
     given: dict[str, object] = {}
     problems = []
     for name, text in environ.items():
         if not name.startswith("CUOTA_") or not text.strip():
             continue
-        if name not in known:
-            problems.append(f"{name}: no such setting. Settings are: {', '.join(known)}.")
+        if name not in settings:
+            problems.append(f"{name}: there is no such setting. The settings are: {', '.join(settings)}.")
             continue
         try:
-            given[name] = known[name].read(text.strip())
+            given[name] = settings[name].read(text.strip())
         except ValueError as problem:
             problems.append(f"{name}: {problem}.")
     return given, problems
 
 
-def _kept_secret(data_dir: Path) -> bytes:
-    """The sandbox's own key: made once, kept beside the embedded database, readable by its owner only."""
+def _stored_secret(data_dir: Path) -> bytes:
+    """Return the sandbox's secret key. Create it on the first call, in the data folder, readable only by this user."""
     path = data_dir / "secret.key"
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
@@ -244,5 +248,5 @@ def _kept_secret(data_dir: Path) -> bytes:
         return secret(path.read_text().strip())
     except (OSError, ValueError) as problem:
         raise BadSettings(
-            f"CUOTA_DATA_DIR: the secret key in {path} cannot be kept or read: {problem}."
+            f"CUOTA_DATA_DIR: cannot read or write the secret key in {path}: {problem}."
         ) from None

@@ -1,4 +1,4 @@
-"""Settings that follow from several others, and what production needs."""
+"""Settings that are computed from several others, and the checks of a production environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ Given = Mapping[str, object]
 
 
 def loopback_webhooks(given: Given, listen: str) -> bool:
-    """Whether webhooks may go to this machine: not where other machines reach the service, unless a setting says so."""
+    """Return whether webhooks may go to loopback addresses: if the setting allows it, or `serve` listens on loopback only.
+
+    If other machines can reach the service, their users could otherwise register a webhook to a server of this machine.
+    """
     if given.get("CUOTA_ENVIRONMENT") == "production":
         return False
     chosen = given.get("CUOTA_LOOPBACK_WEBHOOKS")
@@ -21,7 +24,7 @@ def loopback_webhooks(given: Given, listen: str) -> bool:
 
 
 def browsable(listen: str) -> str:
-    """The address that a browser on this machine opens for a service that listens here."""
+    """Return the address that a browser on this machine opens. For 0.0.0.0 and :: that is 127.0.0.1."""
     parts = urlsplit(listen)
     if not is_wildcard(parts.hostname or ""):
         return listen
@@ -29,7 +32,7 @@ def browsable(listen: str) -> str:
 
 
 def hosts(given: Given, listen: str, public_url: str) -> frozenset[str]:
-    """Every name that the sandbox is reached by, IPv6 addresses in brackets."""
+    """Return every host name that the sandbox accepts in a Host header, with IPv6 addresses in brackets."""
     more = given.get("CUOTA_HOSTS")
     addresses = (listen, public_url, str(given.get("CUOTA_AUTH_URL", public_url)))
     named = {(urlsplit(address).hostname or "").lower() for address in addresses}
@@ -38,7 +41,7 @@ def hosts(given: Given, listen: str, public_url: str) -> frozenset[str]:
 
 
 def audiences(given: Given, public_url: str) -> tuple[str, ...]:
-    """Every audience that tokens may name, the default one first."""
+    """Return every audience for which a merchant may request tokens, the default first."""
     named = given.get("CUOTA_AUDIENCE")
     return named if isinstance(named, tuple) else (public_url,)
 
@@ -47,7 +50,7 @@ _TEXTS = {"installation": 2000, "prefix": 60, "address": 12}
 
 
 def text_limits(given: Given, environment: str) -> TextLimits:
-    """How many one-time codes go out in an hour. The sandbox sends no text: it has no limit unless told."""
+    """Return the limits on one-time codes per hour. The sandbox has no default limits, because it sends no real texts."""
     usual = _TEXTS if environment == "production" else {}
     names = {name: f"CUOTA_TEXTS_AN_HOUR_{name.upper()}" for name in _TEXTS} | {
         "installation": "CUOTA_TEXTS_AN_HOUR"
@@ -57,15 +60,15 @@ def text_limits(given: Given, environment: str) -> TextLimits:
 
 
 def production_problems(given: Given, public_url: str) -> list[str]:
-    """What a production service may not start with, one sentence each."""
+    """Return one sentence for each setting with which a production service must not start."""
     problems = []
     if "CUOTA_SECRET_KEY" not in given:
         problems.append(
-            "CUOTA_SECRET_KEY: must be set in production; make one with: openssl rand -base64 32."
+            "CUOTA_SECRET_KEY: must be set in production. Create a key with: openssl rand -base64 32."
         )
     if "CUOTA_CREDITOR" not in given:
         problems.append(
-            "CUOTA_CREDITOR: must be set in production: the lender's name and postal address, which letters must give."
+            "CUOTA_CREDITOR: must be set in production to the lender's name and postal address. Letters to consumers must contain it."
         )
     for name, value in (
         ("CUOTA_PUBLIC_URL", public_url),
@@ -74,13 +77,13 @@ def production_problems(given: Given, public_url: str) -> list[str]:
         if not str(value).startswith("https://"):
             problems.append(f"{name}: must be an https address in production.")
     problems.extend(
-        f"{name}: production needs a real rail; give {what}the dotted path of its class."
+        f"{name}: production needs a real rail. Set it to {what}the dotted path of a class."
         for name, what in (("CUOTA_CARD_RAIL", ""), ("CUOTA_MESSAGE_RAIL", "live, or "))
         if given.get(name, "sandbox") == "sandbox"
     )
     if given.get("CUOTA_ISSUING_RAIL") == "sandbox":
         problems.append(
-            "CUOTA_ISSUING_RAIL: production needs a real rail; give none, or the dotted path of its class."
+            "CUOTA_ISSUING_RAIL: production needs a real rail. Set it to none, or the dotted path of a class."
         )
     if not str(given.get("CUOTA_TEXT_HOOK_URL", "https://")).startswith("https://"):
         problems.append("CUOTA_TEXT_HOOK_URL: must be an https address in production.")
@@ -88,19 +91,19 @@ def production_problems(given: Given, public_url: str) -> list[str]:
 
 
 def senders(environ: Mapping[str, str], given: Given, problems: list[str]) -> Senders | None:
-    """What the message rail `live` sends by; None where it is another. Adds what is missing to `problems`."""
+    """Return how the message rail `live` sends messages, or None for another rail. Adds missing settings to `problems`."""
     if given.get("CUOTA_MESSAGE_RAIL") != "live":
         return None
     needs = {
-        "CUOTA_TEXT_HOOK_URL": "must be set where CUOTA_MESSAGE_RAIL is live: one-time codes go by text",
-        "CUOTA_TEXT_HOOK_SECRET": "must be set where CUOTA_MESSAGE_RAIL is live: it signs what is posted to the hook",
+        "CUOTA_TEXT_HOOK_URL": "must be set if CUOTA_MESSAGE_RAIL is live, because one-time codes are sent by text message",
+        "CUOTA_TEXT_HOOK_SECRET": "must be set if CUOTA_MESSAGE_RAIL is live, because it signs the requests to the text hook",
     }
-    there = {name for name, text in environ.items() if text.strip()}
-    if "CUOTA_SMTP_URL" in there:
-        needs["CUOTA_MAIL_FROM"] = "must be set where CUOTA_SMTP_URL is: the address that mail comes from"
-    if "CUOTA_MAIL_FROM" in there:
-        needs["CUOTA_SMTP_URL"] = "must be set where CUOTA_MAIL_FROM is: the server that mail goes by"
-    problems.extend(f"{name}: {why}." for name, why in needs.items() if name not in there)
+    present = {name for name, text in environ.items() if text.strip()}
+    if "CUOTA_SMTP_URL" in present:
+        needs["CUOTA_MAIL_FROM"] = "must be set if CUOTA_SMTP_URL is set: it is the sender's address"
+    if "CUOTA_MAIL_FROM" in present:
+        needs["CUOTA_SMTP_URL"] = "must be set if CUOTA_MAIL_FROM is set: it is the server that sends mail"
+    problems.extend(f"{name}: {why}." for name, why in needs.items() if name not in present)
     if problems:
         return None
     server, mail_from = given.get("CUOTA_SMTP_URL"), given.get("CUOTA_MAIL_FROM")

@@ -1,4 +1,8 @@
-"""How the text of each setting is read. A reader raises ValueError with what the setting must be, never the text itself."""
+"""Functions that read the text of a setting.
+
+Each raises ValueError if the text is not valid. The error says what the setting must be, and never repeats the text, because
+the text may be a secret.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ SECRET_BYTES = 32
 
 
 def one_of(*values: str) -> Callable[[str], str]:
-    """One of these words."""
+    """Return a reader for a setting that must be one of these words."""
 
     def read(text: str) -> str:
         if text not in values:
@@ -29,7 +33,7 @@ def one_of(*values: str) -> Callable[[str], str]:
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
-    """A whole number within bounds."""
+    """Return a reader for a whole number from `low` to `high`."""
 
     def read(text: str) -> int:
         if not text.isascii() or not text.isdigit() or not low <= int(text) <= high:
@@ -40,7 +44,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
 
 
 def _split(text: str) -> SplitResult | None:
-    """The parts of an address; None where it is none, down to its port."""
+    """Return the parts of an address, or None if the text is not an address or its port is not valid."""
     try:
         parts = urlsplit(text)
         _ = parts.port
@@ -50,7 +54,7 @@ def _split(text: str) -> SplitResult | None:
 
 
 def address(text: str) -> str:
-    """An http(s) address, without a slash at its end."""
+    """Read an http or https address, and remove slashes at its end."""
     parts = _split(text)
     if (
         parts is None
@@ -61,7 +65,7 @@ def address(text: str) -> str:
     ):
         raise ValueError("must be an http or https address such as https://pay.example.com")
     if parts.username or parts.password:
-        raise ValueError("must not carry a user name or password")
+        raise ValueError("must not contain a user name or password")
     return text.rstrip("/")
 
 
@@ -69,7 +73,7 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine itself, by name or by address."""
+    """True if the host name or address means this machine."""
     if host.lower() in LOOPBACK_NAMES:
         return True
     try:
@@ -82,12 +86,12 @@ WILDCARDS = frozenset({"0.0.0.0", "::", "[::]"})  # noqa: S104 - recognized, not
 
 
 def is_wildcard(host: str) -> bool:
-    """Whether a host means every address of this machine: a process may listen there, a browser cannot go there."""
+    """True if the host means all addresses of this machine. A process can listen on it, but a browser cannot open it."""
     return host in WILDCARDS
 
 
 def hosts(text: str) -> frozenset[str]:
-    """Host names separated by commas, without ports."""
+    """Read host names without ports, separated by commas."""
     names = frozenset(name.strip().lower() for name in text.split(","))
     if not all(
         re.fullmatch(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\]", name) for name in names
@@ -99,13 +103,13 @@ def hosts(text: str) -> frozenset[str]:
 
 
 def addresses(text: str) -> tuple[str, ...]:
-    """One address or several, separated by commas or spaces; each once, in the order given."""
+    """Read one or more addresses, separated by commas or spaces. Repeated addresses are removed; the order is kept."""
     named = re.split(r"[,\s]+", text.strip(", \t\n"))
     return tuple(dict.fromkeys(address(each) for each in named))
 
 
 def database(text: str) -> str:
-    """A PostgreSQL address, as asyncpg takes it; several hosts are parted by commas."""
+    """Read a PostgreSQL address in the form that asyncpg accepts. Several hosts are separated by commas."""
     scheme, _, rest = text.partition("://")
     hosts = re.split("[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
     if scheme not in {"postgres", "postgresql"} or not all(
@@ -113,24 +117,24 @@ def database(text: str) -> str:
     ):
         raise ValueError(
             "must be a PostgreSQL address such as postgresql://user:password@host:5432/cuota; "
-            "of several hosts (host1:5432,host2:5432) the one that takes writes is used"
+            "you may list several hosts (host1:5432,host2:5432): the one that accepts writes is used"
         )
     return text
 
 
 def secret(text: str) -> bytes:
-    """The key of `CUOTA_SECRET_KEY`."""
+    """Read the key in `CUOTA_SECRET_KEY`."""
     try:
         key = base64.b64decode(text, validate=True)
     except ValueError:
         key = b""
     if len(key) != SECRET_BYTES or len(set(key)) < 8:
-        raise ValueError("must be 32 random bytes in base64; make one with: openssl rand -base64 32")
+        raise ValueError("must be 32 random bytes in base64; create a key with: openssl rand -base64 32")
     return key
 
 
 def secrets(text: str) -> tuple[bytes, ...]:
-    """The keys of `CUOTA_SECRET_KEY_OLD`."""
+    """Read the keys in `CUOTA_SECRET_KEY_OLD`."""
     try:
         return tuple(secret(each.strip()) for each in text.split(","))
     except ValueError:
@@ -138,22 +142,22 @@ def secrets(text: str) -> tuple[bytes, ...]:
 
 
 def picture(text: str) -> Path:
-    """A picture that is there."""
+    """Read the path of an existing picture file."""
     path = Path(text)
     if path.suffix.lower() not in {".svg", ".png"} or not path.is_file():
-        raise ValueError("must be the path of an SVG or PNG file that is there")
+        raise ValueError("must be the path of an existing SVG or PNG file")
     return path
 
 
 def accent(text: str) -> str:
-    """A color."""
+    """Read a color."""
     if not re.fullmatch(r"#[0-9A-Fa-f]{6}", text):
         raise ValueError("must be a color such as #0B6E63")
     return text
 
 
 def rail(*names: str, example: str) -> Callable[[str], str]:
-    """One of our own rails, or the dotted path of a class."""
+    """Return a reader for the name of a built-in rail, or the dotted path of a class."""
 
     def read(text: str) -> str:
         if text not in names and not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", text):
@@ -164,38 +168,41 @@ def rail(*names: str, example: str) -> Callable[[str], str]:
 
 
 def words(text: str) -> str:
-    """A short text on one line."""
+    """Read a short text on one line."""
     if not 1 <= len(text) <= 60 or not text.isprintable():
         raise ValueError("must be 1 to 60 printable characters")
     return text
 
 
 def line(text: str) -> str:
-    """A text on one line, long enough for a name and an address."""
+    """Read a text on one line that may be long enough for a name and an address."""
     if not 1 <= len(text) <= 200 or not text.isprintable():
         raise ValueError("must be 1 to 200 printable characters")
     return text
 
 
 def mail_server(text: str) -> MailServer:
-    """`smtp://` or `smtps://`, user and password percent-encoded; ports 587 and 465 where none is given."""
+    """Read the address of a mail server: `smtp://` (default port 587) or `smtps://` (default port 465).
+
+    User and password are percent-encoded.
+    """
     parts = _split(text)
     plain = text.isascii() and text.isprintable() and " " not in text
     if parts is None or parts.scheme not in {"smtp", "smtps"} or not parts.hostname or not plain:
         raise ValueError("must be a mail server such as smtp://user:password@mail.example.com:587")
     if parts.path.strip("/") or parts.query or parts.fragment:
         raise ValueError(
-            "must be a mail server and nothing after it, such as smtps://user:password@mail.example.com:465"
+            "must end after the host and port, such as smtps://user:password@mail.example.com:465"
         )
     if bool(parts.username) != bool(parts.password):
-        raise ValueError("must carry both a user name and a password, or neither")
+        raise ValueError("must contain both a user name and a password, or neither")
     tls = parts.scheme == "smtps"
     user, password = (unquote(part) if part else None for part in (parts.username, parts.password))
     return MailServer(parts.hostname, parts.port or (465 if tls else 587), tls, user, password)
 
 
 def networks(text: str) -> tuple[Network, ...]:
-    """Addresses and networks, parted by commas."""
+    """Read IP addresses and networks, separated by commas."""
     try:
         return tuple(ip_network(part.strip()) for part in text.split(","))
     except ValueError:
@@ -203,49 +210,49 @@ def networks(text: str) -> tuple[Network, ...]:
 
 
 def mailbox(text: str) -> str:
-    """A mail address."""
+    """Read a mail address."""
     if not is_email(text):
         raise ValueError("must be a mail address such as pay@example.com")
     return text
 
 
 def hook(text: str) -> str:
-    """An address that texts are posted to; its query may carry what it likes."""
+    """Read the address to which text messages are posted. It may have a query."""
     parts = _split(text)
     if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname or parts.fragment:
         raise ValueError("must be an http or https address such as https://texts.example.com/send")
     if parts.username or parts.password:
-        raise ValueError("must not carry a user name or password")
+        raise ValueError("must not contain a user name or password")
     if not text.isascii() or not text.isprintable() or " " in text:
         raise ValueError("must be percent-encoded ASCII")
     return text
 
 
 def web_page(text: str) -> str:
-    """A page of the operator's own, to link to."""
+    """Read the address of one of the operator's own pages, for a link."""
     parts = _split(text)
     if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("must be an http or https address such as https://pay.example.com/help")
     if parts.username or parts.password or not text.isprintable() or " " in text:
-        raise ValueError("must carry no user name, password or space")
+        raise ValueError("must not contain a user name, a password or a space")
     return text
 
 
 def hook_secret(text: str) -> str:
-    """A Standard Webhooks secret."""
+    """Read a secret in the format of Standard Webhooks."""
     try:
         key = base64.b64decode(text.removeprefix(WEBHOOK_PREFIX), validate=True)
     except ValueError:
         key = b""
     if not text.startswith(WEBHOOK_PREFIX) or not 24 <= len(key) <= 64 or len(set(key)) < 8:
         raise ValueError(
-            "must be whsec_ and 24 to 64 random bytes in base64; make one with: echo whsec_$(openssl rand -base64 32)"
+            "must be whsec_ and 24 to 64 random bytes in base64; create a secret with: echo whsec_$(openssl rand -base64 32)"
         )
     return text
 
 
 def listen(text: str) -> tuple[str, int]:
-    """`HOST:PORT` to listen on; an IPv6 address stands in brackets."""
+    """Read `HOST:PORT` to listen on. An IPv6 address must be in brackets."""
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
     if not host or not port.isascii() or not port.isdigit() or not int(port) <= 65535 or "/" in host:

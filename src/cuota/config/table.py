@@ -1,4 +1,4 @@
-"""The table of settings: every `CUOTA_*` name, what it means, its default in words, and how its text is read."""
+"""The table of all settings. The table in docs/running.md is generated from this one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from cuota.core.risk.adverse import AGENCY
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One row of the table: name, what it is, its default in words, and how its text is read."""
+    """One setting: its name, its meaning, its default in words, and the function that reads its text."""
 
     name: str
     meaning: str
@@ -43,44 +43,44 @@ class Setting:
 
 _LEVELS = one_of("debug", "info", "warning", "error")
 SETTINGS = (
-    Setting("CUOTA_ENVIRONMENT", "sandbox or production; the two share nothing", "sandbox", one_of("sandbox", "production")),
+    Setting("CUOTA_ENVIRONMENT", "sandbox or production; the two share no data", "sandbox", one_of("sandbox", "production")),
     Setting("CUOTA_PUBLIC_URL", "the address at which merchants and consumers reach the service", "http://HOST:PORT of `serve`", address),
     Setting("CUOTA_AUTH_URL", "the token issuer's address", "CUOTA_PUBLIC_URL", address),
-    Setting("CUOTA_AUDIENCE", "the audience that merchants ask tokens for; of several, separated by commas or spaces, the first is that of a request which names none", "CUOTA_PUBLIC_URL", addresses),
-    Setting("CUOTA_TRUSTED_PROXIES", "addresses or networks of the proxies in front, parted by commas: their X-Forwarded-For says who asks, for limits by address", "none: X-Forwarded-For is not believed", networks),
-    Setting("CUOTA_DATABASE_URL", "a PostgreSQL 15 or later; of several hosts (host1:5432,host2:5432) the one that takes writes is used", "the embedded PostgreSQL", database),
-    Setting("CUOTA_DATABASE_OWNER_URL", "the same database as the owner of its tables, for migrations, backup and restore: the service itself does not need it", "CUOTA_DATABASE_URL", database),
+    Setting("CUOTA_AUDIENCE", "the audience for which merchants request tokens; you may list several, separated by commas or spaces, and the first is the default for requests without an audience", "CUOTA_PUBLIC_URL", addresses),
+    Setting("CUOTA_TRUSTED_PROXIES", "addresses or networks of your reverse proxies, separated by commas; their X-Forwarded-For header gives the client's address for rate limits", "none: X-Forwarded-For is ignored", networks),
+    Setting("CUOTA_DATABASE_URL", "address of a PostgreSQL 15 or later; you may list several hosts (host1:5432,host2:5432), and the one that accepts writes is used", "the embedded PostgreSQL", database),
+    Setting("CUOTA_DATABASE_OWNER_URL", "address of the same database for the owner of its tables, for migrations, backup and restore; the service itself does not need this", "CUOTA_DATABASE_URL", database),
     Setting("CUOTA_DATA_DIR", "folder of the embedded database and the sandbox's secret key", "~/.local/share/cuota/ENVIRONMENT; as root /var/lib/cuota/ENVIRONMENT", Path),
-    Setting("CUOTA_SECRET_KEY", "32 random bytes in base64: encrypts secrets; the same on every machine", "sandbox: made once and kept in the data folder; production: none, it must be set", secret),
-    Setting("CUOTA_SECRET_KEY_OLD", "further secret keys, separated by commas, that are read and not written with: see Secrets", "none", secrets),
+    Setting("CUOTA_SECRET_KEY", "32 random bytes in base64 that encrypt the stored secrets; must be the same on every machine", "sandbox: created once and stored in the data folder; production: none, it must be set", secret),
+    Setting("CUOTA_SECRET_KEY_OLD", "older secret keys, separated by commas, that can decrypt but do not encrypt: see Secrets", "none", secrets),
     Setting("CUOTA_ORDER_MINUTES", "minutes that a consumer has to complete an order", "60", whole(1, 1440)),
-    Setting("CUOTA_AUTHORIZATION_DAYS", "days that an authorization holds", "13", whole(1, 90)),
+    Setting("CUOTA_AUTHORIZATION_DAYS", "days for which an authorization is valid", "13", whole(1, 90)),
     Setting("CUOTA_CARD_RAIL", "sandbox, or a class of the CardRail protocol", "sandbox", rail("sandbox", example="mybank.rails.CardRail")),
     Setting("CUOTA_MESSAGE_RAIL", "sandbox, live (text hook and SMTP), or a class of the MessageRail protocol", "sandbox", rail("sandbox", "live", example="mytexts.rails.MessageRail")),
-    Setting("CUOTA_ISSUING_RAIL", "who issues virtual cards: sandbox, none, or a class of the IssuingRail protocol", "sandbox; production: none, so that there are no virtual cards", rail("sandbox", "none", example="mybank.rails.IssuingRail")),
-    Setting("CUOTA_TEXT_HOOK_URL", "where `live` posts text messages", "none; `live` needs it", hook),
-    Setting("CUOTA_TEXT_HOOK_SECRET", "signs what is posted there: whsec_ and 24 to 64 random bytes in base64", "none; `live` needs it", hook_secret),
-    Setting("CUOTA_TEXTS_AN_HOUR", "one-time codes that may go out by text in an hour, over the whole installation", "2000; sandbox: no limit", whole(1, 10_000_000)),
-    Setting("CUOTA_TEXTS_AN_HOUR_PREFIX", "the same, to numbers that share area code and exchange", "60; sandbox: no limit", whole(1, 10_000_000)),
-    Setting("CUOTA_TEXTS_AN_HOUR_ADDRESS", "the same, asked for from one IP address", "12; sandbox: no limit", whole(1, 10_000_000)),
-    Setting("CUOTA_SMTP_URL", "by which server `live` sends mail: smtp://user:password@host:587 (STARTTLS) or smtps://user:password@host:465", "none: everything goes by text", mail_server),
-    Setting("CUOTA_MAIL_FROM", "the address that mail comes from", "none; CUOTA_SMTP_URL needs it", mailbox),
-    Setting("CUOTA_POOL_SIZE", "database connections of each worker process; four more serve what waits together, one tells that it lives", "16", whole(1, 200)),
-    Setting("CUOTA_LOOPBACK_WEBHOOKS", "whether the sandbox sends webhooks to this machine itself (127.0.0.1, localhost): allow or refuse", "allow where `serve` listens on a loopback address, otherwise refuse; production: always refuse", one_of("allow", "refuse")),
-    Setting("CUOTA_HOSTS", "further host names that the sandbox answers to, separated by commas; any other Host header is refused", "the host of CUOTA_PUBLIC_URL, the address that `serve` listens on, and the loopback names", hosts),
+    Setting("CUOTA_ISSUING_RAIL", "the issuer of virtual cards: sandbox, none, or a class of the IssuingRail protocol", "sandbox; production: none, which means no virtual cards", rail("sandbox", "none", example="mybank.rails.IssuingRail")),
+    Setting("CUOTA_TEXT_HOOK_URL", "the address to which `live` posts text messages", "none; `live` needs it", hook),
+    Setting("CUOTA_TEXT_HOOK_SECRET", "the secret that signs requests to CUOTA_TEXT_HOOK_URL: whsec_ and 24 to 64 random bytes in base64", "none; `live` needs it", hook_secret),
+    Setting("CUOTA_TEXTS_AN_HOUR", "most one-time codes sent by text in an hour, for the whole installation", "2000; sandbox: no limit", whole(1, 10_000_000)),
+    Setting("CUOTA_TEXTS_AN_HOUR_PREFIX", "the same, for phone numbers with the same area code and exchange", "60; sandbox: no limit", whole(1, 10_000_000)),
+    Setting("CUOTA_TEXTS_AN_HOUR_ADDRESS", "the same, for requests from one IP address", "12; sandbox: no limit", whole(1, 10_000_000)),
+    Setting("CUOTA_SMTP_URL", "the server through which `live` sends mail: smtp://user:password@host:587 (STARTTLS) or smtps://user:password@host:465", "none: all messages are sent by text", mail_server),
+    Setting("CUOTA_MAIL_FROM", "the sender's address of mail", "none; CUOTA_SMTP_URL needs it", mailbox),
+    Setting("CUOTA_POOL_SIZE", "database connections of each worker process; it opens five more: four for batched requests, and one that shows that the process is alive", "16", whole(1, 200)),
+    Setting("CUOTA_LOOPBACK_WEBHOOKS", "whether the sandbox may send webhooks to loopback addresses (127.0.0.1, localhost): allow or refuse", "allow if `serve` listens on a loopback address, otherwise refuse; production: always refuse", one_of("allow", "refuse")),
+    Setting("CUOTA_HOSTS", "additional host names that the sandbox accepts, separated by commas; a request with any other Host header is refused", "the host of CUOTA_PUBLIC_URL, the address that `serve` listens on, and the loopback names", hosts),
     Setting("CUOTA_BRAND_NAME", "the name that consumers see", "Pay in four", words),
     Setting("CUOTA_BRAND_ACCENT", "the accent color of the pages", "#0B6E63", accent),
     Setting("CUOTA_BRAND_LOGO", "path of an SVG or PNG file shown beside the name", "none", picture),
-    Setting("CUOTA_HELP_URL", "your page with help for consumers, linked at the foot of every page", "none: no link", web_page),
-    Setting("CUOTA_PRIVACY_URL", "your privacy notice, linked at the foot of every page", "none: no link", web_page),
-    Setting("CUOTA_TERMS_URL", "your terms of use, linked at the foot of every page", "none: no link", web_page),
-    Setting("CUOTA_CREDITOR", "the lender's name and where to write to, on one line: letters to consumers give it", "sandbox: CUOTA_BRAND_NAME and CUOTA_PUBLIC_URL; production: none, it must be set", line),
-    Setting("CUOTA_CREDITOR_AGENCY", "the federal agency that sees to equal credit at this lender: letters of decline name it, with its address", AGENCY, line),
-    Setting("CUOTA_POLICY", "path of the risk policy in force (TOML)", "the release's own, `policies/standard.toml`", Path),
-    Setting("CUOTA_KEEP_ABANDONED_DAYS", "days after which names and addresses are taken out of an abandoned order", "90", whole(1, 3650)),
+    Setting("CUOTA_HELP_URL", "your help page for consumers, linked at the bottom of every page", "none: no link", web_page),
+    Setting("CUOTA_PRIVACY_URL", "your privacy notice, linked at the bottom of every page", "none: no link", web_page),
+    Setting("CUOTA_TERMS_URL", "your terms of use, linked at the bottom of every page", "none: no link", web_page),
+    Setting("CUOTA_CREDITOR", "the lender's name and postal address, on one line, for letters to consumers", "sandbox: CUOTA_BRAND_NAME and CUOTA_PUBLIC_URL; production: none, it must be set", line),
+    Setting("CUOTA_CREDITOR_AGENCY", "name and address of the federal agency that enforces the Equal Credit Opportunity Act for this lender, for letters of decline", AGENCY, line),
+    Setting("CUOTA_POLICY", "path of the risk policy to use (TOML)", "the policy of this release, `policies/standard.toml`", Path),
+    Setting("CUOTA_KEEP_ABANDONED_DAYS", "days after which names and addresses are deleted from an abandoned order", "90", whole(1, 3650)),
     Setting("CUOTA_KEEP_DECLINED_DAYS", "the same for a declined order, and for people who never agreed to a plan", "760", whole(1, 3650)),
     Setting("CUOTA_KEEP_MESSAGES_DAYS", "days after which the record of a sent message is deleted", "760", whole(1, 3650)),
     Setting("CUOTA_KEEP_ATTEMPTS_DAYS", "days after which the record of a webhook attempt is deleted", "90", whole(3, 3650)),
-    Setting("CUOTA_METRICS_LISTEN", "address and port for metrics and health alone, such as 127.0.0.1:9090; the public port then has no /metrics", "none: on the public port", listen),
+    Setting("CUOTA_METRICS_LISTEN", "separate address and port for metrics and health, such as 127.0.0.1:9090; the public port then has no /metrics", "none: on the public port", listen),
     Setting("CUOTA_LOG_LEVEL", "debug, info, warning or error", "info", _LEVELS),
 )  # fmt: skip

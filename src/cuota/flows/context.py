@@ -1,4 +1,4 @@
-"""What every flow is handed: settings, database, rails, secrets, and where time and ids come from."""
+"""The context that every flow receives: settings, database, rails, secrets, the clock, and the source of ids."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _RANDOM_BITS = 62
 
 
 def utc_now() -> datetime:
-    """The real clock."""
+    """Return the current time of the real clock."""
     return datetime.now(UTC)
 
 
 def new_id() -> UUID:
-    """A UUIDv7: ordered by time to a quarter of a microsecond within one process, then random."""
+    """Return a UUIDv7. Within one process, ids are ordered by time to a quarter of a microsecond; the rest is random."""
     nanoseconds = time.time_ns()
     milliseconds, rest = divmod(nanoseconds, 1_000_000)
     fraction = (rest << 12) // 1_000_000
@@ -38,7 +38,7 @@ def new_id() -> UUID:
 
 
 def new_token() -> UUID:
-    """A checkout token: a random GUID (version 4)."""
+    """Return a checkout token: a random UUID (version 4)."""
     return UUID(bytes=secrets.token_bytes(16), version=4)
 
 
@@ -48,11 +48,11 @@ def _unnoticed(happened: object) -> None:
 
 @dataclass(frozen=True)
 class Context:
-    """Handed in, so that a test or the sandbox's clock can move time, ids and rails.
+    """Everything that a flow needs from outside, passed as one argument, so that tests and the sandbox's clock can replace it.
 
-    `happened` is told of every event once it is durable, `decided` of every decision,
-    `texted` of every one-time code (sent, failed, or the limit that refused it): the metrics count them.
-    `sealed` are the policies that this process has decided by.
+    `happened` is called with every event after it is saved, `decided` with every decision, and `texted` with the result of
+    every one-time code (sent, failed, or the rate limit that refused it); the metrics count these. `sealed` are the versions of
+    the policies with which this process has decided.
     """
 
     settings: Settings
@@ -69,5 +69,8 @@ class Context:
     locks: WeakValueDictionary[UUID, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def lock(self, busy: UUID) -> asyncio.Lock:
-        """One lock an order, or a consumer, in this process: contenders wait here, not each with a session in hand."""
+        """Return this process's lock for an order or a consumer.
+
+        Requests for the same order wait for this lock, so that none of them holds a database session while waiting.
+        """
         return self.locks.setdefault(busy, asyncio.Lock())

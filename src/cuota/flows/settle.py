@@ -1,4 +1,4 @@
-"""The one runner of decisions about an order: read, decide, save. If the order changed meanwhile, read and decide again."""
+"""Runs every decision about an order: read, decide, save. If the order changed in between, read and decide again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cuota.flows.context import Context
 
 
 class HasOrder(Protocol):
-    """What a decision is made from: the order, and whatever else its flow reads."""
+    """The data for a decision: the order, and anything else that the flow reads."""
 
     @property
     def order(self) -> Order:
@@ -34,7 +34,7 @@ class HasOrder(Protocol):
 
 Reading = TypeVar("Reading", bound=HasOrder)
 Decision = TypeVar("Decision", bound=Outcome | None)
-# Given the session, the merchant id and the order id. None: there is no such order.
+# Reads the data for a decision, given the session, the merchant id and the order id. None means that there is no such order.
 Read = Callable[[Session, UUID, UUID], Awaitable[Reading | None]]
 Keep = Callable[[Movement], Answer]
 
@@ -44,8 +44,8 @@ READ_AGAIN = 20
 PAUSE_SECONDS = 0.25
 IN_STEP_SECONDS = 5.0
 UNKNOWN = (
-    "The database went away while this was being applied, and it is not known whether it was. "
-    "Repeat the request with the same reference: it is never applied twice."
+    "The connection to the database was lost while the request was being applied, so the result is unknown. "
+    "Repeat the request with the same reference; it is never applied twice."
 )
 
 
@@ -113,7 +113,7 @@ async def settle(
         try:
             done = await _ladder(run)
         except GONE:
-            # We do not know whether it was applied until a read succeeds.
+            # Until a read succeeds, we do not know whether the save was applied.
             lost = True
             await _reachable(run)
         except Refused as refused:
@@ -172,11 +172,15 @@ async def _locked(run: _Run) -> Done[Any, Outcome | None]:
                 await history.lock(connection, run.consumer_id)
             done = await _attempt(run, connection)
     except asyncpg.LockNotAvailableError:
-        raise unavailable("This order is busy; nothing was applied. Try again shortly.") from None
+        raise unavailable(
+            "Other requests are changing this order; nothing was applied. Try again shortly."
+        ) from None
     if done is None:
         # Under the lock, an outcome stays unsaved only if the lease on the Idempotency-Key was lost.
         raise Refused(
-            Code.IDEMPOTENCY_IN_PROGRESS, "Another request with this Idempotency-Key runs.", retry_after=1
+            Code.IDEMPOTENCY_IN_PROGRESS,
+            "Another request with this Idempotency-Key is in progress.",
+            retry_after=1,
         )
     return done
 

@@ -1,1 +1,1 @@
-"""What reaches outside: cards, messages. Each a Protocol, and a sandbox that is real code."""
+"""Rails: the interfaces to companies outside (cards, virtual cards, messages), each with a sandbox implementation."""

@@ -1,4 +1,4 @@
-"""Rails whose every call ends: one that hangs is one that did not answer."""
+"""Adds a timeout to every call of a rail. A rail that hangs counts as one that did not answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cuota.rails.unavailable import RailUnavailable
 
 SECONDS = 10.0
 MESSAGE_SECONDS = 15.0
-# Nobody looks a charge up while its own call may still answer.
+# A charge is looked up only after its own call can no longer answer.
 assert LOOK_UP_AFTER.total_seconds() > SECONDS
 T = TypeVar("T")
 log = logging.getLogger("cuota.rails")
@@ -42,7 +42,7 @@ _REASON = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
 
 
 def _read(answer: object) -> CardAnswer:
-    """Only a plain yes or no is one: anything else is no answer, and is looked up."""
+    """Check an answer. Anything but a clear approval or decline counts as no answer, so the charge is looked up later."""
     if not isinstance(answer, CardAnswer) or not isinstance(answer.approved, bool):
         raise RailUnavailable("the rail's answer cannot be read")
     if answer.approved or (isinstance(answer.reason, str) and _REASON.fullmatch(answer.reason)):
@@ -51,7 +51,7 @@ def _read(answer: object) -> CardAnswer:
 
 
 class BoundedCardRail:
-    """Wraps a CardRail; raises RailUnavailable where it takes longer than it may."""
+    """Wraps a CardRail. Raises RailUnavailable after a timeout or an unexpected error."""
 
     def __init__(self, rail: CardRail, seconds: float = SECONDS) -> None:
         self._rail = rail
@@ -76,7 +76,7 @@ class BoundedCardRail:
 
 
 class BoundedIssuingRail:
-    """Wraps an IssuingRail; raises RailUnavailable where it takes longer than it may."""
+    """Wraps an IssuingRail. Raises RailUnavailable after a timeout or an unexpected error."""
 
     def __init__(self, rail: IssuingRail, seconds: float = SECONDS) -> None:
         self._rail = rail
@@ -100,7 +100,7 @@ class BoundedIssuingRail:
 
 
 class BoundedMessageRail:
-    """Wraps a MessageRail; raises RailUnavailable where it takes longer than it may."""
+    """Wraps a MessageRail. Raises RailUnavailable after a timeout or an unexpected error."""
 
     def __init__(self, rail: MessageRail, seconds: float = MESSAGE_SECONDS) -> None:
         self._rail = rail
@@ -108,7 +108,7 @@ class BoundedMessageRail:
         self.shown_code = rail.shown_code
 
     def new_code(self) -> str:
-        """The rail's own."""
+        """Return a code of the wrapped rail."""
         return self._rail.new_code()
 
     async def send_code(self, phone: str, code: str, sender: str) -> None:

@@ -1,4 +1,4 @@
-"""The card rail: charges cards and sends money back to them. The sandbox's is a small card network of its own."""
+"""The card rail: charges cards and refunds money to them. The sandbox's rail simulates a card network."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["Card", "CardAnswer", "CardRail", "RailUnavailable", "SandboxCardRail
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A card as we may keep it: the rail's token, brand and last four digits.
+    """The data of a card that we may store: the rail's token, brand and last four digits.
 
-    `fingerprint` is the same for the same card, whoever gives it, and tells nobody its number; empty where the rail
-    has none: then nobody is asked how often this card was seen.
+    `fingerprint` is the same for the same card, whoever enters it, and does not reveal the number. It is empty if the rail has
+    no fingerprints; then uses of the card are not counted.
     """
 
     token: str
@@ -33,9 +33,9 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class CardAnswer:
-    """The rail's word. `reason` is a code when it said no: card_declined, insufficient_funds, card_lost, ...
+    """The rail's answer. `reason` is the code of a decline: card_declined, insufficient_funds, card_lost, ...
 
-    Those of `core/plan/collection.HARD_DECLINES` mean that this card will never pay.
+    The codes in `core/plan/collection.HARD_DECLINES` mean that this card will never pay.
     """
 
     approved: bool
@@ -43,26 +43,26 @@ class CardAnswer:
 
 
 class CardRail(Protocol):
-    """What CUOTA_CARD_RAIL names. Amounts in cents. Every call may raise RailUnavailable.
+    """The interface of the class in CUOTA_CARD_RAIL. Amounts are cents. Every call may raise RailUnavailable.
 
-    A class is made with a `RailDatabase`, which it need not use. `key` is an idempotency key: the same
-    key again answers the same and acts once.
+    The constructor gets a `RailDatabase`, which it need not use. `key` is an idempotency key: a repeated call with the same
+    key returns the same answer and acts only once.
     """
 
     async def tokenize(self, card: CardEntry) -> Card:
-        """Put the card into the rail's own vault."""
+        """Store the card in the rail's own vault, and return its token."""
         ...
 
     async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
-        """Take money."""
+        """Charge the card."""
         ...
 
     async def find_charge(self, key: UUID) -> CardAnswer | None:
-        """What became of a charge; None where the rail never got it."""
+        """Return the result of an earlier charge, or None if the rail never received it."""
         ...
 
     async def refund(self, key: UUID, charge: UUID, amount: int) -> CardAnswer:
-        """Give money of a charge back."""
+        """Refund part or all of a charge to the card."""
         ...
 
 
@@ -100,9 +100,9 @@ SELECT EXISTS (SELECT FROM taken) OR EXISTS (SELECT FROM card_simulator.refunds 
 
 
 class SandboxCardRail:
-    """A simulated card network. Its books are its own and commit apart from ours, as a real one's do.
+    """A simulated card network. It has its own tables and transactions, like a real network outside.
 
-    Behaviour goes by the number, as the sandbox's test table says; any other valid number pays.
+    The table of test cards says how each number behaves. Any other valid number pays.
     """
 
     def __init__(self, books: RailDatabase, safe: RailVault | None = None) -> None:
@@ -110,31 +110,31 @@ class SandboxCardRail:
         self._safe = safe
 
     async def tokenize(self, card: CardEntry) -> Card:
-        """Keep what is needed to behave, never the number."""
+        """Store how the card behaves, but never its number."""
         token = f"card_{secrets.token_urlsafe(18)}"
         behaviour = _BEHAVIOURS.get(card.number, "pays")
         await self._books.execute(_CARD, token, card.brand, card.last4, behaviour)
         return Card(token, card.brand, card.last4, self._fingerprint(card.number))
 
     def _fingerprint(self, number: str) -> str:
-        """Those of the test table have none: everybody tries them, and that says nothing of anybody."""
+        """Return the card's fingerprint. Test cards have none, because everybody uses them."""
         if self._safe is None or number in _BEHAVIOURS:
             return ""
         return self._safe.hash("card-fingerprint", number).hex()
 
     async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
-        """Answer as the card behaves; once a key."""
+        """Charge the card according to its behavior, once for each key."""
         assert currency == CURRENCY
         await self._books.execute(_CHARGE, key, token, amount, _REASONS)
         answer = await self.find_charge(key)
         return answer or CardAnswer(False, "card_unknown")
 
     async def find_charge(self, key: UUID) -> CardAnswer | None:
-        """Look into the simulator's books."""
+        """Look up the charge in the simulator's table."""
         row = await self._books.fetchrow(_FIND, key)
         return None if row is None else CardAnswer(row["approved"], row["reason"])
 
     async def refund(self, key: UUID, charge: UUID, amount: int) -> CardAnswer:
-        """Give back, never more than was charged; once a key."""
+        """Refund at most what was charged, once for each key."""
         row = await self._books.fetchrow(_REFUND, key, charge, amount)
         return CardAnswer(True) if row and row["approved"] else CardAnswer(False, "exceeds_charge")

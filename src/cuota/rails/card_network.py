@@ -1,4 +1,4 @@
-"""The sandbox's card network, as a merchant's card processor meets it: the books behind a simulated virtual card."""
+"""The sandbox's card network, as a merchant's card processor sees it: the tables behind a simulated virtual card."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from uuid import UUID, uuid4
 from cuota.rails.issuing import details_text
 from cuota.rails.stores import RailDatabase, RailVault
 
-# Then the worker takes over. flows/checkout/clear_card.py asserts that a statement of a running request ends sooner.
+# After this time a worker continues the clearing. flows/checkout/clear_card.py asserts that a running request ends sooner.
 LEASE = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """A card as somebody typed it into a merchant's card form. `repr` shows none of it."""
+    """The data that somebody typed into a merchant's card form. `repr` shows none of it."""
 
     number: str = field(repr=False)
     cvc: str = field(repr=False)
@@ -27,7 +27,7 @@ class Presented:
 
 @dataclass(frozen=True, slots=True)
 class NetworkCard:
-    """A card that the network knows, by its key. `fits`: security code and expiry were right."""
+    """A card that the network knows, with its key. `fits` means that the security code and expiration date were right."""
 
     key: UUID
     merchant_id: UUID
@@ -39,7 +39,7 @@ class NetworkCard:
 
 @dataclass(frozen=True, slots=True)
 class Authorization:
-    """The network's answer. Cents. `reason` is a code where it said no."""
+    """The network's answer to an authorization. The amount is in cents. `reason` is the code of a decline."""
 
     authorization_id: UUID
     amount: int
@@ -49,7 +49,7 @@ class Authorization:
 
 @dataclass(frozen=True, slots=True)
 class Clearing:
-    """A capture, reverse or refund of an authorization. Cents. `open` is what another of its kind could take."""
+    """A capture, reversal or refund of an authorization, in cents. `open` is the amount left for another one of its kind."""
 
     clearing_id: UUID
     authorization_id: UUID
@@ -68,7 +68,7 @@ FROM issuing_simulator.cards WHERE number_hash = $1
 """
 _EARLIER = """SELECT authorization_id, amount, approved, reason FROM issuing_simulator.authorizations
     WHERE key = $1 AND reference = $2"""
-# Of many at once the row's lock lets one through: the others find it authorised.
+# If many requests arrive at the same moment, the row's lock lets one through. The others find the card already used.
 _AUTHORIZE = """
 WITH taken AS (
     UPDATE issuing_simulator.cards SET authorised = $3
@@ -151,14 +151,14 @@ WHERE a.authorization_id = d.authorization_id AND k.key = a.key RETURNING 1
 
 
 class CardNetwork:
-    """Each call is one statement that commits by itself, as a company outside would."""
+    """Each call is one statement with its own transaction, like a call to a company outside."""
 
     def __init__(self, books: RailDatabase, safe: RailVault) -> None:
         self._books = books
         self._safe = safe
 
     async def find(self, card: Presented) -> NetworkCard | None:
-        """Who issued it, and for which order; None for a number that was never issued."""
+        """Return the issued card with its merchant and order, or None for a number that was never issued."""
         row = await self._books.fetchrow(_FIND, self._safe.hash("issued-number", card.number))
         if row is None:
             return None
@@ -168,14 +168,14 @@ class CardNetwork:
         return NetworkCard(row["key"], row["merchant_id"], row["order_id"], fits, month, year)
 
     async def earlier(self, key: UUID, reference: str) -> Authorization | None:
-        """What was answered to the same reference before."""
+        """Return the earlier answer to the same reference, if there is one."""
         row = await self._books.fetchrow(_EARLIER, key, reference)
         return None if row is None else Authorization(**row)
 
     async def authorize(
         self, key: UUID, amount: int, reason: str | None, reference: str | None
     ) -> Authorization:
-        """Say yes or no and write it down; `reason` is why it must be a no. Once a reference."""
+        """Approve or decline, and store the answer, once for each reference. A given `reason` forces a decline."""
         row = await self._books.fetchrow(_AUTHORIZE, uuid4(), key, amount, reference, reason)
         if row is not None:
             return Authorization(**row)
@@ -185,19 +185,19 @@ class CardNetwork:
         return earlier
 
     async def clearing(self, authorization_id: UUID, kind: str, reference: str) -> Clearing | None:
-        """The one with this key."""
+        """Return the clearing with this kind and reference, if there is one."""
         row = await self._books.fetchrow(_CLEARING, authorization_id, kind, reference)
         return None if row is None else _clearing(row)
 
     async def left(self, authorization_id: UUID, kind: str) -> tuple[UUID, UUID, int] | None:
-        """Merchant, order, and the cents that one more of this kind may take; None for no such authorization."""
+        """Return the merchant, the order, and the cents left for one more clearing of this kind; None if there is no such authorization."""
         row = await self._books.fetchrow(_LEFT, authorization_id, kind)
         return None if row is None else (row["merchant_id"], row["order_id"], row["open"])
 
     async def begin(self, clearing: Clearing, now: datetime) -> bool:
-        """Put the amount aside and write it down before the order is asked. False: more than is left.
+        """Reserve the amount and store the clearing before the order is changed. Returns False if too little is left.
 
-        Raises asyncpg's UniqueViolationError where the same key is there already.
+        Raises asyncpg's UniqueViolationError if the same key exists already.
         """
         sql = _BEGIN.format(room=_ROOM[clearing.kind], within=_WITHIN[clearing.kind])
         values = (clearing.clearing_id, clearing.authorization_id, clearing.kind, clearing.reference)
@@ -205,20 +205,20 @@ class CardNetwork:
         return row is not None
 
     async def take_over(self, clearing: Clearing, lease: UUID, now: datetime) -> bool:
-        """Go on with one whose process died. False: somebody is at it, or it is done."""
+        """Claim a clearing whose process died. Returns False if another process works on it, or it is done."""
         row = await self._books.fetchrow(_TAKE_OVER, clearing.clearing_id, lease, now, now + LEASE)
         return row is not None
 
     async def due(self, now: datetime, limit: int) -> list[Clearing]:
-        """The worker's: claim what nobody finished."""
+        """Claim clearings that were not finished, for a background job."""
         return [_clearing(row) for row in await self._books.fetch(_DUE, now, now + LEASE, limit)]
 
     async def done(self, clearing: Clearing) -> None:
-        """The order took it."""
+        """Record that the order has applied the clearing."""
         await self._books.fetchrow(_DONE, clearing.clearing_id)
 
     async def dropped(self, clearing: Clearing) -> None:
-        """The order refused it: what was put aside is free again, and so is the key."""
+        """Delete a clearing that the order refused. The reserved amount and the key can be used again."""
         await self._books.fetchrow(_DROPPED, clearing.clearing_id, clearing.lease)
 
 

@@ -1,4 +1,7 @@
-"""Outgoing HTTP to addresses that merchants gave: guarded, bounded, pooled. Nothing else calls out to them."""
+"""Outgoing HTTP to addresses that merchants gave. Only this module calls those addresses.
+
+It refuses private addresses, limits time and size, and reuses connections.
+"""
 
 from __future__ import annotations
 
@@ -24,33 +27,33 @@ from cuota.core.webhook.destination import is_allowed, is_loopback
 ACKNOWLEDGE_SECONDS = 10.0
 BODY_SECONDS = 2.0
 CLOSE_SECONDS = 2.0
-# The longest that an attempt takes: the answer, then the start of its body, then the end of the connection.
+# The longest time of an attempt: the response, then the start of its body, then closing the connection.
 LONGEST_SECONDS = ACKNOWLEDGE_SECONDS + BODY_SECONDS + CLOSE_SECONDS
 CONNECT_SECONDS = 4.0
 assert CONNECT_SECONDS < ACKNOWLEDGE_SECONDS
-# Below the five seconds after which common servers close an idle connection, perhaps under a request.
+# Common servers close an idle connection after five seconds. We close it earlier, so that no request meets a closed one.
 IDLE_SECONDS = 4.0
 MOST_ANSWER_BYTES = 64 * 1024
-# So small that reading a piece of rubbish never holds the loop up.
+# Small enough that reading one piece of garbage never blocks the event loop.
 PIECE_BYTES = 8 * 1024
 KEPT_ANSWER_BYTES = 1024
-# Names are looked up by threads of their own: a name server that hangs holds up neither the other receivers nor the
+# Host names are resolved in separate threads, so that a name server that hangs delays neither other receivers nor the
 # service's own lookups.
 RESOLVERS = 32
-# Nothing that two readers may take for two places: no user info, no backslash, nothing but printable ASCII.
+# Only addresses that every parser reads in the same way: no user info, no backslash, only printable ASCII.
 _PLAIN = re.compile(r"(?i:https?)://[!-.0->A-\[\]-~]+(?:[/?#][!-\[\]-~]*)?", re.ASCII)
 log = logging.getLogger("cuota.webhooks")
 
 
 class ForbiddenDestination(httpcore.ConnectError):
-    """The name leads to an address that webhooks may not go to."""
+    """The host name resolves to an address to which webhooks may not go."""
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Resolves a name, judges every address that it has, and connects to one that was judged.
+    """Resolves a host name, checks all of its addresses, and connects to a checked address.
 
-    TLS and the Host header keep the name: only the connection goes to the checked address, so a name that changes
-    between check and connect changes nothing.
+    TLS and the Host header still use the name. Only the connection uses the checked address, so a DNS change between the
+    check and the connection has no effect.
     """
 
     def __init__(self, *, loopback: bool) -> None:
@@ -66,7 +69,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first checked address that answers; raises ForbiddenDestination if any is not allowed."""
+        """Connect to the first checked address that answers. Raises ForbiddenDestination if any address is not allowed."""
         problem: Exception = httpcore.ConnectError("the name cannot be resolved")
         for address in await self._checked(host, port):
             try:
@@ -88,7 +91,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         except (OSError, UnicodeError):
             raise httpcore.ConnectError("the name cannot be resolved") from None
         addresses = list(dict.fromkeys(str(item[4][0]) for item in found))
-        # All must pass: a name with one address outside and one inside is not half allowed.
+        # All addresses must be allowed. A name with one public and one private address is refused.
         if not all(is_allowed(address, loopback=self._loopback) for address in addresses):
             raise ForbiddenDestination("the address is not on the public internet")
         return addresses
@@ -98,16 +101,16 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         raise ForbiddenDestination(f"{path} is not on the public internet")
 
     async def sleep(self, seconds: float) -> None:
-        """As asked."""
+        """Sleep for this many seconds."""
         await asyncio.sleep(seconds)
 
     def close(self) -> None:
-        """Look up no more names."""
+        """Stop the threads that resolve names."""
         self._resolvers.shutdown(wait=False, cancel_futures=True)
 
 
 class _Bounded(httpcore.AsyncNetworkStream):
-    """A connection of which no more is read for one request than an answer may have, head and all."""
+    """A connection that reads at most the allowed size of a response, headers included, for each request."""
 
     def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
         self._inner = inner
@@ -148,12 +151,12 @@ class _Bounded(httpcore.AsyncNetworkStream):
 
 
 class GuardedClient:
-    """One pool for all receivers. `loopback` allows this machine's own addresses; `tls` is whom to trust if not the public CAs."""
+    """One connection pool for all receivers. `loopback` allows loopback addresses; `tls` replaces the public CAs."""
 
     def __init__(self, *, loopback: bool, connections: int = 400, tls: ssl.SSLContext | None = None) -> None:
         self._backend = GuardedBackend(loopback=loopback)
         self._pool = httpcore.AsyncConnectionPool(
-            # Made once: httpcore would read the whole list of CAs anew for each connection.
+            # Created once, because httpcore would otherwise read the whole list of CAs for each connection.
             ssl_context=tls or httpcore.default_ssl_context(),
             max_connections=connections,
             max_keepalive_connections=connections,
@@ -169,9 +172,9 @@ class GuardedClient:
         *,
         seconds: float = ACKNOWLEDGE_SECONDS,
     ) -> Attempt:
-        """Send once, and wait `seconds` for an answer; never raises for what the other side does.
+        """Send once, wait `seconds` for a response, and return the attempt. Raises nothing, whatever the receiver does.
 
-        Redirects are answers like any other.
+        Redirects are not followed: they count as responses.
         """
         started = time.monotonic()
         if not _PLAIN.fullmatch(url):
@@ -186,14 +189,14 @@ class GuardedClient:
         except (httpcore.UnsupportedProtocol, ValueError):
             return Attempt(None, _ms(started), "the address cannot be used")
         except Exception:
-            # What a receiver answers may find a bug of ours or of a library: it costs that receiver a try.
+            # A strange response may trigger a bug in our code or in a library. Only this attempt fails then.
             log.exception("webhook failed")
             return Attempt(None, _ms(started), "the answer cannot be read")
 
     async def _post(
         self, url: str, headers: list[tuple[str, str]], body: bytes, started: float, limit: asyncio.Timeout
     ) -> Attempt:
-        # The pool's own wait needs no limit: the whole has one.
+        # Waiting for the pool needs no limit of its own, because the whole attempt has one.
         limits = {"connect": CONNECT_SECONDS, "read": ACKNOWLEDGE_SECONDS, "write": ACKNOWLEDGE_SECONDS}
         async with self._pool.stream(
             "POST", url, headers=headers, content=body, extensions={"timeout": limits}
@@ -201,7 +204,7 @@ class GuardedClient:
             limit.reschedule(asyncio.get_running_loop().time() + BODY_SECONDS + CLOSE_SECONDS)
             kept = await _first_bytes(answer)
             if _from_here(answer):
-                # Another service of this machine may have answered: a merchant learns the status, never the text.
+                # Another service on this machine may have answered. The merchant may see its status, but never its text.
                 kept = b""
             return Attempt(answer.status, _ms(started), None, kept, _retry_after(answer.headers))
 
@@ -212,14 +215,14 @@ class GuardedClient:
 
 
 def _from_here(answer: httpcore.Response) -> bool:
-    """Whether the answer came from this machine itself; one that cannot be told is taken for such."""
+    """True if the response came from this machine, or if that is not known."""
     stream = answer.extensions.get("network_stream")
     peer = stream.get_extra_info("server_addr") if stream is not None else None
     return not isinstance(peer, tuple) or is_loopback(str(peer[0]))
 
 
 async def _first_bytes(answer: httpcore.Response) -> bytes:
-    """What an operator may want to see. The status has decided already: a body without end changes nothing."""
+    """Return the start of the body, for people to read. The status alone decides, so an endless body changes nothing."""
     read = bytearray()
     with contextlib.suppress(
         TimeoutError, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ReadTimeout
@@ -235,13 +238,13 @@ def _ms(started: float) -> int:
 
 
 def _words(problem: BaseException) -> str:
-    # No NUL, which the database's text cannot hold.
+    # PostgreSQL's text type cannot store the NUL character.
     text = str(problem).replace("\0", " ").strip()
     return (text or type(problem).__name__)[:200]
 
 
 def _retry_after(headers: list[tuple[bytes, bytes]]) -> int | None:
-    """Seconds, or the date form; None for anything else."""
+    """Return the seconds of a Retry-After header, in either format (seconds or date), or None for anything else."""
     for name, value in headers:
         if name.lower() != b"retry-after":
             continue

@@ -1,4 +1,4 @@
-"""The sandbox's inbox: what consumers would have got, by text and by mail. Its newest 10,000 are kept."""
+"""The sandbox's inbox: the texts and mails that consumers would have received. It keeps the newest 10,000."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from cuota.core.consumer import is_us_number, typed_number
 from cuota.rails.stores import RailDatabase
 
 KEPT = 10_000
-# One statement, one round trip. Old ones go a hundred at a time: looking for them costs most sends nothing.
-# The NOT EXISTS keeps a repeat from using up a number; where two come at once, ON CONFLICT decides.
+# One statement and one round trip. Old messages are deleted a hundred at a time, so most sends do not look for them.
+# NOT EXISTS prevents a repeated call from using up a number. If two calls run at the same moment, ON CONFLICT decides.
 PUT = f"""
 WITH put AS (
     INSERT INTO message_simulator.inbox (key, channel, recipient, subject, text, created_at)
@@ -36,7 +36,7 @@ _END = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """One message in the inbox. `number` grows with each; `recipient` is ten digits or an address."""
+    """One message in the inbox. `number` increases with each message; `recipient` is a ten-digit number or a mail address."""
 
     number: int
     key: UUID
@@ -48,7 +48,7 @@ class Received:
 
 
 def recipient_of(typed: str) -> str:
-    """A phone number or an address as a person types it, as the inbox keeps it."""
+    """Convert a phone number or mail address from the form that a person types to the form that the inbox stores."""
     number = typed_number(typed)
     return number if is_us_number(number) else typed.strip()
 
@@ -56,7 +56,7 @@ def recipient_of(typed: str) -> str:
 async def look(
     shelf: RailDatabase, *, to: str = "", before: int | None = None, limit: int = 50
 ) -> list[Received]:
-    """The newest first; of one recipient, or of all; those before a number, for the next page."""
+    """Return messages, newest first: of one recipient or of all. `before` is the last number of the previous page."""
     end = _END if before is None else before
     if to:
         rows = await shelf.fetch(_NEWEST_TO, end, limit, recipient_of(to))
@@ -66,5 +66,5 @@ async def look(
 
 
 async def forget(shelf: RailDatabase, recipients: Sequence[str]) -> int:
-    """Drop whatever went to these numbers and addresses; answers how many messages."""
+    """Delete all messages to these numbers and addresses. Return how many there were."""
     return len(await shelf.fetch(_FORGET, [recipient.lower() for recipient in recipients]))

@@ -1,4 +1,7 @@
-"""The issuing rail: a virtual card for one order, locked to its merchant and its amount. The sandbox's is a simulator."""
+"""The issuing rail: issues a virtual card for one order, valid only at its merchant and up to its amount.
+
+The sandbox's rail simulates an issuer.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from cuota.rails.unavailable import RailUnavailable
 
 __all__ = ["IssuingRail", "RailUnavailable", "SandboxIssuingRail", "VirtualCard", "details_text"]
 
-# Issued numbers begin like this; none of the sandbox's test table does.
+# Issued card numbers begin with this prefix. No number in the sandbox's table of test cards does.
 PREFIX = "400009"
 BRAND = "visa"
 YEARS = 3
@@ -25,7 +28,7 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class VirtualCard:
-    """A card in plain: it passes through to the one page that shows it. `repr` shows none of it."""
+    """A card's data in plain text, on its way to the one page that shows it. `repr` shows none of it."""
 
     number: str = field(repr=False)
     cvc: str = field(repr=False)
@@ -35,27 +38,27 @@ class VirtualCard:
 
 
 class IssuingRail(Protocol):
-    """What CUOTA_ISSUING_RAIL names. Amounts in cents. Every call may raise RailUnavailable.
+    """The interface of the class in CUOTA_ISSUING_RAIL. Amounts are cents. Every call may raise RailUnavailable.
 
-    A class is made with a `RailDatabase`, a `RailVault` and a clock, which it need not use. `key` is an idempotency key: each
-    call may be repeated, and acts once. The number can be seen until `hide`, then never again by anybody: the service
-    decides who may see it (`flows/checkout/issue_card.py`) and keeps no copy.
+    The constructor gets a `RailDatabase`, a `RailVault` and a clock, which it need not use. `key` is an idempotency key: a
+    repeated call acts only once. The number can be read until `hide` is called, and never after that. The service decides who
+    may see the number (`flows/checkout/issue_card.py`), and stores no copy.
     """
 
     async def issue(self, key: UUID, merchant_id: UUID, order_id: UUID, amount: int, currency: str) -> None:
-        """Make a card that only this merchant can charge, one authorization and no more than this amount."""
+        """Issue a card that only this merchant can charge, with one authorization of at most this amount."""
         ...
 
     async def reveal(self, key: UUID) -> VirtualCard | None:
-        """The card in plain; None once hidden, or never issued."""
+        """Return the card in plain text, or None if it is hidden or was never issued."""
         ...
 
     async def hide(self, key: UUID) -> None:
-        """Show it to nobody any more. The card goes on working."""
+        """Never return the card's data again. The card stays valid."""
         ...
 
     async def limit(self, key: UUID, amount: int) -> None:
-        """It pays for no more than this altogether, what is captured included. Limits only fall."""
+        """Lower the total that the card can pay, including what is already captured. A limit never rises."""
         ...
 
 
@@ -71,7 +74,7 @@ _LIMIT = "UPDATE issuing_simulator.cards SET spend_limit = least(spend_limit, $2
 
 
 def details_text(number: str, cvc: str, month: int, year: int) -> str:
-    """What must be right together for a card to be taken."""
+    """Return the card's data that must match together when the card is used."""
     return f"{number}:{cvc}:{month:02d}:{year}"
 
 
@@ -81,7 +84,7 @@ def _new_number() -> str:
 
 
 class SandboxIssuingRail:
-    """A simulated issuer. What the card is used for comes in by `rails/card_network.py`, from the same books."""
+    """A simulated issuer. Uses of the card arrive through `rails/card_network.py`, which shares its tables."""
 
     def __init__(self, books: RailDatabase, safe: RailVault, now: Callable[[], datetime]) -> None:
         self._books = books
@@ -89,7 +92,7 @@ class SandboxIssuingRail:
         self._now = now
 
     async def issue(self, key: UUID, merchant_id: UUID, order_id: UUID, amount: int, currency: str) -> None:
-        """Once a key; a number that is taken already is thrown away for another."""
+        """Issue the card, once for each key. If a random number is taken, try another."""
         now = self._now()
         month, year = now.month, now.year + YEARS
         for _ in range(_TRIES):
@@ -106,7 +109,7 @@ class SandboxIssuingRail:
             raise RailUnavailable("no free number was found")
 
     async def reveal(self, key: UUID) -> VirtualCard | None:
-        """Unseal it, while it is there."""
+        """Decrypt the card's data, if it is still stored."""
         row = await self._books.fetchrow(_REVEAL, key)
         if row is None or row["sealed"] is None:
             return None
@@ -114,11 +117,11 @@ class SandboxIssuingRail:
         return VirtualCard(number, cvc, row["expires_month"], row["expires_year"], row["brand"])
 
     async def hide(self, key: UUID) -> None:
-        """What is sealed goes; hashes stay, so that the card can be recognised."""
+        """Delete the encrypted data. The hashes stay, so that the card can be recognized."""
         await self._books.execute(_HIDE, key)
 
     async def limit(self, key: UUID, amount: int) -> None:
-        """Lower it."""
+        """Lower the limit."""
         await self._books.execute(_LIMIT, key, amount)
 
 

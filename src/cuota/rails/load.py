@@ -1,4 +1,4 @@
-"""Make the rails that the settings name."""
+"""Loads the rails that the settings name."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from cuota.rails.stores import RailDatabase, RailVault
 
 
 class NoSuchRail(Exception):
-    """A rail's dotted path leads nowhere; the text names the setting."""
+    """A rail cannot be loaded or used. The text names the setting and says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rails:
-    """Everything that reaches outside. `issuing` is None where no virtual cards are issued.
+    """All rails. `issuing` is None if no virtual cards are issued.
 
-    `card_network` is the far side of the sandbox's own virtual cards; None where they are another issuer's.
+    `card_network` simulates the network of the sandbox's virtual cards. It is None if another issuer issues the cards.
     """
 
     card: CardRail
@@ -46,17 +46,19 @@ def load(
     safe: RailVault | None = None,
     now: Callable[[], datetime] = utc_now,
 ) -> Rails:
-    """Make them; raise NoSuchRail before anything is served. Production takes no simulator, by whatever name.
+    """Load all rails at the start. Raises NoSuchRail; production never accepts a simulator, by any name.
 
-    `senders` is what the message rail `live` sends by; `now` dates what lands in the sandbox's inbox.
-    `issuing` needs `safe`, unless it is none.
+    `senders` are the settings of the message rail `live`. `now` is the clock of the sandbox's inbox. `safe` is required unless
+    `issuing` is "none".
     """
     card_rail = _card_rail(card, books, safe)
     message_rail = _message_rail(message, books, senders, now)
     if not sandbox and isinstance(card_rail, SandboxCardRail):
-        raise NoSuchRail("CUOTA_CARD_RAIL: production needs a real rail, and this one is simulated.")
+        raise NoSuchRail("CUOTA_CARD_RAIL: production needs a real rail, but this one is a simulator.")
     if not sandbox and message_rail.shown_code is not None:
-        raise NoSuchRail("CUOTA_MESSAGE_RAIL: production needs a real rail, and this one shows its codes.")
+        raise NoSuchRail(
+            "CUOTA_MESSAGE_RAIL: production needs a real rail, but this one shows its codes on the page."
+        )
     issuing_rail, network = _issuing_rail(issuing, books, safe, now, sandbox=sandbox)
     return Rails(BoundedCardRail(card_rail), BoundedMessageRail(message_rail), issuing_rail, network)
 
@@ -70,7 +72,7 @@ def _card_rail(name: str, books: RailDatabase, safe: RailVault | None) -> CardRa
 
 
 def lacks(rail: object, protocol: type) -> list[str]:
-    """What this protocol asks for and the rail has not, by name."""
+    """Return the names of the protocol's members that the rail lacks."""
     methods = [name for name, part in vars(protocol).items() if callable(part) and not name.startswith("_")]
     return [name for name in (*protocol.__annotations__, *methods) if not _has(rail, name, methods)]
 
@@ -85,13 +87,13 @@ def _complete(setting: str, name: str, rail: object, protocol: type) -> None:
 
 
 def _made(setting: str, name: str, made: object, *parts: object) -> Any:
-    """The rail itself, of the class that the setting names."""
+    """Return an instance of the class that the setting names. Raises NoSuchRail."""
     if not callable(made):
         raise NoSuchRail(f"{setting}: {name} is not a class.")
     try:
         return made(*parts)
     except TypeError as problem:
-        raise NoSuchRail(f"{setting}: {name} cannot be made: {problem}.") from None
+        raise NoSuchRail(f"{setting}: {name} raised an error when it was created: {problem}.") from None
 
 
 def _issuing_rail(
@@ -106,7 +108,7 @@ def _issuing_rail(
     simulated = isinstance(rail, SandboxIssuingRail)
     if not sandbox and simulated:
         raise NoSuchRail(
-            "CUOTA_ISSUING_RAIL: production needs a real rail or none, and this one is simulated."
+            "CUOTA_ISSUING_RAIL: production needs a real rail or none, but this one is a simulator."
         )
     return BoundedIssuingRail(rail), CardNetwork(books, safe) if simulated else None
 

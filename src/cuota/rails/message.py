@@ -1,4 +1,4 @@
-"""The message rail: one-time codes and notices to consumers. The sandbox's fills an inbox to look into."""
+"""The message rail: sends one-time codes and notices to consumers. The sandbox's rail stores them in an inbox."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ __all__ = ["MessageRail", "RailUnavailable", "SandboxMessageRail", "code_text", 
 
 
 class MessageRail(Protocol):
-    """What CUOTA_MESSAGE_RAIL names; a class without arguments. Both sends may raise RailUnavailable."""
+    """The interface of the class in CUOTA_MESSAGE_RAIL, whose constructor takes no arguments. Both sends may raise RailUnavailable."""
 
     shown_code: str | None
-    """A code that the pages may show because no message is really sent; None outside the sandbox."""
+    """A code that the pages may show, because no message is really sent. None outside the sandbox."""
 
     def new_code(self) -> str:
-        """Six digits, not to be guessed."""
+        """Return six digits that cannot be guessed."""
         ...
 
     async def send_code(self, phone: str, code: str, sender: str) -> None:
-        """Text the code to a ten-digit US number, in the name of `sender`."""
+        """Send the code by text message to a ten-digit US number, in the name of `sender`."""
         ...
 
     async def send(self, message: Message) -> None:
-        """Send a notice; the same `message.key` again is the same notice, and need not be sent twice."""
+        """Send a notice. A repeated call with the same `message.key` is the same notice, and need not send it again."""
         ...
 
 
 def code_text(code: str, sender: str) -> str:
-    """What a one-time code's text says. The code comes first: phones show the beginning."""
+    """Return the text message with a one-time code. The code comes first, because phones show only the beginning."""
     return f"{code} is your {sender} code. We never ask you for it: do not give it to anyone."
 
 
 def utc_now() -> datetime:
-    """The real clock."""
+    """Return the current time of the real clock."""
     return datetime.now(UTC)
 
 
 class SandboxMessageRail:
-    """Sends nothing outside: what consumers would get lands in the inbox at /sandbox/inbox.
+    """Sends nothing. It stores each message in the inbox at /sandbox/inbox.
 
-    The code is always 123456, as the sandbox's test table says, and the page shows it.
+    The one-time code is always 123456, and the page shows it.
     """
 
     shown_code: str | None = CODE
@@ -58,15 +58,15 @@ class SandboxMessageRail:
         self._now = now
 
     def new_code(self) -> str:
-        """The one code of the sandbox."""
+        """Return the sandbox's only code."""
         return CODE
 
     async def send_code(self, phone: str, code: str, sender: str) -> None:
-        """Put it into the inbox."""
+        """Store the code's message in the inbox."""
         await self._put(uuid4(), "text", phone, f"{sender}: one-time code", code_text(code, sender))
 
     async def send(self, message: Message) -> None:
-        """Put it into the inbox, once for each way that the consumer could be reached by."""
+        """Store the notice in the inbox, once for each way of reaching the consumer (mail and text)."""
         if message.email is not None:
             await self._put(message.key, "mail", message.email, message.subject, message.mail_text)
         if message.phone is not None:

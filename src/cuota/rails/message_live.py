@@ -1,6 +1,6 @@
-"""The `live` message rail: texts by an HTTP hook, mail by SMTP.
+"""The `live` message rail: sends texts through an HTTP hook, and mail through SMTP.
 
-No text, code, number or address goes into a log, nor into the words of what is raised.
+No text, code, number or address gets into a log or into the text of an exception.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from cuota.rails.unavailable import RailUnavailable
 HOOK_SECONDS = 10.0
 MAIL_SECONDS = 14.0
 GOODBYE_SECONDS = 1.0
-# These end first, and say which of the two did not answer.
+# These timeouts end before the rail's own, so that the error says which of the two did not answer.
 assert max(HOOK_SECONDS, MAIL_SECONDS) < MESSAGE_SECONDS
 CODE_DIGITS = 6
 
 
 class LiveMessageRail:
-    """Sends for real. Certificates are verified against the system's, or those of SSL_CERT_FILE."""
+    """Sends real messages. TLS certificates are verified against the system's CAs, or those in SSL_CERT_FILE."""
 
     shown_code: str | None = None
 
@@ -47,27 +47,29 @@ class LiveMessageRail:
         self._tls = ssl.create_default_context()
 
     def new_code(self) -> str:
-        """Six digits from the system's randomness."""
+        """Return six digits from the system's random generator."""
         return f"{secrets.randbelow(10**CODE_DIGITS):0{CODE_DIGITS}}"
 
     async def send_code(self, phone: str, code: str, sender: str) -> None:
-        """Text the code; raises RailUnavailable."""
+        """Send the code by text message. Raises RailUnavailable."""
         await self._text(uuid4(), phone, code_text(code, sender))
 
     async def send(self, message: Message) -> None:
-        """By mail where that can be, otherwise by text: a notice comes once. Raises RailUnavailable."""
+        """Send the notice by mail if possible, otherwise by text, but never both ways. Raises RailUnavailable."""
         if message.email is not None and self._senders.mail is not None:
             await self._mail(self._senders.mail, message, message.email)
         elif message.phone is not None:
             await self._text(message.key, message.phone, message.text)
         else:
-            raise RailUnavailable("there is no way to this consumer: no number, and no mail server is set")
+            raise RailUnavailable(
+                "the consumer cannot be reached: there is no phone number, and no mail server is set"
+            )
 
     async def _text(self, key: UUID, phone: str, text: str) -> None:
         if not is_us_number(phone):
-            raise RailUnavailable("the number is no US number")
+            raise RailUnavailable("the phone number is not a US number")
         body = json.dumps({"id": str(key), "to": f"+1{phone}", "text": text}, ensure_ascii=False).encode()
-        # The receiver holds the time against its own clock: the real one, wherever the service's stands.
+        # The receiver compares this time with its own clock, so it must be the real time, not the service's.
         now = int(time.time())
         headers = [
             ("Content-Type", "application/json"),
@@ -90,7 +92,7 @@ class LiveMessageRail:
             raise RailUnavailable(f"the text hook answered {status}")
 
     async def _post(self, headers: list[tuple[str, str]], body: bytes) -> int:
-        # A connection a text: none is ever stale, and there is nothing to close at the end. Redirects are not followed.
+        # Each text gets a new connection, so that none is stale and none is left open. Redirects are not followed.
         async with (
             httpcore.AsyncConnectionPool(ssl_context=self._tls) as pool,
             pool.stream("POST", self._senders.hook_url, headers=headers, content=body) as answer,
@@ -120,18 +122,18 @@ class LiveMessageRail:
             port=server.port,
             username=server.user,
             password=server.password,
-            # Not this machine's name: looking it up can take its time, and is nobody's business.
+            # Not this machine's name: looking it up can take long, and the mail server should not learn it.
             local_hostname=sender.partition("@")[2],
             timeout=MAIL_SECONDS,
             use_tls=server.tls,
-            # None: where the server offers it. True: or nothing is sent.
+            # None means STARTTLS if the server offers it. True means that nothing is sent without STARTTLS.
             start_tls=False if server.tls else True if self._senders.secure else None,
             tls_context=self._tls,
         )
         try:
             await client.connect()
             await client.sendmail(sender, [recipient], letter.as_bytes())
-            # It is taken. A goodbye that goes wrong must not have it sent again.
+            # The server has accepted the mail. An error while closing must not cause a second send.
             with contextlib.suppress(aiosmtplib.SMTPException, OSError, TimeoutError):
                 async with asyncio.timeout(GOODBYE_SECONDS):
                     await client.quit()
@@ -140,16 +142,16 @@ class LiveMessageRail:
 
 
 def compose(message: Message, recipient: str, mail_from: str) -> EmailMessage:
-    """The mail. No text of ours or a merchant's can become a header; raises RailUnavailable for a bad address."""
+    """Return the mail. No part of a text can become a header. Raises RailUnavailable if the address is not valid."""
     if not is_email(recipient):
-        raise RailUnavailable("the address is no mail address")
+        raise RailUnavailable("the mail address is not valid")
     letter = EmailMessage(policy=SMTP_POLICY)
     try:
         letter["From"] = Address(_one_line(message.sender), addr_spec=mail_from)
         letter["To"] = Address(addr_spec=recipient)
         letter["Subject"] = _one_line(message.subject)
         letter["Date"] = localtime()
-        # The same notice asked for again is the same message: mailboxes show such a one once.
+        # A repeated notice gets the same Message-ID, so that mailboxes show it only once.
         letter["Message-ID"] = f"<{message.key}@{mail_from.partition('@')[2]}>"
         letter["Auto-Submitted"] = "auto-generated"
         letter.set_content(message.mail_text)
@@ -159,5 +161,5 @@ def compose(message: Message, recipient: str, mail_from: str) -> EmailMessage:
 
 
 def _one_line(text: str) -> str:
-    """Every control and line character becomes a space."""
+    """Replace every control character and line break by a space."""
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())

@@ -1,4 +1,4 @@
-"""By which ways the `live` message rail sends, as the settings name them."""
+"""The settings of the `live` message rail: a mail server, and a hook for text messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class MailServer:
-    """An SMTP server and how to log in. `tls`: from the first byte (smtps://); otherwise STARTTLS."""
+    """An SMTP server and its login. `tls` means TLS from the first byte (smtps://); otherwise STARTTLS."""
 
     host: str
     port: int
@@ -18,11 +18,11 @@ class MailServer:
 
 @dataclass(frozen=True, slots=True)
 class Senders:
-    """`mail` and `mail_from` are both there or both None. `hook_url` takes texts; it may carry a secret itself."""
+    """`mail` and `mail_from` are both set or both None. Texts are posted to `hook_url`, which may contain a secret."""
 
     mail: MailServer | None
     mail_from: str | None
     hook_url: str = field(repr=False)
     hook_secret: str = field(repr=False)
     secure: bool
-    """Production: mail only through an encrypted connection."""
+    """True in production: mail is sent only over an encrypted connection."""

@@ -1,4 +1,4 @@
-"""What a rail is given to keep data of its own: a database, and a vault. The service's pool and vault fit."""
+"""The storage that a rail gets: a database and a vault. The service's pool and vault implement these interfaces."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 
 class RailDatabase(Protocol):
-    """A database that a rail may keep tables of its own in."""
+    """A database in which a rail may have its own tables."""
 
     async def fetchrow(self, sql: str, *values: object) -> Mapping[str, Any] | None:
-        """One row or None."""
+        """Return one row, or None."""
         ...
 
     async def fetch(self, sql: str, *values: object) -> Sequence[Mapping[str, Any]]:
-        """All rows."""
+        """Return all rows."""
         ...
 
     async def execute(self, sql: str, *values: object) -> str:
@@ -23,16 +23,16 @@ class RailDatabase(Protocol):
 
 
 class RailVault(Protocol):
-    """What keeps secrets unreadable in that database."""
+    """Encrypts and hashes secrets for that database."""
 
     def encrypt(self, text: str, bound_to: str) -> bytes:
         """Encrypt a text. `bound_to` names the row: decrypting for another row fails."""
         ...
 
     def decrypt(self, stored: bytes, bound_to: str) -> str:
-        """The text that was encrypted for the same row."""
+        """Return the text that was encrypted for the same row."""
         ...
 
     def hash(self, use: str, text: str) -> bytes:
-        """A keyed hash; another `use` gives another hash of the same text."""
+        """Return a keyed hash. Another `use` gives another hash of the same text."""
         ...

@@ -1,10 +1,10 @@
-"""What every rail raises when it did not answer."""
+"""The exception that every rail raises if it does not answer."""
 
 from __future__ import annotations
 
 
 class RailUnavailable(Exception):
-    """The rail did not answer. Whether it acted is unknown: ask again under the same key, never blindly.
+    """The rail did not answer, so it is unknown whether it acted. Repeat the call only with the same idempotency key.
 
-    Its text goes into logs: it never holds what was sent, nor to whom.
+    The text of the exception goes into logs. It never contains what was sent, or the recipient.
     """

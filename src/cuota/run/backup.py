@@ -82,24 +82,24 @@ async def backup(
                     return _checked(aside, programs_for(where, facts["server_version"]), told)
             except FileExistsError:
                 raise CannotBackUp(
-                    f"{file} is there already. Give a new name; nothing was written."
+                    f"{file} exists already. Nothing was written; choose another file name."
                 ) from None
             except OSError as problem:
-                raise CannotBackUp(f"{file} cannot be written: {problem}.") from None
+                raise CannotBackUp(f"Cannot write {file}: {problem}.") from None
     finally:
         await connection.close()
 
 
 async def _require_ours(connection: asyncpg.Connection) -> None:
     if not await connection.fetchval("SELECT to_regclass('public.installation') IS NOT NULL"):
-        raise UnsafeDatabase("There is nothing of Cuota in this database yet: start the service once.")
+        raise UnsafeDatabase("This database does not contain Cuota's tables yet. Start the service once.")
     if not await service_rights.may_migrate(connection):
         raise CannotBackUp(
-            "A backup is made as the owner of the tables: set CUOTA_DATABASE_OWNER_URL. See docs/running.md, Database."
+            "Only the owner of the tables can make a backup. Set CUOTA_DATABASE_OWNER_URL; see docs/running.md, Database."
         )
     if await connection.fetchval("SELECT to_regclass('pg_dist_partition') IS NOT NULL"):
         raise CannotBackUp(
-            "On a Citus cluster each node is backed up by PostgreSQL's own tools; see docs/scaling.md."
+            "This command cannot back up a Citus cluster. Back up each node with PostgreSQL's own tools; see docs/scaling.md."
         )
     # No timeout: nothing waits for this statement, and it may take long.
     for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
@@ -170,7 +170,7 @@ def _checked(aside: Path, programs: Programs, told: OnProgress) -> Manifest:
 
 
 def feed_dump(packed: zipfile.ZipFile, sink: Any, told: OnProgress, note: str) -> None:
-    """Copy the dump of a backup into `sink`, and report how many MiB of how many are read."""
+    """Copy the dump of a backup into `sink`, and report how many MiB are read, and how many there are."""
     total, read = packed.getinfo(archive.DUMP).file_size / MEBIBYTE, 0
 
     def count(chunk: bytes) -> None:
@@ -189,7 +189,7 @@ def feed(source: Any, sink: Any, copied: Callable[[bytes], None] = lambda _: Non
             copied(chunk)
         sink.close()
     except BrokenPipeError:
-        pass  # whoever ends the program sees why it went
+        pass  # the reader ended; the caller checks its exit code
 
 
 def take(

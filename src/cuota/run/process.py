@@ -136,7 +136,7 @@ async def _serve(
             signals.stop.set()
             parent.cancel()
             if worker is not None:
-                with contextlib.suppress(Exception):  # told when it happened
+                with contextlib.suppress(Exception):  # logged when it happened
                     await worker
 
 

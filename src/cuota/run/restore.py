@@ -51,7 +51,7 @@ def restore(file: Path, told: OnProgress) -> tuple[Manifest, VerifyReport]:
             )
         if place.database_url is None and (place.data_dir / "pg").exists():
             raise CannotRestore(
-                f"There is a database in {place.data_dir} already. Set CUOTA_DATA_DIR to a new folder, or move that one away."
+                f"There is already a database in {place.data_dir}. Set CUOTA_DATA_DIR to a new folder, or move the old folder away."
             )
         told(0, None, f"checking the file of {manifest.taken_at}")
         archive.require_whole(packed, manifest, file)
@@ -64,14 +64,14 @@ def restore(file: Path, told: OnProgress) -> tuple[Manifest, VerifyReport]:
         except (CannotRestore, ProgramFailed) as problem:
             if place.database_url is not None:
                 raise
-            raise CannotRestore(f"{problem} Remove {place.data_dir} before you try again.") from None
+            raise CannotRestore(f"{problem} Delete {place.data_dir} before you try again.") from None
 
 
 def _require_readable(manifest: Manifest) -> None:
     unknown = set(manifest.migrations) - {name for name, _ in files()}
     if unknown:
         raise CannotRestore(
-            f"The file is of a newer release ({manifest.cuota}, with {max(unknown)}). Restore it with that release."
+            f"A newer release of Cuota ({manifest.cuota}, with {max(unknown)}) wrote this file. Restore it with that release."
         )
 
 
@@ -82,7 +82,7 @@ def _bring_key(packed: zipfile.ZipFile, manifest: Manifest, place: config.DataLo
         return
     if not manifest.has_key:
         raise CannotRestore(
-            "The secret key is not in this file: it was set by CUOTA_SECRET_KEY. Set that to the same value again."
+            "This file does not contain the secret key, which came from CUOTA_SECRET_KEY. Set CUOTA_SECRET_KEY to the same value."
         )
     place.data_dir.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
@@ -103,7 +103,7 @@ def _require_key(settings: config.Settings, manifest: Manifest) -> None:
         same = False
     if not same:
         raise WrongKey(
-            "CUOTA_SECRET_KEY is not the key that this backup was made with: its secrets could never be read."
+            "CUOTA_SECRET_KEY is not the key with which this backup was made, so its secrets could not be decrypted."
         )
 
 
@@ -119,11 +119,11 @@ async def _fill(
     try:
         if not await connection.fetchval(_MAY_FILL):
             raise CannotRestore(
-                "A restore is made as the owner of the database: set CUOTA_DATABASE_OWNER_URL. See docs/running.md, Database."
+                "Only the owner of the database can restore a backup. Set CUOTA_DATABASE_OWNER_URL; see docs/running.md, Database."
             )
         if not await connection.fetchval(_EMPTY):
             raise CannotRestore(
-                "The database has tables already. Restore into an empty one: createdb, then CUOTA_DATABASE_URL."
+                "The database already contains tables. Create an empty one with createdb, and set CUOTA_DATABASE_URL to its address."
             )
         await _make_roles(connection, manifest.roles)
         programs = programs_for(owner, max(connection.get_server_version().major, manifest.server_version))
@@ -132,7 +132,7 @@ async def _fill(
             count = await connection.fetchval(f"SELECT count(*) FROM {name}")
             if count != manifest.counts[name]:
                 raise CannotRestore(
-                    f"{name} has {count} rows, the backup had {manifest.counts[name]}: do not use it."
+                    f"The table {name} has {count} rows, but the backup had {manifest.counts[name]}. Do not use this database."
                 )
         # Update the statistics, so that queries are planned for the restored data and not for an empty database.
         await connection.execute("ANALYZE")
@@ -153,7 +153,7 @@ async def _make_roles(connection: asyncpg.Connection, roles: list[str]) -> None:
                 await connection.execute(f"GRANT {quoted(role)} TO CURRENT_USER")
     except asyncpg.PostgresError as problem:
         raise CannotRestore(
-            f"The database's user cannot make the roles {', '.join(roles)}: {problem}. Make them first; see docs/running.md."
+            f"The database user cannot create the roles {', '.join(roles)}: {problem}. Create them first; see docs/running.md."
         ) from None
 
 

@@ -79,7 +79,7 @@ async def _connect(where: dict[str, Any]) -> asyncpg.Connection:
         except (*GONE, TimeoutError) as problem:
             if time.monotonic() > until:
                 raise UnsafeDatabase(
-                    f"The database cannot be reached: {problem}. See CUOTA_DATABASE_URL."
+                    f"Cannot reach the database: {problem}. Check CUOTA_DATABASE_URL."
                 ) from None
             time.sleep(0.2)  # noqa: ASYNC251 - nothing else runs at start
 

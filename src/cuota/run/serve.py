@@ -31,8 +31,8 @@ from cuota.run.stopping import STOP_SECONDS
 READY_SECONDS = 30.0
 CHECK_SECONDS = 0.5
 LEFT_BEHIND_SECONDS = 4.0
-# The kernel's send buffer for each connection. By default it would hold megabytes for each client that asks and never
-# reads.
+# The kernel's send buffer for each connection. The default would hold megabytes for each client that sends requests and
+# never reads the responses.
 MOST_UNSENT_BYTES = 64 * 1024
 
 
@@ -42,7 +42,7 @@ class CannotServe(Exception):
 
 @dataclass
 class Serving:
-    """A running service: its worker processes, and whether it was told to stop."""
+    """A running service: its worker processes, and whether it is stopping."""
 
     settings: config.Settings
     listener: socket.socket
@@ -66,7 +66,7 @@ class Serving:
         self.workers.append(subprocess.Popen(command, env=environment, pass_fds=sockets))  # noqa: S603
 
     def stop(self) -> None:
-        """SIGTERM to every worker, then wait; what is still there after that is killed."""
+        """Send SIGTERM to every worker process and wait. Kill the processes that still run after that."""
         self.listener.close()
         if self.watched is not None:
             self.watched.close()
@@ -175,10 +175,10 @@ def _warn(settings: config.Settings, host: str) -> None:
     """Warn about a sandbox that other machines can reach."""
     if settings.sandbox and not is_loopback(host):
         print(
-            f"cuota: warning: this sandbox listens on {host}, so others may reach it. Anybody who does can read its "
-            "inbox with every one-time code (/sandbox/inbox). Webhooks to this machine itself are "
-            f"{'sent' if settings.loopback_webhooks else 'refused'} (CUOTA_LOOPBACK_WEBHOOKS). It answers to the host "
-            f"names {', '.join(sorted(settings.hosts))} only; set CUOTA_PUBLIC_URL or CUOTA_HOSTS for others.",
+            f"cuota: warning: this sandbox listens on {host}, so other machines may reach it. Their users can read the "
+            "inbox with every one-time code (/sandbox/inbox). Webhooks to loopback addresses are "
+            f"{'sent' if settings.loopback_webhooks else 'refused'} (CUOTA_LOOPBACK_WEBHOOKS). The sandbox accepts only the "
+            f"host names {', '.join(sorted(settings.hosts))}; set CUOTA_PUBLIC_URL or CUOTA_HOSTS to add others.",
             file=sys.stderr,
             flush=True,
         )
@@ -230,12 +230,12 @@ def _wait_ready(serving: Serving, listen: str) -> None:
     while time.monotonic() < until:
         for worker in serving.workers:
             if worker.poll() is not None:
-                raise CannotServe("A worker process could not start; its reason stands above.")
+                raise CannotServe("A worker process could not start. The reason is printed above.")
         with contextlib.suppress(httpx.HTTPError):
             if httpx.get(f"{listen}/health/ready", timeout=1, trust_env=False).status_code == httpx.codes.OK:
                 return
         time.sleep(0.05)
-    raise CannotServe(f"The service did not become ready within {READY_SECONDS:.0f} seconds.")
+    raise CannotServe(f"The service was not ready within {READY_SECONDS:.0f} seconds.")
 
 
 def _keep_running(serving: Serving) -> None:

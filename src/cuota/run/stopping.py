@@ -1,11 +1,11 @@
-"""How long stopping may take: the parent process gives its workers more time than they need."""
+"""How long stopping may take, in seconds. The parent process gives its worker processes more time than they need."""
 
-# A worker that stops still takes and answers new connections for this long, each closed after its answer ...
+# A worker that is stopping still accepts new connections for this long, and closes each one after its response.
 TAKE_SECONDS = 1.0
-# ... and then for this long the connections that it has taken may still send their request.
+# After that, connections that are already open may still send a request for this long.
 LINGER_SECONDS = 1.0
-# A request that is under way may take this long.
+# A request that is in progress may take this long.
 SLOWEST_SECONDS = 6
-# After this the parent kills what is still there.
+# After this, the parent kills the worker processes that still run.
 STOP_SECONDS = 9.5
 assert TAKE_SECONDS + LINGER_SECONDS + SLOWEST_SECONDS < STOP_SECONDS

@@ -37,7 +37,7 @@ async def _work(settings: config.Settings, where: dict[str, object]) -> None:
     clock = SandboxClock() if settings.sandbox else None
     signals = Signals(asyncio.Event(), asyncio.Event())
 
-    def told(event: Event) -> None:
+    def happened(event: Event) -> None:
         del event
         signals.news.set()
 
@@ -51,7 +51,7 @@ async def _work(settings: config.Settings, where: dict[str, object]) -> None:
             loop.add_signal_handler(number, signals.stop.set)
         standstill = Standstill(where, clock, _nothing_remembered) if clock else None
         print(json.dumps({"working": True, "environment": settings.environment}), flush=True)
-        await work(replace(opened, happened=told), signals, standstill)
+        await work(replace(opened, happened=happened), signals, standstill)
 
 
 def _nothing_remembered() -> None:

@@ -1,6 +1,6 @@
-"""Learn a merchant's model of Advanced Approvals from the orders of its trial.
+"""Fits a merchant's model of Advanced Approvals to the orders of its trial.
 
-What comes out is plain numbers (core/risk/model): serving a model needs no library.
+The model is plain numbers (core/risk/model), so using a model needs no library.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from cuota.trial.logistic import coefficients
 from cuota.trial.trial import TrialOrder, TrialReport, report
 
 FOLDS = 5
-# Fewer losses say nothing about ten fields; a field that fewer orders have says nothing about itself.
+# Fewer losses are not enough to judge ten fields, and a field that fewer orders have cannot be judged.
 FEWEST_LOSSES = 20
 FEWEST_ORDERS = 50
-# The base score in so many points is one unit: small enough a coefficient that the penalty on it is not felt.
+# This many points of the base score are one unit. The coefficient is then so small that the penalty hardly affects it.
 _UNIT = 20
-# Points of the score for one unit of log-odds: the base score's own, within what a score can sensibly mean.
+# Points of the score for one unit of log-odds, taken from the base score, but within these limits.
 _LEAST_SCALE, _MOST_SCALE = 15.0, 150.0
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a trial says, and the model that it speaks of; None where there were too few losses to learn from."""
+    """A trial's report and its model. The model is None if there were too few losses to fit one."""
 
     model: Model | None
     report: TrialReport
 
 
 def trial(orders: Sequence[TrialOrder], *, bound: int, seed: int = 0) -> Trial:
-    """Fit on all orders; judge on points that no order's own outcome had a part in."""
+    """Fit the model to all orders. Judge it by points to which the order's own outcome did not contribute."""
     found = fit(orders, bound=bound)
     judged = report(cross_fitted(orders, bound=bound, seed=seed), bound=bound, seed=seed)
     return Trial(None if found is None else replace(found, shift=judged.shift).named(), judged)
 
 
 def fit(orders: Sequence[TrialOrder], *, bound: int) -> Model | None:
-    """A logistic regression of losses on the score and the fields, as weights; None where there is too little.
+    """Return a logistic regression of losses on the score and the fields, as weights, or None if there is too little data.
 
-    Of approved orders that have matured. A field that would count against its direction is dropped, the worst first,
-    and the rest is fitted again, until none does. The same orders give the same numbers.
+    Only approved orders with a known outcome are used. If a field has the wrong sign, the worst such field is removed and the
+    others are fitted again, until all signs are right. The same orders give the same numbers.
     """
     known = [order for order in orders if order.approved and order.matured]
     losses = sum(order.lost for order in known)
@@ -54,7 +54,7 @@ def fit(orders: Sequence[TrialOrder], *, bound: int) -> Model | None:
     while True:
         rows = list(zip(margin, *columns.values(), strict=True))
         base, *effects = coefficients(rows, lost)
-        # Columns are turned so that more is good: good lowers the odds of a loss.
+        # In every column a larger value is better, so a right coefficient is negative: it lowers the odds of a loss.
         wrong = {field: effect for field, effect in zip(columns, effects, strict=True) if effect >= 0}
         if not wrong:
             break
@@ -68,7 +68,7 @@ def fit(orders: Sequence[TrialOrder], *, bound: int) -> Model | None:
 
 
 def cross_fitted(orders: Sequence[TrialOrder], *, bound: int, seed: int = 0) -> list[TrialOrder]:
-    """Each order with the points of a model that has seen no order of its group."""
+    """Return each order with the points of a model that was fitted without the order's group."""
     folds = [_fold(order.group, seed) for order in orders]
     judged = list(orders)
     for fold in range(FOLDS):
@@ -80,7 +80,7 @@ def cross_fitted(orders: Sequence[TrialOrder], *, bound: int, seed: int = 0) -> 
 
 
 def _points(model: Model | None, order: TrialOrder) -> int | None:
-    """Before shift and bound; None where the model knows nothing of the order."""
+    """Return the model's points before shift and bound, or None if the order has no data that the model uses."""
     if model is None:
         return None
     total, given = points(replace(model, bound=MOST_POINTS), order.fields, order.amount)
@@ -92,9 +92,9 @@ def _fold(group: str, seed: int) -> int:
 
 
 def _columns(known: Sequence[TrialOrder]) -> tuple[dict[str, list[float]], dict[str, int]]:
-    """Each field that enough orders have and that differs among them: around its average, turned so that more is good.
+    """Return a column for each field that enough orders have and whose values differ, relative to the field's average.
 
-    The average is where the field is neutral, and what an order without it counts as.
+    A larger value is better. The average is neutral: an order without the field counts as average.
     """
     columns: dict[str, list[float]] = {}
     neutral: dict[str, int] = {}

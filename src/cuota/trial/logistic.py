@@ -1,22 +1,22 @@
-"""Logistic regression with the usual penalty, by Newton's method: few columns, many rows, exact in some steps.
+"""Logistic regression with an L2 penalty, by Newton's method. For few columns and many rows, it is exact after a few steps.
 
 It minimizes the sum of the logistic losses plus half the sum of the squared coefficients; the intercept has no penalty.
-scikit-learn's LogisticRegression finds the same numbers (a test compares them) and is ten times as large to install.
+scikit-learn's LogisticRegression gives the same numbers (a test compares them), but its installation is ten times as large.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-# The largest slope that is left at the end, for each row.
+# The largest remaining gradient at the end, divided by the number of rows.
 TOLERANCE = 1e-10
 MOST_STEPS = 100
 MOST_HALVINGS = 40
 
 
 def coefficients(rows: Sequence[Sequence[float]], outcomes: Sequence[bool]) -> list[float]:
-    """One number for each column: how the log-odds of a true outcome rise with it. Both outcomes must occur."""
-    # A process that only serves never pays for this import.
+    """Return one coefficient for each column: the change of the log-odds of a true outcome. Both outcomes must occur."""
+    # Imported here, so that processes that only serve requests do not load numpy.
     import numpy as np  # noqa: PLC0415
 
     x = np.column_stack([np.ones(len(rows)), np.asarray(rows, dtype=float)])

@@ -1,4 +1,4 @@
-"""A trial's report as one page of HTML: nothing is fetched, no script; it may be mailed as it is."""
+"""Writes a trial's report as one HTML page without scripts or external files, so that it can be sent by mail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cuota.trial.rates import Rate
 from cuota.trial.swing import Swing
 from cuota.trial.trial import Bin, TrialReport, Verdict, verdict
 
-# The plot, in its own units: a square with room for its numbers.
+# The size of the plot in its own units: a square, with margins for the numbers.
 _SIDE, _LEFT, _TOP, _ROOM = 320, 68, 12, 44
 _TICKS = 4
 _ENDS = (1, 1.2, 1.6, 2, 2.4, 2.8, 3.2, 4, 4.8, 6, 7.2, 8, 10)
@@ -55,9 +55,9 @@ svg text { fill: var(--grey); font-size: 12px; }
 def calibration_html(
     report: TrialReport, title: str = "Advanced Approvals", model: Model | None = None, *, standing: str = ""
 ) -> str:
-    """The whole page: the verdict, what would have changed, calibration as a plot and as numbers, coverage, the model.
+    """Return the page: the verdict, what would have changed, calibration as a plot and numbers, coverage, and the model.
 
-    `standing` says in a sentence how things stand, and when.
+    `standing` is a sentence with the mode and the date.
     """
     judged = verdict(report)
     return (
@@ -75,13 +75,17 @@ def _summary(report: TrialReport, standing: str) -> str:
     said = f"{escape(standing)} " if standing else ""
     return (
         f'<p class="quiet">{said}{report.decided:,} orders decided, {report.approved:,} approved, '
-        f"{report.matured:,} of them matured, {report.losses:,} of these lost: {money.shown(report.lost_amount)} of "
-        f"{money.shown(report.approved_amount)}. Intervals hold the true number 95 times of 100.</p>"
+        f"{report.matured:,} of them with a known outcome, {report.losses:,} of these lost: {money.shown(report.lost_amount)} of "
+        f"{money.shown(report.approved_amount)}. All intervals are 95% confidence intervals.</p>"
     )
 
 
 def _verdict(judged: Verdict) -> str:
-    word, kind = ("It may be turned on.", "ready") if judged.ready else ("It may not be turned on.", "not")
+    word, kind = (
+        ("Advanced Approvals may be turned on.", "ready")
+        if judged.ready
+        else ("Advanced Approvals may not be turned on.", "not")
+    )
     reasons = "".join(f"<li>{escape(reason)}</li>" for reason in judged.reasons)
     return f'<div class="verdict"><p><strong class="{kind}">{word}</strong></p><ul>{reasons}</ul></div>'
 
@@ -96,23 +100,23 @@ def _changes(report: TrialReport) -> str:
         ("Orders", "", *(_orders(swing) for swing in swings)),
     ]
     head = (
-        "Matured orders",
+        "Orders with a known outcome",
         "Without the data",
-        "With it, same threshold",
-        "With it, equal loss",
+        "With the data, same threshold",
+        "With the data, equal loss",
     )
     return (
-        f"{_table(head, rows)}\n<p>Were the worst {report.caught_cut:.0%} of the approved orders declined, they would hold "
-        f"{report.caught_without:.0%} of the losses by the score alone and {report.caught_with:.0%} with the data, a "
-        f"difference of {_words(report.caught_change)}. These orders all have an outcome; nothing is estimated.</p>\n"
-        f'<p class="quiet">Equal loss is where {report.shift:+d} is added to the points of all data. Declined orders have no '
-        "outcome: their risk is read off a curve through the others, and taken to be somewhat worse.</p>"
+        f"{_table(head, rows)}\n<p>The {report.caught_cut:.0%} of approved orders with the lowest scores contain {report.caught_without:.0%} of the "
+        f"losses without the data and {report.caught_with:.0%} with the data, a difference of "
+        f"{_words(report.caught_change)}. All of these orders have a known outcome; nothing is estimated.</p>\n"
+        f'<p class="quiet">For equal loss, {report.shift:+d} is added to the points of all data. Declined orders have no '
+        "outcome: their risk is estimated from a curve through the other orders, and assumed to be somewhat worse.</p>"
     )
 
 
 def _calibration(bins: Sequence[Bin]) -> str:
     if not bins:
-        return "<p>No approved order has matured yet.</p>"
+        return "<p>The outcome of no approved order is known yet.</p>"
     rows = [
         (_percent(each.predicted), _share(each.observed), f"{each.losses:,} of {each.orders:,}")
         for each in bins
@@ -144,7 +148,7 @@ def _plot(bins: Sequence[Bin]) -> str:
         at, seen = x(each.predicted), each.observed
         marks.append(_line("whisker", at, y(seen.low), at, y(seen.high)))
         marks.append(f'<circle class="dot" cx="{at}" cy="{y(seen.value)}" r="4"/>')
-    caption = "Each dot is a group of orders, its line what the true share could be. On the dashed line prediction and outcome agree."
+    caption = "Each dot is a group of orders; its line is the 95% confidence interval. On the dashed line, prediction and outcome agree."
     return (
         f'<figure><svg viewBox="0 0 {width} {height}" role="img" aria-label="Observed against predicted losses">'
         f'{"".join(marks)}<text x="{_LEFT + _SIDE / 2}" y="{height - 6}" text-anchor="middle">predicted loss</text>'
@@ -158,7 +162,7 @@ def _line(kind: str, x1: str, y1: str, x2: str, y2: str) -> str:
 
 
 def _nice(share: float) -> float:
-    """The end of an axis: the next number whose quarters are easily read."""
+    """Return the end of an axis: the next larger number whose quarters are easy to read."""
     size = 10.0 ** math.floor(math.log10(max(share, 0.001)))
     return next(step * size for step in _ENDS if step * size >= share - 1e-12)
 
@@ -178,13 +182,13 @@ def _model(model: Model | None) -> str:
         return ""
     rows = [(f"<code>{each.field}</code>", f"{each.milli_points / 1_000:.1f}") for each in model.weights]
     return (
-        f"<h2>The model</h2>\n<p><code>{escape(model.version)}</code>, at most {model.bound} points either way.</p>\n"
+        f"<h2>The model</h2>\n<p><code>{escape(model.version)}</code>, at most {model.bound} points in either direction.</p>\n"
         f"{_table(('Field', 'Points from worst to best'), rows)}\n"
     )
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Cells are markup already."""
+    """Return an HTML table. The cells are HTML already."""
     top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>\n" for row in rows)
     return (

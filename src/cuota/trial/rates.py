@@ -1,4 +1,4 @@
-"""Shares with what they could be as well: a share of a few orders is not known to the last digit."""
+"""Shares with their confidence intervals, because a share of a few orders is not exact."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Of the standard normal distribution, for 95 of 100.
+# The quantile of the standard normal distribution for a 95 % interval.
 Z = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A number and the interval that holds the true one 95 times of 100."""
+    """A number and its 95 % confidence interval."""
 
     value: float
     low: float
@@ -20,14 +20,14 @@ class Rate:
 
 
 def wilson(hits: float, of: float) -> Rate:
-    """The share `hits` of `of`, with Wilson's interval, which is right for few hits too. Of nothing: anything."""
+    """Return the share `hits` / `of` with Wilson's interval, which also works for few hits. If `of` is 0, the interval is 0 to 1."""
     if of <= 0:
         return Rate(0.0, 0.0, 1.0)
     share = hits / of
     middle = share + Z * Z / (2 * of)
     spread = Z * math.sqrt(share * (1 - share) / of + Z * Z / (4 * of * of))
     scale = 1 + Z * Z / of
-    # At the ends rounding would leave a hair outside.
+    # At 0 and 1, rounding could leave the value just outside the interval.
     return Rate(
         share,
         max(0.0, min(share, (middle - spread) / scale)),
@@ -36,7 +36,7 @@ def wilson(hits: float, of: float) -> Rate:
 
 
 def interval(value: float, resampled: Sequence[float]) -> Rate:
-    """`value` with the middle 95 of 100 of what resampling gave."""
+    """Return `value` with the interval that contains the middle 95 % of the resampled values."""
     return Rate(value, _quantile(resampled, 0.025), _quantile(resampled, 0.975))
 
 

@@ -1,13 +1,13 @@
-"""How the risk of a loss falls with the score and with a model's points: a logistic curve through what was seen."""
+"""A logistic curve, fitted to known outcomes: the risk of a loss depending on the score and a model's points."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-# A score's point is too small a unit to compute well with.
+# Scores are divided by this number, because single points are too small a unit for stable computation.
 UNIT = 100.0
-# Holds the curve flat where the data says nothing; too little to be felt where it does.
+# A small penalty keeps the curve flat where there is no data. It is too small to matter where there is data.
 _RIDGE = 1e-2
 _STEPS = 25
 _NEAR = 1e-6
@@ -24,9 +24,9 @@ def fitted(
     start: Curve | None = None,
     steps: int = _STEPS,
 ) -> Curve:
-    """The curve through `lost` of `seen` orders at each place (margin and points, in units), by Newton's method.
+    """Fit the curve by Newton's method. At each place (margin and points, in units), `lost` of `seen` orders were lost.
 
-    Refitting from a near `start` needs few steps.
+    Starting from a similar curve `start` needs few steps.
     """
     if start is None:
         share = (sum(lost) + 0.5) / (sum(seen) + 1.0)
@@ -41,7 +41,7 @@ def fitted(
 
 
 def risk(curve: Curve, place: CurvePoint) -> float:
-    """The chance of a loss at a place."""
+    """Return the probability of a loss at a place."""
     odds = curve[0] + curve[1] * place[0] + curve[2] * place[1]
     return 1.0 / (1.0 + math.exp(-max(-_LARGEST, min(_LARGEST, odds))))
 
@@ -54,7 +54,7 @@ def _newton(
     for (x, y), count, bad in zip(places, seen, lost, strict=True):
         if not count:
             continue
-        # As `risk`, which is too slow to be called a million times.
+        # The same formula as `risk`, which is too slow to call a million times.
         odds = curve[0] + curve[1] * x + curve[2] * y
         expected = 1.0 / (
             1.0 + math.exp(-odds if -_LARGEST < odds < _LARGEST else _LARGEST if odds < 0 else -_LARGEST)
@@ -72,13 +72,13 @@ def _newton(
         w22 += weight * y * y
     right = (one, margin - _RIDGE * curve[1], point - _RIDGE * curve[2])
     change = _solved((w00 + 1e-9, w01, w02), (w11 + _RIDGE, w12), w22 + _RIDGE, right)
-    # A step that leaps is a step into flat land, from where there is no way back.
+    # A step that is too long leads to a flat region, from which Newton's method does not return.
     longest = max(1.0, *map(abs, change))
     return change[0] / longest, change[1] / longest, change[2] / longest
 
 
 def _solved(first: Curve, second: tuple[float, float], third: float, right: Curve) -> Curve:
-    """Three symmetric equations, by Cholesky's method."""
+    """Solve three symmetric equations by Cholesky's method."""
     a = math.sqrt(first[0])
     b, c = first[1] / a, first[2] / a
     d = math.sqrt(max(1e-12, second[0] - b * b))

@@ -1,4 +1,4 @@
-"""The orders that a trial compares on, and resamples of them: whole consumers drawn at random, with a fixed seed."""
+"""The sample of orders that a trial compares, and random resamples of whole consumers, drawn with a fixed seed."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from cuota.trial.risk_curve import UNIT, Curve, CurvePoint, fitted, risk
 from cuota.trial.swing import Cell, Swing, SwingSample
 
 RESAMPLES = 400
-# Of the approved orders, the part that is looked at as if it were declined.
+# The share of the approved orders that is examined as if it had been declined.
 CUT = 0.20
-# Nobody has seen a declined order being paid: its odds of a loss are taken to be this much worse than the curve says.
+# A declined order has no outcome. Its odds of a loss are assumed to be this much worse than the curve says.
 CAUTION = 1.25
-# Orders this near in score and in points share one place on the curve.
+# Orders whose scores and points differ by less than this share one point on the curve.
 _GRAIN = 4
 _REFITTING = 2
 
 Weights = list[float]
-# All cells of one rank, and those of them that were lost.
+# For each rank: all of its cells, and its cells that were lost.
 Ranked = list[tuple[list[int], list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
 class TrialOrder:
-    """One order of the trial. Cents; `score` without the data; `group` is whose it is, or the order itself.
+    """One order of the trial. Amounts are cents. `score` is without the data. `group` is the consumer, or the order itself.
 
-    `refused` by a rule whatever the score. `matured`: decided so long ago that its outcome is known or, had it been
-    approved, would be. `points` are what a model that has not seen this order's group says, before shift and bound;
-    None where it says nothing.
+    `refused` means that a rule declined the order at any score. `matured` means that the decision is old enough for the outcome
+    to be known, or to be known if the order had been approved. `points` come from a model that has not seen this order's group,
+    before shift and bound; None if the model has no points for the order.
     """
 
     group: str
@@ -50,7 +50,7 @@ class TrialOrder:
 
 
 class Compared(NamedTuple):
-    """What a sample says; told in trial/trial.Report."""
+    """The numbers of one sample. `trial.TrialReport` explains them."""
 
     approved: int
     same_threshold: Swing
@@ -62,7 +62,7 @@ class Compared(NamedTuple):
 
 
 class Sample:
-    """Matured orders, declined ones too, counted by cell."""
+    """Matured orders, approved and declined, counted by cell."""
 
     def __init__(self, orders: Sequence[TrialOrder], *, bound: int) -> None:
         self.size, self._bound = len(orders), bound
@@ -85,11 +85,11 @@ class Sample:
         self._predicted = dict(zip(self._cells, self._risks(self._curve, known=False), strict=True))
 
     def predicted(self, order: TrialOrder) -> float:
-        """The risk that the curve sees in an order of the sample."""
+        """Return the risk that the curve gives for an order of the sample."""
         return self._predicted[_cell(order, self._bound)]
 
     def compared(self, *, seed: int, resamples: int) -> Compared:
-        """With the data against without, on the sample and on resamples of it."""
+        """Compare decisions with and without the data, on the sample and on resamples of it."""
         whole = self._seen(self._whole, self._curve)
         shift, alone = whole.at_equal_loss()
         chance = random.Random(seed)  # noqa: S311 - statistics, no secret
@@ -106,7 +106,7 @@ class Sample:
         return Compared(
             approved=round(whole.approved),
             same_threshold=self._swing(whole, 0, same),
-            # Whoever turns it on may choose the shift anew: the interval lets it vary too.
+            # The shift is computed again when Advanced Approvals is turned on, so the interval lets the shift vary too.
             equal_loss=at_equal.with_approval_change(interval(whole.gain(shift, alone), gains)),
             shift=shift,
             caught_without=by_score,
@@ -122,7 +122,7 @@ class Sample:
         return weights
 
     def _fit(self, weights: Weights, near: Curve | None) -> Curve:
-        """The curve through approved orders whose outcome is known."""
+        """Fit the curve to approved orders whose outcome is known."""
         seen, lost = [0.0] * len(self._places), [0.0] * len(self._places)
         for cell, weight, place in zip(self._cells, weights, self._place_of, strict=True):
             if cell.lost is not None:
@@ -135,7 +135,7 @@ class Sample:
         )
 
     def _risks(self, curve: Curve, *, known: bool) -> list[float]:
-        """Of each cell: what the curve says, or, where it is known, what came of it."""
+        """Return the risk of each cell: the outcome if `known` is true and there is one, otherwise the curve's value."""
         at = [risk(curve, place) for place in self._places]
         careful = [CAUTION * each / (1 + (CAUTION - 1) * each) for each in at]
         return [
@@ -176,7 +176,7 @@ def _cell(order: TrialOrder, bound: int) -> Cell:
 
 
 def _since(margin: int, points: int, bound: int) -> int | None:
-    """From which shift on an order is approved: points and shift together never move it by more than the bound."""
+    """Return the lowest shift at which an order is approved. Points and shift together are limited to the bound."""
     if margin >= bound:
         return -bound
     since = -margin - points
@@ -184,7 +184,7 @@ def _since(margin: int, points: int, bound: int) -> int | None:
 
 
 def _ranked(cells: Sequence[Cell], key: Callable[[Cell], int]) -> Ranked:
-    """Cells that were approved and whose outcome is known, the worst first; equals together."""
+    """Return approved cells with a known outcome, the worst first. Equal cells are together."""
     known = [
         (key(cell), number, cell.lost)
         for number, cell in enumerate(cells)
@@ -196,7 +196,7 @@ def _ranked(cells: Sequence[Cell], key: Callable[[Cell], int]) -> Ranked:
 
 
 def _caught(ranked: Ranked, weights: Weights) -> float:
-    """Which share of all losses is within the worst part. Of orders that are equal, the part that still fits in."""
+    """Return the share of all losses in the worst part. If equal orders cross its border, they count in proportion."""
     counts = [(sum([weights[at] for at in cells]), sum([weights[at] for at in bad])) for cells, bad in ranked]
     room = CUT * sum([orders for orders, _ in counts])
     lost = sum([bad for _, bad in counts])

@@ -1,4 +1,4 @@
-"""Who would be approved with the data, at every shift of its points, and what is lost by it."""
+"""Computes how many orders would be approved with the data, and lost, at every shift of the data's points."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _EXACT = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Swing:
-    """What the data would have changed. `more` orders approved (or fewer); some were declined before, others only then.
+    """What the data would have changed. `more` is the change in approved orders: `swapped_in` minus `swapped_out`.
 
-    Shares are of 1; a change is in shares too.
+    Shares and changes of shares are numbers from 0 to 1.
     """
 
     more: int
@@ -28,15 +28,15 @@ class Swing:
     loss_change: Rate
 
     def with_approval_change(self, change: Rate) -> Swing:
-        """The same with another interval of its approved share's change."""
+        """Return the same numbers with another interval for the change of the approved share."""
         return replace(self, approval_change=change)
 
 
 class Cell(NamedTuple):
-    """Orders that nothing here tells apart.
+    """Orders that are equal for this computation.
 
-    `before`: approved by the score. `with_data` and `alone`: from which shift on they are approved with the data's
-    points, or were the threshold moved instead; None is never. `lost` is None where there is no outcome.
+    `before` means that the score approves them. `with_data` and `alone` are the lowest shift at which they are approved, with the
+    data's points or by moving only the threshold; None means never. `lost` is None if there is no outcome.
     """
 
     margin: int
@@ -48,14 +48,14 @@ class Cell(NamedTuple):
 
 
 class Approved(NamedTuple):
-    """At each shift from -bound to bound: how many orders are approved, and how many of them are lost."""
+    """The number of approved orders, and of lost ones among them, at each shift from -bound to bound."""
 
     orders: list[float]
     lost: list[float]
 
 
 class SwingSample:
-    """One sample: cells, how often each is there, and the risk of each (its outcome, where there is one)."""
+    """One sample: cells, the weight of each cell, and its risk (or its outcome, if there is one)."""
 
     def __init__(
         self, cells: Sequence[Cell], weights: Sequence[float], risks: Sequence[float], bound: int
@@ -69,24 +69,24 @@ class SwingSample:
         self._alone = self._curve((cell.alone, weight, risk) for cell, weight, risk in told)
 
     def at_equal_loss(self) -> tuple[int, int]:
-        """The shift at which, with the data, as large a share is lost as was; and the same for a moved threshold."""
+        """Return the shift at which the lost share stays the same: with the data, and by moving only the threshold."""
         return self._equal(self._with), self._equal(self._alone)
 
     def gain(self, shift: int, alone: int) -> float:
-        """How much larger the approved share is with the data than by moving the threshold alone."""
+        """Return how much larger the approved share is with the data than by moving only the threshold."""
         more = self._with.orders[shift + self._bound] - self._alone.orders[alone + self._bound]
         return more / self.size if self.size else 0.0
 
     def orders(self, shift: int) -> float:
-        """How many are approved with the data."""
+        """Return how many orders are approved with the data."""
         return self._with.orders[shift + self._bound]
 
     def loss(self, shift: int) -> float:
-        """The share of those that is lost."""
+        """Return the share of those orders that is lost."""
         return _share(self._with.lost[shift + self._bound], self.orders(shift))
 
     def changes(self, shift: int) -> tuple[float, float, float]:
-        """Change of the approved share, of the lost share, and the lost share with the data."""
+        """Return the change of the approved share, the change of the lost share, and the lost share with the data."""
         approval = _share(self.orders(shift) - self.approved, self.size)
         loss = self.loss(shift)
         return approval, loss - _share(self.lost, self.approved), loss
@@ -101,14 +101,15 @@ class SwingSample:
         return Approved(list(accumulate(orders)), list(accumulate(lost)))
 
     def _equal(self, found: Approved) -> int:
-        """From where as many are approved as were: on while too little is lost, or back while too much is.
+        """Return the index of the shift with equal loss.
 
-        Walked from there, and not the best of all shifts: the best of many noisy numbers looks better than it is.
+        The search starts where as many orders are approved as before. It moves up while too little is lost, or down while too much
+        is lost. It does not take the best of all shifts, because the best of many noisy numbers looks better than it is.
         """
         rate = _share(self.lost, self.approved)
         excess = [lost - rate * orders for orders, lost in zip(found.orders, found.lost, strict=True)]
         allowed = _EXACT * (1 + self.size)
-        # Of shifts that come to the same, the one nearest to none.
+        # Of shifts with the same result, take the one nearest to zero.
         place = min(
             range(len(excess)), key=lambda at: (abs(found.orders[at] - self.approved), abs(at - self._bound))
         )

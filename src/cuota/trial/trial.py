@@ -1,6 +1,6 @@
-"""What a trial of Advanced Approvals shows: who would have been approved with the data, and what that would have cost.
+"""The report of a trial of Advanced Approvals: which orders the data would have approved, and what that would have cost.
 
-An order that was declined has no outcome. How that is dealt with, and what is assumed, is told in docs/risk.md.
+A declined order has no outcome. docs/risk.md explains how the report handles that, and what it assumes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cuota.trial.swing import Swing
 
 __all__ = ["TrialOrder", "TrialReport", "Verdict", "report", "verdict"]
 
-# What `on` needs at the least.
+# The least that `on` requires.
 ENOUGH_DECIDED = 1_000
 ENOUGH_MATURED = 500
 ENOUGH_LOSSES = 30
@@ -27,7 +27,7 @@ FEWEST_IN_A_BIN = 50
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many of the decided orders came with a field that could be read."""
+    """How many of the decided orders had a readable value in a field."""
 
     field: str
     orders: int
@@ -36,7 +36,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Matured orders of about the same predicted risk."""
+    """Matured orders with about the same predicted risk."""
 
     orders: int
     losses: int
@@ -46,11 +46,12 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class TrialReport:
-    """All numbers of a trial. Shares are of 1.
+    """All numbers of a trial. Shares are numbers from 0 to 1.
 
-    `judged` are the matured decided orders, declined ones too: all that compares is of them. `without` is what was;
-    `same_threshold` and `equal_loss` what would have been with the data; `shift` the points that make losses equal.
-    `caught_*`: of the losses among approved orders, the share within the worst fifth by the score and by both.
+    `judged` are the matured orders, approved and declined; all comparisons use them. `..._without` is what happened.
+    `same_threshold` and `equal_loss` are what would have happened with the data. `shift` is the number of points that makes
+    losses equal. `caught_...` is the share of the losses among approved orders that is in the worst fifth, by the score without
+    and with the data.
     """
 
     decided: int
@@ -77,13 +78,13 @@ class TrialReport:
     seed: int
 
     def as_document(self) -> dict[str, object]:
-        """As plain JSON values."""
+        """Return the report as JSON values."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether it may be turned on, and why or why not, in sentences."""
+    """Whether Advanced Approvals may be turned on, and the reasons as sentences."""
 
     ready: bool
     reasons: tuple[str, ...]
@@ -92,7 +93,7 @@ class Verdict:
 def report(
     orders: Sequence[TrialOrder], *, bound: int, seed: int = 0, resamples: int = RESAMPLES
 ) -> TrialReport:
-    """The numbers of a trial; the same orders and seed give the same ones."""
+    """Compute the numbers of a trial. The same orders and seed give the same numbers."""
     approved = [order for order in orders if order.approved]
     matured = [order for order in approved if order.matured]
     covered = sum(bool(order.fields) for order in orders)
@@ -125,28 +126,28 @@ def report(
 
 
 def verdict(report: TrialReport) -> Verdict:
-    """`on` needs enough of everything, and an interval that says that it helps."""
+    """Judge a trial. `on` requires enough orders, losses and data, and intervals that prove that the data helps."""
     gain, caught = report.equal_loss.approval_change, report.caught_change
     missing = [
         *_too_few("decided orders", report.decided, ENOUGH_DECIDED),
         *_too_few("approved orders whose outcome is known", report.matured, ENOUGH_MATURED),
-        *_too_few("losses among them", report.losses, ENOUGH_LOSSES),
+        *_too_few("lost orders among them", report.losses, ENOUGH_LOSSES),
     ]
-    # Of too few orders an interval says nothing but that, in more words.
+    # If there are too few orders, the intervals are not judged: they would only say the same again.
     judged = not missing
     if report.decided and report.covered.value < ENOUGH_COVERED:
         missing.append(
-            f"Only {report.covered.value:.0%} of the orders came with data; {ENOUGH_COVERED:.0%} are needed."
+            f"Only {report.covered.value:.0%} of the orders have data; {ENOUGH_COVERED:.0%} are required."
         )
     if judged and gain.low <= 0:
         missing.append(
             f"At equal loss the approval rate would change by {_points(gain)}: "
-            "the interval does not say that the data helps."
+            "the interval does not prove that the data helps."
         )
     if judged and caught.low <= 0:
         missing.append(
-            f"Among approved orders the worst fifth would hold {caught.value:+.1%} more of the losses "
-            f"(95% interval {caught.low:+.1%} to {caught.high:+.1%}): the outcomes do not say that the data helps."
+            f"With the data, the worst fifth of approved orders would contain {caught.value:+.1%} more of the losses "
+            f"(95% interval {caught.low:+.1%} to {caught.high:+.1%}): the outcomes do not prove that the data helps."
         )
     if missing:
         return Verdict(ready=False, reasons=tuple(missing))
@@ -154,7 +155,7 @@ def verdict(report: TrialReport) -> Verdict:
 
 
 def _too_few(what: str, there: int, needed: int) -> list[str]:
-    return [] if there >= needed else [f"There are {there:,} {what}; {needed:,} are needed."]
+    return [] if there >= needed else [f"There are {there:,} {what}; {needed:,} are required."]
 
 
 def _points(change: Rate) -> str:
@@ -170,7 +171,7 @@ def _coverage(field: str, orders: Sequence[TrialOrder]) -> Coverage:
 
 
 def _calibration(judged: list[tuple[float, bool]]) -> tuple[Bin, ...]:
-    """Bins of equal size, from the least predicted risk to the most."""
+    """Return bins of equal size, from the lowest predicted risk to the highest."""
     judged.sort()
     bins = max(1, min(MOST_BINS, len(judged) // FEWEST_IN_A_BIN))
     edges = [len(judged) * index // bins for index in range(bins + 1)]

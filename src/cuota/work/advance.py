@@ -1,4 +1,4 @@
-"""Moving the sandbox's clock forward: everything that falls due on the way happens at its own instant, in order."""
+"""Moves the sandbox's clock forward. All work that becomes due on the way is done at its own instant, in order."""
 
 from __future__ import annotations
 

@@ -37,25 +37,26 @@ def test_what_the_shop_said_is_told_in_words() -> None:
         }
     )  # fmt: skip
     for said in (
-        "the account is 1,055 days old", "logged in: yes", "fraud incidents: no", "the last purchase there is 1 day ago",
-        "12 purchases there before", "$45.50 on average", "assessment of the risk: low", "handed over: pickup",
+        "the customer's account is 1,055 days old", "customer is logged in: yes", "customer had fraud incidents: no",
+        "the last purchase at this merchant was 1 day ago", "12 earlier purchases at this merchant",
+        "the average order at this merchant is $45.50", "merchant's own risk assessment: low", "fulfillment: pickup",
     ):  # fmt: skip
         assert f"{said}\n" in f"{told}\n", said
     assert "account_creation_date" not in told
 
 
 def test_what_could_not_be_read_is_named() -> None:
-    assert "could not be read, and does not count: sameDevice, customer_is_member" in words(
+    assert "not readable, and therefore not used: sameDevice, customer_is_member" in words(
         {}, "sameDevice", "customer_is_member"
     )
-    assert "the shop said nothing." in words({})
+    assert "the merchant sent no data." in words({})
 
 
 def test_shift_and_bound_have_words() -> None:
     given = (("same_device", 90), ("shift", -5), ("bound", -25))
     told = words({"same_device": True}, model="m", points=60, contributions=given)
-    assert "-5  shift: added wherever there is data" in told
-    assert "-25  bound: cut off" in told
+    assert "-5  shift: added whenever there is data" in told
+    assert "-25  bound: the sum is cut off" in told
 
 
 def test_one_of_a_thing_is_one() -> None:
@@ -65,9 +66,9 @@ def test_one_of_a_thing_is_one() -> None:
         "1,200 orders",
     )
     told = words({})
-    assert "for 1 installment paid" in told
+    assert "based on 1 installment paid" in told
     assert "1 order approved" in told
-    assert "known for 1 day." in told
+    assert "the first approved order was 1 day ago." in told
 
 
 def test_for_scripts_names_are_in_camel_case_money_is_text_and_fields_keep_their_names() -> None:

@@ -196,6 +196,6 @@ async def test_one_press_that_waits_for_an_erasure_is_refused_and_leaves_nobody_
         paying = asyncio.create_task(pay_again(own.context, opened, token, agreed))
         await waiting(own, 2)
     assert (await erasure).done
-    with pytest.raises(Problem, match="does not know your card any more"):
+    with pytest.raises(Problem, match="is no longer remembered in this browser"):
         await paying
     await nothing_of_it(own, order)

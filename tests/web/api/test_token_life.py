@@ -52,7 +52,7 @@ async def test_the_old_secret_ends_when_its_time_is_over(merchant: Merchant) -> 
 
 async def test_a_second_rotation_never_ends_the_secret_that_is_in_use(merchant: Merchant) -> None:
     context, name, day = merchant.service.context, str(merchant.merchant_id), timedelta(hours=24)
-    with pytest.raises(BadMerchant, match="No old client secret"):
+    with pytest.raises(BadMerchant, match="no old client secret"):
         await manage_merchants.rotate_secret(context, name, day, again=True)
     [(_, lost)] = await manage_merchants.rotate_secret(context, name, day)
     with pytest.raises(BadMerchant, match=r"the old one still works.*--again.*--end-old"):
@@ -66,7 +66,7 @@ async def test_a_second_rotation_never_ends_the_secret_that_is_in_use(merchant: 
     ]
     await manage_merchants.end_old_secret(context, name)
     assert [await status_with(merchant, each) for each in (merchant.client_secret, new)] == [401, 200]
-    with pytest.raises(BadMerchant, match="No old client secret"):
+    with pytest.raises(BadMerchant, match="no old client secret"):
         await manage_merchants.end_old_secret(context, name)
 
 

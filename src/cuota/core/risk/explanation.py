@@ -11,13 +11,13 @@ from cuota.core.risk.model import BOUND, SHIFT
 from cuota.core.risk.policy import Policy
 
 APPROVED_BECAUSE = {
-    "within_limit": "what the consumer would owe is within their limit",
-    "good_history": "what the consumer has paid here speaks for them",
-    "known_to_merchant": "what the shop says of its customer speaks for them",
-    "sandbox_approve_requested": "the sandbox's test last name asks for it",
+    "within_limit": "the consumer would owe no more than their limit",
+    "good_history": "the consumer's payment history is good",
+    "known_to_merchant": "the merchant's data about its customer is favorable",
+    "sandbox_approve_requested": "the last name is the sandbox's test name for an approval",
 }
 _DECLINED_BECAUSE = {
-    "overdue_payments": "payments are overdue",
+    "overdue_payments": "the consumer has overdue payments",
     "over_limit": "the consumer would owe more than their limit",
     "velocity_phone": "too many orders with the same phone number",
     "velocity_card": "too many orders with the same card",
@@ -26,40 +26,40 @@ _DECLINED_BECAUSE = {
     "disputed_payments": "earlier payments were disputed",
     "late_payments": "earlier installments were paid late",
     "recently_declined": "orders were declined in the last 30 days",
-    "high_amount": "the order takes much of the limit",
-    "few_payments_yet": "few installments were paid so far",
-    "known_for_short_time": "the consumer has not been here for long",
-    "other_phone": "the order named another phone number",
-    "other_billing_state": "the order named another billing state",
-    "other_shipping_state": "it goes to another state than it is billed to",
-    "other_surname": "the last name is not the one of before",
-    "merchant_information": "what the shop says of its customer",
-    "sandbox_decline_requested": "the sandbox's test last name asks for it",
+    "high_amount": "the order uses much of the consumer's limit",
+    "few_payments_yet": "the consumer has paid few installments so far",
+    "known_for_short_time": "the consumer's first approved order was not long ago",
+    "other_phone": "the merchant's order has a different phone number",
+    "other_billing_state": "the merchant's order has a different billing state",
+    "other_shipping_state": "the shipping state differs from the billing state",
+    "other_surname": "the last name differs from the one in earlier orders",
+    "merchant_information": "the merchant's data about its customer is unfavorable",
+    "sandbox_decline_requested": "the last name is the sandbox's test name for a decline",
 }
 PARTS = {
-    "base": "everybody begins with",
+    "base": "starting score of every order",
     "paid_installments": "installments paid",
-    "months_known": "months known",
+    "months_known": "months since the first approved order",
     "late_installments": "installments paid late",
     "overdue_installments": "installments overdue",
     "declined_orders": "orders declined in 30 days",
     "disputes": "payments disputed",
-    "amount": "the amount, measured by the limit",
-    "order_phone": "another phone number in the order",
-    "billing_state": "another billing state in the order",
-    "shipping_state": "shipped to another state",
-    "surname": "another last name than before",
+    "amount": "amount of the order, relative to the limit",
+    "order_phone": "different phone number in the order",
+    "billing_state": "different billing state in the order",
+    "shipping_state": "shipped to a different state",
+    "surname": "different last name than before",
     "approvals": "Advanced Approvals",
 }
 _CONTRIBUTIONS = {
-    SHIFT: "shift: added wherever there is data, so that as much is lost as without it",
-    BOUND: "bound: cut off, since the sum may not pass the most",
+    SHIFT: "shift: added whenever there is data, to keep losses as low as without the data",
+    BOUND: "bound: the sum is cut off at the highest value allowed",
 }
 _FLAGS = {
-    "customer_logged_in": "logged in",
-    "customer_is_member": "a member",
-    "same_device": "the same device as before",
-    "customer_fraud_incidents": "fraud incidents",
+    "customer_logged_in": "customer is logged in",
+    "customer_is_member": "customer is a member",
+    "same_device": "same device as before",
+    "customer_fraud_incidents": "customer had fraud incidents",
 }
 
 
@@ -82,7 +82,7 @@ def explain(decision: Decision, facts: Facts, policy: Policy, unreadable: Sequen
     lines = [f"Why: {because(decision.reasons[0])}."]
     lines += [f"     {because(code)}." for code in decision.reasons[1:]]
     if facts.steer:
-        lines.append("Without the test last name it would have gone by what follows.")
+        lines.append("Without the test last name, the numbers below would have decided.")
     return [
         *lines,
         "",
@@ -103,15 +103,15 @@ def _limit(facts: Facts, policy: Policy) -> list[str]:
 
     owed = history.outstanding + facts.amount
     verdict = "within" if owed <= limit else "above"
-    known = (
-        "no approved order before"
+    first_order = (
+        "no approved order before this one"
         if history.days_known is None
-        else f"known for {counted(history.days_known, 'day')}"
+        else f"the first approved order was {counted(history.days_known, 'day')} ago"
     )
     return [
-        f"Limit: {shown(limit)}, for {counted(history.paid_installments, 'installment')} paid, {history.late_installments} of them late.",
-        f"Owed:  {shown(history.outstanding)} before and {shown(facts.amount)} with this order: {shown(owed)}, {verdict} the limit.",
-        f"Past:  {counted(history.approved_orders, 'order')} approved, {history.declined_orders} declined in 30 days; {known}.",
+        f"Limit: {shown(limit)}, based on {counted(history.paid_installments, 'installment')} paid, {history.late_installments} of them late.",
+        f"Owed:  {shown(history.outstanding)} already, plus {shown(facts.amount)} for this order, is {shown(owed)}: {verdict} the limit.",
+        f"Past:  {counted(history.approved_orders, 'order')} approved, {history.declined_orders} declined in the last 30 days; {first_order}.",
         f"       {counted(history.overdue_installments, 'installment')} overdue; {counted(history.disputes, 'payment')} disputed.",
     ]
 
@@ -120,18 +120,18 @@ def _score(facts: Facts, policy: Policy) -> list[str]:
     parts = score_parts(facts, policy)
     total = sum(part.points for part in parts)
     verdict = "enough" if total >= policy.score.threshold else "not enough"
-    told = [part for part in parts if part.points or part.missing]
+    listed = [part for part in parts if part.points or part.missing]
     return [
-        f"Score: {total}; {policy.score.threshold} is needed: {verdict}.",
+        f"Score: {total}, which is {verdict}: an approval needs at least {policy.score.threshold}.",
         *(
             f"  {part.points:+5d}  {PARTS.get(part.name, part.name)}{_best(part.missing, part.most)}"
-            for part in told
+            for part in listed
         ),
     ]
 
 
 def _best(missing: int, most: int) -> str:
-    return f" (at best {most:+d})" if missing and most else ""
+    return f" (at most {most:+d})" if missing and most else ""
 
 
 def _seen(facts: Facts, policy: Policy) -> list[str]:
@@ -141,10 +141,10 @@ def _seen(facts: Facts, policy: Policy) -> list[str]:
         ("address", seen.address, most.address), ("device", seen.device, most.device),
     )  # fmt: skip
     return [
-        "Earlier orders with the same:",
+        "Earlier orders with the same phone, card, address or device:",
         *(
-            f"  {kind:8} {count} in {counted(window.hours, 'hour')}; declined from {window.orders} on"
-            f"{'  <- declined' if f'velocity_{kind}' in broken else ''}"
+            f"  {kind:8} {count} in the last {counted(window.hours, 'hour')}; {window.orders} or more lead to a decline"
+            f"{'  <- reason for the decline' if f'velocity_{kind}' in broken else ''}"
             for kind, count, window in kinds
         ),
     ]
@@ -154,19 +154,24 @@ def _merchant_says(facts: Facts, policy: Policy, unreadable: Sequence[str]) -> l
     given = facts.approvals
     if given is None:
         return []
-    lines = ["", f"Advanced Approvals ({given.mode}): the shop said{':' if given.fields else ' nothing.'}"]
+    lines = [
+        "",
+        f"Advanced Approvals ({given.mode}): the merchant sent{' this data:' if given.fields else ' no data.'}",
+    ]
     lines += [f"  {_said(name, value, facts.currency)}" for name, value in sorted(given.fields.items())]
     if unreadable:
-        lines.append(f"  could not be read, and does not count: {', '.join(unreadable)}")
+        lines.append(f"  not readable, and therefore not used: {', '.join(unreadable)}")
     if given.model is not None:
         lines += _model_says(given, policy)
     return lines
 
 
 def _model_says(given: Approvals, policy: Policy) -> list[str]:
-    counts = "counts" if given.mode == "on" else "does not count in a trial"
+    counts = (
+        "They count in the score." if given.mode == "on" else "They do not count, because this is a trial."
+    )
     return [
-        f"Its model {given.model} gives {given.points:+d} points, of {policy.approvals_most} at the most; that {counts}.",
+        f"Model {given.model} gives {given.points:+d} points (at most {policy.approvals_most} in either direction). {counts}",
         *(f"  {points:+5d}  {_CONTRIBUTIONS.get(name, name)}" for name, points in given.contributions),
     ]
 
@@ -177,14 +182,14 @@ def _said(name: str, value: FieldValue, currency: str) -> str:
         return f"{_FLAGS.get(name, name)}: {'yes' if value else 'no'}"
     if not isinstance(value, int):
         words = {
-            "merchant_risk_assessment": "its own assessment of the risk",
-            "fulfillment_method": "handed over",
+            "merchant_risk_assessment": "the merchant's own risk assessment",
+            "fulfillment_method": "fulfillment",
         }
         return f"{words.get(name, name)}: {value}"
     words = {
-        "account_creation_date": f"the account is {counted(value, 'day')} old",
-        "last_transaction_date": f"the last purchase there is {counted(value, 'day')} ago",
-        "customer_transaction_count": f"{counted(value, 'purchase')} there before",
-        "customer_average_order_value": f"an order there is {money.shown(value, currency)} on average",
+        "account_creation_date": f"the customer's account is {counted(value, 'day')} old",
+        "last_transaction_date": f"the last purchase at this merchant was {counted(value, 'day')} ago",
+        "customer_transaction_count": f"{counted(value, 'earlier purchase')} at this merchant",
+        "customer_average_order_value": f"the average order at this merchant is {money.shown(value, currency)}",
     }
     return words.get(name, f"{name}: {value}")

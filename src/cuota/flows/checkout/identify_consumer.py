@@ -15,13 +15,13 @@ from cuota.flows.context import Context, utc_now
 
 _PURPOSE = Purpose(
     "phone",
-    too_many="Too many codes were asked for. Wait an hour, or go back to the shop and choose another way to pay.",
+    too_many="Too many codes were requested. Wait an hour, or go back to the shop and choose another way to pay.",
     not_sent="We could not send a text to this number right now. Try again in a moment.",
 )
 
 
 async def send_code(context: Context, checkout: Checkout, typed: str, browser: Browser = NOWHERE) -> None:
-    """Text a code to the number; raises Problem."""
+    """Send a code to the number by text message. Raises Problem."""
     require_open(checkout.order, context.now())
 
     async def keep(phone: str, code_hash: bytes, ends_at: datetime) -> bool:
@@ -53,9 +53,9 @@ async def check_code(context: Context, checkout: Checkout, typed: str) -> str:
 
 
 async def give_details(context: Context, checkout: Checkout, profile: Profile) -> None:
-    """Keep what the consumer said about themselves, for this checkout and the next visit.
+    """Store the consumer's details, for this checkout and the next one.
 
-    Raises Forgotten where the consumer was erased meanwhile.
+    Raises Forgotten if the consumer was erased meanwhile.
     """
     require_open(checkout.order, context.now())
     session = checkout.session

@@ -1,6 +1,6 @@
-"""A consumer proves a phone number with a one-time code. Codes and their limits are always on the real clock.
+"""A consumer proves a phone number with a one-time code. Codes and their rate limits always use the real clock.
 
-The checkout and the consumer's own page both do it this way. Each keeps its codes in its own session and has its own words.
+The checkout and the account page share this code. Each stores its codes in its own session and has its own texts.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ CODES_A_SESSION = 6
 
 _NOT_A_NUMBER = "Enter a US mobile number of ten digits, area code first."
 
-# Keeps phone, hash and end of a code in a session; False where the session has had CODES_A_SESSION codes already.
+# Stores the phone, hash and expiration of a code in a session. Returns False if the session has had CODES_A_SESSION codes.
 Keep = Callable[[str, bytes, datetime], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What a number is proved for. `limit` names its count of codes, apart from other purposes."""
+    """Why a number is proved. `limit` is the name under which the codes of this purpose are counted."""
 
     limit: str
     too_many: str
@@ -46,9 +46,9 @@ async def text_code(
     order: str | None = None,
     codes_sent: int = 0,
 ) -> None:
-    """Text a new code to the number; raises Problem. `order` is the checkout that asks.
+    """Send a new code to the number by text message. Raises Problem. `order` is the checkout that requests the code.
 
-    `codes_sent`: a session that is known to have had its codes is refused before anything is counted.
+    `codes_sent` is the number of codes that the session has had. At the limit, the request is refused and not counted.
     """
     phone = typed_number(typed)
     if not is_us_number(phone):
@@ -62,7 +62,7 @@ async def text_code(
     code = context.rails.message.new_code()
     code_hash = context.vault.code_hashes(f"{phone}:{code}")[0]
     if not await keep(phone, code_hash, now + CODE_LIFE):
-        # Several codes were asked for at once: the statement that keeps a code also counts it.
+        # Several codes were requested at the same moment. The statement that stores a code also counts it.
         context.texted(Limit.BROWSER)
         raise Problem({"phone": purpose.too_many})
     try:
@@ -76,28 +76,28 @@ async def text_code(
 def right_code(
     context: Context, phone: str | None, tried: tuple[int, bytes, datetime] | None, typed: str
 ) -> tuple[str, bytes]:
-    """The number that is proved now, and the hash of its code; raises Problem where the typed code does not prove it.
+    """Return the number that the typed code proves, and the hash of the code. Raises Problem if the code does not prove it.
 
-    `tried` is what the session keeps of its code, with this try counted already: (tries, hash, end).
+    `tried` is the session's code as (tries, hash, expiration); this try is already counted.
     """
     if phone is None or tried is None:
         raise ask_first()
     tries, code_hash, ends_at = tried
     if tries > CODE_TRIES:
-        raise Problem({"code": "Too many wrong codes. Send a new one."})
+        raise Problem({"code": "Too many wrong codes. Request a new one."})
     if utc_now() >= ends_at:
-        raise Problem({"code": "This code is too old. Send a new one."})
+        raise Problem({"code": "This code has expired. Request a new one."})
     if not _is_code(context, phone, "".join(typed.split()), code_hash):
-        raise Problem({"code": "That code is not right. Check the message, or send a new one."})
+        raise Problem({"code": "This code is wrong. Check the message, or request a new code."})
     return phone, code_hash
 
 
 def ask_first() -> Problem:
-    """No code waits to be typed, or this one was used up by another request."""
-    return Problem(notice="Ask for a new code first.")
+    """Return the problem for a session without a code, or whose code another request has used."""
+    return Problem(notice="Request a new code first.")
 
 
 def _is_code(context: Context, phone: str, typed: str, code_hash: bytes) -> bool:
-    """Whether this is the code that went to this number, in constant time. An old secret key's codes are good too."""
+    """True if this is the code sent to this number, compared in constant time. Codes hashed with an old key are valid too."""
     fits = [hmac.compare_digest(each, code_hash) for each in context.vault.code_hashes(f"{phone}:{typed}")]
     return any(fits)

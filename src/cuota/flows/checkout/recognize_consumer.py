@@ -21,7 +21,7 @@ from cuota.flows.checkout.submit_checkout import AGREEMENT_CHANGED, pay_with
 from cuota.flows.checkout.take_step import Checkout, Problem, propose
 from cuota.flows.context import Context, utc_now
 
-NOT_KNOWN = "This browser does not know your card any more. Confirm your phone number to go on."
+NOT_KNOWN = "Your card is no longer remembered in this browser. Confirm your phone number to continue."
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ async def find_started(context: Context, merchant: Merchant, body_hash: bytes | 
     if earlier.rejected:
         require_in_range(merchant, earlier.order.amount)
         # The merchant's range may have changed since, but what was refused stays refused.
-        message = "This text was refused: its amount was outside your range then. Sign the order anew."
+        message = "This signed text was refused before, because its amount was outside your range. Sign the order again."
         raise Refused(Code.AMOUNT_OUT_OF_RANGE, message)
     return Begun(earlier.order, earlier.token, earlier.start, earlier.payer)
 

@@ -1,4 +1,4 @@
-"""The consumer presses the button: risk decides, the card pays the first installment, the order is approved."""
+"""The consumer submits the checkout: risk decides, the card pays the first installment, the order is approved."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from cuota.rails.card import CardAnswer, RailUnavailable
 
 AGREEMENT_CHANGED = "The dates have changed since you opened this page. Please read the agreement again."
 
-NOT_DECIDING = "Orders cannot be completed at the moment. Nothing was charged; please try again."
+NOT_DECIDING = "Orders cannot be completed right now. Nothing was charged; please try again."
 
-NOT_REACHED = "Your card's bank cannot be reached at the moment. Nothing was charged; please try again."
+NOT_REACHED = "We cannot reach your card's bank right now. Nothing was charged; please try again."
 
 
 async def submit_checkout(
@@ -63,7 +63,7 @@ def _agreed_terms(
     if session.consumer_id is None or session.profile is None or session.phone is None:
         raise Problem(notice="Confirm your phone number and details first.")
     if checkout.express and session.shipping is None:
-        raise Problem(notice="Say where your order is to be sent first.")
+        raise Problem(notice="Enter the shipping address first.")
     terms = propose(context, checkout, session.profile)
     if terms.agreement.hash != agreement_hash:
         raise Problem(notice=AGREEMENT_CHANGED)

@@ -33,7 +33,7 @@ class Problem(Exception):
         self.notice = notice
 
     def as_notice(self) -> Problem:
-        """The same for a page that does not show the field."""
+        """Return the same problem as a notice, for a page that does not show the field."""
         return Problem(notice=next(iter(self.errors.values()), self.notice))
 
 

@@ -1,4 +1,7 @@
-"""Who calls: an access token, checked once and remembered by its hash; a merchant, never older than two seconds."""
+"""Finds the merchant that sends a request.
+
+An access token is verified once and then cached by its hash. A merchant is cached for at most two seconds.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _REGISTRY = jws.JWSRegistry(algorithms=[ALGORITHM])
 
 
 def unauthorized() -> Refused:
-    """One answer for every way a token can be wrong."""
+    """Return the refusal for every kind of invalid token."""
     return Refused(
         Code.UNAUTHORIZED, "The access token is missing, wrong or expired. Get a new one from /oauth/token."
     )
@@ -40,7 +43,7 @@ class _Entry:
 
 
 class Callers:
-    """What this process remembers of tokens and merchants. A revoked credential is refused within two seconds."""
+    """The cache of tokens and merchants in one process. A revoked credential is refused within two seconds."""
 
     def __init__(self, context: Context, keys: Keys) -> None:
         self._context = context
@@ -50,12 +53,12 @@ class Callers:
         self._reading: dict[str, asyncio.Task[Merchant | None]] = {}
 
     def forget(self) -> None:
-        """Remember nobody: the sandbox went back to an earlier state."""
+        """Clear the cache, because the sandbox went back to an earlier state."""
         self._tokens.clear()
         self._merchants.clear()
 
     async def merchant(self, authorization: str | None) -> Merchant:
-        """The merchant behind an Authorization header; raises Refused(unauthorized)."""
+        """Return the merchant of an Authorization header. Raises Refused(unauthorized)."""
         scheme, _, token = (authorization or "").partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token or len(token) > LONGEST_TOKEN or not token.isascii():
@@ -123,7 +126,7 @@ class Callers:
         await self._keys.load()
         found = self._keys.find(key_id)
         if found is None:
-            # Perhaps rotated by another process a moment ago; asked at most once a second, whatever is sent.
+            # Another process may have rotated the keys a moment ago. The keys are read at most once a second.
             await self._keys.load(older_than=1.0)
             found = self._keys.find(key_id)
         if found is None:
@@ -134,7 +137,7 @@ class Callers:
         entry = self._merchants.get(client_id)
         if entry is not None and time.monotonic() - entry.read_at < FRESH_SECONDS:
             return entry.merchant
-        # Of many requests that find it stale one reads; the others wait for the same answer.
+        # If several requests find the entry stale, one reads it again and the others wait for the result.
         task = self._reading.get(client_id)
         if task is None:
             task = asyncio.create_task(self._read(client_id))

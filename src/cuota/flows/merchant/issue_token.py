@@ -1,4 +1,4 @@
-"""Issue an access token for client credentials (RFC 6749, RFC 9068)."""
+"""Issues an access token for client credentials (RFC 6749, RFC 9068)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RETRY_AFTER = 60
 
 
 class TokenRefused(Exception):
-    """`error` is RFC 6749's; `retry_after` in seconds where the caller is to wait."""
+    """A token request was refused. `error` is a code of RFC 6749. `retry_after` is in seconds, or None."""
 
     def __init__(self, error: str, description: str, *, retry_after: int | None = None) -> None:
         super().__init__(description)
@@ -31,7 +31,7 @@ class TokenRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """What was asked for, from whatever of the three forms. `audience` is None where none was named."""
+    """A token request, parsed from any of the three accepted formats. `audience` is None if the request names none."""
 
     client_id: str
     client_secret: str
@@ -40,7 +40,7 @@ class TokenRequest:
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """An access token; lifetime in seconds."""
+    """An access token and its lifetime in seconds."""
 
     access_token: str
     expires_in: int
@@ -50,12 +50,12 @@ class AccessToken:
 async def issue_token(context: Context, keys: Keys, asked: TokenRequest) -> AccessToken:
     """Check the credential, then sign. A new token never invalidates an older one. Raises TokenRefused."""
     credential = await credentials.read(context.pool, asked.client_id)
-    # The same work and the same words for an unknown id and a wrong secret.
+    # An unknown client id and a wrong secret take the same time and get the same answer.
     good = _matches(context, credential, asked.client_secret)
     if credential is None or not good or credential.revoked_at is not None:
         await _slow_down(context, asked.client_id)
         raise TokenRefused(
-            "invalid_client", "The caller could not be authenticated. Check client_id and client_secret."
+            "invalid_client", "The client could not be authenticated. Check client_id and client_secret."
         )
     audience = _audience(context, asked.audience)
     await keys.load()
@@ -78,14 +78,14 @@ async def issue_token(context: Context, keys: Keys, asked: TokenRequest) -> Acce
 
 
 def _audience(context: Context, asked: str | None) -> str:
-    """The one that was named, where it is one of ours; the first of ours for a request that names none."""
+    """Return the requested audience if it is one of the service's, or the first of the service's if none is requested."""
     ours = context.settings.audiences
     if asked is None:
         return ours[0]
     named = asked.rstrip("/")
     if named not in ours:
-        known = ours[0] if len(ours) == 1 else f"one of {', '.join(ours)}"
-        raise TokenRefused("invalid_target", f"This issuer's audience is {known}.")
+        valid = ours[0] if len(ours) == 1 else f"one of {', '.join(ours)}"
+        raise TokenRefused("invalid_target", f"The audience must be {valid}.")
     return named
 
 
@@ -101,8 +101,8 @@ def _matches(context: Context, credential: Credential | None, secret: str) -> bo
 
 
 async def _slow_down(context: Context, client_id: str) -> None:
-    """Only failures are counted, over all processes, by client id: good callers never meet this."""
-    # Keyed: what was typed for an id may be somebody's secret.
+    """Count a failure for this client id, over all processes. Successful requests are not counted."""
+    # The id is stored as a keyed hash, because somebody may have typed a secret in its place.
     client = context.vault.hash("token-failures", client_id)
     now = utc_now()
     earlier = await credentials.failures(context.pool, client, now)

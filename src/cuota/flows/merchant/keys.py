@@ -1,4 +1,4 @@
-"""The token issuer's keys: RSA, one algorithm, rotated without downtime."""
+"""The token issuer's RSA signing keys, and their rotation without downtime."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from cuota.db.merchant.credentials import StoredKey
 from cuota.db.vault import Vault
 from cuota.flows.context import Context, utc_now
 
-# RFC 9068 obliges issuers and resource servers to RS256; nothing else is accepted.
+# RFC 9068 requires issuers and resource servers to support RS256. No other algorithm is accepted.
 ALGORITHM = "RS256"
 BITS = 2048
 TOKEN_LIFE = timedelta(hours=24)
-# A new key is published this long before it signs, so that nobody meets a key id that they cannot find.
+# A new key is published this long before it signs, so that every verifier has read it before the first token uses it.
 NOTICE = timedelta(minutes=10)
 RELOAD_SECONDS = 30.0
-# Every process has read a new key before the key signs.
+# Every process reads a new key before the key signs.
 assert NOTICE.total_seconds() > RELOAD_SECONDS
 
 
@@ -31,15 +31,15 @@ def _made(key_id: str) -> RSAKey:
 
 def _opened(vault: Vault, stored: StoredKey) -> RSAKey:
     pem = vault.decrypt(stored.private_key, f"signing-key:{stored.key_id}")
-    # Looking for its primes anew would hold up everything else for a tenth of a second: we made it, and the vault has
-    # just shown that nobody changed it.
+    # Checking the key would block the event loop for a tenth of a second. It is not necessary: we created the key, and the
+    # vault's decryption has just proved that nobody changed it.
     key = load_pem_private_key(pem.encode(), None, unsafe_skip_rsa_key_validation=True)
     assert isinstance(key, RSAPrivateKey)
     return RSAKey(key, key, {"kid": stored.key_id, "use": "sig", "alg": ALGORITHM})
 
 
 async def rotate_keys(context: Context, *, at_once: bool = False) -> str:
-    """Add a signing key and let the others verify until their last token has ended; answers its id."""
+    """Add a signing key and return its id. The other keys still verify until their last token has expired."""
     now = utc_now()
     active = now if at_once else now + NOTICE
     key_id = f"{now:%Y%m%d}-{context.new_id().hex[-8:]}"
@@ -52,7 +52,7 @@ async def rotate_keys(context: Context, *, at_once: bool = False) -> str:
 
 
 class Keys:
-    """The keys as this process knows them, read again every half minute and when an unknown key id comes by."""
+    """The copy of the keys in one process. It is read again every half minute, and when a token has an unknown key id."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -60,7 +60,7 @@ class Keys:
         self._read_at = 0.0
 
     async def load(self, *, older_than: float = RELOAD_SECONDS) -> None:
-        """Read the keys if what is known is older than so many seconds."""
+        """Read the keys if the copy is older than this many seconds."""
         if self._stored and time.monotonic() - self._read_at < older_than:
             return
         known = {stored.key_id: key for stored, key in self._stored}
@@ -70,12 +70,12 @@ class Keys:
         self._read_at = time.monotonic()
 
     def signer(self, now: datetime) -> RSAKey:
-        """The newest key that is active."""
+        """Return the newest active key."""
         active = [key for stored, key in self._stored if stored.active_at <= now]
         return active[-1]
 
     def find(self, key_id: str) -> RSAKey | None:
-        """The key with this id, while it verifies."""
+        """Return the key with this id, or None if there is none or it no longer verifies."""
         now = utc_now()
         for stored, key in self._stored:
             if stored.key_id == key_id and (stored.retired_at is None or stored.retired_at > now):
@@ -83,14 +83,15 @@ class Keys:
         return None
 
     def public(self) -> dict[str, object]:
-        """The JSON Web Key Set, public halves only."""
+        """Return the JSON Web Key Set. It contains public keys only."""
         return dict(KeySet([key for _, key in self._stored]).as_dict(private=False))
 
 
 async def ensure_key(context: Context) -> None:
-    """The first start makes the first key; a second process that does so too does no harm.
+    """Create the first key at the first start. Two processes may do this at the same moment.
 
-    Opens what is stored, so that a wrong CUOTA_SECRET_KEY stops the start (WrongKey) and not the first payment.
+    The function also decrypts the stored keys, so that a wrong CUOTA_SECRET_KEY stops the start (WrongKey), and not the first
+    payment.
     """
     stored = await credentials.read_keys(context.pool, utc_now())
     if not stored:

@@ -1,4 +1,4 @@
-"""What an operator does with merchants: create, change, rotate secrets, revoke."""
+"""What an operator can do with merchants: create, change, rotate client secrets, revoke."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ LARGEST = 100_000_000_000
 
 
 class BadMerchant(Exception):
-    """What the operator asked for cannot be; the text says what to do."""
+    """The operator's request cannot be carried out. The text says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class MerchantTerms:
-    """What an operator may choose. Amounts in cents; None leaves a value as it is."""
+    """The terms of a merchant that an operator can set. Amounts are in cents; None leaves a value unchanged."""
 
     name: str | None = None
     minimum: int | None = None
@@ -37,7 +37,7 @@ class MerchantTerms:
 
 @dataclass(frozen=True, slots=True)
 class NewCredentials:
-    """Everything that a merchant's developer needs; the secrets are shown this once."""
+    """Everything that a merchant's developer needs. The secrets are shown only once."""
 
     merchant: Merchant
     client_id: str
@@ -48,7 +48,7 @@ class NewCredentials:
 
 
 def new_client() -> tuple[str, str]:
-    """A client id and its secret, 256 bits."""
+    """Return a new client id and its secret, which has 256 random bits."""
     return f"client_{secrets.token_hex(12)}", f"secret_{secrets.token_urlsafe(32)}"
 
 
@@ -71,7 +71,7 @@ def _with(merchant: Merchant, terms: MerchantTerms) -> Merchant:
 
 
 async def create_merchant(context: Context, terms: MerchantTerms) -> NewCredentials:
-    """Add a merchant with one credential; raises BadMerchant."""
+    """Add a merchant with one credential. Raises BadMerchant if a term is not valid or the name is taken."""
     base = Merchant(
         merchant_id=new_token(),
         name="",
@@ -105,35 +105,35 @@ async def create_merchant(context: Context, terms: MerchantTerms) -> NewCredenti
         )
     except asyncpg.UniqueViolationError:
         raise BadMerchant(
-            f"There already is a merchant named {merchant.name}. Choose another name."
+            f"There is already a merchant named {merchant.name}. Choose another name."
         ) from None
     return new
 
 
 async def find_merchant(context: Context, name_or_id: str) -> Merchant:
-    """By name or id; raises BadMerchant."""
+    """Return the merchant with this name or id. Raises BadMerchant if there is none."""
     try:
         found = await merchants.read(context.pool, UUID(name_or_id))
     except ValueError:
-        # What cannot be printed can be no name, and perhaps not even be sent to the database.
+        # A name contains printable characters only. The database may reject others, such as a zero byte.
         printable = name_or_id.isprintable()
         found = await merchants.read_by_name(context.pool, name_or_id) if printable else None
     if found is None:
-        raise BadMerchant(f"There is no merchant {name_or_id}. `cuota merchant list` shows them all.")
+        raise BadMerchant(f"There is no merchant {name_or_id}. `cuota merchant list` shows all merchants.")
     return found
 
 
 async def update_merchant(context: Context, name_or_id: str, terms: MerchantTerms) -> Merchant:
-    """Change terms; they hold for orders created from now on."""
+    """Change terms, for orders created from now on. Raises BadMerchant."""
     found = await find_merchant(context, name_or_id)
     if terms == MerchantTerms():
-        raise BadMerchant("Nothing to change: name at least one term. See cuota merchant update --help.")
+        raise BadMerchant("Nothing was changed. Give at least one option; see cuota merchant update --help.")
     merchant = _with(found, terms)
     try:
         await merchants.update(context.pool, merchant)
     except asyncpg.UniqueViolationError:
         raise BadMerchant(
-            f"There already is a merchant named {merchant.name}. Choose another name."
+            f"There is already a merchant named {merchant.name}. Choose another name."
         ) from None
     return merchant
 
@@ -141,9 +141,10 @@ async def update_merchant(context: Context, name_or_id: str, terms: MerchantTerm
 async def rotate_secret(
     context: Context, name_or_id: str, old_lives: timedelta, *, again: bool = False
 ) -> list[tuple[str, str]]:
-    """A new client secret for each live credential, as (client id, secret); the old one lives for `old_lives`.
+    """Create a new client secret for each live credential. Return pairs of client id and secret.
 
-    Raises BadMerchant while an older one lives, unless `again` replaces the new one of that time.
+    The old secret stays valid for `old_lives`. Raises BadMerchant if an earlier old secret is still valid, unless `again` is
+    true: then the new secret replaces the last new one.
     """
     merchant, now = await find_merchant(context, name_or_id), utc_now()
     rotated = []
@@ -162,7 +163,7 @@ async def rotate_secret(
 
 
 async def end_old_secret(context: Context, name_or_id: str) -> Merchant:
-    """The old client secret works no more, from now on; raises BadMerchant where there is none."""
+    """End the old client secret now. Raises BadMerchant if no old secret is valid."""
     merchant, now = await find_merchant(context, name_or_id), utc_now()
     ended = [
         await credentials.end_old(context.pool, each.client_id, now)
@@ -175,14 +176,14 @@ async def end_old_secret(context: Context, name_or_id: str) -> Merchant:
 
 def _still_rotating(merchant: Merchant) -> BadMerchant:
     return BadMerchant(
-        f"The client secret of {merchant.name} was rotated already, and the old one still works. Nothing was changed. If"
-        " the new secret got lost, add --again: it replaces that one, and the old one goes on working. To end the old one"
-        " now, add --end-old."
+        f"Nothing was changed: the client secret of {merchant.name} was rotated before, and the old secret is still valid."
+        " If the new secret was lost, add --again to replace it; the old secret then stays valid. To end the old secret now,"
+        " add --end-old."
     )
 
 
 def _none_old(merchant: Merchant) -> BadMerchant:
-    return BadMerchant(f"No old client secret of {merchant.name} works any more; nothing was changed.")
+    return BadMerchant(f"Nothing was changed: {merchant.name} has no old client secret that is still valid.")
 
 
 async def _live(context: Context, merchant: Merchant) -> list[Credential]:
@@ -190,12 +191,12 @@ async def _live(context: Context, merchant: Merchant) -> list[Credential]:
     live = [each for each in held if each.revoked_at is None]
     if not live:
         raise BadMerchant(
-            f"{merchant.name} has no live credential: it was revoked. Give it a new one: cuota merchant reinstate."
+            f"{merchant.name} was revoked and has no live credential. To create one, run: cuota merchant reinstate"
         )
     return live
 
 
 async def revoke_merchant(context: Context, name_or_id: str) -> int:
-    """Revoke every credential: tokens stop working within seconds. Answers how many were live."""
+    """Revoke every credential of a merchant and return how many were live. Tokens stop working within seconds."""
     merchant = await find_merchant(context, name_or_id)
     return await credentials.revoke(context.pool, merchant.merchant_id, utc_now())

@@ -1,4 +1,4 @@
-"""A merchant whose credentials were revoked is let in again, with new secrets for everything."""
+"""Reactivates a merchant whose credentials were revoked, with a new credential and new secrets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cuota.flows.merchant.rotate_secrets import Renewed, renew_all
 
 @dataclass(frozen=True, slots=True)
 class Reinstated:
-    """The new credential and secrets, shown this once."""
+    """The new credential and secrets. They are shown only once."""
 
     client_id: str
     client_secret: str
@@ -20,15 +20,16 @@ class Reinstated:
 
 
 async def reinstate_merchant(context: Context, name_or_id: str) -> Reinstated:
-    """A new credential, and new signing, webhook and endpoint secrets: whatever leaked is worthless.
+    """Create a new credential, and new signing, webhook and endpoint secrets, so that leaked ones are worthless.
 
-    The credential comes last: cut short before it, the command can be run again.
+    The credential is created last. If the command is interrupted before that, it can be run again. Raises BadMerchant if the
+    merchant still has a live credential.
     """
     merchant = await find_merchant(context, name_or_id)
     held = await credentials.read_of_merchant(context.pool, merchant.merchant_id)
     if any(credential.revoked_at is None for credential in held):
         raise BadMerchant(
-            f"{merchant.name} has a live credential. For a new secret: cuota merchant rotate-secret."
+            f"{merchant.name} was not revoked: it has a live credential. For a new secret, run: cuota merchant rotate-secret"
         )
     renewed = await renew_all(context, merchant)
     client_id, secret = new_client()

@@ -1,6 +1,6 @@
-"""A merchant's signing secret, webhook secret or an endpoint's is replaced: the old one works for a day beside it.
+"""Replaces a merchant's signing secret or webhook secret, or an endpoint's secret. The old secret stays valid for a while.
 
-The day is one of real time, in the sandbox too, as for every secret: moving the sandbox's clock locks nobody out.
+That time is measured by the real clock, in the sandbox too, so that moving the sandbox's clock ends no secret.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cuota.flows.webhook import manage_endpoints
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """The new secret, shown this once, and until when the old one works; None where it does not any more."""
+    """The new secret, which is shown only once, and when the old secret ends; None if it has ended already."""
 
     merchant: Merchant
     secret: str
@@ -30,12 +30,12 @@ class Rotated:
 
 
 def new_signing_secret() -> str:
-    """256 bits."""
+    """Return a new signing secret with 256 random bits."""
     return f"signing_{secrets.token_urlsafe(32)}"
 
 
 def new_webhook_secret() -> str:
-    """256 bits, as Standard Webhooks writes them."""
+    """Return a new webhook secret with 256 random bits, in the format of Standard Webhooks."""
     return f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
 
 
@@ -45,7 +45,11 @@ _NEW = {SecretKind.SIGNING: new_signing_secret, SecretKind.WEBHOOK: new_webhook_
 async def rotate_merchant_secret(
     context: Context, name_or_id: str, kind: SecretKind, old_lives: timedelta, *, again: bool = False
 ) -> Rotated:
-    """A new secret; raises BadMerchant while an older one lives, unless `again` replaces the new one of that time."""
+    """Create a new secret; the old one stays valid for `old_lives`.
+
+    Raises BadMerchant if an earlier old secret is still valid, unless `again` is true: then the new secret replaces the last
+    new one.
+    """
     merchant = await find_merchant(context, name_or_id)
     merchant_id, now = merchant.merchant_id, utc_now()
     secret = _NEW[kind]()
@@ -62,7 +66,7 @@ async def rotate_merchant_secret(
 
 
 async def end_old_secret(context: Context, name_or_id: str, kind: SecretKind) -> Merchant:
-    """The old secret works no more, from now on; raises BadMerchant where there is none."""
+    """End the old secret now. Raises BadMerchant if no old secret is valid."""
     merchant = await find_merchant(context, name_or_id)
     if not await merchant_secrets.end_old(context.pool, merchant.merchant_id, kind, utc_now()):
         raise _none_old(merchant, kind)
@@ -72,7 +76,7 @@ async def end_old_secret(context: Context, name_or_id: str, kind: SecretKind) ->
 async def rotate_endpoint_secret(
     context: Context, name_or_id: str, endpoint: str, old_lives: timedelta, *, again: bool = False
 ) -> Rotated:
-    """The same for one of the merchant's registered webhook endpoints."""
+    """Do the same as `rotate_merchant_secret` for one of the merchant's registered webhook endpoints."""
     merchant, endpoint_id = await _endpoint_of(context, name_or_id, endpoint)
     found = await manage_endpoints.find(context, merchant.merchant_id, endpoint_id)
     now = utc_now()
@@ -90,7 +94,7 @@ async def rotate_endpoint_secret(
 
 
 async def end_old_endpoint_secret(context: Context, name_or_id: str, endpoint: str) -> Merchant:
-    """The endpoint's old secret works no more, from now on; raises BadMerchant where there is none."""
+    """End the endpoint's old secret now. Raises BadMerchant if no old secret is valid."""
     merchant, endpoint_id = await _endpoint_of(context, name_or_id, endpoint)
     if not await endpoints.end_old_secret(context.pool, merchant.merchant_id, endpoint_id, utc_now()):
         raise _none_old(merchant, SecretKind.WEBHOOK)
@@ -99,7 +103,7 @@ async def end_old_endpoint_secret(context: Context, name_or_id: str, endpoint: s
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """All new secrets of a merchant; `endpoints` are (id, url, secret)."""
+    """All new secrets of a merchant. `endpoints` are tuples of id, url and secret."""
 
     signing_secret: str
     webhook_secret: str
@@ -107,7 +111,7 @@ class Renewed:
 
 
 async def renew_all(context: Context, merchant: Merchant) -> Renewed:
-    """New secrets everywhere at once: the old ones are worthless from here on."""
+    """Replace all secrets of a merchant at once. The old secrets are no longer valid."""
     now = utc_now()
     fresh: dict[SecretKind, str] = {}
     for kind, new in _NEW.items():
@@ -131,18 +135,20 @@ async def _endpoint_of(context: Context, name_or_id: str, endpoint: str) -> tupl
             return merchant, each.endpoint_id
     listed = ", ".join(f"{each.endpoint_id} ({each.url})" for each in held)
     there = (
-        f"There are: {listed}." if listed else "It has none; leave ENDPOINT out for its own webhook secret."
+        f"Its endpoints are: {listed}."
+        if listed
+        else "It has no endpoints. Leave out ENDPOINT for its own webhook secret."
     )
     raise BadMerchant(f"{merchant.name} has no webhook endpoint {endpoint}. {there}")
 
 
 def _still_rotating(merchant: Merchant, kind: SecretKind, ends_at: datetime) -> BadMerchant:
     return BadMerchant(
-        f"The {kind} secret of {merchant.name} was rotated already, and the old one works until"
-        f" {ends_at:%Y-%m-%d %H:%M} UTC. Nothing was changed. If the new secret got lost, add --again: it replaces that"
-        " one, and the old one goes on working. To end the old one now, add --end-old."
+        f"Nothing was changed: the {kind} secret of {merchant.name} was rotated before, and the old secret is valid until"
+        f" {ends_at:%Y-%m-%d %H:%M} UTC. If the new secret was lost, add --again to replace it; the old secret then stays valid."
+        " To end the old secret now, add --end-old."
     )
 
 
 def _none_old(merchant: Merchant, kind: SecretKind) -> BadMerchant:
-    return BadMerchant(f"No old {kind} secret of {merchant.name} works any more; nothing was changed.")
+    return BadMerchant(f"Nothing was changed: {merchant.name} has no old {kind} secret that is still valid.")

@@ -1,4 +1,4 @@
-"""Create an order."""
+"""Creates an order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cuota.flows.context import Context, new_token
 
 @dataclass(frozen=True, slots=True)
 class OrderRequest:
-    """A readable order body. Cents; `document` holds what `GET` echoes, with `warnings` for what was dropped."""
+    """A parsed request body. Amounts are cents. `document` is the JSON that `GET` returns, `warnings` name dropped fields."""
 
     amount: int
     fee: int
@@ -31,7 +31,7 @@ class OrderRequest:
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """What the merchant is answered."""
+    """A new order, and the data for the response to the merchant."""
 
     order_id: UUID
     token: UUID
@@ -48,7 +48,11 @@ async def create_order(
     remember: Callable[[Created], Answer] | None = None,
     start: Start | None = None,
 ) -> Created:
-    """Create; raises Refused where the amount is outside the merchant's range."""
+    """Create an order. Raises Refused if the amount is outside the merchant's range.
+
+    `remember` makes the response that is stored for the request's Idempotency-Key. `start` describes a checkout that a page
+    started, if one did.
+    """
     require_in_range(merchant, request.amount)
     order = new_order(context, merchant, request, auto_capture=not merchant.defer_funds_capture)
     token = new_token()
@@ -64,19 +68,19 @@ async def create_order(
     if not await write_order(context, order, token, request, start, answer):
         raise Refused(
             Code.IDEMPOTENCY_IN_PROGRESS,
-            "Another request with this Idempotency-Key runs.",
+            "Another request with this Idempotency-Key is in progress.",
             retry_after=1,
         )
     return created
 
 
 def checkout_url(context: Context, merchant_id: UUID, token: UUID) -> str:
-    """Where the consumer goes on."""
+    """Return the address of the hosted checkout for this order."""
     return f"{context.settings.public_url}/checkout/{merchant_id}?token={token}"
 
 
 def new_order(context: Context, merchant: Merchant, request: OrderRequest, *, auto_capture: bool) -> Order:
-    """An order that begins now."""
+    """Return a new order in the state Created, with its deadline counted from now."""
     now = context.now()
     return Order(
         merchant_id=merchant.merchant_id,
@@ -100,7 +104,7 @@ async def write_order(
     start: Start | None = None,
     answer: Answer | None = None,
 ) -> bool:
-    """Write a new order with its events; False where its key, or its signed text, made one before."""
+    """Save a new order with its events. Returns False if its Idempotency-Key or its signed text created an order before."""
     events = [Event("order.created", order.amount)]
     if order.status is not Status.CREATED:
         message = "The amount is outside the merchant's range."
@@ -112,7 +116,7 @@ async def write_order(
         saved = await outcomes.create(context.pool, new, answer)
     except GONE:
         raise unavailable(
-            "The database connection was lost. Try again; an order may exist that nobody will open."
+            "The database connection was lost. Try again. An order may have been created, but no consumer will open it."
         ) from None
     if saved:
         for event in events:

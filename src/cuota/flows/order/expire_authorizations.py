@@ -1,4 +1,4 @@
-"""An authorization ends: its merchant is told ahead, and what was never captured is voided by the service."""
+"""The end of an authorization: the merchant gets an event in advance, and the service voids what was not captured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cuota.flows.settle import settle
 
 
 async def expire_authorization(context: Context, merchant_id: UUID, order_id: UUID) -> None:
-    """Void the uncaptured rest, if the authorization has ended; tell the merchant ahead, if it soon does."""
+    """Void the uncaptured rest if the authorization has ended, or write the event in advance if it ends soon."""
     movement_id = context.new_id()
 
     def decide(found: Found) -> Outcome | None:

@@ -1,4 +1,4 @@
-"""Which order an operator means, who has its id or only the merchant's reference."""
+"""Finds the order that an operator names, by the order's id or by the merchant's reference."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from cuota.flows.context import Context
 
 
 class NothingToExplain(Exception):
-    """There is no such thing, or nothing of the kind to tell of it."""
+    """There is no such order or decision, or it has no plan or letter to show. The text says which."""
 
 
 async def order_id_of(context: Context, name: str | UUID) -> UUID:
-    """By the order's own id, or by the merchant's reference where only one order has it."""
+    """Return the id of the order with this id, or of the only order with this reference.
+
+    Raises NothingToExplain if there is no such order, or if several orders have the reference; the text lists those.
+    """
     named = str(name)
     try:
         order_id = UUID(named)
@@ -23,7 +26,7 @@ async def order_id_of(context: Context, name: str | UUID) -> UUID:
     else:
         if await decisions.whose(context.pool, order_id):
             return order_id
-    # What cannot be printed can be no reference, and perhaps not even be sent to the database.
+    # A reference contains printable characters only. The database may reject others, such as a zero byte.
     found = await story.find(context.pool, named) if named.isprintable() else []
     if not found:
         raise NothingToExplain(await _no_order(context, named))
@@ -43,6 +46,6 @@ async def _no_order(context: Context, named: str) -> str:
     if made is None:
         return f"There is no order {named}."
     return (
-        f"There is no order {named}: it is a decision. `cuota explain decision {named}` explains it; its order is "
-        f"{made.order_id}."
+        f"There is no order {named}: this is the id of a decision about order {made.order_id}. "
+        f"Run `cuota explain decision {named}`."
     )

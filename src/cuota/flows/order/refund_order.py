@@ -1,4 +1,4 @@
-"""Refund an order, or say what would happen."""
+"""Refunds an order, or returns what a refund would do (dry run)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from cuota.flows.settle import Keep
 async def refund_order(
     context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest, keep: Keep | None = None
 ) -> Movement:
-    """Refund; raises Refused."""
+    """Refund the amount and return the movement. Raises Refused. `keep` stores the response for the Idempotency-Key."""
     return await move(context, merchant_id, order_id, asked, _decide(context, asked), keep)
 
 
 async def preview_refund(
     context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest
 ) -> Preview:
-    """Decide and change nothing; raises what the real call would."""
+    """Return what the refund would do, and change nothing. Raises what `refund_order` would raise."""
     return await preview(context, merchant_id, order_id, asked, _decide(context, asked))
 
 

@@ -1,4 +1,4 @@
-"""Money goes back to cards: claimed jobs, asked of the rail under their own key, recorded in the ledger."""
+"""Sends money back to cards: claims due card refunds, calls the card rail under each refund's key, records the result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cuota.rails.unavailable import RailUnavailable
 
 BATCH = 40
 AT_ONCE = 8
-# The slowest rail is through with a batch before the lease of its claims ends.
+# Even the slowest rail finishes a batch before the lease of its claims ends.
 assert charges.LEASE.total_seconds() > BATCH / AT_ONCE * SECONDS
 LONGEST_WAIT = timedelta(hours=1)
 log = logging.getLogger("cuota.work")
@@ -32,14 +32,14 @@ log = logging.getLogger("cuota.work")
 
 @dataclass(frozen=True, slots=True)
 class _Refunding:
-    """An order, and whether its card refund still waits for the rail's answer."""
+    """An order, and whether its card refund is still without a result."""
 
     order: Order
     pending: bool
 
 
 async def return_money(context: Context) -> int:
-    """Work off what is due; answers how many were claimed."""
+    """Handle the card refunds that are due. Returns how many were claimed."""
     claimed = await charges.claim_refunds(context.pool, context.now(), BATCH)
     places = asyncio.Semaphore(AT_ONCE)
 
@@ -51,7 +51,7 @@ async def return_money(context: Context) -> int:
             except Refused as busy:
                 log.warning("card refund waits", extra={"facts": {**facts, "code": busy.code}})
             except Exception:
-                # One that cannot be settled holds up no other; its lease ends, and it is asked for again.
+                # A refund that fails must not delay the others. Its lease ends, and it is retried.
                 log.exception("card refund failed", extra={"facts": facts})
 
     await asyncio.gather(*(give_back(due) for due in claimed))
@@ -63,7 +63,7 @@ async def _return_one(context: Context, due: DueRefund) -> None:
     try:
         answer = await context.rails.card.refund(asked.card_refund_id, asked.charge_id, asked.amount)
     except RailUnavailable as problem:
-        # The same key again is safe: the rail acts once a key.
+        # Calling again with the same key is safe: the rail acts only once for each key.
         wait = min(timedelta(seconds=10) * 2 ** min(due.tries, 10), LONGEST_WAIT)
         await charges.try_again(context.pool, due, context.now() + wait, str(problem)[:200])
         return

@@ -1,4 +1,4 @@
-"""An order as everybody outside sees it: the answer of `GET /order`, and the `order` of every event."""
+"""An order as merchants see it: the response of `GET /order`, and the member `order` of every event."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cuota.flows.order.checkout_result import shipping_of
 
 
 def movement(moved: Movement) -> dict[str, object]:
-    """One capture, void or refund, as its own answer and in the record's lists."""
+    """Return one capture, void or refund as JSON members, for its own response and for the lists in the order's record."""
     if moved.kind is MovementKind.REFUND:
         return {
             "id": moved.movement_id,
@@ -28,7 +28,7 @@ def movement(moved: Movement) -> dict[str, object]:
 
 
 def record(found: OrderRecord) -> bytes:
-    """`GET /order/{orderId}`: what money moves, then the document as it was created, byte for byte."""
+    """Return the body of `GET /order/{orderId}`: the amounts and movements, then the created document, byte for byte."""
     order = found.order
     shipping = shipping_of(found.payer) if order.status is Status.APPROVED else None
     authorization_ends = order.authorization_expires_at

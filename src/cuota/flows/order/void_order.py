@@ -1,4 +1,4 @@
-"""Void an order, or say what would happen."""
+"""Voids the uncaptured part of an order, or returns what a void would do (dry run)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from cuota.flows.settle import Keep
 async def void_order(
     context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest, keep: Keep | None = None
 ) -> Movement:
-    """Void; raises Refused."""
+    """Void the amount and return the movement. Raises Refused. `keep` stores the response for the Idempotency-Key."""
     return await move(context, merchant_id, order_id, asked, _decide(context, asked), keep)
 
 
 async def preview_void(
     context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest
 ) -> Preview:
-    """Decide and change nothing; raises what the real call would."""
+    """Return what the void would do, and change nothing. Raises what `void_order` would raise."""
     return await preview(context, merchant_id, order_id, asked, _decide(context, asked))
 
 

@@ -1,4 +1,4 @@
-"""Asking a card rail: the charge is written down before, the answer recorded after, a lost answer looked up."""
+"""Calls a card rail for a charge that is already recorded, and records the answer. A lost answer is looked up later."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RecordAnswer = Callable[[CardAnswer], Awaitable[Order]]
 
 
 async def ask(context: Context, charge: Charge, record: RecordAnswer) -> Order:
-    """Ask the rail and record its word. Raises Charging where there is none yet: the worker looks it up."""
+    """Charge the card and record the rail's answer. Raises Charging if there is no answer; the worker looks it up later."""
     try:
         answer = await context.rails.card.charge(
             charge.charge_id, charge.card_token, charge.amount, charge.currency
@@ -26,9 +26,9 @@ async def ask(context: Context, charge: Charge, record: RecordAnswer) -> Order:
 
 
 async def look_up(context: Context, charge: Charge, record: RecordAnswer) -> bool:
-    """A charge whose answer was lost is looked up, and asked for again only under its own key.
+    """Look up a charge whose answer was lost. If the rail does not know the charge, request it again under the same key.
 
-    False where the rail has no answer yet.
+    Returns False if the rail has no answer yet.
     """
     try:
         answer = await context.rails.card.find_charge(charge.charge_id)

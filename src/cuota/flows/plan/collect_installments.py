@@ -1,4 +1,4 @@
-"""Plans are collected: reminders ahead, the charge on its day, another try after a failed one."""
+"""Collects the installments of a plan: sends reminders, charges the card on the due day, and retries failed charges."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cuota.rails.card import CardAnswer
 
 
 async def collect(context: Context, merchant_id: UUID, order_id: UUID) -> None:
-    """Do what is due for a plan now: remind, or charge its card. If a charge is under way, leave it to its caller."""
+    """Do what is due for a plan: remind the consumer, or charge the card. Does nothing while a charge is in progress."""
     charge_id = context.new_id()
 
     def decide(agreed: Agreed) -> Outcome | None:
@@ -41,10 +41,10 @@ async def collect(context: Context, merchant_id: UUID, order_id: UUID) -> None:
 
 
 async def pay_now(context: Context, merchant_id: UUID, order_id: UUID, number: int, expected: int) -> Order:
-    """The consumer pays one installment now with the plan's card; answers the order as it then is.
+    """Charge one installment to the plan's card now, for the consumer, and return the order after that.
 
-    `expected` is what they were shown, in cents. Raises CardBusy, NothingOwed (also where it is another amount by now),
-    or Charging where the rail has not answered yet.
+    `expected` is the amount that the page showed, in cents. Raises CardBusy while another charge is in progress; NothingOwed if
+    the installment is not due or its amount has changed; and Charging if the card rail has not answered yet.
     """
     charge_id = context.new_id()
 
@@ -62,14 +62,14 @@ async def pay_now(context: Context, merchant_id: UUID, order_id: UUID, number: i
 
 
 async def ask_for(context: Context, merchant_id: UUID, order_id: UUID, charge: Charge) -> Order:
-    """Ask the rail for a charge that is written down."""
+    """Call the card rail for a charge that is already recorded, and record the answer. Returns the order after that."""
     return await charge_card.ask(context, charge, _recorder(context, merchant_id, order_id, charge))
 
 
 async def finish_collection(
     context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge
 ) -> bool:
-    """The worker's way for a charge without an answer. False where the rail still has none."""
+    """Look up a charge without an answer, as a background job. Returns False if the card rail still has no answer."""
     record = _recorder(context, merchant_id, order_id, pending.charge)
     return await charge_card.look_up(context, pending.charge, record)
 
@@ -92,7 +92,7 @@ def _recorder(context: Context, merchant_id: UUID, order_id: UUID, charge: Charg
 
 
 async def wait_longer(context: Context, merchant_id: UUID, order_id: UUID, charge_id: UUID) -> None:
-    """The rail has no answer yet: other orders have their turn before it is asked again."""
+    """Put the order at the end of the queue, because the card rail has no answer yet."""
 
     def decide(found: Found) -> Outcome | None:
         recorded = found.order.charging != charge_id

@@ -1,4 +1,7 @@
-"""The consumer enters their own page: a phone number, a one-time code, and then an hour. All on the real clock."""
+"""Login to the consumer's account page: a phone number, a one-time code, and then a session of one hour.
+
+All times are of the real clock, so that moving the sandbox's clock changes no session.
+"""
 
 from __future__ import annotations
 
@@ -22,34 +25,34 @@ from cuota.flows.context import Context, utc_now
 
 SESSION_LIFE = timedelta(hours=1)
 assert SESSION_LIFE > CODE_LIFE
-# A count of its own: this page is open to anybody, and nobody is to lock a person out of a checkout with it.
+# The account page counts codes separately. Anybody can request codes on it, which must not block a person's checkout.
 _PURPOSE = Purpose(
     "account-phone",
-    too_many="Too many codes were asked for. Wait an hour and try again.",
-    not_sent="The message cannot be sent at the moment. Try again in a minute.",
+    too_many="Too many codes were requested. Wait an hour and try again.",
+    not_sent="We cannot send the message right now. Try again in a minute.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One browser on the consumer's page, as read at the start of a request."""
+    """The session of one browser on the account page, as read at the start of a request."""
 
     session: AccountSession
     secret: str
 
     @property
     def consumer_id(self) -> UUID | None:
-        """Who it proved to be."""
+        """The consumer that this browser has proved to be, or None before the code is entered."""
         return self.session.consumer_id
 
 
 def new_secret() -> str:
-    """A session secret, which only the browser keeps. Nothing is written down until a number is given."""
+    """Return a new session secret. Only the browser stores it. The database has no row until the consumer enters a number."""
     return secrets.token_urlsafe(32)
 
 
 async def open_account(context: Context, secret: str) -> Visit:
-    """The visit of a browser that gives a number: a new one, unless it has one already (a second click has)."""
+    """Return the session of a browser that enters a number. Creates it unless it exists, as after a second click."""
     now = utc_now()
     await accounts.open_session(
         context.pool, _hash(context, secret), now, now + SESSION_LIFE, now + CODE_LIFE
@@ -60,18 +63,18 @@ async def open_account(context: Context, secret: str) -> Visit:
 
 
 async def load_account(context: Context, secret: str) -> Visit | None:
-    """The visit of this browser; None for a forged or ended one."""
+    """Return the session of this browser, or None if the secret is forged or the session has ended."""
     found = await accounts.read_session(context.pool, _hash(context, secret), utc_now())
     return None if found is None else Visit(found, secret)
 
 
 async def leave_account(context: Context, visit: Visit) -> None:
-    """Sign out: the secret is worthless from here on."""
+    """Sign out. The secret is no longer valid."""
     await accounts.end(context.pool, visit.session.session_hash)
 
 
 async def send_account_code(context: Context, visit: Visit, typed: str, browser: Browser = NOWHERE) -> None:
-    """Text a code to the number, whether anybody here knows it or not; raises Problem."""
+    """Text a code to the number, whether it belongs to a consumer or not, so that nobody can find out. Raises Problem."""
     session_hash = visit.session.session_hash
 
     async def keep(phone: str, code_hash: bytes, ends_at: datetime) -> bool:
@@ -83,9 +86,10 @@ async def send_account_code(context: Context, visit: Visit, typed: str, browser:
 
 
 async def check_account_code(context: Context, visit: Visit, typed: str) -> str:
-    """Compare in constant time, at most five tries a code, counted before they are judged; raises Problem.
+    """Check a code in constant time. Raises Problem.
 
-    Answers the session's new secret: one that somebody planted in this browser before is worthless from here on.
+    A code has at most five tries, and a try is counted before it is checked. Returns the session's new secret. If somebody
+    planted the old secret in this browser, that secret is now worthless.
     """
     session_hash = visit.session.session_hash
     tried = await accounts.try_code(context.pool, session_hash)

@@ -31,7 +31,7 @@ class Limited(Problem):
     """The rate limit is reached. Nothing was charged or changed; `again_at` is when the next attempt is allowed."""
 
     def __init__(self, again_at: datetime) -> None:
-        super().__init__(notice="Too many payments or card changes were asked for in a short time.")
+        super().__init__(notice="There were too many payments or card changes in a short time.")
         self.again_at = again_at
 
 

@@ -1,4 +1,4 @@
-"""What a consumer does with a plan of theirs: pay early, pay off, change the card."""
+"""What a consumer can do with a plan on the account page: pay early, pay off, change the card."""
 
 from __future__ import annotations
 
@@ -30,54 +30,54 @@ from cuota.flows.plan.limit_asks import (
 from cuota.flows.settle import settle
 from cuota.rails.unavailable import RailUnavailable
 
-BUSY = "A payment for this plan is being made right now. Look again in a minute; nothing is charged twice."
-NOT_OWED = "This payment is not due any more. Here is your plan as it stands."
-CHANGED = "Your plan has changed since you opened the page. Here it is as it stands; nothing was charged."
-PARTLY = "Your card paid a part of this and was then declined by its bank. Here is what is still open."
-PAID_BEFORE = "This was paid already. Nothing was charged twice."
-OTHER_CARD = "This card cannot pay any more; nothing was charged. Give another card."
+BUSY = "A payment for this plan is in progress. Check again in a minute; nothing is charged twice."
+NOT_OWED = "This payment is no longer due. Here is your plan as it is now."
+CHANGED = "Your plan has changed since you opened the page. Here it is as it is now; nothing was charged."
+PARTLY = "Your card paid part of this and was then declined by its bank. Here is what you still owe."
+PAID_BEFORE = "You already paid this. Nothing was charged twice."
+OTHER_CARD = "This card can no longer be used; nothing was charged. Enter another card."
 DECLINED = "Your card was declined by its bank; nothing was charged. Try again later, or change the card."
-NOT_REACHED = "Your card's bank cannot be reached at the moment. The card was not changed; please try again."
+NOT_REACHED = "We cannot reach your card's bank right now. The card was not changed; please try again."
 
 
-class _NotAsked(Problem):
-    """It ended before any card was asked."""
+class _NotCharged(Problem):
+    """The request ended before any card was charged."""
 
 
 async def find_plan(
     context: Context, consumer_id: UUID, merchant_id: UUID, order_id: UUID
 ) -> PlanDetail | None:
-    """A plan of this consumer; None for anybody else's."""
+    """Return a plan of this consumer, or None if the plan does not exist or belongs to somebody else."""
     return await accounts.plan_of_consumer(context.pool, consumer_id, merchant_id, order_id)
 
 
 async def pay_early(
     context: Context, detail: PlanDetail, numbers: list[int], expected: int, asker: Asker
 ) -> None:
-    """Pay installments now, one charge each, in order; `expected` is what the page said they add up to, in cents.
+    """Pay installments now, in order, with one charge for each. `expected` is the sum that the page showed, in cents.
 
-    Raises Problem with what to tell the consumer, Limited where that is too often. What was paid before a card said no
-    stays paid.
+    Raises Problem with a text for the consumer, or Limited if the rate limit is reached. If the card declines one charge, the
+    installments before it stay paid.
     """
     order = detail.shown.order
-    asked = [item for item in owed(detail.shown.plan) if item.number in numbers]
-    if len(asked) != len(set(numbers)) or not asked:
+    chosen = [item for item in owed(detail.shown.plan) if item.number in numbers]
+    if len(chosen) != len(set(numbers)) or not chosen:
         raise Problem(notice=_not_owed(detail.shown.plan, numbers))
-    if sum(item.total for item in asked) != expected:
+    if sum(item.total for item in chosen) != expected:
         raise Problem(notice=CHANGED)
     if needs_card(detail.shown.plan):
         raise Problem(notice=OTHER_CARD)
     ask = await count_ask(context, order.order_id, asker, detail.shown.card.card_hash)
-    for item in asked:
+    for item in chosen:
         try:
             await _pay_one(context, order.merchant_id, order.order_id, item)
-        except _NotAsked as said:
-            await (give_back if item is asked[0] else free_network)(context, ask)
-            raise Problem(notice=said.notice) from None
-        except Problem as said:
-            if said.notice != DECLINED:
+        except _NotCharged as problem:
+            await (give_back if item is chosen[0] else free_network)(context, ask)
+            raise Problem(notice=problem.notice) from None
+        except Problem as problem:
+            if problem.notice != DECLINED:
                 await free_network(context, ask)
-            elif item is not asked[0]:
+            elif item is not chosen[0]:
                 raise Problem(notice=PARTLY) from None
             raise
     await note_paid(context, ask)
@@ -95,9 +95,9 @@ async def _pay_one(context: Context, merchant_id: UUID, order_id: UUID, item: In
     except NothingOwed:
         agreed = await plans.read(context.pool, merchant_id, order_id)
         plan = agreed.plan if agreed else ()
-        raise _NotAsked(notice=_not_owed(plan, [item.number])) from None
+        raise _NotCharged(notice=_not_owed(plan, [item.number])) from None
     except CardBusy:
-        raise _NotAsked(notice=BUSY) from None
+        raise _NotCharged(notice=BUSY) from None
     except Charging:
         raise Problem(notice=BUSY) from None
     agreed = await plans.read(context.pool, merchant_id, order_id)
@@ -107,38 +107,40 @@ async def _pay_one(context: Context, merchant_id: UUID, order_id: UUID, item: In
 
 
 def overdue(plan: Sequence[Installment]) -> list[Installment]:
-    """What a new card is asked for at once."""
+    """Return the installments that a new card is charged for at once."""
     return [item for item in owed(plan) if item.failures]
 
 
 async def change_card(
     context: Context, detail: PlanDetail, card: CardEntry, expected: int, asker: Asker
 ) -> None:
-    """Another card pays from now on; what is overdue is asked of it at once. Raises Problem, Limited if too often.
+    """Change the card of the plan, and charge overdue installments to the new card at once.
 
-    `expected` is what the page said is overdue, in cents. Whether the new card then paid, the plan tells.
+    `expected` is the overdue sum that the page showed, in cents. Raises Problem with a text for the consumer, or Limited if the
+    rate limit is reached. The plan shows whether the new card then paid.
     """
     ids = (detail.shown.order.merchant_id, detail.shown.order.order_id)
     ask = await count_ask(context, ids[1], asker)
     try:
-        kept = await context.rails.card.tokenize(card)
+        tokenized = await context.rails.card.tokenize(card)
     except RailUnavailable:
         await give_back(context, ask)
         raise Problem(notice=NOT_REACHED) from None
-    known = card_hash(context, kept.fingerprint)
+    hashed = card_hash(context, tokenized.fingerprint)
     try:
-        of_card = await count_card(context, known)
-        changed = await _change(context, *ids, PlanCard(kept.token, kept.brand, kept.last4, known), expected)
+        of_card = await count_card(context, hashed)
+        new = PlanCard(tokenized.token, tokenized.brand, tokenized.last4, hashed)
+        changed = await _change(context, *ids, new, expected)
     except Problem:
         await free_network(context, ask)
         raise
-    for _ in changed:  # one charge each; what this leaves is due for the worker
+    for _ in changed:  # one charge for each; the worker charges any that remain
         await collect(context, *ids)
     agreed = await plans.read(context.pool, *ids) if changed else None
     tried = [agreed.plan[item.number - 1] for item in changed] if agreed else []
     if tried and all(item.paid for item in tried):
         await note_paid(context, ask, of_card)
-    # The change has set failures to 1: what is above, the new card's bank declined.
+    # The change of the card has set `failures` to 1. A higher number means that the new card declined.
     if not any(item.failures > 1 for item in tried):
         await free_network(context, ask)
 
@@ -146,7 +148,7 @@ async def change_card(
 async def _change(
     context: Context, merchant_id: UUID, order_id: UUID, new: PlanCard, expected: int
 ) -> tuple[Installment, ...]:
-    """Give the plan its new card; answers what is overdue, to be asked of it at once. Raises Problem."""
+    """Store the plan's new card. Return the overdue installments, which are charged at once. Raises Problem."""
 
     def decide(agreed: Agreed) -> Outcome:
         if sum(item.total for item in overdue(agreed.plan)) != expected:

@@ -1,4 +1,4 @@
-"""The letter that tells a consumer why an order was not approved: sent by the worker, shown again to an operator."""
+"""The letter that tells a consumer why an order was declined. The worker sends it; an operator can print it again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def write_letter(
     reasons: Sequence[str],
     limit: int | None,
 ) -> list[str]:
-    """Its paragraphs. Cents; `limit` is what the consumer may owe, None where that was not kept."""
+    """Return the letter's paragraphs.
+
+    `amount` and `limit` are in cents. `limit` is the most that the consumer may owe, or None if it was not stored.
+    """
     return letter(
         settings.creditor,
         settings.brand_name,

@@ -1,4 +1,4 @@
-"""An operator erases a consumer who asks for it, once nothing is owed any more."""
+"""Erases a consumer's personal data at the consumer's request. The consumer must not owe anything."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cuota.rails import inbox
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What an erasure did, or would do. `reasons`: why it was refused. `forks` hold copies of the sandbox as it was."""
+    """What an erasure did, or would do. `reasons` say why it was refused. `forks` are copies that still contain the data."""
 
     consumer_id: UUID
     reasons: list[str]
@@ -29,7 +29,7 @@ class Erasure:
 
 
 class _DryRunError(Exception):
-    """Undoes the transaction of a dry run."""
+    """Rolls back the transaction of a dry run."""
 
 
 def _take_back() -> NoReturn:
@@ -39,7 +39,7 @@ def _take_back() -> NoReturn:
 async def erase_consumer(
     context: Context, phone: str, *, dry_run: bool, refunds_settled: bool = False
 ) -> Erasure:
-    """Erase in one transaction, or say why not. A dry run does the same and takes it back."""
+    """Erase in one transaction, or return the reasons against it. A dry run does the same and rolls back."""
     consumer_id = context.vault.consumer_id(phone)
     before = await erasure.erased_at(context.pool, consumer_id)
     copies = [fork.name for fork in await forks.read_all(context.pool)] if context.settings.sandbox else []
@@ -57,14 +57,14 @@ async def erase_consumer(
 async def _erase(
     context: Context, connection: Connection, consumer_id: UUID, phone: str, *, refunds_settled: bool
 ) -> tuple[list[str], dict[str, int]]:
-    # Nobody begins a charge for this consumer until all is done.
+    # This lock prevents new charges for the consumer until the transaction ends.
     await history.lock(connection, consumer_id)
     theirs = await erasure.find(connection, consumer_id, phone)
     reasons = reasons_against(await erasure.standing(connection, theirs), refunds_settled=refunds_settled)
     if reasons:
         return reasons, {}
     recipients = [phone, *await erasure.mails(connection, consumer_id)]
-    # A purchase that read the person before waits for this transaction: it must read again, and finds nobody.
+    # A purchase that read the consumer earlier waits for this transaction. It then reads again and finds no consumer.
     await history.changed(connection, consumer_id)
     rows = await erasure.erase(connection, theirs, consumer_id, phone, context.now())
     rows["inbox"] = await inbox.forget(connection, recipients)

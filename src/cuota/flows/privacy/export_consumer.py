@@ -1,4 +1,4 @@
-"""Everything that is stored about a person, for whoever asks for their own data."""
+"""Exports everything that is stored about a person, for a person who asks for their own data."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from cuota.rails import inbox
 FORMAT = "cuota-consumer-export/1"
 ABOUT = (
     "Everything that this service stores about the owner of this phone number. Amounts are whole cents, times are UTC. "
-    "orders: those in which the number was confirmed by a code. orders_naming_this_number: a shop gave the number with "
-    "these orders, and nobody confirmed it; their contents may be somebody else's. Left out: hashes and tokens, from "
-    "which nothing can be read."
+    "orders: orders in which the number was confirmed by a code. orders_naming_this_number: orders for which a shop gave the "
+    "number, but nobody confirmed it; their contents are left out, because they may belong to somebody else. Hashes and tokens "
+    "are also left out, because nothing can be read from them."
 )
 
 
 async def export_consumer(context: Context, phone: str) -> dict[str, Any]:
-    """Plain JSON values, read in one transaction."""
+    """Return all data as JSON values, read in one transaction. Amounts are cents, times are UTC."""
     consumer_id = context.vault.consumer_id(phone)
     async with erasure.patient(context.pool) as connection:
         theirs = await erasure.find(connection, consumer_id, phone)

@@ -33,14 +33,14 @@ ASSESSMENT = "merchant_risk_assessment"
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """An order, and what was read of its consumer just before: what the decision is made from."""
+    """The data for a decision: an order, and the consumer's history, which was read just before it."""
 
     order: Order
     seen: RiskHistory
 
 
 class Case:
-    """One press of the button: the consumer, the order, and the card. It reads for `settle`, then decides."""
+    """One submitted checkout: the consumer, the order, and the card. It reads the data for `settle`, then decides."""
 
     def __init__(
         self, context: Context, checkout: Checkout, profile: Profile, card: PlanCard, now: datetime
@@ -139,7 +139,7 @@ def _plain(name: str) -> str:
 
 
 def _approvals(seen: RiskHistory, amount: int, now: datetime) -> Approvals | None:
-    """Return what the merchant says about its customer, and the points of its model. None if Advanced Approvals are off."""
+    """Return the merchant's data about its customer, and the points of its model. None if Advanced Approvals is off."""
     if seen.approvals not in {"trial", "on"}:
         return None
     mode: Mode = "on" if seen.approvals == "on" else "trial"
@@ -153,7 +153,7 @@ def _approvals(seen: RiskHistory, amount: int, now: datetime) -> Approvals | Non
 
 
 def _of_nobody(fields: dict[str, FieldValue]) -> dict[str, FieldValue]:
-    """Remove free text. A decision is stored for good, and free text might name somebody."""
+    """Remove free text. A decision is stored permanently, and free text might contain a person's name."""
     said = fields.get(ASSESSMENT)
     free = isinstance(said, str) and risk_level(said) is None
     return {**fields, ASSESSMENT: "other"} if free else fields

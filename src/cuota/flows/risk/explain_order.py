@@ -1,4 +1,4 @@
-"""In words what happened and why: of a decision, of an order, of a plan. For an operator, with the numbers."""
+"""`cuota explain`: tells an operator what happened to a decision, an order or a plan, and why, with all numbers."""
 
 from __future__ import annotations
 
@@ -31,37 +31,40 @@ from cuota.flows.risk.review_decisions import Policies, ReplayedDecision, differ
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The same told twice: `facts` for a script, `lines` for a person."""
+    """One explanation in two forms: `facts` is the JSON object for scripts, `lines` is the text for people."""
 
     facts: dict[str, Any]
     lines: list[str]
 
 
 async def explain_decision(context: Context, decision_id: UUID) -> Explanation:
-    """One decision. Raises NothingToExplain."""
+    """Explain one risk decision. Raises NothingToExplain if there is no decision with this id."""
     made = await decisions.read(context.pool, decision_id)
     if made is None:
         raise NothingToExplain(
-            f"There is no decision {decision_id}. `cuota explain order ID` lists those of an order."
+            f"There is no decision {decision_id}. `cuota explain order ID` lists the decisions about an order."
         )
     found = await _story(context, made.order_id)
     return await _decision(context, made, found)
 
 
 async def explain_order(context: Context, named: str | UUID) -> Explanation:
-    """What happened to an order, and every decision about it; by its id or reference. Raises NothingToExplain."""
+    """Explain what happened to an order, and every decision about it.
+
+    `named` is the order's id or the merchant's reference. Raises NothingToExplain if it does not name exactly one order.
+    """
     order_id = await order_id_of(context, named)
     found = await _story(context, order_id)
     order = found.order
     made = await decisions.read_of_order(context.pool, order.merchant_id, order_id)
-    told = [await _decision(context, each, found) for each in made]
+    explained = [await _decision(context, each, found) for each in made]
     amount = money.shown(order.amount, order.currency)
     lines = [
         f"Order {order_id} of {amount} at {found.merchant} (reference {found.reference}): {order.status}.",
         "",
     ]
     lines += _by_time(found, made)
-    for each in told:
+    for each in explained:
         lines += ["", *each.lines]
     facts = {
         **_order_facts(found),
@@ -70,21 +73,28 @@ async def explain_order(context: Context, named: str | UUID) -> Explanation:
             for each in found.told
         ],
         "charges": [_charge_facts(each) for each in found.charged],
-        "decisions": [each.facts for each in told],
+        "decisions": [each.facts for each in explained],
     }
     return Explanation(
-        facts, lines if told else [*lines, "", "Nobody has decided about it: no consumer pressed the button."]
+        facts,
+        lines
+        if explained
+        else [*lines, "", "There is no decision about this order: no consumer has submitted the checkout."],
     )
 
 
 async def explain_plan(context: Context, named: str | UUID) -> Explanation:
-    """Each installment of an order's plan, and why there is one. Raises NothingToExplain."""
+    """Explain each installment of an order's plan, and why the plan exists.
+
+    `named` is the order's id or the merchant's reference. Raises NothingToExplain if it does not name exactly one order,
+    or if the order has no plan.
+    """
     order_id = await order_id_of(context, named)
     found = await _story(context, order_id)
     order = found.order
     if order.status is not Status.APPROVED:
         raise NothingToExplain(
-            f"Order {order_id} has no plan: it is {order.status}. `cuota explain order` says why."
+            f"Order {order_id} has no plan: its status is {order.status}. `cuota explain order {order_id}` says why."
         )
     made = await decisions.read_of_order(context.pool, order.merchant_id, order_id)
 
@@ -95,13 +105,13 @@ async def explain_plan(context: Context, named: str | UUID) -> Explanation:
     owed = order.amount - order.voided - order.refunded
     lines = [
         f"Plan of order {order_id} at {found.merchant}{agreed}.",
-        f"It sums to {cents(owed)}: {cents(order.amount)} ordered, less {cents(order.voided + order.refunded)} given back.",
+        f"Total: {cents(owed)} ({cents(order.amount)} ordered, minus {cents(order.voided + order.refunded)} voided or refunded).",
         f"Fees for the plan: {cents(order.fee - order.fee_returned)}.",
         *(f"  {item.number}. {_installment(item, found)}" for item in found.plan),
     ]
     if made and made[-1].approved:
         why = "; ".join(because(code) for code in made[-1].reasons)
-        lines.append(f"There is a plan because decision {made[-1].decision_id} approved it: {why}.")
+        lines.append(f"Decision {made[-1].decision_id} approved this plan. Reasons: {why}.")
     facts = {
         **_order_facts(found),
         "owed": money.text_of(owed),
@@ -112,18 +122,21 @@ async def explain_plan(context: Context, named: str | UUID) -> Explanation:
 
 
 async def letter_of(context: Context, decision_id: UUID) -> Explanation:
-    """The letter that tells a consumer why. Raises NothingToExplain where the decision was an approval."""
+    """Return the letter that tells the consumer why the order was declined.
+
+    Raises NothingToExplain if there is no such decision, or if the decision was an approval.
+    """
     made = await decisions.read(context.pool, decision_id)
     if made is None or made.approved:
-        word = "was an approval" if made else "is not there"
-        raise NothingToExplain(f"There is no letter: decision {decision_id} {word}.")
+        why = "was an approval" if made else "does not exist"
+        raise NothingToExplain(f"There is no letter: decision {decision_id} {why}.")
     found = await _story(context, made.order_id)
     consumer = await consumers.read(context.pool, made.consumer_id) if made.consumer_id else None
     paragraphs = write_letter(
         context.settings,
         name=consumer.profile.name if consumer and consumer.profile else "customer",
         merchant=found.merchant,
-        # The consumer's own day, as the letter that was sent has it.
+        # The date in the consumer's time zone. The letter that was sent has the same date.
         day=found.declined_on or made.decided_at.date(),
         amount=found.order.amount,
         currency=found.order.currency,
@@ -148,7 +161,7 @@ async def _decision(context: Context, made: Made, found: Story) -> Explanation:
     word = "APPROVED" if made.approved else "DECLINED"
     lines = [
         f"Decision {made.decision_id} about order {made.order_id} at {found.merchant}, {timestamp(made.decided_at)}:",
-        f"{word} under policy {made.policy_version}.",
+        f"{word} by policy {made.policy_version}.",
     ]
     facts: dict[str, Any] = {
         "decisionId": str(made.decision_id),
@@ -165,7 +178,9 @@ async def _decision(context: Context, made: Made, found: Story) -> Explanation:
     }
     if again.decision is None:
         lines += [f"Why: {because(code)}." for code in made.reasons]
-        return Explanation({**facts, "again": None}, [*lines, f"It cannot be made again: {again.why}."])
+        return Explanation(
+            {**facts, "again": None}, [*lines, f"This decision cannot be repeated: {again.why}."]
+        )
     return Explanation(
         {**facts, **_again_facts(again, made)},
         [*lines, *_again_lines(again, again.decision, made, facts["unreadable"])],
@@ -183,7 +198,7 @@ def _again_facts(again: ReplayedDecision, made: Made) -> dict[str, Any]:
 
 
 def difference_facts(changed: dict[str, tuple[object, object]]) -> dict[str, dict[str, object]]:
-    """What is stored and what came out now, for scripts."""
+    """Return each differing value as stored and as repeated now, for scripts."""
     return {
         name: {"stored": for_scripts(was, name), "again": for_scripts(now, name)}
         for name, (was, now) in changed.items()
@@ -191,13 +206,16 @@ def difference_facts(changed: dict[str, tuple[object, object]]) -> dict[str, dic
 
 
 def difference_lines(changed: dict[str, tuple[object, object]]) -> list[str]:
-    """The same for people."""
-    told = difference_facts(changed)
-    return [f"  {name}: stored {each['stored']}, now {each['again']}" for name, each in told.items()]
+    """Return each differing value as stored and as repeated now, for people."""
+    values = difference_facts(changed)
+    return [f"  {name}: stored {each['stored']}, now {each['again']}" for name, each in values.items()]
 
 
 def _unreadable(found: Story, made: Made) -> list[str]:
-    """The names under which the shop said of its customer what nobody could read; none where nobody looked."""
+    """Return the names of the merchant's data fields whose values could not be read.
+
+    The list is empty if Advanced Approvals was off, because then the fields were not read at all.
+    """
     if not found.additional or not made.inputs.get("approvals"):
         return []
     raw = json.loads(found.additional, parse_float=Decimal).get("fields") or {}
@@ -210,8 +228,8 @@ def _again_lines(again: ReplayedDecision, decision: Decision, made: Made, unread
     lines = explain(decision, again.facts, again.policy, unreadable)
     changed = differences(made, decision)
     if not changed:
-        return [*lines, "", "Made again from what is stored, it comes out the same."]
-    head = "MADE AGAIN FROM WHAT IS STORED, IT COMES OUT OTHERWISE:"
+        return [*lines, "", "Repeating the decision from the stored facts gives the same result."]
+    head = "REPEATING THE DECISION FROM THE STORED FACTS GIVES A DIFFERENT RESULT:"
     return [*lines, "", head, *difference_lines(changed)]
 
 
@@ -237,14 +255,18 @@ def _by_time(found: Story, made: list[Made]) -> list[str]:
 
 
 def _charge(each: Charged, currency: str) -> str:
-    said = {"succeeded": "paid", "failed": f"refused ({each.reason})", "pending": "was asked; no answer yet"}
+    results = {
+        "succeeded": "paid",
+        "failed": f"declined ({each.reason})",
+        "pending": "charge sent, no answer yet",
+    }
     amount = money.shown(each.amount, currency)
-    return f"{each.brand} {each.last4} for installment {each.installment}, {amount}: {said[each.state]}"
+    return f"{each.brand} {each.last4} for installment {each.installment}, {amount}: {results[each.state]}"
 
 
 def _charge_facts(each: Charged) -> dict[str, Any]:
-    told: dict[str, Any] = for_scripts(asdict(each))
-    return {**told, "chargeId": str(each.charge_id), "at": timestamp(each.at)}
+    facts: dict[str, Any] = for_scripts(asdict(each))
+    return {**facts, "chargeId": str(each.charge_id), "at": timestamp(each.at)}
 
 
 def _installment(item: Installment, found: Story) -> str:
@@ -254,14 +276,16 @@ def _installment(item: Installment, found: Story) -> str:
     if item.paid:
         card = f" by {paid.brand} {paid.last4} on {timestamp(paid.at)}" if paid else ""
         back = (
-            f"; {money.shown(item.returned, currency)} of it went back to the card" if item.returned else ""
+            f"; {money.shown(item.returned, currency)} of it was refunded to the card"
+            if item.returned
+            else ""
         )
         return f"{text}paid{card}{back}."
     if not item.total:
         return f"{text}canceled by a void or a refund."
-    tries = "1 try" if item.failures == 1 else f"{item.failures} tries"
+    tries = "1 charge" if item.failures == 1 else f"{item.failures} charges"
     failed = f"{tries} failed; " if item.failures else ""
-    return f"{text}{failed}{f'the card is asked on {timestamp(item.charge_at)}' if item.charge_at else 'another card is needed'}."
+    return f"{text}{failed}{f'the card will be charged on {timestamp(item.charge_at)}' if item.charge_at else 'the consumer must give another card'}."
 
 
 def _installment_facts(item: Installment) -> dict[str, Any]:

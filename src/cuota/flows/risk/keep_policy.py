@@ -1,4 +1,4 @@
-"""The policy in force: read at the start, and kept word for word under its version."""
+"""The policy in force: it is read at the start, and its exact text is stored under its version."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ log = logging.getLogger("cuota.risk")
 
 
 class WrongPolicy(Exception):
-    """A policy that cannot be in force; the text names the file and what to do."""
+    """A policy that cannot be used. The text names the file and says what to do."""
 
 
 def read_policy(path: Path | None) -> tuple[Policy, str]:
-    """A policy and its text; None is the release's own. Raises WrongPolicy."""
+    """Read a policy file and return the policy and its text. None is the policy of this release. Raises WrongPolicy."""
     named = str(path) if path else STANDARD
     try:
         found = path or resources.files("cuota.policies") / STANDARD
@@ -30,39 +30,45 @@ def read_policy(path: Path | None) -> tuple[Policy, str]:
         return load_policy(text), text
     except UnicodeDecodeError as problem:
         line = problem.object[: problem.start].count(b"\n") + 1
-        raise WrongPolicy(f"{named} is no policy that can be used: line {line}: must be UTF-8") from None
+        raise WrongPolicy(f"Cannot use {named} as a policy: line {line} must be UTF-8") from None
     except OSError as problem:
-        raise WrongPolicy(f"{named} is no policy that can be used: {problem.strerror}") from None
+        raise WrongPolicy(f"Cannot use {named} as a policy: {problem.strerror}") from None
     except BadPolicy as problem:
-        raise WrongPolicy(f"{named} is no policy that can be used: {problem}") from None
+        raise WrongPolicy(f"Cannot use {named} as a policy: {problem}") from None
 
 
 async def keep_policy(session: Session, path: Path | None, policy: Policy) -> None:
-    """Store it for the service that decides by it. Raises WrongPolicy where its version has decided by another text."""
+    """Store the policy with which this service decides.
+
+    Raises WrongPolicy if decisions were already made by another text with the same version.
+    """
     if await policies.keep(session, policy.version, policy.text) != policy.text:
         raise WrongPolicy(
-            f"{path or STANDARD} says version {policy.version}, and decisions were made under another text of that"
-            f" version (cuota policy show {policy.version}). Give the changed policy a version of its own, or name the"
-            " unchanged file: CUOTA_POLICY."
+            f"{path or STANDARD} has version {policy.version}, but decisions were already made by another text of that"
+            f" version (cuota policy show {policy.version}). Give the changed policy a new version, or set CUOTA_POLICY to"
+            " the unchanged file."
         )
 
 
 async def seal_policy(context: Context) -> bool:
-    """Before a process decides for the first time: what was decided under a version must stay what it says.
+    """Fix the text of the policy's version before this process decides for the first time.
 
-    False where another service has put another text under the same version meanwhile: then nothing may be decided.
+    From then on the version always means this text. Returns False if another service has meanwhile stored another text under
+    the same version; then this process must not decide anything.
     """
     version = context.policy.version
     if version not in context.sealed:
         if not await policies.seal(context.pool, version, context.policy.text):
-            log.critical("another text of this policy is kept", extra={"facts": {"policy": version}})
+            log.critical(
+                "another text is stored under this policy version", extra={"facts": {"policy": version}}
+            )
             return False
         context.sealed.add(version)
     return True
 
 
 async def policy_in_force(context: Context) -> Policy:
-    """What the service that ran last decides by; where none has, what the settings say. Raises WrongPolicy."""
+    """Return the policy of the service that ran last. If none has run, return the policy in the settings. Raises WrongPolicy."""
     served = await last_served.read(context.pool)
     if served is None or served.policy_version is None:
         return read_policy(context.settings.policy)[0]
@@ -70,15 +76,15 @@ async def policy_in_force(context: Context) -> Policy:
 
 
 async def under_its_policy(context: Context) -> Context:
-    """For a command that judges: by the same policy as the service. Raises WrongPolicy."""
+    """Return the context of a command with the same policy as the service's. Raises WrongPolicy."""
     return replace(context, policy=await policy_in_force(context))
 
 
 def load_kept(version: str, text: str | None) -> Policy:
-    """A stored policy. Raises WrongPolicy."""
+    """Return a stored policy. Raises WrongPolicy if there is none, or this release cannot read it."""
     if text is None:
-        raise WrongPolicy(f"No policy {version} is kept: no service has started with it.")
+        raise WrongPolicy(f"There is no stored policy {version}: no service has started with that version.")
     try:
         return load_policy(text)
     except BadPolicy as problem:
-        raise WrongPolicy(f"Policy {version} cannot be read by this release: {problem}") from None
+        raise WrongPolicy(f"This release cannot read policy {version}: {problem}") from None

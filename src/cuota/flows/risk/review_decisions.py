@@ -99,14 +99,14 @@ class Policies:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._known: dict[str, Policy | str] = {}
+        self._loaded: dict[str, Policy | str] = {}
 
     async def find(self, version: str) -> Policy | str:
         """Return the policy, or the reason why there is none."""
-        if version not in self._known:
+        if version not in self._loaded:
             text = await policies.read(self._context.pool, version)
-            self._known[version] = _loaded(version, text)
-        return self._known[version]
+            self._loaded[version] = _load(version, text)
+        return self._loaded[version]
 
     async def has(self, version: str) -> bool:
         """Tell whether the policy made any decision since facts are stored."""
@@ -118,20 +118,20 @@ class Policies:
         try:
             facts = Facts.of_inputs(made.inputs)
         except BadInputs as bad:
-            known = policy if isinstance(policy, Policy) else None
-            return ReplayedDecision(known, None, None, f"its facts cannot be read: {bad}")
+            usable = policy if isinstance(policy, Policy) else None
+            return ReplayedDecision(usable, None, None, f"the stored facts cannot be read: {bad}")
         if not isinstance(policy, Policy):
             return ReplayedDecision(None, facts, None, policy)
         return ReplayedDecision(policy, facts, decide(facts, policy))
 
 
-def _loaded(version: str, text: str | None) -> Policy | str:
+def _load(version: str, text: str | None) -> Policy | str:
     if text is None:
-        return f"policy {version} was in force before policies were kept"
+        return f"policy {version} was in force before Cuota stored policies"
     try:
         return load_policy(text)
     except BadPolicy as bad:
-        return f"policy {version} cannot be read by this release: {bad}"
+        return f"this release cannot read policy {version}: {bad}"
 
 
 def differences(made: Made, decision: Decision) -> dict[str, tuple[object, object]]:
@@ -166,15 +166,15 @@ async def last_of_each(
 
 async def replay(context: Context, since: datetime, until: datetime, merchant_id: UUID | None) -> Replayed:
     """Repeat every decision of a time range, each under its own policy."""
-    done, kept = Replayed(), Policies(context)
+    done, stored = Replayed(), Policies(context)
     async for became in _range(context, since, until, merchant_id):
         done.decisions += 1
         made = became.made
-        again = await kept.again(made)
+        again = await stored.again(made)
         if again.decision is not None:
             if found := differences(made, again.decision):
                 done.differences.append(Difference(made, found))
-        elif made.score is None and not await kept.has(made.policy_version):
+        elif made.score is None and not await stored.has(made.policy_version):
             done.before += 1
         else:
             done.differences.append(Difference(made, {"again": ("possible", again.why)}))

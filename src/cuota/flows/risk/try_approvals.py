@@ -1,4 +1,8 @@
-"""Advanced Approvals of one merchant: tried in shadow, reported on, and turned on only where the trial says that it helps."""
+"""Advanced Approvals of one merchant: the trial, its report, and the change of the mode.
+
+In a trial the data does not affect decisions; Cuota only records what it would have changed. Advanced Approvals can be turned
+on only if the trial has proved that the data helps.
+"""
 
 from __future__ import annotations
 
@@ -21,23 +25,23 @@ from cuota.trial import fit as risk_fit
 from cuota.trial.fit import Trial
 from cuota.trial.trial import TrialOrder, Verdict, verdict
 
-# The last installment's day, and then all tries of a card that fails: what is not paid by then is lost.
+# The last installment's day, plus all retries of a card that fails. What is not paid by then counts as lost.
 _LAST_DAY = timedelta(days=DAYS_BETWEEN * (COUNT - 1))
 MATURES_AFTER = _LAST_DAY + timedelta(days=18)
 assert _LAST_DAY + sum(RETRIES, timedelta()) < MATURES_AFTER
 
 
 class NotProved(Exception):
-    """It cannot be turned on; `reasons` are sentences, and the text is all of them, one a line."""
+    """Advanced Approvals cannot be turned on. `reasons` are sentences; the text contains each on its own line."""
 
     def __init__(self, *reasons: str) -> None:
-        super().__init__("\n  ".join(("It stays as it is:", *reasons)))
+        super().__init__("\n  ".join(("The mode was not changed:", *reasons)))
         self.reasons = reasons
 
 
 @dataclass(frozen=True, slots=True)
 class TrialState:
-    """A trial as it stands: its model and numbers, whether it may be turned on, the merchant's mode, and by which policy."""
+    """A trial so far: its model and numbers, the verdict, the merchant's mode, and the policy that was used."""
 
     trial: Trial
     verdict: Verdict
@@ -46,7 +50,10 @@ class TrialState:
 
 
 async def report_trial(context: Context, merchant_id: UUID) -> TrialState:
-    """Fit and judge. The model is kept, and while the trial goes on its word is recorded with each decision."""
+    """Fit the model to the trial's orders, and judge the trial.
+
+    The model is stored. While the trial continues, the model's points are recorded with each decision.
+    """
     orders = await _orders(context, merchant_id)
     found = risk_fit.trial(orders, bound=context.policy.approvals_most)
     if found.model is not None:
@@ -58,27 +65,27 @@ async def report_trial(context: Context, merchant_id: UUID) -> TrialState:
 
 
 async def move_approvals(context: Context, merchant_id: UUID, mode: str) -> ApprovalsState:
-    """Off or trial at once; on only where a trial as of now says that it helps. Raises NotProved."""
+    """Change the mode. `on` is only possible if the trial, as of now, proves that the data helps. Raises NotProved."""
     model, was = None, None
     if mode == "on":
         was = (await approvals.read(context.pool, merchant_id)).mode
         tried = await report_trial(context, merchant_id)
         if tried.trial.model is None or not tried.verdict.ready:
-            reasons = tried.verdict.reasons or ("There are too few losses to learn from.",)
+            reasons = tried.verdict.reasons or ("There are too few lost orders to compute a model.",)
             raise NotProved(*reasons)
         model = tried.trial.model.version
-    # Judging takes a while: whoever turned it off meanwhile has the last word.
+    # Judging takes a while. If the mode was changed meanwhile, that change stays.
     moved = await approvals.move(context.pool, merchant_id, mode, model, was=was)
     standing = await approvals.read(context.pool, merchant_id)
     if not moved:
         raise NotProved(
-            f"It was moved from {was} to {standing.mode} meanwhile, and not by this. Say it again."
+            f"Meanwhile the mode was changed from {was} to {standing.mode} by another command. Run this command again."
         )
     return standing
 
 
 async def _orders(context: Context, merchant_id: UUID) -> list[TrialOrder]:
-    """What the trial decided in shadow, each order once, by its last decision."""
+    """Return the orders decided in the trial. Each order appears once, with its last decision."""
     kept, now, found = Policies(context), context.now(), []
     for became in await last_of_each(context, BEGINNING, END, merchant_id):
         again = await kept.again(became.made)
@@ -89,7 +96,11 @@ async def _orders(context: Context, merchant_id: UUID) -> list[TrialOrder]:
 
 
 def _counts(became: Became, facts: Facts) -> bool:
-    """Of the trial, by no test surname; and an approved one whose card then failed has nothing to pay back."""
+    """True if an order counts in the trial.
+
+    Orders with a sandbox test name do not count. An approved order whose first charge then failed does not count either,
+    because it has nothing to pay back.
+    """
     in_trial = facts.approvals is not None and facts.approvals.mode == "trial" and not facts.steer
     return in_trial and became.made.approved == (became.status == Status.APPROVED)
 

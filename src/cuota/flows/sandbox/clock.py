@@ -1,4 +1,4 @@
-"""The sandbox's clock: the real one, moved by what the database says. In production nobody asks for it."""
+"""The sandbox's clock: the real clock plus an offset that is stored in the database. Production does not use it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger("cuota.clock")
 
 
 class SandboxClock:
-    """Service time in one process. While the clock is being moved it stands still at each instant in turn."""
+    """The service's clock in one process. While `cuota time` moves the clock, it stands still at each instant in turn."""
 
     def __init__(self) -> None:
         self.ahead = timedelta(0)
@@ -28,13 +28,13 @@ class SandboxClock:
         self.closed = False
 
     def now(self) -> datetime:
-        """What the service says the time is."""
+        """Return the service's current time."""
         if self.moving and self.held_at is not None:
             return self.held_at
         return utc_now() + self.ahead
 
     async def refresh(self, session: Session) -> None:
-        """Read where the clock stands."""
+        """Read the clock's offset from the database."""
         seen = await clock.read(session)
         self.ahead, self.held_at, self.moving, self.closed = (
             seen.ahead,
@@ -44,7 +44,7 @@ class SandboxClock:
         )
 
     async def follow(self, session: Session) -> None:
-        """Keep reading it. A database that is away for a while leaves the clock as it is."""
+        """Read the offset again and again, until cancelled. While the database cannot be reached, the offset stays."""
         while True:
             await asyncio.sleep(REFRESH_SECONDS)
             try:
@@ -52,24 +52,24 @@ class SandboxClock:
             except (Refused, TimeoutError, *BUSY, *GONE) as problem:
                 log.debug("clock not read", extra={"facts": {"problem": type(problem).__name__}})
             except Exception:
-                # A clock that is followed no more would hold up everything for good.
+                # The loop must continue: if this process stopped reading the clock, moving it would wait forever.
                 log.exception("clock not read")
 
 
 class FrozenClock:
-    """The clock of whoever moves time: it stands where it was put."""
+    """The clock of the process that moves time. It shows the instant to which it was set."""
 
     def __init__(self) -> None:
         self.at = utc_now()
 
     def now(self) -> datetime:
-        """Where it stands."""
+        """Return the instant to which the clock was set."""
         return self.at
 
 
 @contextlib.asynccontextmanager
 async def following(moved: SandboxClock | None, session: Session) -> AsyncIterator[None]:
-    """Inside, the clock is read again and again; with None (production) nothing is."""
+    """Read the clock again and again while the `with` block runs. With None (production), do nothing."""
     if moved is None:
         yield
         return

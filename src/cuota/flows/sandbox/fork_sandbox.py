@@ -1,4 +1,4 @@
-"""`cuota time fork`, `rewind` and `forget`: the whole sandbox copied aside, and gone back to."""
+"""`cuota time fork`, `rewind` and `forget`: save a copy of the whole sandbox, go back to it, delete it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from cuota.flows.sandbox.standstill import REQUESTS_END_SECONDS
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}", re.ASCII)
 LOCK_SECONDS = 10
-# The service's own requests are over by then; a longer wait is for somebody outside the service.
+# The service's own requests have ended before this time. A longer wait means that another program holds a lock.
 assert LOCK_SECONDS > REQUESTS_END_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a fork or rewind came to: rows copied, and what the service's clock says there."""
+    """The result of a fork or rewind: the number of rows copied, and the time on the service's clock in that copy."""
 
     name: str
     service_time: datetime
@@ -30,21 +30,21 @@ class Copied:
 
 
 def read_name(text: str) -> str:
-    """A fork's name; raises CannotMoveTime."""
+    """Check a fork's name and return it. Raises CannotMoveTime if the name is not valid."""
     if not _NAME.fullmatch(text):
         raise CannotMoveTime(
-            f"{text} cannot be a fork's name. Use up to 31 of a-z, 0-9, _ and -, beginning with a letter."
+            f"{text} is not a valid name for a fork. Use up to 31 of a-z, 0-9, _ and -, starting with a letter."
         )
     return text
 
 
 async def fork(where: dict[str, Any], name: str, *, replace: bool = False) -> Copied:
-    """Copy the sandbox aside. Raises CannotMoveTime where the name is taken, unless it is to be replaced."""
+    """Save a copy of the sandbox. Raises CannotMoveTime if a fork has this name already and `replace` is false."""
     read_name(name)
     async with clock.connected(where, owner=True) as connection:
         taken = any(there.name == name for there in await forks.read_all(connection))
         if taken and not replace:
-            raise CannotMoveTime(f"There is a fork {name} already. Take it anew with --replace.")
+            raise CannotMoveTime(f"There is already a fork {name}. To replace it, add --replace.")
         async with moving(where, closed=True), connection.transaction(isolation="repeatable_read"):
             service_time = (await clock.read(connection)).now
             if taken:
@@ -54,30 +54,30 @@ async def fork(where: dict[str, Any], name: str, *, replace: bool = False) -> Co
 
 
 async def rewind(where: dict[str, Any], name: str) -> Copied:
-    """Go back to a fork, the clock included. Raises CannotMoveTime where there is none such or it does not fit."""
+    """Go back to a fork, including its clock. Raises CannotMoveTime if there is no such fork, or its tables do not fit."""
     async with clock.connected(where, owner=True) as connection:
         found = await _find(connection, name)
         if found.migrations != await forks.migrations(connection):
             raise CannotMoveTime(
-                f"The fork {name} was taken under another release, and its tables do not fit these."
-                f" Drop it: cuota time forget {name}"
+                f"Another release made the fork {name}, and its tables do not fit this release."
+                f" Delete the fork: cuota time forget {name}"
             )
         async with moving(where, closed=True):
             try:
                 async with connection.transaction():
                     await connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
                     rows = await forks.go_back(connection, name)
-                    # With the tables, or not at all.
+                    # In the same transaction as the tables.
                     await clock.set_to(connection, found.service_time)
             except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
                 raise CannotMoveTime(
-                    "Somebody outside the service holds its tables; nothing was changed. Try again."
+                    "Another program has locked the service's tables. Nothing was changed. Try again."
                 ) from None
     return Copied(name, found.service_time, rows)
 
 
 async def forget(where: dict[str, Any], name: str) -> None:
-    """Drop a fork; raises CannotMoveTime where there is none such."""
+    """Delete a fork. Raises CannotMoveTime if there is no fork of this name."""
     async with clock.connected(where, owner=True) as connection:
         await _find(connection, name)
         async with connection.transaction():
@@ -90,5 +90,5 @@ async def _find(connection: asyncpg.Connection, name: str) -> Fork:
         if found.name == name:
             return found
     names = ", ".join(found.name for found in there)
-    listed = f"There are: {names}." if names else "There is none; take one: cuota time fork NAME"
+    listed = f"The forks are: {names}." if names else "There are no forks. Make one: cuota time fork NAME"
     raise CannotMoveTime(f"There is no fork {name}. {listed}")

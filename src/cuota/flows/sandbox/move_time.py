@@ -1,4 +1,7 @@
-"""Moving the sandbox's clock: one at a time, with every worker standing still. Killed in the middle it harms nothing."""
+"""The right to move the sandbox's clock. Only one process has it, and meanwhile every worker process pauses.
+
+If that process is killed, its lease ends and the workers continue; nothing is lost.
+"""
 
 from __future__ import annotations
 
@@ -20,39 +23,39 @@ from cuota.rails.http import LONGEST_SECONDS
 
 HEARTBEAT_SECONDS = 2.0
 TRY_SECONDS = 0.05
-# Somebody who was killed a moment ago may still seem to be there.
+# The session of a process that was killed a moment ago may still hold the lock for this long.
 OTHER_MOVER_SECONDS = 2.0
-# Workers come to rest once their webhooks and their calls to rails have ended.
+# Workers pause after their webhooks and their calls to rails have ended.
 WORKERS_SECONDS = 60.0
 assert max(LONGEST_SECONDS, bounded.SECONDS, bounded.MESSAGE_SECONDS) < WORKERS_SECONDS
-# Several heartbeats within the lease: one that is late does not start the service again while the clock moves.
+# Several heartbeats fit into the lease, so that one late heartbeat does not end the pause while the clock moves.
 assert clock.LEASE.total_seconds() > 3 * HEARTBEAT_SECONDS
 
 
 class CannotMoveTime(Exception):
-    """The clock stays where it is; the text says why."""
+    """The clock was not moved. The text says why."""
 
 
 class Move:
-    """The right to move the clock, held."""
+    """The right to move the clock, while it is held."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        # The heartbeat and the mover use one session, whose end is the end of the right.
+        # The heartbeat and the moves share one session. The right ends when that session ends.
         self._turn = asyncio.Lock()
 
     async def reading(self) -> clock.Reading:
-        """Where the clock stands."""
+        """Read the clock."""
         async with self._turn:
             return await clock.read(self._connection)
 
     async def hold(self, at: datetime) -> datetime:
-        """Stand still at an instant, never an earlier one than the clock shows; answers which."""
+        """Stop the clock at an instant and return it. If the clock already shows a later instant, stop it there."""
         async with self._turn:
             return await clock.hold(self._connection, at)
 
     async def beat(self) -> None:
-        """Say again and again that we are still at it; ends when the session does."""
+        """Renew the lease again and again, until the session ends."""
         with contextlib.suppress(asyncpg.InterfaceError, asyncpg.PostgresError, OSError):
             while True:
                 await asyncio.sleep(HEARTBEAT_SECONDS)
@@ -62,7 +65,10 @@ class Move:
 
 @contextlib.asynccontextmanager
 async def moving(where: dict[str, Any], *, closed: bool = False) -> AsyncIterator[Move]:
-    """Inside, nobody else's jobs run; with `closed`, requests wait too. Raises CannotMoveTime."""
+    """Take the right to move the clock. Inside the block all other background jobs pause; with `closed`, requests wait too.
+
+    Raises CannotMoveTime if another process is moving the clock, or if the workers do not pause in time.
+    """
     async with clock.connected(where) as connection:
         await _alone(connection)
         await clock.begin(connection, closed=closed)
@@ -83,7 +89,7 @@ async def moving(where: dict[str, Any], *, closed: bool = False) -> AsyncIterato
 
 
 async def _workers_follow(connection: Connection) -> None:
-    """Every process has seen the end before the next move may begin, and before our command says that it is done."""
+    """Wait until every process has read the clock's new state, so that the command ends only after that."""
     await clock.unlock(connection, JOBS_LOCK)
     await asyncio.sleep(2 * REFRESH_SECONDS + TRY_SECONDS)
 
@@ -93,7 +99,7 @@ async def _alone(connection: Connection) -> None:
     while not await clock.try_lock(connection, MOVER_LOCK):
         if time.monotonic() > until:
             raise CannotMoveTime(
-                "Another `cuota time` command is moving the clock right now. Wait until it has ended, then try again."
+                "Another `cuota time` command is moving the clock right now. Wait until that command has ended, then try again."
             )
         await asyncio.sleep(TRY_SECONDS)
 
@@ -103,7 +109,7 @@ async def _workers_stand_still(connection: Connection) -> None:
     while not await clock.try_lock(connection, JOBS_LOCK):
         if time.monotonic() > until:
             raise CannotMoveTime(
-                f"The service's workers did not come to rest within {WORKERS_SECONDS:.0f} seconds. Try again."
+                f"The service's workers did not pause within {WORKERS_SECONDS:.0f} seconds. Try again."
             )
         await clock.extend(connection)
         await asyncio.sleep(TRY_SECONDS)

@@ -1,1 +1,1 @@
-"""The secret key: opened at the start, and replaced."""
+"""The secret key: reading it at the start, and replacing it."""

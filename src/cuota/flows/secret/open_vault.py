@@ -1,4 +1,4 @@
-"""The vault, with the installation's hash key: ids and hashes are keyed with it, and it never changes."""
+"""Opens the vault with the installation's hash key, which keys all hashes and never changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BOUND_TO = "hash-key"
 
 
 async def open_vault(session: Session, secret_key: bytes, old_keys: Sequence[bytes]) -> Vault:
-    """Read the hash key, or make it at the first start; raises WrongKey where no secret key fits."""
+    """Return the vault. Create the hash key at the first start. Raises WrongKey if no secret key can decrypt the hash key."""
     vault = Vault(secret_key, old_keys)
     sealed = await hash_key.read(session)
     if sealed is None:
@@ -27,7 +27,10 @@ async def open_vault(session: Session, secret_key: bytes, old_keys: Sequence[byt
 
 
 async def _first(session: Session, vault: Vault) -> bytes:
-    """A random key. Where an earlier release has served, it hashed with its secret key, and that must go on."""
+    """Return the hash key of a first start: a random key.
+
+    An earlier release used its secret key for hashes. If one has run on this database, its hashes must stay valid.
+    """
     oldest = await hash_key.oldest_signing_key(session)
     if oldest is None:
         return os.urandom(BYTES)

@@ -1,7 +1,7 @@
-"""`cuota keys rewrap`: everything that an old secret key encrypted is encrypted anew, while the service runs.
+"""`cuota keys rewrap`: encrypts again, with the current key, everything that an old key encrypted, while the service runs.
 
-Nothing is noted on the way: each text says by which key it is read. So a run that was cut short is simply begun again,
-and passes over what is done.
+No progress is stored, because each encrypted text names its key. After an interruption, run the command again: it skips the
+texts that the current key has encrypted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cuota.db.sealed import SESSION_NAME, Sealed
 from cuota.db.session import Session
 from cuota.db.vault import Vault, WrongKey
 
-# A process that still writes with an old key may do so behind us: go round until a round finds nothing.
+# Another process may still write with an old key in a column that was already done. So repeat until a round finds nothing.
 MOST_ROUNDS = 5
 _TRIES = 20
 _REST = 0.25
@@ -27,7 +27,7 @@ ReportRewrapped = Callable[[str, int, int], None]
 
 @dataclass
 class Rewrapped:
-    """What was found. `unreadable` names texts that no key opens; `others` sessions of processes with another key."""
+    """The result. `unreadable` names the texts that no key decrypts; `others` counts sessions of processes with another key."""
 
     key_id: str
     held: int = 0
@@ -38,17 +38,17 @@ class Rewrapped:
 
     @property
     def done(self) -> bool:
-        """Whether nothing needs an old key any more."""
+        """True if nothing needs an old key any more."""
         return not self.left and not self.unreadable and not self.others
 
 
 async def rewrap(
     session: Session, vault: Vault, places: Sequence[tuple[Session, Sealed]], tell: ReportRewrapped
 ) -> Rewrapped:
-    """Encrypt everything under the present key, each column by the session beside it.
+    """Encrypt every column in `places` with the current key. Each column comes with the session that may change it.
 
-    `tell` hears a column's name, how many of its texts were seen, and of how many.
-    Nothing is written while a process with another key is connected: it might not read what is written here.
+    `tell` is called with a column's name, the number of texts seen, and the total number.
+    Nothing is written while a process with another key is connected, because it might not be able to read the new texts.
     """
     others = await sealed.other_sessions(session, vault.key_id)
     if others:
@@ -77,13 +77,13 @@ async def _column(
         seen += len(rows)
         found.held += len(rows)
         found.rewrapped += written
-        # What was rewrapped is counted as left too, until a round has seen that all of it stands.
+        # Texts that were written in this round count as left, until the next round has found all of them unchanged.
         found.left += len(old)
         tell(name, seen, max(held, seen))
 
 
 def _old(vault: Vault, place: Sealed, rows: list[Row], found: Rewrapped) -> list[tuple[Row, bytes]]:
-    """Those that another key than the present one encrypted, and their new texts."""
+    """Return the rows that an old key encrypted, each with its new text."""
     old = []
     for row in rows:
         bound, text = place.bound(row), bytes(row["text"])
@@ -99,7 +99,7 @@ def _old(vault: Vault, place: Sealed, rows: list[Row], found: Rewrapped) -> list
 
 
 async def _patiently(session: Session, place: Sealed, old: list[tuple[Row, bytes]]) -> int:
-    """Somebody may hold a row for a moment: the service goes on meanwhile."""
+    """Write the new texts. If another session has locked a row, wait and retry, so that the service is not delayed."""
     for attempt in range(_TRIES):
         try:
             return await sealed.replace(session, place, old)
@@ -111,7 +111,7 @@ async def _patiently(session: Session, place: Sealed, old: list[tuple[Row, bytes
 
 
 def who(name: str) -> str:
-    """A session's name in words."""
+    """Describe the process that a database session belongs to."""
     if name.startswith(SESSION_NAME):
         return f"a process that encrypts with key {name.removeprefix(SESSION_NAME)}"
     return "a process of an earlier release"

@@ -83,7 +83,7 @@ async def test_wrong_numbers_and_codes_are_told_beside_their_fields(consumer: Co
     assert page.form("phone")[1]["phone"] == "12"
     page = await consumer.send("phone", phone=consumer.phone)
     page = await consumer.send("code", code="999999")
-    assert (page.status, "That code is not right" in page.text) == (400, True)
+    assert (page.status, "This code is wrong" in page.text) == (400, True)
     assert 'aria-describedby="code-error code-hint"' in page.answer.text
 
 
@@ -92,7 +92,7 @@ async def test_a_code_has_five_tries_and_a_new_one_has_five_again(consumer: Cons
     await consumer.send("phone", phone=consumer.phone)
     for _ in range(5):
         page = await consumer.send("code", code="000000")
-        assert "That code is not right" in page.text
+        assert "This code is wrong" in page.text
     page = await consumer.send("code", code="123456")
     assert "Too many wrong codes" in page.text
     page = await consumer.send("resend")
@@ -107,7 +107,7 @@ async def test_one_browser_gets_six_codes_and_no_more(consumer: Consumer) -> Non
     for _ in range(5):
         assert "A new code" in (await consumer.send("resend")).text
     page = await consumer.send("resend")
-    assert (page.status, "Too many codes were asked for" in page.text) == (400, True)
+    assert (page.status, "Too many codes were requested" in page.text) == (400, True)
 
 
 async def test_two_clicks_on_continue_are_one_session(consumer: Consumer, service: Running) -> None:

@@ -71,7 +71,7 @@ async def test_a_second_click_after_the_first_was_answered_says_that_it_was_paid
     await consumer.http.post(action, data=held)
     answer = await consumer.http.post(action, data=held)
     page = await consumer.open(answer.headers["location"])
-    assert "This was paid already. Nothing was charged twice." in page.text
+    assert "You already paid this. Nothing was charged twice." in page.text
     assert await taken(plan) == [(2500, True)] * 2
 
 
@@ -80,7 +80,7 @@ async def test_a_second_click_after_the_first_was_answered_says_that_it_was_paid
     [
         ("10.00", "all=1", "Your plan has changed"),
         ("10.00", "number=4", "Your plan has changed"),
-        ("30.00", "number=4", "not due any more"),
+        ("30.00", "number=4", "no longer due"),
     ],
 )
 async def test_an_amount_that_changed_under_the_page_is_not_charged(
@@ -93,7 +93,7 @@ async def test_an_amount_that_changed_under_the_page_is_not_charged(
     page = await consumer.send("pay")
     assert said in page.text
     assert await taken(plan) == [(2500, True)]
-    if said != "not due any more":
+    if said != "no longer due":
         page = await consumer.pay(plan, "all=1")
         assert "Your payment went through" in page.text
         assert sum(amount for amount, _ in await taken(plan)) == 9000
@@ -125,7 +125,7 @@ async def test_the_page_of_a_payment_that_is_not_owed_leads_to_the_plan(
     await consumer.enter()
     for query in ("number=1", "number=9", "number=", "", "all=2"):
         page = await consumer.open(f"{plan.path}/pay?{query}")
-        assert (page.answer.url.path, "not due any more" in page.text) == (plan.path, True), query
+        assert (page.answer.url.path, "no longer due" in page.text) == (plan.path, True), query
     await consumer.pay(plan, "all=1")
     for path in ("pay?all=1", "pay?number=2", "card"):
         page = await consumer.open(f"{plan.path}/{path}")
@@ -166,7 +166,7 @@ async def test_what_was_paid_before_a_card_said_no_stays_paid_and_the_page_does_
     plan = await consumer.buy_at(shop)
     await consumer.enter()
     page = await consumer.pay(plan, "all=1")
-    assert "Your card paid a part of this and was then declined" in page.text
+    assert "Your card paid part of this and was then declined" in page.text
     assert (page.text.count("Scheduled"), page.text.count("Receipt of payment")) == (1, 3)
 
 
@@ -192,7 +192,7 @@ async def test_a_network_without_an_answer_leaves_a_payment_under_way_and_no_sec
     assert (page.status, "The card was not changed; please try again" in page.text) == (400, True)
     page = await consumer.pay(plan)
     assert "nothing is charged twice" in page.text
-    assert page.link("Look again") == plan.path
+    assert page.link("Check again") == plan.path
     assert await taken(plan) == [(2500, True)]
 
 

@@ -146,7 +146,7 @@ async def test_a_card_that_can_never_pay_is_told_and_another_one_asked_for_first
     # Who asks for it all the same is told, and no card is asked.
     tried = await consumer.open(f"{plan.path}/pay?number=2")
     assert tried.heading.startswith("Pay $")
-    assert "This card cannot pay any more; nothing was charged." in (await consumer.send("pay")).text
+    assert "This card can no longer be used; nothing was charged." in (await consumer.send("pay")).text
 
 
 async def test_two_overdue_payments_are_paid_together(
@@ -196,7 +196,7 @@ async def test_a_payment_that_is_being_made_says_so_and_offers_no_second_button(
     )
     page = await consumer.open(plan.path)
     assert "A payment is being made right now" in page.text
-    assert page.link("Look again") == plan.path
+    assert page.link("Check again") == plan.path
     assert not [link for link in page.seen.links if "/pay" in link or "/card" in link]
     for path in ("/pay?number=2", "/pay?all=1", "/card"):
         page = await consumer.open(f"{plan.path}{path}")

@@ -16,7 +16,7 @@ from support.pages.visitor import Visitor
 async def test_a_wrong_code_is_asked_for_again(merchant: Merchant, visitor: Visitor) -> None:
     await visitor.until("code", await merchant.create())
     page = await visitor.send("code", code="654321")
-    assert (page.status, "That code is not right." in page.text) == (400, True)
+    assert (page.status, "This code is wrong." in page.text) == (400, True)
     assert page.form("code")[1]["code"] == ""
     assert (await visitor.send("code", code=" 123 456 ")).form("details")
 
@@ -28,7 +28,7 @@ async def test_after_five_wrong_codes_even_the_right_one_is_refused_until_a_new_
     for _ in range(5):
         await visitor.send("code", code="000000")
     page = await visitor.send("code")
-    assert (page.status, "Too many wrong codes. Send a new one." in page.text) == (400, True)
+    assert (page.status, "Too many wrong codes. Request a new one." in page.text) == (400, True)
     page = await visitor.send("resend")
     assert (page.status, "A new code is on its way to •••• ••87." in page.text) == (200, True)
     assert (await visitor.send("code")).form("details")
@@ -49,7 +49,7 @@ async def test_a_code_that_is_too_old_is_refused(
     # Codes stay on the real clock, which no test can move: its end is moved instead.
     sql = "UPDATE checkout_sessions SET code_ends_at = now() WHERE order_id = $1"
     await service.context.pool.execute(sql, UUID(order["orderId"]))
-    assert "This code is too old. Send a new one." in (await visitor.send("code")).text
+    assert "This code has expired. Request a new one." in (await visitor.send("code")).text
 
 
 async def test_one_browser_gets_six_codes_and_not_a_seventh(merchant: Merchant, visitor: Visitor) -> None:
@@ -57,7 +57,7 @@ async def test_one_browser_gets_six_codes_and_not_a_seventh(merchant: Merchant, 
     for _ in range(5):
         assert (await visitor.send("resend")).status == 200
     page = await visitor.send("resend")
-    assert (page.status, "Too many codes were asked for." in page.text) == (400, True)
+    assert (page.status, "Too many codes were requested." in page.text) == (400, True)
     assert (await visitor.send("code")).form("details")
 
 
@@ -87,7 +87,7 @@ async def test_outside_the_sandbox_one_number_gets_24_codes_an_hour_from_all_bro
             said.append((await visitor.send("phone", phone="917 555 0104")).text)
             if len(said) < 25:
                 said.extend([(await visitor.send("resend")).text for _ in range(5)])
-    assert ["Too many codes were asked for." in text for text in said] == [False] * 24 + [True]
+    assert ["Too many codes were requested." in text for text in said] == [False] * 24 + [True]
 
 
 async def test_a_code_opens_only_the_browser_that_asked_for_it(

@@ -187,7 +187,7 @@ async def test_a_token_that_was_revoked_under_the_page_charges_nothing(
     action, held = page.form("again")
     await visitor.send("forget")
     answer = await visitor.http.post(action, data=held)
-    assert (answer.status_code, "does not know your card any more" in answer.text) == (400, True)
+    assert (answer.status_code, "is no longer remembered in this browser" in answer.text) == (400, True)
     assert await charges(service, order) == []
 
 

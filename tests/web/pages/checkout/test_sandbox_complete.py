@@ -61,7 +61,7 @@ async def test_the_walker_follows_no_link_that_waits_for_a_person() -> None:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        with pytest.raises(CannotWalk, match="does not lead back to the merchant by itself"):
+        with pytest.raises(CannotWalk, match="does not redirect to the merchant automatically"):
             await complete(f"http://127.0.0.1:{port}/checkout/x", "approved")
 
 
