@@ -190,5 +190,5 @@ def register(add: Add) -> None:
     upgrade.add_argument(
         "--citus",
         action="store_true",
-        help="also move the tables to their shards, with all rows of a merchant on one shard",
+        help="also distribute the tables over a Citus cluster; the service does not run on one yet (docs/scaling.md)",
     )
