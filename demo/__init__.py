@@ -1,1 +1,1 @@
-"""Alder & Oak: a small shop that takes pay in four, with the public API only."""
+"""Alder & Oak: a small demo shop that offers Pay in four. It uses only the public API of the service."""

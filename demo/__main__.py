@@ -17,7 +17,7 @@ from .staff import is_loopback
 
 
 def main() -> int:
-    """Serve until SIGTERM or Ctrl-C, which let running requests finish."""
+    """Serve the shop until SIGTERM or Ctrl-C. Running requests may finish. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="cuota_demo", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
     parser.add_argument("--port", type=int, default=8001, help="port to listen on (default %(default)s)")
@@ -32,7 +32,7 @@ def main() -> int:
         print(
             f"cuota_demo: the back office at {settings.public_url}/orders asks for a login: staff, {settings.staff_password}"
         )
-    # uvicorn raises the signal that ended it once more when it is done: leave with 0 then.
+    # After its shutdown, uvicorn raises the signal that stopped it again. Exit with 0 then.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     uvicorn.run(
         make_app(settings),

@@ -1,4 +1,4 @@
-"""The shop as one Starlette application."""
+"""Builds the shop as one Starlette application."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PROBLEMS = {
 
 
 def make_app(settings: ShopSettings, transport: httpx.AsyncBaseTransport | None = None) -> Starlette:
-    """Build the shop. `transport` lets a test stand in for the network."""
+    """Build the shop. A test can pass a `transport` in place of the network."""
     shop = Shop(settings, Store(settings.data), Payments(settings, transport), Processor(settings, transport))
 
     @asynccontextmanager
@@ -69,7 +69,7 @@ async def _health(_request: Request) -> Response:
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    """Answer anything that went wrong with a page that says what to do."""
+    """Answer an error with a page that says what to do."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     title, text = _PROBLEMS.get(status, _PROBLEMS[500])
     response = page(request, "problem.html", status=status, title=title, text=text)

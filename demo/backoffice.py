@@ -1,4 +1,7 @@
-"""The pages of the shop's staff: the orders, and capture, void and refund. Off loopback they ask for a login."""
+"""The pages of the shop's staff: the orders, and capture, void and refund.
+
+If the shop listens on an address other than loopback, these pages need a login.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ DONE = {"capture": "captured", "void": "voided", "refund": "refunded"}
 
 
 async def list_orders(request: Request) -> Response:
-    """List the latest orders; those not decided yet are asked for first."""
+    """List the latest orders, after reading the current state of those that are not decided yet."""
     shop = shop_of(request)
     waiting = [order for order in shop.store.orders() if order.status == "Created"][:10]
     answers = await asyncio.gather(*(refresh(shop, order) for order in waiting), return_exceptions=True)
@@ -33,12 +36,12 @@ async def list_orders(request: Request) -> Response:
 
 
 async def show_order(request: Request) -> Response:
-    """Show one order as its webhooks told it; `?ask=1` asks the provider all the same."""
+    """Show one order, from its webhooks if possible. With `?ask=1`, always read it from the provider."""
     return await _order_page(request, _order(request))
 
 
 async def move(request: Request) -> Response:
-    """Capture, void or refund: write the reference down, call, and record what came of it."""
+    """Capture, void or refund: store the reference, call the provider, and store the result."""
     fields = await form(request)
     shop, order, kind = shop_of(request), _order(request), request.path_params["kind"]
     here = f"/orders/{order.number}"
@@ -61,7 +64,10 @@ async def move(request: Request) -> Response:
 
 
 async def carry_out(shop: Shop, order_id: str, operation: ShopOperation) -> str:
-    """Ask the provider, unless this reference is known to be done; say what was done."""
+    """Carry out an operation, unless its reference was applied before. Returns a text that says what was done.
+
+    Raises PaymentError if the provider or the card processor refuses or does not answer.
+    """
     what = f"{show(operation.amount)} {DONE[operation.kind]}"
     if operation.state == "done":
         return f"{what}. This was done before and is not done twice."
@@ -70,34 +76,34 @@ async def carry_out(shop: Shop, order_id: str, operation: ShopOperation) -> str:
     try:
         if card is None:
             await calls[operation.kind](order_id, operation.amount, operation.reference)
-        else:  # paid by card: the card's own processor moves the money
+        else:  # paid with a virtual card: the card processor moves the money
             await shop.processor.move(card.authorization_id, operation)
     except PaymentError as error:
-        if not error.undecided:  # a refused key is free again; an undecided one must be kept
+        if not error.undecided:  # a refused reference may be used again; an undecided one must be kept
             shop.store.finish(operation.reference, "refused")
         raise
     shop.store.finish(operation.reference, "done")
     return f"{what}."
 
 
-async def _preview(request: Request, order: ShopOrder, wanted: ShopOperation) -> Response:
-    """Show what an operation would change, with its form filled in as it was."""
+async def _preview(request: Request, order: ShopOrder, operation: ShopOperation) -> Response:
+    """Show what an operation would change. The form keeps its values."""
     payments = shop_of(request).payments
     try:
         answer = await payments.preview(
-            wanted.kind, order.provider_order_id or "", wanted.amount, wanted.reference
+            operation.kind, order.provider_order_id or "", operation.amount, operation.reference
         )
     except PaymentError as error:
-        text = words.UNREACHABLE if error.undecided else words.move_failed(error, wanted.kind)
+        text = words.UNREACHABLE if error.undecided else words.move_failed(error, operation.kind)
         return go(request, f"/orders/{order.number}", "bad", text)
-    return await _order_page(request, order, preview=wanted, changes=changes(answer))
+    return await _order_page(request, order, preview=operation, changes=changes(answer))
 
 
 async def _order_page(request: Request, order: ShopOrder, **preview: Any) -> Response:
     shop = shop_of(request)
-    told = None if request.query_params.get("ask") else as_told(shop, order)
+    from_webhook = None if request.query_params.get("ask") else as_told(shop, order)
     try:
-        payment, unreachable = told or await refresh(shop, order), False
+        payment, unreachable = from_webhook or await refresh(shop, order), False
     except PaymentError:
         payment, unreachable = None, True
     context = {
@@ -106,7 +112,7 @@ async def _order_page(request: Request, order: ShopOrder, **preview: Any) -> Res
         "card": shop.store.signed.card(order.number),
         "payment": payment,
         "unreachable": unreachable,
-        "by_webhook": told is not None,
+        "by_webhook": from_webhook is not None,
         "told": shop.store.told(order.provider_order_id or "-"),
         "pending": shop.store.pending(order.number),
         "references": {kind: str(uuid.uuid4()) for kind in DONE},

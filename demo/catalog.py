@@ -1,4 +1,4 @@
-"""What the shop sells, and what a cart of it costs. All prices in cents, tax included."""
+"""The shop's products, and the price of a cart. All prices are in cents and include tax."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FREE_SHIPPING_FROM = 7500
 
 @dataclass(frozen=True)
 class Product:
-    """One thing on the shelf. Its picture is static/<sku>.svg."""
+    """A product that the shop sells. Its picture is static/<sku>.svg."""
 
     sku: str
     name: str
@@ -22,7 +22,7 @@ class Product:
 
 @dataclass(frozen=True)
 class Line:
-    """Some of one product, at the price of the day it was ordered."""
+    """A line of a cart or an order: a product, its quantity, and its price in cents when it was ordered."""
 
     sku: str
     name: str
@@ -31,34 +31,34 @@ class Line:
 
     @property
     def total(self) -> int:
-        """Cents for the whole line."""
+        """The price of the whole line, in cents."""
         return self.quantity * self.price
 
 
 @dataclass(frozen=True)
 class Cart:
-    """What a visitor wants to buy."""
+    """The products that a visitor wants to buy."""
 
     lines: tuple[Line, ...]
 
     @property
     def goods(self) -> int:
-        """Cents before shipping."""
+        """The price of all lines without shipping, in cents."""
         return sum(line.total for line in self.lines)
 
     @property
     def shipping(self) -> int:
-        """Cents for shipping: one flat price, free for a large cart."""
+        """The shipping cost in cents: a flat price, or free for a large cart."""
         return SHIPPING if 0 < self.goods < FREE_SHIPPING_FROM else 0
 
     @property
     def amount(self) -> int:
-        """Cents in all; this is the amount of the order."""
+        """The total in cents. This becomes the amount of the order."""
         return self.goods + self.shipping
 
     @property
     def count(self) -> int:
-        """How many pieces."""
+        """The number of items."""
         return sum(line.quantity for line in self.lines)
 
 
@@ -76,7 +76,7 @@ PRODUCTS = {
 
 
 def cart_of(quantities: Mapping[str, int]) -> Cart:
-    """Price the stored quantities; a product that is sold no more falls out."""
+    """Make a cart from quantities by SKU, at today's prices. A product that is no longer sold is left out."""
     return Cart(
         tuple(
             Line(sku, product.name, quantities[sku], product.price)

@@ -1,4 +1,4 @@
-"""From a cart to a paid order: create it at the provider, send the buyer there, read what became of it."""
+"""Turns a cart into a paid order: creates it at the provider, sends the buyer there, and reads the result."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .web import Shop
 
 
 async def begin(shop: Shop, session: str, key: str, cart: Cart) -> str:
-    """Place the order and return the address where the buyer pays, or raise PaymentError.
+    """Place the order and return the address where the buyer pays. Raises PaymentError.
 
-    The order and its key are written down first: a second click finds them and creates nothing new.
+    The order and its idempotency key are stored before the call, so that a second click does not create a second order.
     """
     order = shop.store.place(session, key, cart)
     if order.redirect_url is not None:
@@ -27,9 +27,9 @@ async def begin(shop: Shop, session: str, key: str, cart: Cart) -> str:
 
 
 def order_body(settings: ShopSettings, order: ShopOrder) -> JsonObject:
-    """Describe the order as `POST /order` takes it. Amounts are decimal strings."""
-    # Without the secrets to verify it with, what is told would be worth nothing: then the shop only asks.
-    told_at = {} if settings.webhook_url is None else {"statusCallbackUrl": settings.webhook_url}
+    """Make the body of `POST /order`. Amounts are decimal strings."""
+    # Without its secrets, the shop cannot verify webhooks. Then it gets none, and reads orders from the provider instead.
+    callback = {} if settings.webhook_url is None else {"statusCallbackUrl": settings.webhook_url}
     return {
         "amount": to_json(order.amount),
         "shippingAmount": to_json(order.shipping),
@@ -42,15 +42,15 @@ def order_body(settings: ShopSettings, order: ShopOrder) -> JsonObject:
         "merchant": {
             "redirectConfirmUrl": f"{settings.public_url}/confirm?order={order.number}",
             "redirectCancelUrl": f"{settings.public_url}/cancel?order={order.number}",
-            **told_at,
+            **callback,
         },
     }
 
 
 async def refresh(shop: Shop, order: ShopOrder) -> Payment | None:
-    """Ask the provider how an order stands and store that; None where it never got there.
+    """Read an order from the provider and store its status; None if it was never created there. Raises PaymentError.
 
-    The question goes by the order id that the shop stored. What the browser brings back is not believed.
+    The shop uses the provider's order id that it stored itself, never one from the browser.
     """
     if order.provider_order_id is None:
         return None
@@ -60,7 +60,10 @@ async def refresh(shop: Shop, order: ShopOrder) -> Payment | None:
 
 
 def recognize(shop: Shop, payment: Payment) -> ShopOrder | None:
-    """Find the order that the provider made from a text of ours, by our number in it, and remember its id."""
+    """Find the shop's order for a payment that was opened with a text signed by the shop, and store the provider's id.
+
+    The provider's record contains the shop's order number as its reference. None if no order matches.
+    """
     number = re.fullmatch(r"AO-([0-9]{1,9})", payment.reference, re.ASCII)
     order = shop.store.order(int(number[1])) if number else None
     if order is None or not shop.store.signed.way(order.number):
@@ -72,7 +75,10 @@ def recognize(shop: Shop, payment: Payment) -> ShopOrder | None:
 
 
 async def claimed(shop: Shop, order: ShopOrder, order_id: str) -> ShopOrder:
-    """The page says what the provider calls an order: believed where the provider's own record says so too."""
+    """Store the provider's order id that a browser sent, if the provider's record confirms it. Returns the order.
+
+    Raises PaymentError if the provider does not answer.
+    """
     if order.provider_order_id is not None or re.fullmatch(r"[\w-]{1,64}", order_id, re.ASCII) is None:
         return order
     try:
@@ -80,31 +86,31 @@ async def claimed(shop: Shop, order: ShopOrder, order_id: str) -> ShopOrder:
     except PaymentError as error:
         if error.undecided:
             raise
-        return order  # there is no such order of ours
+        return order  # the shop has no such order at the provider
     if payment.reference == order.name:
         recognize(shop, payment)
     return shop.store.order(order.number) or order
 
 
 def learn(shop: Shop, order: ShopOrder, payment: Payment) -> None:
-    """Store how an order stands, whether the provider was asked or told it by itself."""
-    first_told = shop.store.settle(order.number, payment.status)
-    if first_told and payment.status == "Approved" and not shop.store.signed.card_is_due(order.number):
+    """Store the state of an order, read from the provider or received in a webhook."""
+    newly_final = shop.store.settle(order.number, payment.status)
+    if newly_final and payment.status == "Approved" and not shop.store.signed.card_is_due(order.number):
         shop.store.clear_cart(order.session)
     for movement in payment.movements:
-        # An operation whose answer was lost, but which the record lists, was done.
+        # The record lists this operation, so it was applied, even if its answer was lost.
         shop.store.finish(movement.operation, "done")
 
 
 def as_told(shop: Shop, order: ShopOrder) -> Payment | None:
-    """How an order stands by the webhooks that came; None where the provider knows more, and must be asked.
+    """Return the state of an order from its webhooks; None if the provider may know more and must be asked.
 
-    It does while an order is undecided, and while the shop has moved money of which no webhook has told yet.
+    That is so while the order is not decided, and while the shop moved money that no webhook has reported yet.
     """
     record = None if order.provider_order_id is None else shop.store.newest_record(order.provider_order_id)
     if record is None:
         return None
     payment = Payment.read(record)
     listed = {movement.operation for movement in payment.movements}
-    known = payment.status in FINAL and listed.issuperset(shop.store.asked_for(order.number))
-    return payment if known else None
+    complete = payment.status in FINAL and listed.issuperset(shop.store.asked_for(order.number))
+    return payment if complete else None

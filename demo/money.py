@@ -1,4 +1,4 @@
-"""Money in the shop: integer cents inside, exact decimal text outside, never a float."""
+"""Converts money: the shop calculates in integer cents, and sends and shows exact decimal text. It never uses floats."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ _TYPED = re.compile(r"\$? *([0-9]{1,9})(?:\.([0-9]{1,2}))?", re.ASCII)
 
 
 def to_json(cents: int) -> str:
-    """Print cents as the API reads them: 12345 becomes "123.45"."""
+    """Format cents for the API: 12345 becomes "123.45". Raises ValueError for a negative amount."""
     if cents < 0:
-        raise ValueError("the API takes no negative amounts")
+        raise ValueError("the API does not accept negative amounts")
     whole, rest = divmod(cents, 100)
     return f"{whole}.{rest:02d}"
 
 
 def from_json(value: object) -> int:
-    """Cents of an amount in an answer. Read answers with `parse_float=Decimal`: null counts as nothing."""
+    """Read an amount from an answer, in cents. The JSON must be parsed with `parse_float=Decimal`. None becomes 0."""
     if value is None:
         return 0
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise TypeError(f"not an amount: {value!r}")
     cents = Decimal(value) * 100
     if cents != int(cents):
-        raise ValueError(f"an amount finer than a cent: {value}")
+        raise ValueError(f"an amount with a fraction of a cent: {value}")
     return int(cents)
 
 
 def from_form(text: str) -> int:
-    """Cents of what a person typed: "12", "12.5" or "$12.50"; ValueError otherwise."""
+    """Read an amount that a person typed, in cents: "12", "12.5" or "$12.50". Raises ValueError for other text."""
     match = _TYPED.fullmatch(text.strip().replace(",", ""))
     if match is None:
         raise ValueError("Write the amount as dollars and cents, like 12.50.")
@@ -38,19 +38,19 @@ def from_form(text: str) -> int:
 
 
 def show(cents: int) -> str:
-    """Print cents for a person: $1,234.50."""
+    """Format cents for a page: $1,234.50."""
     whole, rest = divmod(cents, 100)
     return f"${whole:,}.{rest:02d}"
 
 
 def in_four(cents: int) -> tuple[int, int, int, int]:
-    """Split as the provider splits: what does not divide by four goes, a cent each, on the first payments."""
+    """Split an amount into four payments as the provider does: the remaining cents go to the first payments."""
     each, over = divmod(cents, 4)
     first, second, third, fourth = (each + (1 if place < over else 0) for place in range(4))
     return first, second, third, fourth
 
 
 def offer(cents: int) -> str:
-    """Say the price in four without ever saying too little."""
+    """Return the text about four payments. If they differ, it names the highest, so that it never promises too little."""
     first, *_, last = in_four(cents)
     return f"or 4 payments of {'' if first == last else 'up to '}{show(first)}"

@@ -1,8 +1,8 @@
-"""The whole integration with the payment provider: an order, and what happens to it later.
+"""The shop's integration with the payment provider: creates orders, reads them, and moves money.
 
-The provider's own client does the rest: the token, and trying again where that is safe. Every call that changes
-something carries a key that the caller chose and wrote down first. So a call whose answer was lost can be repeated
-with the same key, and is never done twice.
+The provider's Python client gets access tokens, and retries calls if that is safe. Every call that changes something has
+an idempotency key or a reference, which the shop stores before the call. If an answer is lost, the shop can repeat the
+call with the same key, and it is applied only once.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .records import AmountLimits, JsonObject, NewCheckout, Payment, ShopMovemen
 from .settings import ShopSettings
 
 T = TypeVar("T")
-PAUSES = (0.2, 0.8)  # seconds before the second and the third try: a buyer waits
+PAUSES = (0.2, 0.8)  # seconds before the second and the third try; short, because a buyer is waiting
 LONGEST_WAIT = 3  # seconds
-LIMITS_FOR = 3600  # seconds for which the limits are remembered
+LIMITS_FOR = 3600  # seconds for which the limits are cached
 
 
 class PaymentError(Exception):
-    """The provider refused, or could not be asked. Branch on `code`, never on the text."""
+    """The provider refused a call, or could not be reached. Decide by `code`; the text may change."""
 
     def __init__(self, error: CuotaError) -> None:
         super().__init__(str(error))
@@ -36,12 +36,12 @@ class PaymentError(Exception):
         self.message = known.message if known else str(error)
         self.balances: JsonObject = answer.get("balances") or {}
         self.original: JsonObject = answer.get("original") or {}
-        # With no answer, or one that says "later", the call may have been applied or not: keep its key.
+        # Without an answer, or with one that says "later", the call may have been applied. The shop must keep its key.
         self.undecided = isinstance(error, Unavailable) or error.undecided
 
 
 class Payments:
-    """The provider's API as the shop needs it. One object serves the whole process."""
+    """The calls of the provider's API that the shop needs. One object serves the whole process."""
 
     def __init__(self, settings: ShopSettings, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._http = httpx.AsyncClient(timeout=8, trust_env=False, transport=transport)
@@ -63,47 +63,47 @@ class Payments:
         await self._http.aclose()
 
     async def limits(self) -> AmountLimits:
-        """Read between which amounts pay in four is offered; asked for once an hour."""
+        """Return the amounts between which Pay in four is offered. They are read once an hour."""
         if self._limits is None or time.monotonic() >= self._limits_until:
-            terms = await _told(self._client.configuration())
+            terms = await _converting_errors(self._client.configuration())
             self._limits = AmountLimits(from_json(terms.minimum_amount), from_json(terms.maximum_amount))
             self._limits_until = time.monotonic() + LIMITS_FOR
         return self._limits
 
     async def create_order(self, order: JsonObject, key: str) -> NewCheckout:
-        """Create an order. The same key again answers the same order."""
-        made = await _told(self._client.create_order(order, idempotency_key=key))
+        """Create an order. A repeated call with the same key returns the same order."""
+        made = await _converting_errors(self._client.create_order(order, idempotency_key=key))
         return NewCheckout(order_id=made.order_id, redirect_url=made.redirect_url)
 
     async def read_order(self, order_id: str) -> Payment:
-        """Read how an order stands. This, not the browser's return, says whether it is paid."""
-        return Payment.read((await _told(self._client.get_order(order_id))).raw)
+        """Read an order. This call decides whether the order is paid; the browser's return to the shop does not."""
+        return Payment.read((await _converting_errors(self._client.get_order(order_id))).raw)
 
     async def capture(self, order_id: str, amount: int, reference: str) -> ShopMovement:
-        """Take money that the consumer's approval set aside, when goods are shipped."""
-        moved = await _told(self._client.capture(order_id, cents(amount), reference))
+        """Capture part or all of an order, in cents, when goods are shipped."""
+        moved = await _converting_errors(self._client.capture(order_id, cents(amount), reference))
         return ShopMovement.read("capture", moved.raw)
 
     async def void(self, order_id: str, amount: int, reference: str) -> ShopMovement:
-        """Let go of money not yet captured, when goods will not be shipped."""
-        moved = await _told(self._client.void(order_id, cents(amount), reference))
+        """Void part or all of what is not captured, in cents, when goods will not be shipped."""
+        moved = await _converting_errors(self._client.void(order_id, cents(amount), reference))
         return ShopMovement.read("void", moved.raw)
 
     async def refund(self, order_id: str, amount: int, reference: str) -> ShopMovement:
-        """Give back money that was captured."""
-        moved = await _told(self._client.refund(order_id, cents(amount), reference))
+        """Refund part or all of what was captured, in cents."""
+        moved = await _converting_errors(self._client.refund(order_id, cents(amount), reference))
         return ShopMovement.read("refund", moved.raw)
 
     async def preview(self, kind: str, order_id: str, amount: int, reference: str) -> JsonObject:
-        """Ask what a capture, void or refund would do. Nothing changes."""
-        ask = {"capture": self._client.capture, "void": self._client.void, "refund": self._client.refund}[
+        """Return what a capture, void or refund would do. Nothing changes."""
+        call = {"capture": self._client.capture, "void": self._client.void, "refund": self._client.refund}[
             kind
         ]
-        return dict((await _told(ask(order_id, cents(amount), reference, dry_run=True))).raw)
+        return dict((await _converting_errors(call(order_id, cents(amount), reference, dry_run=True))).raw)
 
 
-async def _told(answer: Awaitable[T]) -> T:
-    """The client's answer; whatever it raises, in the shop's words."""
+async def _converting_errors(answer: Awaitable[T]) -> T:
+    """Return the client's answer, and turn the client's errors into PaymentError."""
     try:
         return await answer
     except CuotaError as error:

@@ -1,6 +1,6 @@
-"""The shop's card processor: it charges virtual cards as it would any other card, here on the sandbox's card network.
+"""The shop's card processor, which charges virtual cards like any other card. Here it uses the sandbox's card network.
 
-No card number stays: it goes from the shopper's page over this call to the processor, and is forgotten.
+The shop stores no card number: it receives the number from the shopper's page and sends it to the processor.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CALLS = {"capture": "capture", "void": "reverse", "refund": "refund"}
 
 @dataclass(frozen=True)
 class EnteredCard:
-    """A card as the page was given it. It is printed nowhere."""
+    """The card that the page received. It is never printed or logged."""
 
     number: str = field(repr=False)
     cvc: str = field(repr=False)
@@ -35,20 +35,20 @@ class EnteredCard:
 
     @property
     def last_four(self) -> str:
-        """What may be kept of the number."""
+        """The last four digits, the only part of the number that may be stored."""
         return self.number[-4:]
 
 
 @dataclass(frozen=True)
 class ProcessorAuthorization:
-    """The card's yes or no. `authorization_id` is there with a yes."""
+    """The answer to an authorization. `authorization_id` is None if the card was declined; `reason` says why."""
 
     authorization_id: str | None
     reason: str
 
 
 class Processor:
-    """Charges cards. A call whose answer was lost is made again: its reference is applied once."""
+    """Charges cards. A call whose answer was lost is retried. That is safe, because a reference is applied only once."""
 
     def __init__(self, settings: ShopSettings, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._merchant_id = settings.merchant_id
@@ -61,8 +61,8 @@ class Processor:
         await self._http.aclose()
 
     async def authorize(self, card: EnteredCard, amount: int, reference: str) -> ProcessorAuthorization:
-        """Ask for an amount. A card that says no is an answer."""
-        asked = {
+        """Authorize an amount in cents. A declined card is a normal result. Raises PaymentError if there is no answer."""
+        body = {
             "number": card.number,
             "cvc": card.cvc,
             "expirationMonth": card.month,
@@ -71,35 +71,35 @@ class Processor:
             "merchantId": self._merchant_id,
             "reference": reference,
         }
-        said = await self._post("authorize", asked)
-        approved = said.get("approved") is True
+        answer = await self._post("authorize", body)
+        approved = answer.get("approved") is True
         return ProcessorAuthorization(
-            str(said["authorizationId"]) if approved else None, str(said.get("reason") or "")
+            str(answer["authorizationId"]) if approved else None, str(answer.get("reason") or "")
         )
 
     async def move(self, authorization_id: str, operation: ShopOperation) -> None:
-        """Capture, void or refund on an authorization."""
+        """Capture, reverse or refund part of an authorization. Raises PaymentError."""
         path = f"authorizations/{authorization_id}/{_CALLS[operation.kind]}"
         await self._post(path, {"amount": to_json(operation.amount), "reference": operation.reference})
 
     async def _post(self, path: str, body: dict[str, Any]) -> JsonObject:
         for pause in (*PAUSES, None):
-            lost = "No answer came."
+            failure = "No answer arrived."
             try:
                 answer = await self._http.post(path, json=body)
-                said = json.loads(answer.content, parse_float=Decimal)
+                content = json.loads(answer.content, parse_float=Decimal)
             except (httpx.HTTPError, ValueError):
-                said = None
+                content = None
             else:
-                lost = f"The processor answered HTTP {answer.status_code}."
+                failure = f"The processor answered HTTP {answer.status_code}."
                 if (
-                    isinstance(said, dict)
+                    isinstance(content, dict)
                     and answer.status_code < 500
                     and answer.status_code not in {409, 429}
                 ):
                     if answer.is_success:
-                        return said
-                    raise PaymentError(RequestRefused(answer.status_code, said))
+                        return content
+                    raise PaymentError(RequestRefused(answer.status_code, content))
             if pause is not None:
                 await asyncio.sleep(pause)
-        raise PaymentError(Unavailable(lost, undecided=True))
+        raise PaymentError(Unavailable(failure, undecided=True))

@@ -1,4 +1,4 @@
-"""The provider's answers as the shop uses them: amounts in cents, lists as tuples."""
+"""The provider's answers, converted for the shop: amounts in cents, lists as tuples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BALANCES = {
 
 @dataclass(frozen=True)
 class ShopMovement:
-    """A capture, a void or a refund that was applied."""
+    """A capture, void or refund that was applied. `amount` is in cents, and `when` an ISO 8601 time."""
 
     kind: str
     reference: str
@@ -32,12 +32,12 @@ class ShopMovement:
 
     @property
     def operation(self) -> str:
-        """The shop's own reference of it; what a card does carries it with a prefix."""
+        """The shop's own reference. Operations of a virtual card have it with the prefix "card-"."""
         return self.reference.removeprefix("card-")
 
     @classmethod
     def read(cls, kind: str, answer: Mapping[str, Any]) -> Self:
-        """Read one as the record lists it, and as the call for it answers."""
+        """Read a movement from the order's record, or from the answer of the call that made it."""
         return cls(
             kind=kind,
             reference=str(answer.get("merchantReference") or ""),
@@ -48,7 +48,7 @@ class ShopMovement:
 
 @dataclass(frozen=True)
 class Payment:
-    """One order at the provider. `amount` is what was ordered, before any void."""
+    """An order at the provider, with amounts in cents. `amount` is the ordered amount, before any void."""
 
     order_id: str
     status: str
@@ -84,24 +84,24 @@ class Payment:
 
     @property
     def open(self) -> int:
-        """Cents that can still be captured or voided."""
+        """The cents that can still be captured or voided."""
         if self.status != "Approved" or self.state == "EXPIRED":
             return 0
         return self.amount - self.voided - self.captured
 
     @property
     def refundable(self) -> int:
-        """Cents that were captured and not yet given back."""
+        """The cents that were captured and not refunded yet."""
         return self.captured - self.refunded
 
     def possible(self, kind: str) -> int:
-        """Cents that an operation may move at most."""
+        """Return the most cents that a capture, void or refund can move."""
         return self.refundable if kind == "refund" else self.open
 
 
 @dataclass(frozen=True)
 class WebhookEvent:
-    """An event that a webhook brought. A test tells of no order: its order id is empty."""
+    """An event that a webhook delivered. The order id of a test event is empty. `amount` is in cents."""
 
     event_id: str
     order_id: str
@@ -113,7 +113,7 @@ class WebhookEvent:
 
     @classmethod
     def read(cls, event: JsonObject) -> Self:
-        """Read a webhook's body, once it is verified."""
+        """Read the event of a verified webhook."""
         return cls(
             event_id=str(event["id"]),
             order_id=str(event["orderId"] or ""),
@@ -127,7 +127,7 @@ class WebhookEvent:
 
 @dataclass(frozen=True)
 class NewCheckout:
-    """A new order: where its consumer pays."""
+    """A new order at the provider: its id, and the address where the buyer pays."""
 
     order_id: str
     redirect_url: str
@@ -135,25 +135,28 @@ class NewCheckout:
 
 @dataclass(frozen=True)
 class AmountLimits:
-    """The amounts, in cents, between which pay in four is offered."""
+    """The lowest and highest amount for which Pay in four is offered, in cents."""
 
     minimum: int
     maximum: int
 
     def allow(self, amount: int) -> bool:
-        """Whether an order of this amount can be paid in four."""
+        """Whether Pay in four is offered for this amount."""
         return self.minimum <= amount <= self.maximum
 
 
 def _lines_of(place: JsonObject) -> tuple[str, ...]:
-    """An address as it stands on a parcel."""
+    """Return the lines of a shipping address, as on a label."""
     town = " ".join(str(place[name]) for name in ("city", "state", "postalCode") if place.get(name))
     lines = [place.get("name"), place.get("line1"), place.get("line2"), town]
     return tuple(str(line) for line in lines if line)
 
 
 def changes(dry_run: JsonObject) -> list[tuple[str, int, int]]:
-    """What a dry run says would change, in the order's amounts and in the plan: name, cents before and after."""
+    """Return the amounts that an operation would change, from the answer of a dry run.
+
+    Each entry has the name of an amount of the order or the plan, and its cents before and after.
+    """
     before, after = (_amounts(dry_run[when]) for when in ("before", "after"))
     return [
         (name, cents, after.get(name, 0)) for name, cents in before.items() if cents != after.get(name, 0)

@@ -1,4 +1,4 @@
-"""What the shop must be told: one frozen object, read once from SHOP_* in the environment."""
+"""The shop's settings: one frozen object, read once from the environment variables SHOP_*."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 
 class SettingsError(Exception):
-    """A setting is missing or unusable; the text names it and says what it should be."""
+    """A setting is missing or invalid. The text names the setting and says what it should be."""
 
 
 @dataclass(frozen=True)
 class WebhookKeys:
-    """What webhooks are verified with: the webhook secret and the signing secret, as they were issued."""
+    """The secrets that verify webhooks: the webhook secret and the signing secret, as the provider issued them."""
 
     webhook: str = field(repr=False)
     signing: str = field(repr=False)
@@ -25,7 +25,7 @@ class WebhookKeys:
 
 @dataclass(frozen=True)
 class ShopSettings:
-    """The shop's settings. Addresses are kept without a trailing slash."""
+    """The shop's settings. Addresses have no trailing slash."""
 
     api_url: str
     auth_url: str
@@ -40,7 +40,7 @@ class ShopSettings:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
-        """Read the environment, or raise SettingsError."""
+        """Read the settings from environment variables. Raises SettingsError."""
         api_url = _address(environ, "SHOP_API_URL", None)
         return cls(
             api_url=api_url,
@@ -57,23 +57,23 @@ class ShopSettings:
 
     @property
     def api_origin(self) -> str:
-        """Scheme, host and port of the provider, as a content security policy names them."""
+        """The origin of the provider (scheme, host and port), for the content security policy."""
         parts = urlsplit(self.api_url)
         return f"{parts.scheme}://{parts.netloc}"
 
     @property
     def webhook_url(self) -> str | None:
-        """Where the provider tells what happens; None where the shop could not verify it."""
+        """The address for the provider's webhooks; None if the shop has no secrets to verify them."""
         return None if self.webhook_keys is None else f"{self.public_url}/webhooks"
 
     @property
     def signs(self) -> bool:
-        """Whether the shop can sign orders for a window on its own page; else only the redirect is offered."""
+        """Whether the shop can sign orders for a checkout on its own page. Otherwise it offers only the redirect."""
         return self.merchant_id is not None and self.webhook_keys is not None
 
     @property
     def https(self) -> bool:
-        """Whether the shop's own cookies may be limited to https."""
+        """Whether the shop uses https, so that its cookies can be limited to https."""
         return self.public_url.startswith("https://")
 
 
@@ -85,7 +85,7 @@ def _text(environ: Mapping[str, str], name: str) -> str:
 
 
 def _webhook_keys(environ: Mapping[str, str]) -> WebhookKeys | None:
-    """Both or none: without them the shop is told nothing, and asks."""
+    """Read both secrets, or return None if neither is set. Then the shop gets no webhooks, and asks the provider instead."""
     webhook, signing = (
         environ.get(name, "").strip() for name in ("SHOP_WEBHOOK_SECRET", "SHOP_SIGNING_SECRET")
     )
@@ -96,7 +96,9 @@ def _webhook_keys(environ: Mapping[str, str]) -> WebhookKeys | None:
     except binascii.Error:
         key = b""
     if not key:
-        raise SettingsError("SHOP_WEBHOOK_SECRET should be the merchant's webhook secret, whsec_ and base64.")
+        raise SettingsError(
+            "SHOP_WEBHOOK_SECRET should be the merchant's webhook secret: whsec_ followed by base64."
+        )
     return WebhookKeys(webhook, _text(environ, "SHOP_SIGNING_SECRET"))
 
 

@@ -1,4 +1,4 @@
-"""Who may see the back office. On loopback that is whoever sits at the machine; elsewhere the shop asks for a login."""
+"""Access to the back office. On loopback no login is needed; on any other address the shop asks for a login."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ StaffPage = Callable[[Request], Awaitable[Response]]
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine itself reaches this host."""
+    """Whether only this machine can reach the host."""
     if host == "localhost":
         return True
     try:
@@ -30,7 +30,7 @@ def is_loopback(host: str) -> bool:
 
 
 def for_staff(show: StaffPage) -> StaffPage:
-    """A page of the back office: 401 without the login, where one is asked for."""
+    """Make a page of the back office, which answers 401 without the login, if the shop has a staff password."""
 
     @wraps(show)
     async def run(request: Request) -> Response:

@@ -1,6 +1,6 @@
-"""The shop's own memory: visitors, carts, orders, and each money operation before it is asked for.
+"""The shop's database: visitors, carts, orders, webhooks, and each money operation, which is stored before its call.
 
-SQLite answers in microseconds, so it is called right where it is needed, on the one thread.
+SQLite answers in microseconds, so the handlers call it directly in the event loop's thread.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CREATE INDEX IF NOT EXISTS told_of_order ON told (order_id, sequence);
 
 @dataclass(frozen=True)
 class Visitor:
-    """A browser: its cookie, and the token that its forms must carry."""
+    """A browser: the value of its cookie, and the CSRF token that its forms must contain."""
 
     session: str
     csrf: str
@@ -48,7 +48,7 @@ class Visitor:
 
 @dataclass(frozen=True)
 class ShopOrder:
-    """The shop's order. Status is New until the provider knows it, then as the provider says."""
+    """The shop's order, with amounts in cents. Its status is New until the provider has it, then the provider's status."""
 
     number: int
     session: str
@@ -63,13 +63,13 @@ class ShopOrder:
 
     @property
     def name(self) -> str:
-        """The number as people and the provider see it."""
+        """The order number that people and the provider see."""
         return f"AO-{self.number}"
 
 
 @dataclass(frozen=True)
 class ShopOperation:
-    """A capture, void or refund: pending until its answer is known, then done or refused."""
+    """A capture, void or refund. Its state is pending until the answer is known, then done or refused."""
 
     reference: str
     number: int
@@ -80,7 +80,7 @@ class ShopOperation:
 
 
 class Store:
-    """One SQLite file. Every method is one short transaction."""
+    """The shop's SQLite file. Every method is one short transaction."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ class Store:
         self._db.close()
 
     def visitor(self, session: str) -> Visitor:
-        """Find the visitor of a cookie; an unknown cookie gets a new visitor with a new one."""
+        """Find the visitor with this cookie, or make a new visitor with a new cookie."""
         row = self._db.execute("SELECT session, csrf FROM visitors WHERE session = ?", (session,)).fetchone()
         if row is not None:
             return Visitor(**row)
@@ -104,12 +104,12 @@ class Store:
         return new
 
     def leave_notice(self, session: str, tone: str, text: str) -> None:
-        """Keep a line, `good` or `bad`, for the visitor's next page."""
+        """Store a notice for the visitor's next page. `tone` is `good` or `bad`."""
         notice = json.dumps({"tone": tone, "text": text})
         self._db.execute("UPDATE visitors SET notice = ? WHERE session = ?", (notice, session))
 
     def take_notice(self, session: str) -> dict[str, str] | None:
-        """Take the line that was left; it is shown once."""
+        """Return and delete the visitor's notice, so that it is shown once."""
         row = self._db.execute("SELECT notice FROM visitors WHERE session = ?", (session,)).fetchone()
         if row is None or row["notice"] is None:
             return None
@@ -123,15 +123,15 @@ class Store:
         return cart_of({row["sku"]: row["quantity"] for row in rows})
 
     def put(self, session: str, sku: str, quantity: int) -> None:
-        """Set how many of a product are in the cart."""
+        """Set the quantity of a product in the cart."""
         self._db.execute("INSERT OR REPLACE INTO carts VALUES (?, ?, ?)", (session, sku, quantity))
 
     def clear_cart(self, session: str) -> None:
-        """Empty the cart, once it is paid."""
+        """Empty the cart after it is paid."""
         self._db.execute("DELETE FROM carts WHERE session = ?", (session,))
 
     def place(self, session: str, checkout_key: str, cart: Cart) -> ShopOrder:
-        """Write the order down before the provider is asked. The same key again finds the same order."""
+        """Store an order before the provider is called. A repeated call with the same key returns the same order."""
         lines = json.dumps([asdict(line) for line in cart.lines])
         self._db.execute(
             "INSERT INTO orders (number, session, checkout_key, lines, shipping, amount, created)"
@@ -146,9 +146,10 @@ class Store:
     def sign(
         self, session: str, wish: Wish, cart: Cart, write: Callable[[ShopOrder], str]
     ) -> tuple[ShopOrder, str]:
-        """Find the open order that fits this cart, with its text; else place one, and keep what `write` makes of it.
+        """Find the open order for this visitor, choice and cart, with its signed text; or place a new one.
 
-        One transaction: of two clicks at once the second finds what the first wrote.
+        `write` makes the text of a new order. Placing and storing is one transaction, so that the second of two
+        simultaneous clicks finds the order of the first.
         """
         fits = wish.fits(session, cart)
         found = self.signed.find(fits)
@@ -168,8 +169,8 @@ class Store:
         return order, text
 
     def created(self, number: int, provider_order_id: str, redirect_url: str) -> None:
-        """Remember what the provider calls the order; every later call needs it."""
-        # A webhook may have been faster than the answer that brings the id: then its word counts.
+        """Store the provider's id of an order. Every later call needs the id."""
+        # A webhook may arrive before the answer with the id. Then the status in the webhook counts.
         record = self.newest_record(provider_order_id)
         status = "Created" if record is None else record["orderStatus"]
         self._db.execute(
@@ -179,14 +180,14 @@ class Store:
         )
 
     def link(self, number: int, provider_order_id: str) -> None:
-        """Remember the provider's id of an order that it made from the shop's signed text."""
+        """Store the provider's id of an order that was opened with the shop's signed text."""
         self._db.execute(
             "UPDATE orders SET status = 'Created', provider_order_id = ? WHERE number = ? AND status = 'New'",
             (provider_order_id, number),
         )
 
     def settle(self, number: int, status: str) -> bool:
-        """Store the status that the provider told; True the first time that it is final. What is final stays."""
+        """Store the provider's status of an order. A final status never changes. True if the status became final now."""
         changed = self._db.execute(
             "UPDATE orders SET status = ? WHERE number = ? AND status <> ?"
             " AND status NOT IN ('Approved', 'Declined', 'Abandoned')",
@@ -196,69 +197,69 @@ class Store:
 
     def order(self, number: int) -> ShopOrder | None:
         """Find one order."""
-        if number > 999_999_999:  # SQLite takes no integer past 64 bits
+        if number > 999_999_999:  # SQLite does not accept integers of more than 64 bits
             return None
         row = self._db.execute("SELECT * FROM orders WHERE number = ?", (number,)).fetchone()
         return None if row is None else _order(row)
 
     def order_at_provider(self, order_id: str) -> ShopOrder | None:
-        """Find the order that the provider calls so."""
+        """Find an order by the provider's id."""
         row = self._db.execute("SELECT * FROM orders WHERE provider_order_id = ?", (order_id,)).fetchone()
         return None if row is None else _order(row)
 
     def orders(self) -> list[ShopOrder]:
-        """List the latest orders, newest first. One that was only signed, and never opened, is none yet."""
+        """List the latest orders, newest first. An order that was signed but never opened is left out."""
         found = self._db.execute(
             "SELECT * FROM orders WHERE status <> 'New' OR number NOT IN (SELECT number FROM signed)"
             " ORDER BY number DESC LIMIT 50"
         )
         return [_order(row) for row in found]
 
-    def write_down(self, wanted: ShopOperation) -> ShopOperation:
-        """Record an operation before it is asked for, and return what stands under its reference.
+    def write_down(self, operation: ShopOperation) -> ShopOperation:
+        """Store an operation before its call, and return the stored operation with its reference.
 
-        A refused one may be corrected and asked again; one that is pending or done stays as it is.
+        A refused operation may be replaced by one with another amount. A pending or done operation stays as it is.
         """
         self._db.execute(
             "INSERT INTO operations (reference, number, kind, amount, created) VALUES (?, ?, ?, ?, ?)"
             " ON CONFLICT (reference) DO UPDATE SET amount = excluded.amount, state = 'pending'"
             " WHERE state = 'refused' AND number = excluded.number AND kind = excluded.kind",
-            (wanted.reference, wanted.number, wanted.kind, wanted.amount, _now()),
+            (operation.reference, operation.number, operation.kind, operation.amount, _now()),
         )
-        found = self._db.execute("SELECT * FROM operations WHERE reference = ?", (wanted.reference,))
+        found = self._db.execute("SELECT * FROM operations WHERE reference = ?", (operation.reference,))
         return ShopOperation(**found.fetchone())
 
     def finish(self, reference: str, state: str) -> None:
-        """Record that an operation was `done` or `refused`. What is done stays done."""
+        """Store that an operation was `done` or `refused`. A done operation stays done."""
         self._db.execute(
             "UPDATE operations SET state = ? WHERE reference = ? AND state <> 'done'", (state, reference)
         )
 
     def pending(self, number: int) -> list[ShopOperation]:
-        """List the operations of an order whose answer never came."""
+        """List the operations of an order whose answer never arrived."""
         found = self._db.execute(
             "SELECT * FROM operations WHERE number = ? AND state = 'pending' ORDER BY created", (number,)
         )
         return [ShopOperation(**row) for row in found]
 
     def asked_for(self, number: int) -> set[str]:
-        """List the references of an order under which money was moved, or may have been."""
+        """Return the references of an order's operations that moved money, or may have moved money."""
         found = self._db.execute(
             "SELECT reference FROM operations WHERE number = ? AND state <> 'refused'", (number,)
         )
         return {row["reference"] for row in found}
 
-    def keep_told(self, told: WebhookEvent, body: str) -> bool:
-        """Keep what a webhook told, durably; False where it came before."""
-        kept = self._db.execute(
+    def keep_told(self, event: WebhookEvent, body: str) -> bool:
+        """Store the event and the body of a webhook. False if the event was stored before."""
+        inserted = self._db.execute(
             "INSERT INTO told (event_id, order_id, sequence, type, amount, message, happened, came, body)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (event_id) DO NOTHING",
-            (*astuple(told), _now(), body),
+            (*astuple(event), _now(), body),
         )
-        return kept.rowcount == 1
+        return inserted.rowcount == 1
 
     def told(self, order_id: str) -> list[WebhookEvent]:
-        """List what was told of an order, newest first."""
+        """List the events of an order that webhooks delivered, newest first."""
         found = self._db.execute(
             "SELECT event_id, order_id, sequence, type, amount, message, happened FROM told"
             " WHERE order_id = ? ORDER BY sequence DESC",
@@ -267,7 +268,7 @@ class Store:
         return [WebhookEvent(**row) for row in found]
 
     def newest_record(self, order_id: str) -> JsonObject | None:
-        """Read the order's record out of the newest that was told of it, whatever came last."""
+        """Return the order's record in its newest event. That need not be the event that arrived last."""
         row = self._db.execute(
             "SELECT body FROM told WHERE order_id = ? ORDER BY sequence DESC LIMIT 1", (order_id,)
         ).fetchone()

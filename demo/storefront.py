@@ -1,4 +1,4 @@
-"""The pages of a buyer: products, cart, checkout, and how it ended."""
+"""The buyer's pages: products, cart, checkout, and the result of the checkout."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .web import form, go, page, shop_of, visitor
 
 
 async def products(request: Request) -> Response:
-    """Show what is for sale."""
+    """Show the products."""
     return page(request, "products.html", products=PRODUCTS.values())
 
 
 async def show_cart(request: Request) -> Response:
-    """Show the cart, with a fresh key in its checkout form, and the offer only where it can be had."""
+    """Show the cart, with a new idempotency key in its checkout form. Pay in four is offered only within its limits."""
     shop = shop_of(request)
-    limits = None  # not known: the provider will tell at checkout
+    limits = None  # unknown: the provider checks the amount at the checkout
     with contextlib.suppress(PaymentError, TimeoutError):
         async with asyncio.timeout(1):
             limits = await shop.payments.limits()
@@ -46,16 +46,16 @@ async def show_cart(request: Request) -> Response:
 
 
 async def change_cart(request: Request) -> Response:
-    """Add one of a product, or set how many of it."""
+    """Add one item of a product to the cart, or set its quantity."""
     fields = await form(request)
     store, session, sku = shop_of(request).store, visitor(request).session, fields.get("sku", "")
     if sku not in PRODUCTS:
         raise HTTPException(400)
     before = {line.sku: line.quantity for line in store.cart(session).lines}.get(sku, 0)
-    wanted = fields.get("quantity", str(before + 1))
-    if re.fullmatch(r"[0-9]{1,3}", wanted) is None:
+    quantity = fields.get("quantity", str(before + 1))
+    if re.fullmatch(r"[0-9]{1,3}", quantity) is None:
         raise HTTPException(400)
-    store.put(session, sku, min(int(wanted), MOST_OF_ONE))
+    store.put(session, sku, min(int(quantity), MOST_OF_ONE))
     return go(request, "/cart")
 
 
@@ -76,7 +76,7 @@ async def check_out(request: Request) -> Response:
 
 
 async def outcome(request: Request) -> Response:
-    """Show how the checkout ended. Both return addresses lead here: only the provider's word counts."""
+    """Show how the checkout ended. Both return addresses lead here, because only the provider's record decides."""
     shop, order = shop_of(request), _returned_order(request)
     wish = shop.store.signed.wish(order.number)
     try:
@@ -92,20 +92,20 @@ async def outcome(request: Request) -> Response:
 
 
 def _returned_order(request: Request) -> ShopOrder:
-    """Find the order that a return is about.
+    """Find the order that the buyer returned from. Answers 404 if this browser may not see it.
 
-    It is shown to the browser that placed it, or to one that brings the provider's unguessable id of it: a
-    phone may come back in another browser than it left from.
+    The browser that placed the order may see it, and also a browser that sends the provider's id of the order, which cannot
+    be guessed: a phone may open the return address in another browser.
     """
     number = request.query_params.get("order", "")
-    known = re.fullmatch(r"[0-9]{1,9}", number) is not None
-    order = shop_of(request).store.order(int(number)) if known else None
+    valid = re.fullmatch(r"[0-9]{1,9}", number) is not None
+    order = shop_of(request).store.order(int(number)) if valid else None
     if order is None:
         raise HTTPException(404)
-    claimed = request.query_params.get("orderId", "").encode()
-    known_id = (order.provider_order_id or "").encode()
+    sent_id = request.query_params.get("orderId", "").encode()
+    order_id = (order.provider_order_id or "").encode()
     if order.session != visitor(request).session and not (
-        known_id and hmac.compare_digest(claimed, known_id)
+        order_id and hmac.compare_digest(sent_id, order_id)
     ):
         raise HTTPException(404)
     return order

@@ -1,4 +1,4 @@
-"""What every page needs: the visitor, a form that is really ours, the template, the headers."""
+"""The common parts of all pages: the visitor's session, forms with CSRF protection, templates, and security headers."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from .processor import Processor
 from .settings import ShopSettings
 from .store import Store, Visitor
 
-COOKIE = "alder_oak"  # cookies know no ports: the name keeps it apart from the provider's on one host
+# Cookies are shared by all ports of a host. This name must differ from the provider's cookies on the same host.
+COOKIE = "alder_oak"
 FORM_LIMIT = 16_384
 HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
 class Shop:
-    """What the handlers work with."""
+    """The resources that the handlers use."""
 
     settings: ShopSettings
     store: Store
@@ -38,13 +39,13 @@ class Shop:
 
 
 def shop_of(request: Request) -> Shop:
-    """Find the shop that a request is for."""
+    """Return the shop's resources."""
     shop: Shop = request.app.state.shop
     return shop
 
 
 def make_templates(settings: ShopSettings) -> Environment:
-    """Templates that escape everything and refuse an unknown name."""
+    """Make the template environment. Templates escape all values, and an unknown name raises an error."""
     templates = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -64,7 +65,7 @@ def make_templates(settings: ShopSettings) -> Environment:
 
 
 def _moment(text: str) -> str:
-    """Print an ISO 8601 time as "Sat, Dec 5 at 2:07 PM UTC"."""
+    """Format an ISO 8601 time as "Sat, Dec 5 at 2:07 PM UTC"."""
     try:
         when = datetime.fromisoformat(text).astimezone(UTC)
     except ValueError:
@@ -73,39 +74,39 @@ def _moment(text: str) -> str:
 
 
 def visitor(request: Request) -> Visitor:
-    """Return whose browser this is; a new one is met on its first page."""
+    """Return the visitor of this browser. A new browser gets a new visitor."""
     if not hasattr(request.state, "visitor"):
         request.state.visitor = shop_of(request).store.visitor(request.cookies.get(COOKIE, ""))
-    known: Visitor = request.state.visitor
-    return known
+    found: Visitor = request.state.visitor
+    return found
 
 
 def page(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
-    """Render a page with the visitor's cart, notice and form token at hand."""
-    shop, who = shop_of(request), visitor(request)
+    """Render a page. Every template gets the visitor's cart, notice and CSRF token."""
+    shop, person = shop_of(request), visitor(request)
     templates: Environment = request.app.state.templates
     body = templates.get_template(template).render(
-        csrf=who.csrf,
+        csrf=person.csrf,
         path=request.url.path,
-        cart=shop.store.cart(who.session),
-        notice=shop.store.take_notice(who.session),
+        cart=shop.store.cart(person.session),
+        notice=shop.store.take_notice(person.session),
         **context,
     )
     response = HTMLResponse(body, status, headers={"Cache-Control": "no-store"})
-    if request.cookies.get(COOKIE) != who.session:
-        response.set_cookie(COOKIE, who.session, httponly=True, samesite="lax", secure=shop.settings.https)
+    if request.cookies.get(COOKIE) != person.session:
+        response.set_cookie(COOKIE, person.session, httponly=True, samesite="lax", secure=shop.settings.https)
     return response
 
 
 def go(request: Request, url: str, tone: str = "", text: str = "") -> RedirectResponse:
-    """Answer a form with another page, and perhaps a line to show there."""
+    """Answer a form with a redirect. `text` becomes the notice on the next page."""
     if text:
         shop_of(request).store.leave_notice(visitor(request).session, tone, text)
     return RedirectResponse(url, 303, headers={"Cache-Control": "no-store"})
 
 
 async def form(request: Request) -> dict[str, str]:
-    """Read a form, and refuse one that did not come from a page of ours."""
+    """Read a form. Raises 403 if it was not sent by a page of the shop in this browser, and 413 if it is too large."""
     body = b""
     async for part in request.stream():
         body += part
@@ -118,18 +119,18 @@ async def form(request: Request) -> dict[str, str]:
 
 
 class SecurityHeaders:
-    """Middleware: the security headers of every answer."""
+    """Middleware that adds security headers to every answer."""
 
     def __init__(self, app: ASGIApp, settings: ShopSettings) -> None:
         self._app = app
-        # form-action also names the provider: the checkout's form is answered by a redirect to it.
+        # form-action also names the provider, because the checkout's form is answered with a redirect to the provider.
         policy = (
             f"default-src 'self'; form-action 'self' {settings.api_origin}; "
             "base-uri 'none'; object-src 'none'; frame-ancestors 'none'"
         )
-        if settings.signs:  # the provider's script, its calls, and its checkout in a modal
-            theirs = settings.api_origin
-            policy += f"; script-src 'self' {theirs}; connect-src 'self' {theirs}; frame-src {theirs}"
+        if settings.signs:  # allow the provider's script, its calls, and its checkout in a modal
+            provider = settings.api_origin
+            policy += f"; script-src 'self' {provider}; connect-src 'self' {provider}; frame-src {provider}"
         self._headers = {
             "Content-Security-Policy": policy,
             "X-Content-Type-Options": "nosniff",
@@ -137,7 +138,7 @@ class SecurityHeaders:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and add the headers to its answer."""
+        """Answer a request, and add the headers to the answer."""
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -1,4 +1,4 @@
-"""What the provider tells the shop by itself: believed only with both signatures, kept once, then looked at."""
+"""Receives the provider's webhooks: verifies both signatures, stores each event once, and then updates the order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIMIT = 1024 * 1024
 
 
 async def receive(request: Request) -> Response:
-    """Verify, keep, and answer at once: nothing here waits for anybody."""
+    """Verify a webhook, store its event, update the order, and answer. No call to another service delays the answer."""
     shop = shop_of(request)
     keys = shop.settings.webhook_keys
     if keys is None:
@@ -27,14 +27,14 @@ async def receive(request: Request) -> Response:
         event = verify_webhook(body, request.headers, keys.webhook, keys.signing)
     except BadWebhook:
         return Response(status_code=401)
-    told = WebhookEvent.read(event)
-    if shop.store.keep_told(told, body.decode()):
-        # One that came late tells of a state that is over; one may also come before the order's own answer.
-        newest = shop.store.newest_record(told.order_id)
+    webhook_event = WebhookEvent.read(event)
+    if shop.store.keep_told(webhook_event, body.decode()):
+        # Webhooks may arrive late, so use the newest event. They may also arrive before the answer that creates the order.
+        newest = shop.store.newest_record(webhook_event.order_id)
         payment = None if newest is None else Payment.read(newest)
-        order = shop.store.order_at_provider(told.order_id)
+        order = shop.store.order_at_provider(webhook_event.order_id)
         if order is None and payment is not None:
-            # Of an order that a page opened, this may be the first that the shop hears: perhaps its page is gone.
+            # If a page opened the order, this webhook may be the first message about it: the page may be closed already.
             order = recognize(shop, payment)
         if order is not None and payment is not None:
             learn(shop, order, payment)

@@ -1,4 +1,4 @@
-"""Paying in a window on the shop's own page: what the page's script asks the shop's server for."""
+"""The calls of the page's script, for a checkout in a popup or modal: sign the cart, and charge a virtual card."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from .signed import CardPayment, Wish
 from .store import FINAL, ShopOperation, ShopOrder
 from .web import Shop, form, shop_of, visitor
 
-# After these the provider has ended the order, whatever the shop has heard by now.
+# The close reasons after which the provider has ended the order, even if the shop has no webhook about that yet.
 ENDED = {"declined", "session_expired", "closed_by_merchant"}
 
 
 async def sign_cart(request: Request) -> Response:
-    """Write the visitor's cart down as an order and answer its text, signed. The same cart is the same order.
+    """Store the visitor's cart as an order, and answer with its signed text. The same cart gets the same order.
 
-    `closed` says how the window of the order `number` ended; an order that has ended is followed by a new one.
+    The form field `closed` says how the window of the order `number` ended. After an order has ended, a new one is made.
     """
     fields = await form(request)
     shop, session, keys = shop_of(request), visitor(request).session, _keys(request)
     if fields.get("closed"):
-        order = await _looked_at(shop, _own_order(request, fields.get("number", "")), fields["closed"])
+        order = await _refresh_closed(shop, _own_order(request, fields.get("number", "")), fields["closed"])
         if order.status == "Approved" and not shop.store.signed.card_is_due(order.number):
             return _answer({"next": _outcome_of(order)})
     cart, wish = shop.store.cart(session), Wish.read(fields)
@@ -54,7 +54,7 @@ async def sign_cart(request: Request) -> Response:
 
 
 def signed_body(settings: ShopSettings, order: ShopOrder, wish: Wish) -> dict[str, Any]:
-    """Describe the order as `openCheckout` takes it: from the shop's own record, never from what a browser said."""
+    """Make the body of `openCheckout` from the shop's own record. It never contains values from the browser."""
     back = {
         name: f"{settings.public_url}/{path}?order={order.number}"
         for name, path in (("redirectConfirmUrl", "confirm"), ("redirectCancelUrl", "cancel"))
@@ -83,7 +83,7 @@ def signed_body(settings: ShopSettings, order: ShopOrder, wish: Wish) -> dict[st
 
 
 async def take_card(request: Request) -> Response:
-    """Charge the virtual card that the page was given. The same order again is charged once."""
+    """Charge the virtual card that the page received. A repeated call for the same order charges only once."""
     fields = await form(request)
     shop, order = shop_of(request), _own_order(request, fields.get("number", ""))
     if shop.store.signed.way(order.number) != "card":
@@ -93,16 +93,16 @@ async def take_card(request: Request) -> Response:
     )
     try:
         if shop.store.signed.card_is_due(order.number):
-            # Only for an order that the provider calls paid: the page's word is advice, its card is not known yet.
+            # Charge only an order that the provider reports as Approved. The page's message alone is not proof.
             await refresh(shop, await claimed(shop, order, fields.get("orderId", "")))
             order = _there(shop, order.number)
             if order.status != "Approved":
                 return _problem(words.CARD_LOST, again=True)
-            said = await shop.processor.authorize(card, order.amount, order.checkout_key)
-            if said.authorization_id is None:
+            result = await shop.processor.authorize(card, order.amount, order.checkout_key)
+            if result.authorization_id is None:
                 await _cancel(shop, order)
-                return _problem(words.card_refused(said.reason))
-            shop.store.signed.charged(order.number, CardPayment(said.authorization_id, card.last_four))
+                return _problem(words.card_refused(result.reason))
+            shop.store.signed.charged(order.number, CardPayment(result.authorization_id, card.last_four))
             shop.store.clear_cart(order.session)
         await _capture(shop, order)
     except PaymentError:
@@ -111,7 +111,7 @@ async def take_card(request: Request) -> Response:
 
 
 async def _capture(shop: Shop, order: ShopOrder) -> None:
-    """Take the whole amount at once, as a shop does with any card; what is not answered now the staff asks again."""
+    """Capture the whole amount at once. If there is no answer, the staff can repeat the capture in the back office."""
     operation = ShopOperation(order.checkout_key, order.number, "capture", order.amount)
     if shop.store.write_down(operation).state != "done":
         with contextlib.suppress(PaymentError):
@@ -119,7 +119,7 @@ async def _capture(shop: Shop, order: ShopOrder) -> None:
 
 
 async def _cancel(shop: Shop, order: ShopOrder) -> None:
-    """Give the whole order up: nobody pays for what the shop cannot charge."""
+    """Void the whole order, because the shop cannot charge its card. So the buyer pays nothing."""
     reference = str(uuid.uuid5(uuid.UUID(order.checkout_key), "void"))
     operation = shop.store.write_down(ShopOperation(reference, order.number, "void", order.amount))
     shop.store.signed.over(order.number)
@@ -128,8 +128,8 @@ async def _cancel(shop: Shop, order: ShopOrder) -> None:
             await carry_out(shop, order.provider_order_id, operation)
 
 
-async def _looked_at(shop: Shop, order: ShopOrder, closed: str) -> ShopOrder:
-    """How an order stands after its window was closed; one that has ended is over."""
+async def _refresh_closed(shop: Shop, order: ShopOrder, closed: str) -> ShopOrder:
+    """Read the state of an order after its window was closed. If the order has ended, the next click makes a new one."""
     with contextlib.suppress(PaymentError):
         await refresh(shop, order)
     order = _there(shop, order.number)
@@ -165,8 +165,8 @@ def _outcome_of(order: ShopOrder) -> str:
     return f"/confirm?order={order.number}"
 
 
-def _answer(told: dict[str, Any]) -> Response:
-    return JSONResponse(told, headers={"Cache-Control": "no-store"})
+def _answer(content: dict[str, Any]) -> Response:
+    return JSONResponse(content, headers={"Cache-Control": "no-store"})
 
 
 def _problem(text: str, **more: bool) -> Response:

@@ -1,4 +1,4 @@
-"""What the shop says when something did not work, by the provider's code."""
+"""The texts that the shop shows after an error, by the provider's error code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LIMIT = {
 
 
 def checkout_failed(error: PaymentError) -> str:
-    """Tell a buyer why the checkout did not open."""
+    """Return the text that tells a buyer why the checkout could not be started."""
     if error.code in _CHECKOUT:
         return _CHECKOUT[error.code]
     if error.undecided:
@@ -48,13 +48,13 @@ _CARD = {
 
 
 def card_refused(reason: str) -> str:
-    """Tell a buyer why the virtual card could not be charged."""
+    """Return the text that tells a buyer why the virtual card could not be charged."""
     why = _CARD.get(reason, "its details were not accepted")
     return f"The card for this order was refused: {why}. The shop cancels the order, and what you paid goes back."
 
 
 def move_failed(error: PaymentError, kind: str) -> str:
-    """Tell the staff why a capture, void or refund was not done."""
+    """Return the text that tells the staff why a capture, void or refund was not done."""
     if error.undecided:
         return (
             f"The payment provider did not answer, so it is not known whether the {kind} was made. "
@@ -62,7 +62,7 @@ def move_failed(error: PaymentError, kind: str) -> str:
         )
     if error.code in _LIMIT:
         name, done = _LIMIT[error.code]
-        if name not in error.balances:  # a card processor says no more than that
+        if name not in error.balances:  # a card processor does not report balances
             return f"That is more than can be {done}."
         return (
             f"That is more than is left: at most {show(from_json(error.balances.get(name)))} can be {done}."

@@ -1,4 +1,4 @@
-// Paying on this page. Without this script, or where the provider's does not load, the form beside it remains.
+// Opens the checkout on this page. Without this script, or if the provider's script does not load, the form beside it works.
 "use strict";
 
 const CLOSED = {
@@ -14,16 +14,16 @@ const OTHERWISE = "You can also continue on the payment page.";
 const here = document.querySelector("#here");
 const button = here?.querySelector("pay-button");
 const said = document.querySelector("#said");
-/** The order of this cart as the shop's server signed it: its number, the exact text, the signature. */
+/** The order of this cart, signed by the shop's server: its number, the exact text, and the signature. */
 let signed = null;
-/** A result whose card the shop has not charged yet. It stays in this page's memory only. */
+/** A result with a card that the shop has not charged yet. It is kept only in this page's memory. */
 let due = null;
 
 function say(text) {
   said.textContent = text;
 }
 
-/** What the shop's server answers. */
+/** Call the shop's server and return its answer. */
 async function ask(path, more) {
   try {
     const fields = new URLSearchParams({ csrf: here.dataset.csrf, ...more });
@@ -35,32 +35,32 @@ async function ask(path, more) {
 }
 
 /**
- * Before the click, so that the click itself can open the window; `closed` says how the last one ended. Until then there
- * is nothing to click: with the text of the one that ended, a window would open and end at once.
+ * Get the signed order before the click, because the click must open the window at once. `closed` says how the last window
+ * ended. The button is disabled meanwhile: with the text of an ended order, a window would open and close again.
  */
 async function prepare(closed = "") {
   button.disabled = true;
   const { amount, way, display } = here.dataset;
-  const told = await ask("/sign", { amount, way, display, closed, number: signed?.number ?? "" });
-  if (told.next) return location.assign(told.next);
-  if (told.problem) say(told.problem);
-  else signed = told;
-  button.disabled = Boolean(told.problem);
+  const answer = await ask("/sign", { amount, way, display, closed, number: signed?.number ?? "" });
+  if (answer.next) return location.assign(answer.next);
+  if (answer.problem) say(answer.problem);
+  else signed = answer;
+  button.disabled = Boolean(answer.problem);
 }
 
-/** The shop's own page says how the order stands: what came here is advice. A card goes on to the shop first. */
+/** Go to the shop's result page, which reads the order from the provider. A virtual card is sent to the shop before that. */
 async function completed(result) {
   const { number } = signed;
   button.disabled = true;
   if (!result.card) return location.assign(`/confirm?${new URLSearchParams({ order: number, orderId: result.orderId })}`);
   say("Charging the card…");
   const { number: card, cvc, expirationMonth, expirationYear } = result.card;
-  const told = await ask("/card", { number, orderId: result.orderId, card, cvc, expirationMonth, expirationYear });
-  if (told.next) return location.assign(told.next);
-  due = told.again ? result : null;
+  const answer = await ask("/card", { number, orderId: result.orderId, card, cvc, expirationMonth, expirationYear });
+  if (answer.next) return location.assign(answer.next);
+  due = answer.again ? result : null;
   if (due) button.disabled = false;
   else await prepare();
-  say(told.problem);
+  say(answer.problem);
 }
 
 function begin({ apiCheckout }) {
@@ -71,7 +71,7 @@ function begin({ apiCheckout }) {
   });
   apiCheckout.onError((messages) => say(`The payment could not be opened: ${messages.join(" ")} ${OTHERWISE}`));
   if (here.dataset.way === "card") {
-    // A virtual-card checkout: the button opens it by itself, with what it is given here.
+    // The button itself opens a virtual-card checkout, with the request and the signature that are set here.
     button.addEventListener("pay-checkout", (event) => {
       say("");
       if (due) {

@@ -1,17 +1,17 @@
 // @ts-check
-// Makes the checkout nicer; every page works without it. It never submits or follows a link by itself.
+// Formats and checks forms while a person types. Every page works without this script. It never submits a form by itself.
 
 /** @param {string} text @returns {string} */
 const digitsOf = (text) => text.replace(/\D/g, "");
 
-/** Groups of four; American Express 4-6-5. @param {string} text @returns {string} */
+/** Formats a card number in groups of four digits; American Express in groups of 4, 6 and 5. @param {string} text @returns {string} */
 function asCard(text) {
   const digits = digitsOf(text).slice(0, 19);
   const cuts = /^3[47]/.test(digits) ? [4, 10] : [4, 8, 12, 16];
   return [...digits].map((digit, at) => (cuts.includes(at) ? ` ${digit}` : digit)).join("");
 }
 
-/** MM / YY, from whatever a person types or a browser fills in: 127, 1/27, 0127, 01/2027, 2027-01. @param {string} text @returns {string} */
+/** Formats an expiration date as MM / YY. A person may type, or a browser fill in: 127, 1/27, 0127, 01/2027, 2027-01. @param {string} text @returns {string} */
 function asExpiry(text) {
   let [month, year] = text.trim().split(/\D+/);
   if (!month) return "";
@@ -27,7 +27,7 @@ function asExpiry(text) {
   return `${month} / ${/^20\d?$/.test(year) ? year : year.slice(0, 2)}`;
 }
 
-/** Writes the formatted text; the cursor stays behind the same digit. @param {Event} event */
+/** Formats the text of a field. The cursor stays after the same digit. @param {Event} event */
 function format(event) {
   const field = event.target;
   if (!(field instanceof HTMLInputElement) || !field.dataset.format) return;
@@ -36,7 +36,7 @@ function format(event) {
   const cursor = field.selectionStart ?? field.value.length;
   const atEnd = cursor === field.value.length;
   const card = field.dataset.format === "card";
-  // An expiry date is short: what is corrected inside it stays as typed until the field is left.
+  // Do not format an expiration date while a person corrects it in the middle. It is formatted when the field loses the focus.
   if (!card && edit && (!atEnd || edit.inputType.startsWith("delete"))) return;
   const text = card ? asCard(field.value) : asExpiry(field.value);
   if (text === field.value) return;
@@ -45,17 +45,17 @@ function format(event) {
   if (document.activeElement !== field) return;
   let place = atEnd ? text.length : 0;
   while (!atEnd && left > 0 && place < text.length) if (/\d/.test(text[place++])) left--;
-  if (edit?.inputType === "deleteContentForward" && text[place] === " ") place++; // a space cannot be deleted: step over it
+  if (edit?.inputType === "deleteContentForward" && text[place] === " ") place++; // a space cannot be deleted, so move past it
   field.setSelectionRange(place, place);
 }
 
-/** The check digit that catches a mistyped number. @param {string} digits */
+/** Whether a card number has the right check digit, which detects most typing errors. @param {string} digits */
 function passesLuhn(digits) {
   const values = [...digits].reverse().map((digit, at) => Number(digit) * (at % 2 ? 2 : 1));
   return values.reduce((sum, value) => sum + (value > 9 ? value - 9 : value), 0) % 10 === 0;
 }
 
-/** What is wrong in a card form, by field, as the server would say it. @param {HTMLFormElement} form @returns {Map<HTMLInputElement, string>} */
+/** Returns the errors of a card form by field, with the same texts as the server's. @param {HTMLFormElement} form @returns {Map<HTMLInputElement, string>} */
 function mistakes(form) {
   const wrong = new Map();
   /** @param {string} name */
@@ -77,7 +77,7 @@ function mistakes(form) {
   return wrong;
 }
 
-/** Says beside each field what is wrong with it, as the server's page does, and goes to the first. @param {HTMLFormElement} form */
+/** Shows the errors next to their fields, as the server's page does, and focuses the first. Returns true if there are none. @param {HTMLFormElement} form */
 function tell(form) {
   const wrong = mistakes(form);
   document.querySelector(".summary")?.remove();
@@ -106,7 +106,7 @@ function tell(form) {
   return wrong.size === 0;
 }
 
-/** @type {Map<HTMLElement, string>} What each busy control said before. */
+/** @type {Map<HTMLElement, string>} The text that each busy control had before. */
 const busy = new Map();
 
 /** @param {string} text */
@@ -124,7 +124,7 @@ function makeBusy(control) {
   say(control.dataset.busy);
 }
 
-/** The page is shown again, or no answer came: everything can be pressed as before. */
+/** Enables all controls again, because the page is shown again or no answer arrived. */
 function makeReady() {
   for (const [control, text] of busy) {
     control.textContent = text;
@@ -137,9 +137,9 @@ function makeReady() {
 document.addEventListener("input", format);
 document.addEventListener("change", format);
 document.addEventListener("submit", (event) => {
-  if (busy.size) return event.preventDefault(); // one press, one request
+  if (busy.size) return event.preventDefault(); // a second click must not send a second request
   const form = /** @type {HTMLFormElement} */ (event.target);
-  if (form.querySelector("[name=card_number]") && !tell(form)) return event.preventDefault(); // what was typed stays
+  if (form.querySelector("[name=card_number]") && !tell(form)) return event.preventDefault(); // the form keeps its values
   makeBusy(event.submitter ?? form.querySelector("button"));
   setTimeout(makeReady, 30_000);
 });

@@ -1,4 +1,4 @@
-// A button on each code sample that copies it. Without script the samples are there, only the buttons are not.
+// Adds a button to each code sample that copies it. Without scripts, the samples have no buttons.
 for (const sample of document.querySelectorAll("main pre")) {
   const box = document.createElement("div");
   const button = document.createElement("button");
@@ -12,7 +12,7 @@ for (const sample of document.querySelectorAll("main pre")) {
     try {
       await navigator.clipboard.writeText(sample.innerText.replace(/\n$/, ""));
     } catch {
-      // No clipboard, as on plain http away from localhost: what is selected can be copied by hand.
+      // There is no clipboard, for example with plain http. Select the text, so that the reader can copy it by hand.
       getSelection().selectAllChildren(sample);
       said = "Selected";
     }

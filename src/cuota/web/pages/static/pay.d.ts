@@ -1,47 +1,47 @@
-/** Types of pay.js, version 1. Served at /v1/pay.d.ts; nothing else is needed to use them. */
+/** The types of pay.js, version 1. The service serves this file at /v1/pay.d.ts, and it needs no other file. */
 
-/** What openCheckout takes, as an object. As text it is the exact JSON that your server signed. */
+/** The request body of openCheckout as an object. openCheckout also accepts the exact JSON text that your server signed. */
 export interface CheckoutRequest {
   merchantId: string;
-  /** May stand in `order` instead. */
+  /** May be inside `order` instead. */
   merchantReference?: string;
   order: CheckoutOrder;
   /** Receives the webhook. Required unless `capture` is false. */
   callbackUrl?: string;
-  /** Absent means true: captured at once. */
+  /** Default: true, which captures the order upon approval. */
   capture?: boolean;
   /** `express` asks the customer for a shipping address. */
   checkoutFlow?: "standard" | "express";
-  /** As it comes `popup`. */
+  /** Default: `popup`. */
   display?: Display;
-  /** `virtual_card`: onComplete is given a card to charge. As it comes `api`. */
+  /** `virtual_card`: onComplete receives a card to charge. Default: `api`. */
   integrationType?: "api" | "virtual_card";
-  /** Where a redirect returns to. */
+  /** The addresses that a redirect returns to. */
   redirectConfirmUrl?: string;
   redirectCancelUrl?: string;
   metadata?: Record<string, unknown>;
   additionalData?: AdditionalData;
-  /** Further signed fields pass through untouched. */
+  /** Other signed fields are sent unchanged. */
   [field: string]: unknown;
 }
 
 export type Display = "popup" | "iframe" | "redirect";
 
-/** What the shop knows of its customer (Advanced Approvals); every field may be missing, and may be sent as text. */
+/** What the shop knows about its customer (Advanced Approvals). Every field is optional and may be sent as text. */
 export interface AdditionalData {
-  /** Logged in now. */
+  /** Whether the customer is logged in now. */
   customerLoggedIn?: boolean | string;
-  /** Has an account with the shop. */
+  /** Whether the customer has an account with the shop. */
   customerIsMember?: boolean | string;
   /** The shop's own score or assessment. */
   merchantRiskAssessment?: string | number;
-  /** The device is recognized. */
+  /** Whether the shop recognizes the customer's device. */
   sameDevice?: boolean | string;
-  /** Online only, or pickup in a store. */
+  /** How the order is delivered: online only, or pickup in a store. */
   fulfillmentMethod?: string;
-  /** YYYY-MM-DD. */
+  /** The date when the account was created, as YYYY-MM-DD. */
   accountCreationDate?: string;
-  /** Of the last successful purchase, YYYY-MM-DD. */
+  /** The date of the last successful purchase, as YYYY-MM-DD. */
   lastTransactionDate?: string;
   customerTransactionCount?: string | number;
   customerAverageOrderValue?: string | number;
@@ -52,7 +52,7 @@ export interface AdditionalData {
 export type Amount = string | number;
 
 export interface CheckoutOrder {
-  /** In units of the currency: "100.50" is one hundred dollars and fifty cents. Text is exact; a number prints as it likes. */
+  /** In units of the currency: "100.50" is one hundred dollars and fifty cents. Text is exact; a number may be printed inexactly. */
   amount: Amount;
   currency: string;
   shippingAmount?: Amount;
@@ -96,12 +96,12 @@ export interface Address {
   postalCode: string;
 }
 
-/** The argument of onComplete. Advice for the page: confirm the order from the webhook or `GET /order`. */
+/** The argument of onComplete. It is only for the page: confirm the order with the webhook or `GET /order`. */
 export interface CheckoutResult {
   customer: Customer;
   orderId?: string;
   merchantFeeForPaymentPlan?: number;
-  /** Express flow only: where to send it, and to whom. */
+  /** Express flow only: the shipping address and the recipient. */
   shippingAddress?: Address & { name: string };
   /** Virtual-card checkout only. */
   card?: { number: string; cvc: string; expirationMonth: string; expirationYear: string; brand: string };
@@ -121,25 +121,25 @@ export interface CheckoutResult {
 
 export type CloseReason = "closed_by_customer" | "session_expired" | "closed_by_merchant" | "declined";
 
-/** How a checkout ended, for those who prefer the promise. It never rejects. */
+/** How a checkout ended. The promise of openCheckout resolves to this and never rejects. */
 export type CheckoutOutcome =
   | { status: "complete"; result: CheckoutResult }
   | { status: "closed"; message: CloseReason }
   | { status: "error"; messages: string[] };
 
 export interface PayApi {
-  /** Call it inside the click. While a checkout is open, it brings that one to the front. */
+  /** Opens a checkout. Call this in a click handler. If a checkout is open already, this brings its window to the front. */
   openCheckout(requestBody: CheckoutRequest | string, signature: string): Promise<CheckoutOutcome>;
-  /** The last function given is the one that is called. */
+  /** Sets a callback. A later call replaces it. */
   onComplete(callback: (result: CheckoutResult) => unknown): void;
   onClose(callback: (message: CloseReason) => unknown): void;
   onError(callback: (messages: string[]) => unknown): void;
   focusCheckout(): void;
-  /** Ends the customer's session and closes the window: the order is Abandoned. What was paid by then is reported complete. */
+  /** Ends the customer's session and closes the window: the order is Abandoned. If the customer has paid by then, the checkout is reported as complete. */
   closeCheckout(): void;
 }
 
-/** A call made before the script was there: a function, or a method's name and its arguments. */
+/** A call that was queued before the script loaded: a function, or the name of a method and its arguments. */
 export type QueuedCall =
   | ((pay: Pay) => unknown)
   | readonly ["openCheckout", CheckoutRequest | string, string]
@@ -154,15 +154,15 @@ export interface Pay {
   readonly apiCheckout: PayApi;
   /** The same object as `apiCheckout`. */
   readonly payApiCheckout: PayApi;
-  /** Runs a call now; before the script has loaded it is a plain array that collects them. */
+  /** The queue of calls. Before the script has loaded, it is a plain array. Afterward, `push` runs a call at once. */
   readonly q: { push(...calls: QueuedCall[]): number };
 }
 
-/** What a `pay-checkout` listener fills in, for a virtual-card checkout. Each may be a promise. */
+/** The values that a `pay-checkout` listener sets for a virtual-card checkout. Each may be a promise. */
 export interface PayCheckoutDetail {
   request: CheckoutRequest | string | Promise<CheckoutRequest | string> | undefined;
   signature: string | Promise<string> | undefined;
-  /** Not signed; what the signed request carries stands before it. */
+  /** Not signed. If the signed request has additionalData too, that is used instead. */
   additionalData: AdditionalData | Promise<AdditionalData | undefined> | undefined;
 }
 

@@ -1,9 +1,9 @@
-// Starts the API reference (@scalar/api-reference, served by us) on the OpenAPI document of this service.
+// Starts the API reference (@scalar/api-reference, served by this service) with the OpenAPI document of this service.
 const place = document.querySelector("#reference");
 const { try: trying, audience } = place.dataset;
 const nonce = document.querySelector("meta[property=csp-nonce]").nonce;
 
-// The policy of the page allows only style elements that carry its nonce; some that the reference makes lack it.
+// The page's security policy allows only style elements with its nonce. The reference makes some without, so add the nonce.
 const create = document.createElement.bind(document);
 document.createElement = (name, options) => {
   const made = create(name, options);
@@ -18,7 +18,7 @@ const { createApiReference } = await import("/docs/reference/standalone.esm.js")
 place.textContent = "";
 createApiReference(place, {
   url: "/openapi.json",
-  // Requests stay on this origin, whatever name the browser has for it: the page may call no other.
+  // The page's policy allows requests to its own origin only, so use the origin that the browser used.
   ...(trying === "yes" && { servers: [{ url: location.origin, description: "This sandbox" }] }),
   hideTestRequestButton: trying !== "yes",
   authentication: {
@@ -42,7 +42,7 @@ createApiReference(place, {
     python: ["python3", "aiohttp", "httpx_sync", "httpx_async"],
     shell: ["wget", "httpie"],
   },
-  // Nothing is fetched from elsewhere, reported to anybody, or kept in the browser.
+  // Fetch nothing from other sites, send no telemetry, and store nothing in the browser.
   withDefaultFonts: false,
   telemetry: false,
   persistAuth: false,
