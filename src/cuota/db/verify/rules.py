@@ -1,4 +1,4 @@
-"""What must agree about one order. Each rule yields the row that is off, with both numbers in cents."""
+"""The rules that the rows of one order must satisfy. Each rule yields the rows that disagree, with both numbers in cents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POSTING_OF = {"capture": ("capture",), "void": ("void", "expiry"), "refund": ("r
 
 
 def disagreements_of(facts: dict[str, Any]) -> Disagreements:
-    """Every disagreement of one order's rows, as (row, problem)."""
+    """Yield every disagreement in one order's rows, as (row, problem)."""
     ledger = [Transfer(posting, cause, Account(debit), Account(credit), amount)
               for _, posting, cause, debit, credit, amount, _ in facts["ledger"]]  # fmt: skip
     yield from _numbers(facts)
@@ -34,7 +34,7 @@ def disagreements_of(facts: dict[str, Any]) -> Disagreements:
 
 
 def _numbers(facts: dict[str, Any]) -> Disagreements:
-    """Ledger and events are numbered without gaps, as far as the order says."""
+    """Check that ledger and events are numbered without gaps up to the order's last numbers."""
     numbers = [row[0] for row in facts["ledger"]]
     if numbers != list(range(1, facts["transfers"] + 1)):
         yield "transfers", f"numbered {numbers}, the order counts {facts['transfers']}"
@@ -46,7 +46,7 @@ def _numbers(facts: dict[str, Any]) -> Disagreements:
 
 
 def _totals(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
-    """The order's totals are the sums of its ledger."""
+    """Check that the order's totals are the sums of its ledger."""
     sums = Counter[str]()
     for transfer in ledger:
         if transfer.posting == "authorization" and transfer.credit is Account.PLAN_FEES:
@@ -65,7 +65,7 @@ def _totals(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
     for name, expected in derived.items():
         if facts[name] != expected:
             yield f"orders.{name}", f"is {facts[name]}, the ledger says {expected}"
-    # An order that is not approved has no ledger: what it was created with says what it must be.
+    # An order that is not approved has no ledger. Its amount must be the amount with which it was created.
     if facts["created_amount"] not in {None, facts["amount"]}:
         yield "orders.amount", f"is {facts['amount']}, order.created said {facts['created_amount']}"
     if money.cents_of(facts["created_fee"] or "0") != facts["fee"]:
@@ -75,7 +75,7 @@ def _totals(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
 
 
 def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
-    """Each movement, charge and card refund has exactly its own amount in the ledger, and nothing else is there."""
+    """Check that the ledger contains exactly the amount of each movement, charge and card refund, and nothing else."""
     posted = Counter[tuple[Any, str]]()
     for transfer in ledger:
         posted[transfer.cause, transfer.posting] += transfer.amount
@@ -108,7 +108,7 @@ def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
 
 
 def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
-    """What the accounts hold is what the order, the plan and the cards say; every other account is empty."""
+    """Check that the account balances match the order, the plan and the cards, and that all other accounts are empty."""
     if facts["status"] != "Approved":
         return
     paid_out = sum(transfer.amount for transfer in ledger if transfer.posting == "payout")
@@ -132,7 +132,7 @@ def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
 
 
 def _charges(facts: dict[str, Any]) -> Disagreements:
-    """A card is asked for the first installment as agreed, whether it then pays or not."""
+    """Check that the first charge had the agreed amount of the first installment, whether the card paid or not."""
     for _, number, amount, _ in facts["charged"]:
         agreed = _agreed(facts)
         if number == 1 and agreed and amount != agreed[0].total:
@@ -146,7 +146,7 @@ def _agreed(facts: dict[str, Any]) -> list[Installment]:
 
 
 def _plan(facts: dict[str, Any]) -> Disagreements:
-    """The law, the dates as agreed, and each installment beside the charge that paid it."""
+    """Check the legal rules of the plan, the agreed dates, and each installment against the charge that paid it."""
     if facts["status"] != "Approved":
         if facts["plan"]:
             yield "installments", f"the order is {facts['status']}, yet it has a plan"
@@ -186,7 +186,7 @@ def _installment(
 
 
 def _told(facts: dict[str, Any]) -> Disagreements:
-    """An event says the amount of what it tells."""
+    """Check that each event has the amount of the change that it reports."""
     moved = {(kind, reference): amount for kind, reference, _, amount in facts["moved"]}
     for number, (name, reference, amount) in enumerate(facts["told"], start=1):
         expected = amount
@@ -199,7 +199,7 @@ def _told(facts: dict[str, Any]) -> Disagreements:
 
 
 def _accepted(facts: dict[str, Any]) -> Disagreements:
-    """The agreement is the one whose hash was accepted, and the order's details are there."""
+    """Check that the agreement has the hash that was accepted, and that the order's details exist."""
     if not facts["has_details"]:
         yield "order_details", "are not there"
     if facts["erased_document"] is not None:
@@ -208,7 +208,7 @@ def _accepted(facts: dict[str, Any]) -> Disagreements:
     if facts["agreed"] is not None:
         text, accepted, erased, payer = facts["agreed"]
         if erased:
-            # Only its hash is left.
+            # The agreement's text was erased; only its hash is left.
             if text or payer:
                 yield "plans", "was erased, and still has its agreement or payer"
         elif hashlib.sha256(text.encode()).hexdigest() != accepted:
@@ -216,7 +216,7 @@ def _accepted(facts: dict[str, Any]) -> Disagreements:
 
 
 def _decided(facts: dict[str, Any]) -> Disagreements:
-    """Nothing is approved that risk did not approve, and what it decided about is this order."""
+    """Check that risk approved every approved order, and that the decision was about this order."""
     made = facts["decided"]
     if facts["status"] == "Approved" and not (made and made[-1][0]):
         yield "decisions", "none approved it last, yet the order is Approved"
