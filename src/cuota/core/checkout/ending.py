@@ -82,7 +82,7 @@ def approve(
         # Warnings whose time is already over are skipped.
         warned = sum(ahead >= holds for ahead in WARNINGS)
         ends, second = now + holds, installments[1].charge_at
-        # An answer after midnight, or a clock change, must not delay the next work beyond the due time of installment 2.
+        # A clock change, or an answer of the rail after midnight, must not let the authorization last until installment 2 is due.
         if authorization_days < DAYS_BETWEEN and second is not None and now < second < ends:
             ends = second
         done = replace(done, authorization_expires_at=ends, warned=warned)
