@@ -71,7 +71,7 @@ def _totals(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
     if money.cents_of(facts["created_fee"] or "0") != facts["fee"]:
         yield "orders.fee", f"is {facts['fee']}, the order was created with {facts['created_fee']}"
     if not approved and ledger:
-        yield "transfers", f"the order is {facts['status']}, yet money moved"
+        yield "transfers", f"the order is {facts['status']}, but money moved"
 
 
 def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
@@ -104,7 +104,7 @@ def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
     known = {cause for cause, _ in expected}
     for cause, name in posted:
         if cause not in known and name not in {"authorization", "payout"}:
-            yield f"transfers {name}", f"{posted[cause, name]} of a cause that is not there ({cause})"
+            yield f"transfers {name}", f"{posted[cause, name]} of a cause that does not exist ({cause})"
 
 
 def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
@@ -136,7 +136,7 @@ def _charges(facts: dict[str, Any]) -> Disagreements:
     for _, number, amount, _ in facts["charged"]:
         agreed = _agreed(facts)
         if number == 1 and agreed and amount != agreed[0].total:
-            yield f"charges {number}", f"is {amount}, agreed was {agreed[0].total}"
+            yield f"charges {number}", f"is {amount}, the agreed amount is {agreed[0].total}"
         if not agreed:
             yield f"charges {number}", "belongs to no plan"
 
@@ -149,7 +149,7 @@ def _plan(facts: dict[str, Any]) -> Disagreements:
     """Check the legal rules of the plan, the agreed dates, and each installment against the charge that paid it."""
     if facts["status"] != "Approved":
         if facts["plan"]:
-            yield "installments", f"the order is {facts['status']}, yet it has a plan"
+            yield "installments", f"the order is {facts['status']}, but it has a plan"
         return
     owed = facts["amount"] - facts["voided"] - facts["refunded"]
     planned = sum(row[2] for row in facts["plan"])
@@ -157,7 +157,7 @@ def _plan(facts: dict[str, Any]) -> Disagreements:
         yield "installments", f"sum to {planned}, the order owes {owed}"
     agreed = _agreed(facts)
     if len(facts["plan"]) != len(agreed):
-        yield "installments", f"there are {len(facts['plan'])}, agreed were {len(agreed)}"
+        yield "installments", f"there are {len(facts['plan'])}, the agreed number is {len(agreed)}"
     expected = next_at([Installment(*row) for row in facts["plan"]])
     if facts["collect_at"] != expected:
         yield "orders.collect_at", f"is {facts['collect_at']}, its plan says {expected}"
@@ -174,9 +174,9 @@ def _installment(
     item: Installment, first: Installment, charged: dict[Any, int], returning: Counter[Any]
 ) -> Iterator[str]:
     if item.due_on != first.due_on:
-        yield f"is due on {item.due_on}, agreed was {first.due_on}"
+        yield f"is due on {item.due_on}, the agreed day is {first.due_on}"
     if item.amount > first.amount or item.fee > first.fee:
-        yield f"is {item.amount} and {item.fee} in fees, agreed was {first.amount} and {first.fee}"
+        yield f"is {item.amount} and {item.fee} in fees, the agreed amounts are {first.amount} and {first.fee}"
     held = item.total + item.returned
     if item.paid and charged.get(item.charge_id) != held:
         yield f"holds {held}, its charge was {charged.get(item.charge_id)}"
@@ -201,32 +201,32 @@ def _told(facts: dict[str, Any]) -> Disagreements:
 def _accepted(facts: dict[str, Any]) -> Disagreements:
     """Check that the agreement has the hash that was accepted, and that the order's details exist."""
     if not facts["has_details"]:
-        yield "order_details", "are not there"
+        yield "order_details", "are missing"
     if facts["erased_document"] is not None:
         for name in still_has(json.loads(facts["erased_document"])):
-            yield "order_details", f"was erased, and still has {name}"
+            yield "order_details", f"was erased, but still has {name}"
     if facts["agreed"] is not None:
         text, accepted, erased, payer = facts["agreed"]
         if erased:
             # The agreement's text was erased; only its hash is left.
             if text or payer:
-                yield "plans", "was erased, and still has its agreement or payer"
+                yield "plans", "was erased, but still has its agreement or payer"
         elif hashlib.sha256(text.encode()).hexdigest() != accepted:
-            yield "plans.agreement", "is not the text whose hash was accepted"
+            yield "plans.agreement", "does not have the hash that was accepted"
 
 
 def _decided(facts: dict[str, Any]) -> Disagreements:
     """Check that risk approved every approved order, and that the decision was about this order."""
     made = facts["decided"]
     if facts["status"] == "Approved" and not (made and made[-1][0]):
-        yield "decisions", "none approved it last, yet the order is Approved"
+        yield "decisions", "the last decision did not approve the order, but the order is Approved"
     asked = sum(number == 1 for _, number, _, _ in facts["charged"])
     if (said := sum(approved for approved, *_ in made)) != asked:
-        yield "decisions", f"{said} approved it, a card was asked for the first installment {asked} times"
+        yield "decisions", f"{said} approved the order, but the first installment was charged {asked} times"
     if any(not approved for approved, *_ in made) and facts["status"] != "Declined":
-        yield "decisions", f"one declined it, yet the order is {facts['status']}"
+        yield "decisions", f"a decision declined the order, but the order is {facts['status']}"
     for number, (_, amount, intact) in enumerate(made, start=1):
         if not intact:
-            yield f"decisions {number}", "its inputs are not those that it was made from"
+            yield f"decisions {number}", "its inputs were changed after it was made"
         if amount is not None and amount != str(facts["amount"]):
             yield f"decisions {number}", f"was made about {amount}, the order is {facts['amount']}"
