@@ -156,7 +156,7 @@ def test_a_database_of_another_environment_or_release_is_refused_in_one_line(cuo
     )
     done = cuota("serve", "--port", "0")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "newer than this program" in done.stderr
+    assert "A newer release has migrated this database" in done.stderr
     sql(cuota, "DELETE FROM migrations WHERE name = '9999_future'")
 
 

@@ -77,7 +77,9 @@ def test_what_is_no_instant_is_wrong_use(bare: Cuota, text: str) -> None:
     assert "SPAN_OR_DATE" in done.stderr
 
 
-@pytest.mark.parametrize(("text", "why"), [("2020-01-01", "not ahead"), ("400w", "5 years")])
+@pytest.mark.parametrize(
+    ("text", "why"), [("2020-01-01", "not later than the service's clock"), ("400w", "5 years")]
+)
 def test_an_instant_that_cannot_be_is_refused_and_the_clock_stays(cuota: Cuota, text: str, why: str) -> None:
     before = now(cuota)
     done = cuota("time", "advance", text)

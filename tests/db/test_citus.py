@@ -184,6 +184,6 @@ def test_migrating_to_shards_says_where_citus_is_missing_and_changes_nothing(fre
     call = [sys.executable, "-m", "cuota", "migrate", "--json"]
     refused = subprocess.run([*call, "--citus"], env=fresh, capture_output=True, text=True, check=False)
     assert refused.returncode == 1
-    assert "The database has no Citus" in refused.stderr
+    assert "The database does not have Citus" in refused.stderr
     applied = subprocess.run(call, env=fresh, capture_output=True, text=True, check=True)
     assert json.loads(applied.stdout)["applied"][0] == "0001_foundation"

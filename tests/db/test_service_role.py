@@ -176,7 +176,7 @@ async def test_a_role_that_cannot_migrate_is_told_how_and_starts_once_all_is_up_
         await require_current(connection, "sandbox")
     await roles.run("INSERT INTO migrations (name) VALUES ('9999_future')")
     await roles.run("GRANT SELECT ON migrations TO cuota_app")
-    with pytest.raises(UnsafeDatabase, match="newer than this program"):
+    with pytest.raises(UnsafeDatabase, match="A newer release has migrated this database"):
         await require_current(connection, "sandbox")
     await connection.close()
 

@@ -186,13 +186,13 @@ def test_a_damaged_or_cut_file_is_refused_and_nothing_is_made(
     whole = kept[1].read_bytes()
     cut = tmp_path / "cut"
     cut.write_bytes(whole[: len(whole) // 2])
-    assert "is no backup of Cuota" in bare_folder("restore", str(cut)).stderr
+    assert "is not a backup of Cuota" in bare_folder("restore", str(cut)).stderr
     spoiled = tmp_path / "spoiled"
     middle = len(whole) // 2
     spoiled.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
     done = bare_folder("restore", str(spoiled))
     assert done.returncode == 1
-    assert "is damaged" in done.stderr or "is no backup" in done.stderr
+    assert "is damaged" in done.stderr or "is not a backup" in done.stderr
     assert "There is no file" in bare_folder("restore", str(tmp_path / "none")).stderr
     assert not (bare_folder.data / "pg").exists()
 

@@ -1,1 +1,1 @@
-"""What Cuota knows about installment payments: values in, values out, standard library only."""
+"""The rules of installment payments, as pure functions of values. Uses only the standard library."""

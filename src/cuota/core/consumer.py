@@ -1,4 +1,4 @@
-"""Consumers: their phone numbers, names, addresses, and the day it is where they live."""
+"""Consumers: rules for phone numbers, names and addresses, and the time zone of a state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EMAIL = re.compile(
     r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+(?:[A-Za-z]{2,63}|xn--[A-Za-z0-9-]{2,59})"
 )
 
-# The zone in which most people of each state live: installments fall due on the consumer's own calendar day.
+# The time zone in which most people of each state live. Installments are due on the consumer's calendar day.
 _EASTERN = "CT DE DC FL GA IN KY ME MD MA MI NH NJ NY NC OH PA RI SC VT VA WV"
 _CENTRAL = "AL AR IL IA KS LA MN MS MO NE ND OK SD TN TX WI"
 _MOUNTAIN = "CO ID MT NM UT WY"
@@ -61,7 +61,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class ShippingAddress:
-    """Where an express order is sent, and to whom."""
+    """The recipient and address of an express order."""
 
     name: str
     address: Address
@@ -69,7 +69,7 @@ class ShippingAddress:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Who pays: given in the checkout, prefilled from the order or from an earlier visit."""
+    """The data of the consumer who pays. It is entered in the checkout, and prefilled from the order or an earlier visit."""
 
     given_names: str
     surname: str
@@ -78,13 +78,13 @@ class Profile:
 
     @property
     def name(self) -> str:
-        """Both names, as a person writes them."""
+        """The first and last name in one text."""
         return f"{self.given_names} {self.surname}"
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A person known by a verified phone number. The id is derived from the number (`db/checkout/consumers`)."""
+    """A person with a verified phone number. The id is derived from the number (`db/checkout/consumers`)."""
 
     consumer_id: UUID
     phone: str
@@ -92,37 +92,37 @@ class Consumer:
 
 
 def is_us_number(text: str) -> bool:
-    """Ten ASCII digits; area code and exchange start with 2 to 9."""
+    """Return whether the text is ten ASCII digits, with area code and exchange starting with 2 to 9."""
     return _US_NUMBER.fullmatch(text) is not None
 
 
 def typed_number(text: str) -> str:
-    """What a person types as a US number, reduced to its digits: a leading +1 or 1 and punctuation go."""
+    """Reduce a typed US number to its ten digits: remove a leading +1 or 1, and punctuation."""
     digits = re.sub(r"[\s()\[\].+-]", "", text, flags=re.ASCII)
     return digits[1:] if len(digits) == 11 and digits.startswith("1") else digits
 
 
 def is_name(text: str) -> bool:
-    """The API's rule: Unicode letters (with their marks), spaces and dashes; NFC before the check; a letter first."""
+    """Check a name by the API's rule: after NFC, Unicode letters with their marks, spaces and dashes, starting with a letter."""
     composed = unicodedata.normalize("NFC", text)
     kinds = [unicodedata.category(char)[0] for char in composed if char not in " -"]
     return bool(kinds) and kinds[0] == "L" and all(kind in "LM" for kind in kinds)
 
 
 def typed_name(text: str) -> str:
-    """What a person types as a name: any kind of space is a space, and an opening apostrophe is an apostrophe."""
+    """Normalize a typed name: every kind of space becomes a space, and an opening apostrophe becomes an apostrophe."""
     spaced = "".join(" " if unicodedata.category(char) == "Zs" else char for char in text)
     return spaced.replace("\N{LEFT SINGLE QUOTATION MARK}", "\N{RIGHT SINGLE QUOTATION MARK}").strip()
 
 
-# Both kinds of apostrophe, the period, and the joiners that some scripts need inside a word.
+# Both kinds of apostrophe, the period, and the joiner characters that some scripts need inside a word.
 _IN_NAMES = frozenset(" '.\N{RIGHT SINGLE QUOTATION MARK}\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}")
 
 
 def is_typed_name(text: str) -> bool:
-    """What a page takes as a name: 1 to 50 letters of any script with their marks, spaces, dashes, apostrophes, periods.
+    """Check a name typed in a page: 1 to 50 letters of any script with marks, spaces, dashes, apostrophes and periods.
 
-    At least one is a letter: O'Brien, St. John and King Jr. are names. The API's rule is `is_name`.
+    At least one character must be a letter. O'Brien, St. John and King Jr. are names. The API's rule is `is_name`.
     """
     composed = unicodedata.normalize("NFC", text)
     kinds = [unicodedata.category(char) for char in composed if char not in _IN_NAMES]
@@ -131,13 +131,13 @@ def is_typed_name(text: str) -> bool:
 
 
 def is_email(text: str) -> bool:
-    """A mailbox at a domain with a dot, ASCII, at most 250 characters."""
+    """Return whether the text is a mail address: ASCII, a domain with a dot, at most 250 characters."""
     local, _, _ = text.partition("@")
     dots = local.startswith(".") or local.endswith(".") or ".." in local
     return len(text) <= 250 and not dots and _EMAIL.fullmatch(text) is not None
 
 
-# The words by which the same street is written in two ways.
+# Abbreviations in street addresses.
 _SHORT = {
     "street": "st", "avenue": "ave", "av": "ave", "road": "rd", "drive": "dr", "lane": "ln", "boulevard": "blvd", "court": "ct",
     "place": "pl", "square": "sq", "terrace": "ter", "highway": "hwy", "parkway": "pkwy", "apartment": "apt", "suite": "ste",
@@ -146,12 +146,12 @@ _SHORT = {
 
 
 def address_key(address: Address) -> str:
-    """The same text for the same address, however it is typed: case, punctuation and usual abbreviations go."""
+    """Return the same text for the same address in any spelling: without case, punctuation and common abbreviations."""
     text = unicodedata.normalize("NFKC", f"{address.line1} {address.line2}").casefold()
     words = re.findall(r"\w+", text)
     return " ".join([*(_SHORT.get(word, word) for word in words), address.postcode])
 
 
 def zone_of(state: str | None) -> str:
-    """The time zone of a state's code; Eastern where it is not known."""
+    """Return the time zone of a state's code, or Eastern time for an unknown code."""
     return ZONES.get((state or "").upper(), DEFAULT_ZONE)

@@ -1,4 +1,4 @@
-"""Dates and times as a person in the United States reads them: the one formatter of every page, message and letter."""
+"""Formats dates and times for people in the United States, on every page and in every message and letter."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from datetime import date, datetime
 
 
 def day(value: date, *, year: bool = False) -> str:
-    """`Sat, Dec 5`; with the year `Sat, Dec 5, 2026`, for documents."""
+    """Format a date as `Sat, Dec 5`, or with the year as `Sat, Dec 5, 2026`, for documents."""
     return f"{value:%a, %b} {value.day}" + (f", {value.year}" if year else "")
 
 
 def moment(at: datetime) -> str:
-    """`Sat, Dec 5 at 6:00 AM PST`, in the time zone that `at` has."""
+    """Format an instant as `Sat, Dec 5 at 6:00 AM PST`, in its own time zone."""
     return f"{day(at.date())} at {at.hour % 12 or 12}:{at:%M %p %Z}"

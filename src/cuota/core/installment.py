@@ -1,4 +1,4 @@
-"""Installments: when each is due, what it costs, and how a void or refund takes from them."""
+"""Installments: their due dates and amounts, and how a void or refund reduces them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ DAYS_BETWEEN = 14
 
 @dataclass(frozen=True, slots=True)
 class Installment:
-    """One payment of a plan. `amount` and `fee` are what stands now, in cents, net of what was cut or returned.
+    """One payment of a plan. `amount` and `fee` are the current values in cents, after voids and refunds.
 
-    `returned` is what went, or is going, back to the card. `charge_id` is set once a card has paid. `charge_at` is
-    when a card is asked next, `remind_at` when the consumer is reminded next; `failures` counts the scheduled charges
-    that failed. An unpaid installment without `charge_at` waits for another card.
+    `returned` was refunded to the card, or will be. `charge_id` is set after a card has paid. `charge_at` is the time of the next
+    charge, `remind_at` of the next reminder; `failures` counts failed scheduled charges. An unpaid installment without `charge_at`
+    waits for another card.
     """
 
     number: int
@@ -34,17 +34,17 @@ class Installment:
 
     @property
     def paid(self) -> bool:
-        """Whether a card has paid it; what went back later does not unpay it."""
+        """True if a card has paid the installment, even if it was refunded later."""
         return self.charge_id is not None
 
     @property
     def total(self) -> int:
-        """What the consumer pays on the day: the part of the order and the part of the fee."""
+        """The amount that the consumer pays, in cents: the part of the order and the part of the fee."""
         return self.amount + self.fee
 
     @property
     def state(self) -> str:
-        """`paid`, `scheduled`, `overdue` once a charge failed on its day, or `cancelled` when nothing is left of it."""
+        """The state: `paid`, `scheduled`, `overdue` after a failed charge on its day, or `cancelled` if nothing is left to pay."""
         if self.paid:
             return "paid"
         if not self.total:
@@ -53,7 +53,7 @@ class Installment:
 
 
 def schedule(amount: int, fee: int, first_day: date) -> list[Installment]:
-    """Four installments from the day of authorization, 14 days apart; the same function for page, widget and ledger."""
+    """Return four installments, 14 days apart, from the day of the authorization. Pages, widget and ledger use this function."""
     days = [first_day + timedelta(days=DAYS_BETWEEN * index) for index in range(COUNT)]
     parts = zip(days, money.split(amount, COUNT), money.split(fee, COUNT), strict=True)
     return [Installment(index + 1, day, part, cost) for index, (day, part, cost) in enumerate(parts)]
@@ -61,9 +61,9 @@ def schedule(amount: int, fee: int, first_day: date) -> list[Installment]:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What taking an amount off a plan did, in cents: the new plan, and where the money came from.
+    """The result of reducing a plan, in cents: the new plan, and where the money comes from.
 
-    `unpaid` is no longer owed; `to_card` goes back, `by_charge` says to which charge how much. Fees apart.
+    `unpaid` is no longer owed. `to_card` is refunded, and `by_charge` divides it among the charges. Fees are separate.
     """
 
     plan: tuple[Installment, ...]
@@ -75,7 +75,7 @@ class Cut:
 
 
 def cut(plan: Sequence[Installment], amount: int, fee: int) -> Cut:
-    """Take `amount` and `fee` off: unpaid installments from the last backwards, then paid ones, latest first."""
+    """Reduce a plan by `amount` and `fee`: first the unpaid installments, then the paid ones, each from the last to the first."""
     parts = {item.number: item for item in plan}
     latest_first = sorted(plan, key=lambda item: -item.number)
     unpaid = fee_unpaid = to_card = fee_to_card = 0
@@ -106,22 +106,22 @@ def cut(plan: Sequence[Installment], amount: int, fee: int) -> Cut:
 
 
 def owed(plan: Sequence[Installment]) -> list[Installment]:
-    """What a card has still to pay."""
+    """Return the installments that are still to be paid."""
     return [item for item in plan if not item.paid and item.total]
 
 
 def next_at(plan: Sequence[Installment]) -> datetime | None:
-    """When the next reminder or charge is due; None when nothing happens by itself any more."""
+    """Return when the next reminder or charge is due, or None if nothing is scheduled."""
     return min((at for item in owed(plan) for at in (item.charge_at, item.remind_at) if at), default=None)
 
 
 def total(plan: Sequence[Installment]) -> int:
-    """The law: always the original amount less voided less refunded, fees apart."""
+    """Return the sum of the plan without fees. It always equals the original amount minus voids and refunds."""
     return sum(item.amount for item in plan)
 
 
 def plan_state(plan: Sequence[Installment]) -> str:
-    """`active` while something is owed, `overdue` once a charge failed, then `completed`; `cancelled` if all went back."""
+    """Return `active` while something is owed, `overdue` after a failed charge, `completed`, or `cancelled` if all was given back."""
     if waiting := owed(plan):
         return "overdue" if any(item.failures for item in waiting) else "active"
     return "completed" if any(item.total for item in plan) else "cancelled"

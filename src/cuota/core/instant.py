@@ -1,4 +1,4 @@
-"""Instants as text: how one is written everywhere, and how a person names one to move the sandbox's clock to."""
+"""Instants as text: the format that is written everywhere, and the formats that commands accept."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _FORMS = (
 
 
 class BadInstant(ValueError):
-    """Nothing that the clock can be moved to; the text says why, and what could be."""
+    """The text is not an instant, or the clock cannot be moved to it. The text of the exception says why and what is valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetInstant:
-    """What was asked for: a span from the service's clock on, or an instant."""
+    """The parsed text: a time span, or an instant."""
 
     text: str
     span: timedelta | None = None
     instant: datetime | None = None
 
     def after(self, now: datetime) -> datetime:
-        """The instant, where the service's clock is at `now`; raises BadInstant."""
+        """Return the instant, if the service's clock shows `now`. Raises BadInstant if it is not later, or too far ahead."""
         target = self.instant if self.span is None else now + self.span
         assert target is not None
         if target <= now:
             raise BadInstant(
-                f"{self.text} is not ahead: the service's clock is at {timestamp(now)}. It moves forward only;"
-                " to go back, `cuota time fork NAME` first and `cuota time rewind NAME` later."
+                f"{self.text} is not later than the service's clock, which is at {timestamp(now)}. The clock moves only forward."
+                " To be able to go back, run `cuota time fork NAME` first, and `cuota time rewind NAME` later."
             )
         if target - now > FARTHEST:
             raise BadInstant(f"{self.text} is more than 5 years ahead of {timestamp(now)}.")
@@ -43,10 +43,10 @@ class TargetInstant:
 
 
 def read_instant(text: str) -> TargetInstant:
-    """Read what was typed; raises BadInstant."""
+    """Read a span, a date, or a date with time and zone. Raises BadInstant."""
     span = _SPAN.fullmatch(text)
     if span is not None:
-        # Cut to what a date can hold; that it is too much is said later, when the clock is known.
+        # Limited to a number that a date can hold. `after` refuses a span that is too long.
         return TargetInstant(text, span=min(timedelta(**{UNITS[span[2]]: int(span[1])}), 2 * FARTHEST))
     try:
         if _DAY.fullmatch(text):
@@ -54,14 +54,14 @@ def read_instant(text: str) -> TargetInstant:
         moment = datetime.fromisoformat(text) if _MOMENT.fullmatch(text) else None
         instant = moment.astimezone(UTC) if moment else None
     except (ValueError, OverflowError) as problem:
-        raise BadInstant(f"{text} is no such date: {problem}.") from None
+        raise BadInstant(f"{text} is not a valid date: {problem}.") from None
     if moment is not None and moment.tzinfo is None:
-        raise BadInstant(f"{text} has no zone. Add Z for UTC, or an offset such as -08:00.")
+        raise BadInstant(f"{text} has no time zone. Add Z for UTC, or an offset such as -08:00.")
     if instant is not None:
         return TargetInstant(text, instant=instant)
-    raise BadInstant(f"{text} is no instant. {_FORMS}")
+    raise BadInstant(f"{text} is not a valid time. {_FORMS}")
 
 
 def timestamp(at: datetime) -> str:
-    """ISO 8601 in UTC, to the millisecond: `2026-11-21T09:30:00.123Z`."""
+    """Format an instant as ISO 8601 in UTC with milliseconds: `2026-11-21T09:30:00.123Z`."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

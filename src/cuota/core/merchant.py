@@ -11,7 +11,7 @@ from cuota.core.refusal import Code, FieldError, Refused
 
 
 class BodyProfile(StrEnum):
-    """How order bodies are read: to the letter, or forgiving about what the shopper typed."""
+    """How request bodies with an order are read: strictly, or leniently about data that the shopper typed."""
 
     STRICT = "strict"
     LENIENT = "lenient"
@@ -19,7 +19,7 @@ class BodyProfile(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Merchant:
-    """Amounts in cents. `origins` are the web origins whose pages may open the checkout by script."""
+    """A merchant. Amounts are cents. `origins` are the web origins whose pages may open the checkout by script."""
 
     merchant_id: UUID
     name: str
@@ -32,7 +32,7 @@ class Merchant:
 
 
 def require_in_range(merchant: Merchant, amount: int) -> None:
-    """Order amounts lie between the merchant's minimum and maximum, both included."""
+    """Raise Refused if the amount (cents) is below the merchant's minimum or above the maximum."""
     if merchant.minimum <= amount <= merchant.maximum:
         return
     low, high = money.text_of(merchant.minimum), money.text_of(merchant.maximum)

@@ -1,4 +1,4 @@
-"""A message to a consumer, as a message rail is asked to send it."""
+"""A message to a consumer, in the form that a message rail gets."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`key` is an idempotency key: a rail that was asked twice under one key may send once.
+    """A message. `key` is an idempotency key: a rail that gets the same key twice may send the message once.
 
     `phone` is a ten-digit US number, `email` an address; either may be None. `sender` is the name that consumers know.
-    `attached` is what a mail says after the text: too long for a text message, and nothing that must be acted on.
+    `attached` follows the text in a mail. It is too long for a text message, and the consumer need not act on it.
     """
 
     key: UUID
@@ -24,5 +24,5 @@ class Message:
 
     @property
     def mail_text(self) -> str:
-        """The text as a mail says it."""
+        """Return the full text for a mail."""
         return f"{self.text}\n\n{self.attached}" if self.attached else self.text

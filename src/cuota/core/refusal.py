@@ -1,4 +1,4 @@
-"""A refusal is a fact with a stable code. `web/problem` alone turns it into HTTP."""
+"""Refusals: errors with a stable code. Only `web/problem` turns them into HTTP responses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Code(StrEnum):
-    """Every way the service says no, as merchants branch on it."""
+    """The codes of all refusals. Merchants' programs depend on them."""
 
     MALFORMED_REQUEST = "malformed_request"
     VALIDATION_FAILED = "validation_failed"
@@ -38,7 +38,7 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing wrong with one field: `field` is its dotted path, `code` is stable, `message` says what to do."""
+    """One problem with one field. `field` is its dotted path, `code` is stable, `message` says what to do."""
 
     field: str
     code: str
@@ -46,9 +46,9 @@ class FieldError:
 
 
 class Refused(Exception):
-    """Raised where the rule is known; carries what the caller needs to put it right.
+    """A request was refused. The exception contains what the client needs to correct the request.
 
-    `facts` are additive members of the error body (`balances`, `original`), plain JSON values.
+    `facts` are additional members of the error body (`balances`, `original`), as JSON values.
     `retry_after` is in whole seconds.
     """
 

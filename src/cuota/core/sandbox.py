@@ -1,4 +1,4 @@
-"""The sandbox's test table: one for every interface. The page, the card simulator and `cuota demo` all read it."""
+"""The sandbox's table of test cards. The page, the card simulator and `cuota demo` all use this table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ APPROVED_SURNAME = "Approvetest"
 
 
 class SandboxCard(NamedTuple):
-    """A card number as people type it, how the simulator behaves for it, and what that means in words."""
+    """A test card: its number as people type it, its behavior in the simulator, and a description."""
 
     number: str
     behaviour: str

@@ -1,1 +1,1 @@
-"""PostgreSQL, and only PostgreSQL: plain SQL, every statement naming its merchant."""
+"""Access to PostgreSQL, in plain SQL. Every statement about a merchant's rows names the merchant."""

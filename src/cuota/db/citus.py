@@ -1,6 +1,6 @@
-"""Where each table lies on a Citus cluster: a merchant's rows on one shard, what all merchants share on every node.
+"""Distributes the tables on a Citus cluster: all rows of a merchant on one shard, shared tables on every node.
 
-PLACES is the one list of it; a test holds it against the catalogue, so that no table is forgotten.
+PLACES lists every table. A test compares it with the catalog, so that no table is forgotten.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ EVERYWHERE = "on every node"
 COORDINATOR = "on the coordinator"
 
 _BY_MERCHANT = (
-    # The first is what the others are colocated with.
+    # The first table; the others are colocated with it.
     "orders",
     "order_details",
     "movements",
@@ -39,11 +39,11 @@ _BY_MERCHANT = (
     "signals",
     "retention",
 )
-# Small, or written once a checkout, and joined with rows of every merchant. merchants has a unique name, which a
-# distributed table could not hold.
+# Tables that are small, or written once for each checkout, and joined with rows of every merchant. The table merchants has a
+# unique name, which a distributed table could not enforce.
 _EVERYWHERE = ("merchants", "credentials", "consumers", "consumer_exposure", "consumer_asks")
-# Never joined with a merchant's rows. account_sessions changes its own key, token_failures is unlogged: neither could
-# be distributed.
+# Tables that are never joined with a merchant's rows. account_sessions changes its own key, and token_failures is unlogged;
+# neither could be distributed.
 _COORDINATOR = (
     "migrations",
     "installation",
@@ -61,7 +61,7 @@ _COORDINATOR = (
     "policies",
     "erasures",
 )
-# Companies outside, in the sandbox only: they commit apart from us.
+# Simulators of outside companies, in the sandbox only. They use separate transactions.
 SIMULATORS = ("card_simulator", "message_simulator", "issuing_simulator")
 
 PLACES = {
@@ -69,12 +69,12 @@ PLACES = {
     **dict.fromkeys(_BY_MERCHANT, MERCHANT),
     **dict.fromkeys(_COORDINATOR, COORDINATOR),
 }
-# Without it Citus refuses triggers. Ours only ever look at rows of their own order, so on their own shard.
+# Citus refuses triggers without this setting. Our triggers only read rows of their own order, which are on the same shard.
 TRIGGERS = "SET citus.enable_unsafe_triggers = on"
 
 
 def statements() -> list[tuple[str, str]]:
-    """Each table that moves and the statement that moves it, in order: what others refer to first."""
+    """Return each table to distribute with its statement. Tables that others refer to come first."""
     found = [(table, f"SELECT create_reference_table('{table}')") for table in _EVERYWHERE]
     first = _BY_MERCHANT[0]
     found.append((first, f"SELECT create_distributed_table('{first}', 'merchant_id')"))
@@ -86,15 +86,15 @@ def statements() -> list[tuple[str, str]]:
 
 
 async def require_citus(connection: Connection) -> None:
-    """Refuse a database without Citus, before anything is changed in it."""
+    """Raise UnsafeDatabase for a database without Citus, before anything is changed."""
     if not await connection.fetchval("SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"):
         raise UnsafeDatabase(
-            "The database has no Citus. On the coordinator, as superuser: CREATE EXTENSION citus; see docs/scaling.md."
+            "The database does not have Citus. On the coordinator, as superuser, run: CREATE EXTENSION citus; see docs/scaling.md."
         )
 
 
 async def distribute(connection: Connection, told: OnProgress = untold) -> list[str]:
-    """Move every table that is not where it belongs yet; answers which. Run again after an upgrade that adds tables."""
+    """Distribute every table that is not distributed yet, and return these. Run this again after an upgrade adds tables."""
     await require_citus(connection)
     rows = await connection.fetch("SELECT logicalrelid::text AS name FROM pg_dist_partition")
     done = {row["name"] for row in rows}

@@ -1,4 +1,4 @@
-"""Connecting: to the one host of several that takes writes now, and never for long to one that has gone silent."""
+"""Opens connections: to the host that accepts writes, if there are several, and with timeouts for hosts that hang."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import asyncpg
 
-# A host that answers nothing, not even at the level of TCP, is given up after this. Nothing else ends a wait for a
-# commit: what became of it is found out by reading again.
+# A host that does not answer, even at the TCP level, is given up after this time. Nothing else ends a wait for a commit.
+# The result of that commit is then found by reading again.
 SILENT_SECONDS = 10
 _PROBES = 3
 _WARNED = "01000"
@@ -26,9 +26,9 @@ _NOT_THIS_ONE = (
 
 
 class Honest(asyncpg.Connection):  # type: ignore[misc]  # the driver comes without types
-    """Gives itself up where its server warns in place of an error: what became of the statement is unknown then.
+    """Closes itself if the server sends a certain warning, because the result of the statement is then unknown.
 
-    A COMMIT whose wait for the standby was cancelled succeeds, with warning 01000, and stands on one disk only.
+    If the wait of a COMMIT for the standby is cancelled, the COMMIT succeeds with warning 01000 but is only on one disk.
     """
 
     def _process_log_message(self, fields: dict[str, str], last_query: str) -> None:
@@ -38,7 +38,7 @@ class Honest(asyncpg.Connection):  # type: ignore[misc]  # the driver comes with
 
 
 def split_hosts(dsn: str) -> list[str]:
-    """One address for each host that is named; of several, only the one that takes writes will do."""
+    """Return one address for each host in the DSN. If there are several, each requires a host that accepts writes."""
     parts = urlsplit(dsn)
     who, at, hosts = parts.netloc.rpartition("@")
     named = hosts.split(",")
@@ -50,7 +50,7 @@ def split_hosts(dsn: str) -> list[str]:
 
 
 async def connect(dsn: str | None = None, **more: Any) -> asyncpg.Connection:
-    """As asyncpg.connect, but all hosts are asked at once: one that is dead or cut off costs no time."""
+    """Connect like asyncpg.connect, but try all hosts at the same time, so that a dead host causes no delay."""
     places = split_hosts(dsn) if dsn else [dsn]
     if len(places) == 1:
         return _watched(await asyncpg.connect(dsn, **more))
@@ -69,7 +69,7 @@ async def connect(dsn: str | None = None, **more: Any) -> asyncpg.Connection:
 async def _let_go(
     tries: Sequence[asyncio.Future[asyncpg.Connection]], first: asyncpg.Connection | None
 ) -> None:
-    """End what is still trying, and every session but the first."""
+    """Cancel the remaining attempts, and close every session except the first."""
     for each in tries:
         each.cancel()
     for made in await asyncio.gather(*tries, return_exceptions=True):
@@ -78,15 +78,15 @@ async def _let_go(
 
 
 def _weightiest(problems: Sequence[BaseException]) -> BaseException:
-    """What a host said of user, password or database tells more than that another did not answer."""
+    """Return the most useful error: an error about the user, password or database rather than a missing answer."""
     said = [problem for problem in problems if isinstance(problem, asyncpg.PostgresError)]
     told: Sequence[BaseException] = said or problems
     return told[0]
 
 
 def _watched(connection: asyncpg.Connection) -> asyncpg.Connection:
-    """Let the kernel find out that the host is gone: otherwise a session waits for it a quarter of an hour."""
-    line = connection._transport.get_extra_info("socket")  # noqa: SLF001 - the driver hands out no socket
+    """Turn on TCP keepalive. Otherwise a session would wait a quarter of an hour for a host that is gone."""
+    line = connection._transport.get_extra_info("socket")  # noqa: SLF001 - the driver has no public access to its socket
     if line is None or line.family == socket.AF_UNIX:
         return connection
     line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-# Of several processes that migrate one database, one does.
+# Only one process at a time migrates a database.
 MIGRATE_LOCK = 0x43756F7461
 # A worker shares this lock while its jobs run; the process that moves the sandbox's clock holds it alone.
 JOBS_LOCK = 0x43756F74614A
-# Of several processes that would move the clock, one does.
+# Only one process at a time moves the clock.
 MOVER_LOCK = 0x43756F74614D

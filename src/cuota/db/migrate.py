@@ -1,4 +1,4 @@
-"""Migrations: plain SQL files, forward only, one transaction each, under one advisory lock."""
+"""Applies migrations: plain SQL files, forward only, each in its own transaction, under one advisory lock."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ CREATE TABLE IF NOT EXISTS migrations (
     applied_at timestamptz NOT NULL DEFAULT now()
 )
 """
-# Called with how many are applied, of how many, and what is done now.
+# Called with the number of applied migrations, the total, and a text about the current step.
 OnProgress = Callable[[float, float | None, str], None]
 
 
 def untold(done: float, total: float | None, note: str) -> None:
-    """Nobody watches."""
+    """Report progress to nobody."""
     del done, total, note
 
 
 def files() -> list[tuple[str, str]]:
-    """Every migration of this release, name and SQL, in order."""
+    """Return the name and SQL of every migration of this release, in order."""
     folder = resources.files("cuota.db.migrations")
     found = [item for item in folder.iterdir() if item.name.endswith(".sql")]
     return [
@@ -37,7 +37,7 @@ def files() -> list[tuple[str, str]]:
 
 
 async def migrate(connection: Connection, environment: str, told: OnProgress = untold) -> list[str]:
-    """Bring the database up to this release; answers the names that were applied. Raises UnsafeDatabase."""
+    """Apply the missing migrations and return their names. Raises UnsafeDatabase."""
     await require_durable(connection)
     await connection.execute("SELECT pg_advisory_lock($1)", MIGRATE_LOCK)
     try:
@@ -49,9 +49,9 @@ async def migrate(connection: Connection, environment: str, told: OnProgress = u
     except LOST:
         raise
     except asyncpg.PostgresError as problem:
-        # Tables of somebody else's, missing rights, a lock that is held: said in the database's own words.
+        # For example another program's tables, missing rights, or a lock. The database's own text says which.
         raise UnsafeDatabase(
-            f"The database cannot be migrated: {problem}. Give Cuota a database of its own: CUOTA_DATABASE_URL."
+            f"Cannot migrate the database: {problem}. Set CUOTA_DATABASE_URL to a database that only Cuota uses."
         ) from problem
     finally:
         if not connection.is_closed():
@@ -64,10 +64,10 @@ async def _apply(connection: Connection, done: set[str], environment: str, told:
     if unknown:
         newest = max(unknown)
         raise UnsafeDatabase(
-            f"The database is newer than this program (it has {newest}). Start the newer release."
+            f"A newer release has migrated this database (it has {newest}). Start that release."
         )
     if done:
-        # Before anything is changed: it may be another environment's.
+        # Checked before anything is changed, because the database may belong to another environment.
         await claim(connection, environment)
     missing = [(name, sql) for name, sql in ours if name not in done]
     for count, (name, sql) in enumerate(missing):
@@ -76,19 +76,19 @@ async def _apply(connection: Connection, done: set[str], environment: str, told:
             await connection.execute(sql)
             await connection.execute("INSERT INTO migrations (name) VALUES ($1)", name)
     if missing and await row_security.is_on(connection):
-        # Tables that this release adds.
+        # Tables that this release has added.
         await row_security.turn(connection, on=True)
     await claim(connection, environment)
     return [name for name, _ in missing]
 
 
 async def claim(connection: Connection, environment: str) -> None:
-    """A database belongs to one environment for good: sandbox and production share nothing."""
+    """Bind the database to one environment. Raises UnsafeDatabase if it belongs to the other environment."""
     await connection.execute(
         "INSERT INTO installation (environment) VALUES ($1) ON CONFLICT DO NOTHING", environment
     )
     owner = await connection.fetchval("SELECT environment FROM installation")
     if owner != environment:
         raise UnsafeDatabase(
-            f"This database belongs to {owner}; CUOTA_ENVIRONMENT is {environment}. Give it its own."
+            f"This database belongs to {owner}, but CUOTA_ENVIRONMENT is {environment}. Use a separate database for {environment}."
         )

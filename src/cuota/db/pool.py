@@ -1,4 +1,7 @@
-"""Connections. Every session has short limits, the rights of `cuota_app`, and waits at most half a second for a place."""
+"""The pools of database sessions. Every session has short timeouts and the rights of `cuota_app`.
+
+A request waits at most half a second for a free session.
+"""
 
 from __future__ import annotations
 
@@ -22,22 +25,22 @@ QueryT = TypeVar("QueryT")
 ResultT = TypeVar("ResultT")
 
 WAIT_SECONDS = 0.5
-# A new session takes several round trips, between which a busy process does other things.
+# Opening a session takes several round trips. A busy process does other work in between, so this timeout is longer.
 CONNECT_SECONDS = 2.0
 LOCK_SECONDS = 2
 STATEMENT_SECONDS = 5
-# A server that works refuses a lock first, then ends the statement, and only one that hangs is given up.
+# A working server first refuses a lock, then ends the statement. Only a server that hangs reaches the last timeout.
 HANGS_SECONDS = 15.0
 assert LOCK_SECONDS < STATEMENT_SECONDS < HANGS_SECONDS
-# A silent host is given up by TCP before its session is given up as hanging.
+# TCP gives up a host that does not answer before we give up its session as hanging.
 assert SILENT_SECONDS < HANGS_SECONDS
 SESSION = {
     "lock_timeout": f"{LOCK_SECONDS}s",
     "statement_timeout": f"{STATEMENT_SECONDS}s",
     "idle_in_transaction_session_timeout": "5s",
     "timezone": "UTC",
-    # Every statement here finds its rows by a key. Each is planned once a session and stays planned so: what it is
-    # planned on may be a small table, and to read all of a small table once for many keys looks cheap.
+    # Every statement finds its rows by a key, and is planned once for each session. The table may be small at that moment,
+    # and reading a whole small table would look cheap to the planner. This setting prevents such plans.
     "enable_seqscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
@@ -45,20 +48,20 @@ SESSION = {
     "plan_cache_mode": "force_generic_plan",
     "jit": "off",
     "application_name": "cuota",
-    # Where row-level security is on (db/row_security.py), a session that names no merchant sees all of them.
+    # If row-level security is on (db/row_security.py), a session that names no merchant sees the rows of all merchants.
     row_security.SETTING: row_security.EVERYONE,
 }
-# Statements for many requests at once: none of them waits long for a row that somebody else holds. What is refused
-# for that is tried one by one, with the patience of SESSION.
+# Settings for statements that serve many requests at once. They wait only briefly for a locked row. If the server refuses
+# such a statement, its requests run one by one, with the timeouts of SESSION.
 TOGETHER_LOCK_MS = 100
 assert TOGETHER_LOCK_MS < LOCK_SECONDS * 1000
 TOGETHER = {**SESSION, "lock_timeout": f"{TOGETHER_LOCK_MS}ms"}
 MOST_TOGETHER = 4
-# What a session may lose by a crash or restart of the server under it, in the words of asyncpg.
+# The exceptions of asyncpg that mean that the session was lost, for example because the server crashed or restarted.
 LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
-    # The driver's own state machine, used between a server's last word on an idle session and its end.
+    # An error of the driver's state machine, raised when a session is used just after the server has ended it.
     asyncpg.InternalClientError,
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
@@ -66,8 +69,8 @@ LOST = (
     ConnectionError,
 )
 GONE = (*LOST, OSError)
-# What a session refuses by its own limits, a server that is no longer the primary, or one whose disk is full: nothing
-# was applied. A disk too full for the log of a commit ends the server, and so is among LOST.
+# The exceptions that mean that nothing was applied: a timeout of the session, a server that is no longer the primary, or a
+# full disk. A disk without room for the log of a commit ends the server; that is one of LOST.
 BUSY = (
     asyncpg.LockNotAvailableError,
     asyncpg.QueryCanceledError,
@@ -79,28 +82,26 @@ BUSY = (
 
 
 class UnsafeDatabase(Exception):
-    """The database could lose what it acknowledged, or is not ours."""
+    """The database must not be used: it could lose acknowledged data, or is not Cuota's. The text says what to do."""
 
 
 class Sessions:
-    """Sessions of one kind, each used by one request at a time, in the order in which they were asked for."""
+    """A pool of sessions of one kind. One request uses a session at a time. Requests get sessions in the order of arrival."""
 
     def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
-        # asyncpg lets whoever comes just now go before those who wait, some of them for ever.
+        # asyncpg's own pool lets a new request go ahead of waiting requests, so that some could wait forever.
         self._turns = asyncio.Semaphore(pool.get_max_size())
 
     @contextlib.asynccontextmanager
     async def session(self) -> AsyncIterator[Connection]:
-        """One session; raises Refused(unavailable) when none is free in time: then nothing was applied."""
+        """Lend one session. Raises Refused(unavailable) if none is free in time; then nothing was applied."""
         if self._turns.locked():
             try:
                 async with asyncio.timeout(WAIT_SECONDS):
                     await self._turns.acquire()
             except TimeoutError:
-                raise unavailable(
-                    "The service is busy and did not start on this request. Try again shortly."
-                ) from None
+                raise unavailable("The service is busy; nothing was applied. Try again shortly.") from None
         else:
             await self._turns.acquire()
         try:
@@ -113,16 +114,16 @@ class Sessions:
             self._turns.release()
 
     async def _free(self) -> Connection:
-        """One that is free, or a new one."""
+        """Return a free session, or open a new one."""
         try:
             return await self._pool.acquire(timeout=CONNECT_SECONDS)
         except (TimeoutError, *GONE, asyncpg.TooManyConnectionsError):
             raise unavailable(
-                "The database cannot be reached; nothing was applied. Try again shortly."
+                "The service cannot reach its database; nothing was applied. Try again shortly."
             ) from None
 
     async def fetchrow(self, sql: str, *values: object) -> Row | None:
-        """One row or None, in one round trip."""
+        """Return one row or None, in one round trip."""
         async with self.session() as connection:
             patience = patience_with(connection)
             try:
@@ -131,7 +132,7 @@ class Sessions:
                 patience.cancel()
 
     async def fetch(self, sql: str, *values: object) -> list[Row]:
-        """All rows, in one round trip."""
+        """Return all rows, in one round trip."""
         async with self.session() as connection:
             patience = patience_with(connection)
             try:
@@ -141,7 +142,7 @@ class Sessions:
                 patience.cancel()
 
     async def execute(self, sql: str, *values: object) -> str:
-        """Run one statement; answers its command tag."""
+        """Run one statement and return its command tag."""
         async with self.session() as connection:
             tag: str = await connection.execute(sql, *values)
             return tag
@@ -156,25 +157,26 @@ class Sessions:
 
 
 class Pool(Sessions):
-    """A process's sessions, and a few more for statements that serve many requests at once."""
+    """The sessions of one process: one pool for single requests, and a small one for batches."""
 
     def __init__(
         self, pool: asyncpg.Pool, shared: asyncpg.Pool | None = None, apart: asyncpg.Pool | None = None
     ) -> None:
         super().__init__(pool)
         self._shared = Sessions(shared) if shared else None
-        # One that may be kept for as long as the process lives: no request ever waits for it.
+        # A session that may be held as long as the process runs. No request waits for it.
         self.apart = Sessions(apart or pool)
         self._gatherer = Gatherer(self, self._shared or self, refused_by_the_database)
 
     async def together(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID, asked: QueryT) -> ResultT:
-        """Ask, in one statement with what waits for the same merchant at this moment."""
+        """Run a request in one batch with the other requests of the same merchant that wait at this moment."""
         return await self._gatherer.ask(kind, merchant_id, asked)
 
     async def in_step(self) -> None:
-        """Wait until all that can be read here is with the standby, too, where there is one.
+        """Wait until the standby, if there is one, has everything that can be read here.
 
-        After a loss a primary may show what only its own disk has. A commit of ours waits for all that came before it.
+        After a lost connection, the primary may show changes that only its own disk has. Our commit waits until the standby has
+        all earlier changes.
         """
         await self.fetchrow("SELECT pg_logical_emit_message(true, 'cuota', '')")
 
@@ -194,25 +196,25 @@ class Pool(Sessions):
 
 
 def patience_with(connection: Connection) -> asyncio.TimerHandle:
-    """A server that hangs is given up, its session with it: what became of the statement is unknown then.
+    """Start a timer that closes the session if the server hangs. The result of its statement is then unknown.
 
-    One that works ends every statement itself, long before; no cancel is sent, so no commit is cut short.
+    A working server ends every statement long before that. No cancel request is sent, so no commit is interrupted.
     """
     return asyncio.get_running_loop().call_later(HANGS_SECONDS, connection.terminate)
 
 
 def refused_by_the_database(problem: Exception) -> bool:
-    """Whether a statement was surely not applied, for something in it; not where a session was lost over it."""
+    """True if the database rejected the statement, so that it was certainly not applied. False if the session was lost."""
     return isinstance(problem, asyncpg.PostgresError) and not isinstance(problem, LOST)
 
 
 def unavailable(message: str, retry_after: int = 1) -> Refused:
-    """503: the caller may try again after so many seconds."""
+    """Return the refusal for status 503. The client may try again after `retry_after` seconds."""
     return Refused(Code.UNAVAILABLE, message, retry_after=retry_after)
 
 
 async def open_pool(where: dict[str, Any], size: int, name: str = "cuota") -> Pool:
-    """Open a process's sessions, as the service's own role; `name` is what the database calls them."""
+    """Open the pools of a process, as the service's own role. `name` is the application name of the sessions."""
     first, service = await service_role.connect(where)
     try:
         takes = (await service_role.read(first)).takes
@@ -231,9 +233,9 @@ async def open_pool(where: dict[str, Any], size: int, name: str = "cuota") -> Po
 async def _sessions(
     where: dict[str, Any], least: int, most: int, settings: dict[str, str], kind: type[Honest]
 ) -> asyncpg.Pool:
-    """The reset that asyncpg sends at each release is left out.
+    """Open asyncpg's pool without the reset at each release.
 
-    Sessions are never changed, and it would be a fifth of a capture's time.
+    Our sessions are never changed, and the reset would take a fifth of a capture's time.
     """
     return await asyncpg.create_pool(
         **where,
@@ -252,8 +254,10 @@ async def _no_reset(connection: Connection) -> None:
 
 
 async def require_durable(connection: Connection) -> None:
-    """Refuse a database that acknowledges what it may lose."""
+    """Raise UnsafeDatabase if the database could lose data that it has acknowledged."""
     for name in ("fsync", "full_page_writes", "synchronous_commit"):
         value = await connection.fetchval("SELECT current_setting($1)", name)
         if value == "off":
-            raise UnsafeDatabase(f"The database has {name} = off: it could lose payments. Set {name} = on.")
+            raise UnsafeDatabase(
+                f"The database has {name} = off, so it could lose payments. Set {name} = on."
+            )

@@ -1,8 +1,8 @@
-"""Row-level security by merchant, the second net under every `WHERE merchant_id = ...`: off unless an operator turns it on.
+"""Row-level security by merchant: a second protection behind every `WHERE merchant_id = ...`. It is off by default.
 
-A merchant's own request narrows its statements to that merchant's rows. What reads across merchants (the background work,
-a consumer's page, the risk history) is not narrowed. The database is told by a setting, in the same write as the statement:
-no round trip more, and none of it where it is off.
+If an operator turns it on, the statements of a merchant's request see only that merchant's rows. Statements across merchants
+(background jobs, the account page, the risk history) see all rows. A setting of the session names the merchant. It is sent
+together with the statement, so it needs no extra round trip; if row-level security is off, it is not sent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cuota.db.hosts import Honest
 
 EVERYONE = "*"
 SETTING = "cuota.merchant"
-# Evaluated once a statement. Without the setting nothing is seen.
+# Evaluated once for each statement. Without the setting, no rows are visible.
 _OURS = f"""(SELECT current_setting('{SETTING}', true)) = '{EVERYONE}'
     OR merchant_id = (SELECT nullif(nullif(current_setting('{SETTING}', true), '{EVERYONE}'), '')::uuid)"""
 _TABLES = """SELECT c.oid::regclass::text AS name, c.relrowsecurity AS secured FROM pg_class c
@@ -28,24 +28,24 @@ _TABLES = """SELECT c.oid::regclass::text AS name, c.relrowsecurity AS secured F
 _IS_ON = (
     "SELECT coalesce((SELECT relrowsecurity FROM pg_class WHERE oid = to_regclass('public.orders')), false)"
 )
-# None: every merchant's.
+# None means the rows of all merchants.
 _scope: ContextVar[UUID | None] = ContextVar("merchant", default=None)
 
 
 def narrow(merchant_id: UUID) -> None:
-    """From here on this request sees one merchant's rows, where row-level security is on."""
+    """From now on, this request sees only one merchant's rows, if row-level security is on."""
     _scope.set(merchant_id)
 
 
 def widen() -> None:
-    """A request begins: it is nobody's yet. One that was sent ahead on the same connection would go on as the last."""
+    """Reset at the start of a request. Otherwise a pipelined request would keep the merchant of the request before it."""
     if _scope.get() is not None:
         _scope.set(None)
 
 
 @contextlib.contextmanager
 def everyone() -> Iterator[None]:
-    """Inside, statements see every merchant's rows again: for what is asked about a consumer, not a merchant."""
+    """Let statements inside the block see the rows of all merchants, for questions about a consumer."""
     before = _scope.set(None)
     try:
         yield
@@ -54,12 +54,15 @@ def everyone() -> Iterator[None]:
 
 
 async def is_on(connection: asyncpg.Connection) -> bool:
-    """Whether this database narrows."""
+    """Return whether row-level security is on in this database."""
     return bool(await connection.fetchval(_IS_ON))
 
 
 async def turn(connection: asyncpg.Connection, *, on: bool) -> list[str]:
-    """Turn it on or off for every table of a merchant's rows, as their owner; answers which tables that changed."""
+    """Turn row-level security on or off for every table with merchants' rows. Return the tables that changed.
+
+    The session must belong to the owner of the tables.
+    """
     changed = []
     async with connection.transaction():
         await connection.execute("SET LOCAL lock_timeout = '2s'")
@@ -86,17 +89,17 @@ def _sql(merchant_id: UUID | None) -> str:
 
 
 def _set(merchant_id: UUID | None) -> bytes:
-    """Parse, bind and execute of a SET, without a sync: it is answered and committed with the statement that follows."""
+    """Return the protocol messages of a SET without a sync, so that it commits together with the statement after it."""
     parse = _message(b"P", b"\0" + _sql(merchant_id).encode() + b"\0\0\0")
     return parse + _message(b"B", b"\0\0" + b"\0\0" * 3) + _message(b"E", b"\0" + b"\0" * 4)
 
 
 class Narrowed(Honest):
-    """A session whose statements are narrowed to the merchant of the request that they belong to."""
+    """A session whose statements see only the rows of the request's merchant."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        # What the server's setting is, where that is certain.
+        # The current value of the setting on the server, if it is known.
         self._merchant: UUID | None = None
         self._certain = False
 
@@ -111,18 +114,19 @@ class Narrowed(Honest):
             try:
                 found = await executor(statement, timeout)
             except Exception as problem:
-                # Refused by the driver itself, perhaps before it wrote anything: an answer is on its way that it does not await.
+                # The driver refused the statement, perhaps before sending it. The server may still answer our SET, and the
+                # driver does not expect that answer.
                 if getattr(problem, "severity", None) is None:
                     self.terminate()
                 raise
-            # A transaction may be rolled back, and this with it.
+            # A rollback would also undo the setting.
             self._merchant, self._certain = wanted, not inside
             return found
 
         return await super()._do_execute(query, narrowed, *arguments, **more)
 
     async def execute(self, query: str, *arguments: Any, timeout: float | None = None) -> str:  # noqa: ASYNC109
-        """As asyncpg's. What has no arguments goes another way, in one text with the setting."""
+        """Do the same as asyncpg's method. A statement without arguments is sent in one text with the setting."""
         if not arguments and not self.is_in_transaction():
             self._certain = False
             query = f"{_sql(_scope.get())}; {query}"

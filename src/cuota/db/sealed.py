@@ -1,6 +1,6 @@
-"""Every column that the secret key encrypts, read and written page by page: what `cuota keys rewrap` walks over.
+"""All columns that the secret key encrypts. `cuota keys rewrap` reads and writes them page by page.
 
-A test holds SEALED and HASHED against the catalog, so that a new column of bytes is listed in one of them.
+A test compares SEALED and HASHED with the catalog, so that every new column of bytes is listed in one of them.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from cuota.db.pool import Connection, Row
 from cuota.db.session import Session
 
 PAGE = 500
-# The key id that a process writes with stands in the name of its database sessions.
+# The names of a process's database sessions contain the id of the key with which it encrypts.
 SESSION_NAME = "cuota key "
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """One column: its table, the table's key with types, and what its texts are bound to.
+    """One encrypted column: its table, the table's key with types, and the value to which its texts are bound.
 
-    `which` rows hold such a text; of a column that is not `lasting` some may be none after all, and all end within a day.
+    `which` is the condition for rows with an encrypted text. If the column is not `lasting`, some of these rows may have a plain
+    text after all, and all of them are deleted within a day.
     """
 
     table: str
@@ -31,17 +32,17 @@ class Sealed:
     lasting: bool = True
 
     def bound(self, row: Row) -> str:
-        """What this row's text is bound to."""
+        """Return the value to which this row's text is bound."""
         return self.bound_to.format(**{name: row[name] for name, _ in self.key})
 
     def names(self, prefix: str = "") -> str:
-        """The key's columns."""
+        """Return the columns of the key."""
         return ", ".join(f"{prefix}{name}" for name, _ in self.key)
 
 
 _MERCHANT = (("merchant_id", "uuid"),)
 _ENDPOINT = (("merchant_id", "uuid"), ("endpoint_id", "uuid"))
-# Most kept answers hold no secret and are plain JSON objects.
+# Most stored responses contain no secret and are plain JSON objects.
 _NO_JSON = r"NOT (substring(body FROM 1 FOR 2) = '\x7b22' AND substring(body FROM length(body)) = '\x7d')"
 SEALED = (
     Sealed("public.hash_key", (("single", "boolean"),), "sealed", "hash-key"),
@@ -62,7 +63,7 @@ SEALED = (
         lasting=False,
     ),
 )
-# Bytes that no secret key encrypts: hashes, and the start of a receiver's answer.
+# Columns of bytes that are not encrypted: hashes, and the start of a receiver's response.
 HASHED = {
     "public.credentials.secret_hash", "public.credentials.old_secret_hash", "public.token_failures.client_hash",
     "public.checkout_sessions.session_hash", "public.checkout_sessions.code_hash", "public.checkout_sessions.device_hash",
@@ -80,14 +81,14 @@ _OTHERS = """SELECT application_name AS name, count(*) AS sessions FROM pg_stat_
 
 
 async def count(session: Session, place: Sealed) -> int:
-    """How many texts this column holds."""
+    """Return how many texts this column has."""
     sql = f"SELECT count(*) AS held FROM {place.table} WHERE {place.column} IS NOT NULL AND {place.which}"
     row = await session.fetchrow(sql)
     return 0 if row is None else int(row["held"])
 
 
 async def page(session: Session, place: Sealed, after: Row | None) -> list[Row]:
-    """The next rows in the order of their key: the key's columns, and `text`."""
+    """Return the next rows in the order of their key: the columns of the key, and `text`."""
     marks = ", ".join(f"${number}::{kind}" for number, (_, kind) in enumerate(place.key, 1))
     behind = "" if after is None else f"AND ({place.names()}) > ({marks})"
     sql = f"""SELECT {place.names()}, {place.column} AS text FROM {place.table}
@@ -96,7 +97,7 @@ async def page(session: Session, place: Sealed, after: Row | None) -> list[Row]:
 
 
 async def replace(session: Session, place: Sealed, rows: Sequence[tuple[Row, bytes]]) -> int:
-    """Write the new texts where the old ones still stand: what was changed meanwhile is left alone."""
+    """Write the new texts, except in rows whose text has changed meanwhile. Return how many were written."""
     arrays = ", ".join(f"${number}::{kind}[]" for number, (_, kind) in enumerate(place.key, 3))
     same = " AND ".join(f"t.{name} = n.{name}" for name, _ in place.key)
     sql = f"""UPDATE {place.table} t SET {place.column} = n.new
@@ -108,12 +109,12 @@ async def replace(session: Session, place: Sealed, rows: Sequence[tuple[Row, byt
 
 
 async def other_sessions(session: Session, key_id: str) -> dict[str, int]:
-    """Sessions of the service on this database that write with another key, or are an earlier release's, by name."""
+    """Count, by name, the service's sessions that encrypt with another key or belong to an earlier release."""
     return {row["name"]: row["sessions"] for row in await session.fetch(_OTHERS, SESSION_NAME, key_id)}
 
 
 async def forked(connection: Connection) -> list[Sealed]:
-    """The same columns in the copies of the sandbox (`db/sandbox/forks.py`), for the database's owner."""
+    """Return the same columns in the forks of the sandbox (`db/sandbox/forks.py`). Only the database's owner can use them."""
     names = [row["name"] for row in await connection.fetch("SELECT name FROM forks ORDER BY name")]
     return [
         Sealed(

@@ -1,4 +1,4 @@
-"""Refusing a start with a database role that has too few rights or too many, in words that say what to do."""
+"""Refuses to start with a database role that has too few or too many rights. The error says what to do."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ _THERE = "SELECT to_regclass('migrations') IS NOT NULL"
 
 
 def migrate_first(name: str, what: str) -> UnsafeDatabase:
-    """The database is behind, and this role may not change that."""
+    """Return the error for a database that needs a migration, which this role cannot do."""
     return UnsafeDatabase(
-        f"The database {what}, and the role {name} may not migrate it. As its owner: cuota migrate --database"
-        f" postgresql://OWNER:PASSWORD@HOST/DATABASE, then start again. {HOW}"
+        f"The database {what}, and the role {name} cannot migrate it. As its owner, run: cuota migrate --database"
+        f" postgresql://OWNER:PASSWORD@HOST/DATABASE. Then start again. {HOW}"
     )
 
 
 async def may_migrate(connection: Connection) -> bool:
-    """Whether this session owns the tables, or may make them."""
+    """Return whether this session owns the tables, or can create them."""
     return bool(await connection.fetchval(_MAY_MIGRATE))
 
 
 async def require_current(connection: Connection, environment: str) -> None:
-    """For a role that cannot migrate: refuse a database that is not at this release."""
+    """Raise UnsafeDatabase if the database is not at this release. For roles that cannot migrate."""
     await require_durable(connection)
     name = (await service_role.read(connection)).name
     if not await connection.fetchval(_THERE):
-        raise migrate_first(name, "has no tables yet")
+        raise migrate_first(name, "has no tables of Cuota yet")
     try:
         done = {row["name"] for row in await connection.fetch("SELECT name FROM migrations")}
     except asyncpg.InsufficientPrivilegeError:
-        # Either it is older than the release that grants this, or the role has no rights at all.
+        # Either the database is older than the release that grants this right, or the role has no rights at all.
         if (await service_role.read(connection)).member:
             raise migrate_first(name, "is of an earlier release") from None
         raise lacking(name) from None
     ours = {each for each, _ in files()}
     if done - ours:
         raise UnsafeDatabase(
-            f"The database is newer than this program (it has {max(done - ours)}). Start the newer release."
+            f"A newer release has migrated this database (it has {max(done - ours)}). Start that release."
         )
     if ours - done:
         raise migrate_first(name, f"lacks {len(ours - done)} migrations (the first is {min(ours - done)})")
@@ -53,18 +53,18 @@ async def require_current(connection: Connection, environment: str) -> None:
 
 
 def lacking(name: str) -> UnsafeDatabase:
-    """The role has not even the service's rights."""
+    """Return the error for a role that does not have the service's rights."""
     return UnsafeDatabase(
-        f"The role {name} of CUOTA_DATABASE_URL has not the service's rights. As the database's owner:"
+        f"The role {name} in CUOTA_DATABASE_URL does not have the service's rights. As the database's owner, run:"
         f' GRANT cuota_app TO "{name}"; {HOW}'
     )
 
 
 async def settle(connection: Connection, *, sandbox: bool) -> str | None:
-    """Judge the role of this session; answers a warning, or None. Raises UnsafeDatabase.
+    """Check the role of this session. Return a warning, or None. Raises UnsafeDatabase.
 
-    In production a role of too many rights is refused, unless an earlier release has served this database with one and
-    no role of its own has been used since.
+    Production refuses a role with too many rights. The exception is a database that an earlier release has served with such a
+    role, until it is served with a separate role for the first time.
     """
     standing = await service_role.read(connection)
     if not standing.member and not standing.superuser:
@@ -73,16 +73,16 @@ async def settle(connection: Connection, *, sandbox: bool) -> str | None:
         if not sandbox:
             await _require(connection, standing)
         return None
-    cure = f"Give the service a role of its own and migrate with --database. {HOW}"
-    said = f"The role {standing.name} of CUOTA_DATABASE_URL {standing.excess}. {cure}"
+    advice = f"Give the service a separate role, and migrate with --database. {HOW}"
+    problem = f"The role {standing.name} in CUOTA_DATABASE_URL {standing.excess}. {advice}"
     if not sandbox and await service_role.required(connection):
-        raise UnsafeDatabase(said)
-    later = "" if sandbox else " Once it has started with such a role, this one will be refused."
-    return said + later
+        raise UnsafeDatabase(problem)
+    later = "" if sandbox else " After the first start with such a role, this role will be refused."
+    return problem + later
 
 
 async def _require(connection: Connection, standing: RoleRights) -> None:
-    """Production has a role of its own from here on."""
+    """Record that production uses a separate role from now on."""
     if standing.takes is not None:
         await connection.execute(f"SET ROLE {standing.takes}")
     await service_role.require(connection)

@@ -1,6 +1,6 @@
-"""The database role that the service runs as: not a superuser, owner of nothing, with the rights of `cuota_app` only.
+"""The database role of the service. It is not a superuser, owns nothing, and has only the rights of `cuota_app`.
 
-The embedded PostgreSQL has one of its own, `cuota_service`. Elsewhere an operator makes one (docs/running.md).
+The embedded PostgreSQL has the role `cuota_service`. For other databases, an operator creates the role (docs/running.md).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REQUIRE = "UPDATE service_role SET required = true WHERE NOT required"
 
 @dataclass(frozen=True, slots=True)
 class RoleRights:
-    """What the role that this session began as may do."""
+    """The rights of the role with which this session began."""
 
     name: str
     superuser: bool
@@ -45,45 +45,48 @@ class RoleRights:
 
     @property
     def excess(self) -> str | None:
-        """What makes it more than the service's role should be, in words."""
+        """Describe a right that the service's role should not have, or None."""
         if self.superuser:
             return "is a superuser"
         if self.owner:
             return "owns the tables"
         if self.bypasses:
-            return "passes by row-level security (BYPASSRLS)"
-        return "may make roles and so give itself any right (CREATEROLE)" if self.makes_roles else None
+            return "bypasses row-level security (BYPASSRLS)"
+        return "can create roles, and so give itself any right (CREATEROLE)" if self.makes_roles else None
 
     @property
     def takes(self) -> str | None:
-        """The role that its sessions have to change to; None where it has the rights as it is, and no others."""
+        """The role to which sessions must change, or None if this role has exactly the service's rights."""
         return GROUP if self.excess or not self.inherits else None
 
 
 async def read(connection: asyncpg.Connection) -> RoleRights:
-    """Of this session."""
+    """Return the rights of this session's role."""
     return RoleRights(*await connection.fetchrow(_READ))
 
 
 async def required(connection: asyncpg.Connection) -> bool:
-    """Whether this database has been served, or was made, with a role of its own: then production insists on one."""
+    """Return whether this database was created or served with a separate role. Production then requires one."""
     return bool(await connection.fetchval(_REQUIRED))
 
 
 async def require(connection: asyncpg.Connection) -> None:
-    """From now on production insists."""
+    """Record that production requires a separate role from now on."""
     await connection.execute(_REQUIRE)
 
 
 async def connect(where: dict[str, Any], **more: Any) -> tuple[asyncpg.Connection, dict[str, Any]]:
-    """A session of the service, and where it is reached: the embedded PostgreSQL is never entered as its owner."""
+    """Open a session with the service's role. Return it with its connection arguments.
+
+    The service never connects to the embedded PostgreSQL as its owner.
+    """
     if where.get("user") != OWNER:
         return await hosts.connect(**where, **more), where
     service = {**where, "user": SERVICE}
     try:
         return await hosts.connect(**service, **more), service
     except asyncpg.InvalidAuthorizationSpecificationError:
-        # The first start, or one beside a PostgreSQL that an earlier release has started.
+        # This is the first start, or an earlier release has started the PostgreSQL that is running.
         await _let_in(where)
     until = time.monotonic() + _RELOAD_SECONDS
     while True:
@@ -96,10 +99,10 @@ async def connect(where: dict[str, Any], **more: Any) -> tuple[asyncpg.Connectio
 
 
 async def _let_in(where: dict[str, Any]) -> None:
-    """Make the embedded PostgreSQL's role for the service, and let the owner's system users enter as it."""
+    """Create the service's role in the embedded PostgreSQL, and allow the owner's system users to connect with it."""
     owner = await hosts.connect(**where)
     try:
-        # A role can be made again: that waits for no standby.
+        # A lost role is simply created again, so this commit need not wait for a standby.
         await owner.execute("SET synchronous_commit = local")
         with contextlib.suppress(asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError):
             await owner.execute(f"CREATE ROLE {SERVICE} LOGIN")
@@ -112,7 +115,7 @@ async def _let_in(where: dict[str, Any]) -> None:
 
 
 def _add_to_map(file: Path) -> None:
-    """As `embedded_cluster` writes it; a map of an earlier release lacks the service's lines."""
+    """Add the service's lines to the user map, as `embedded/cluster.py` writes them. An earlier release's map lacks them."""
     lines = file.read_text().splitlines()
     more = [line.removesuffix(OWNER) + SERVICE for line in lines if line.endswith(f" {OWNER}")]
     missing = [line for line in more if line not in lines]

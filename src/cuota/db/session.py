@@ -1,4 +1,4 @@
-"""What a statement runs on: a pool, or one connection of it inside a transaction."""
+"""The interface for running a statement: a pool, or one of its connections inside a transaction."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ class Session(Protocol):
     """A pool, or one connection of it inside a transaction."""
 
     async def fetchrow(self, sql: str, *values: object) -> Row | None:
-        """One row or None."""
+        """Return one row, or None."""
         ...
 
     async def fetch(self, sql: str, *values: object) -> list[Row]:
-        """All rows."""
+        """Return all rows."""
         ...

@@ -1,4 +1,4 @@
-"""Secrets at rest: encrypted with AES-GCM, or kept as keyed hashes. The secret key itself is never in the database."""
+"""Encrypts stored secrets with AES-GCM and computes keyed hashes. The secret key itself is never in the database."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 _NONCE = 12
-# A nonce begins with its key's id. The other 9 bytes are random: after a million encryptions under one key the chance
-# that two share a nonce is 1 in 2^33. The release before this one ignores what a nonce means, and reads it too.
+# A nonce begins with the id of its key. The other 9 bytes are random: after a million encryptions with one key, the chance
+# that two nonces are equal is 1 in 2^33. The previous release ignores the meaning of a nonce, so it can read these texts too.
 _KEY_ID = 3
 
 
 class WrongKey(Exception):
-    """What is stored was encrypted under another CUOTA_SECRET_KEY."""
+    """A stored secret was encrypted with another CUOTA_SECRET_KEY."""
 
 
 def derived(key: bytes, use: str) -> bytes:
-    """Each use has a key of its own, so that one hash is worthless as another."""
+    """Derive a separate key for each use, so that a hash of one use is worthless for another."""
     return hmac.digest(key, f"cuota:{use}".encode(), "sha256")
 
 
 class _Key:
-    """One secret key: its id, which may be shown, and what it encrypts with."""
+    """One secret key: its id, which is not secret, and its cipher."""
 
     def __init__(self, secret: bytes) -> None:
         self.secret = secret
@@ -35,10 +35,10 @@ class _Key:
 
 
 class Vault:
-    """Encrypts with the secret key, reads with the old ones too, and hashes with the installation's hash key.
+    """Encrypts with the secret key, decrypts also with old keys, and hashes with the installation's hash key.
 
-    The hash key never changes (`flows/secret/open_vault.py`), so that ids and hashes outlive every secret key. Without one,
-    the secret key stands for it, as it did in earlier releases.
+    The hash key never changes (`flows/secret/open_vault.py`), so ids and hashes stay valid when the secret key is replaced. If
+    there is no hash key, the secret key is used instead, as in earlier releases.
     """
 
     def __init__(
@@ -53,49 +53,49 @@ class Vault:
         return self._keys[0].id.hex()
 
     def encrypt(self, text: str, bound_to: str) -> bytes:
-        """Encrypt; `bound_to` (such as a merchant id) must be the same again to decrypt."""
+        """Encrypt a text. Decrypting requires the same `bound_to`, for example a merchant id."""
         key = self._keys[0]
         nonce = key.id + os.urandom(_NONCE - _KEY_ID)
         return nonce + key.cipher.encrypt(nonce, text.encode(), bound_to.encode())
 
     def decrypt(self, stored: bytes, bound_to: str) -> str:
-        """Decrypt; raise WrongKey where no key fits, for another owner, or a changed byte."""
+        """Decrypt a text. Raises WrongKey if no key fits, `bound_to` differs, or a byte was changed."""
         return self._opened(stored, bound_to)[1]
 
     def is_current(self, stored: bytes, bound_to: str) -> bool:
-        """Whether this was encrypted with the present key and not an old one; raises WrongKey where none fits."""
+        """Return whether the current key encrypted this text. Raises WrongKey if no key fits."""
         return self._opened(stored, bound_to)[0] is self._keys[0]
 
     def key_of(self, stored: bytes, bound_to: str) -> bytes:
-        """The secret key that this was encrypted with; raises WrongKey."""
+        """Return the secret key that encrypted this text. Raises WrongKey if no key fits."""
         return self._opened(stored, bound_to)[0].secret
 
     def _opened(self, stored: bytes, bound_to: str) -> tuple[_Key, str]:
-        # The named key first. What an earlier release wrote names none, so all are tried: a key either fits or does not.
+        # Try the key that the nonce names first. Texts of an earlier release name no key, so try all keys.
         for key in sorted(self._keys, key=lambda key: key.id != stored[:_KEY_ID]):
             try:
                 text = key.cipher.decrypt(stored[:_NONCE], stored[_NONCE:], bound_to.encode())
-            except (InvalidTag, ValueError):  # ValueError: it was cut short
+            except (InvalidTag, ValueError):  # ValueError: the text is too short
                 continue
             return key, text.decode()
         raise WrongKey(
-            "CUOTA_SECRET_KEY is not the key that this database was written with. Set that key, as CUOTA_SECRET_KEY"
-            " or, to replace it, as CUOTA_SECRET_KEY_OLD."
+            "CUOTA_SECRET_KEY is not the key with which this database was encrypted. Set CUOTA_SECRET_KEY to that key, or, to replace"
+            " that key, set CUOTA_SECRET_KEY_OLD to it."
         )
 
     def hash(self, use: str, text: str) -> bytes:
-        """Keyed SHA-256 of an id, or of a secret that is too long to be guessed."""
+        """Return the keyed SHA-256 of an id, or of a secret that is too long to guess."""
         return hmac.digest(derived(self._hash_key, use), text.encode(), "sha256")
 
     def code_hashes(self, text: str) -> list[bytes]:
-        """Keyed SHA-256 of a one-time code: under the present secret key, by which it is kept, then under old ones.
+        """Return the keyed SHA-256 of a one-time code: with the current secret key, which is used for storing, then with old keys.
 
-        A code can be guessed by whoever has its key, so it is not kept under the hash key, which is never replaced.
+        With the key, anybody could find a code by trying all codes. So codes do not use the hash key, which is never replaced.
         """
         return [hmac.digest(derived(key.secret, "code"), text.encode(), "sha256") for key in self._keys]
 
     def consumer_id(self, phone: str) -> UUID:
-        """The id of the consumer with this number: found without an index, meaningless without the key."""
+        """Return the id of the consumer with this number. It needs no index, and reveals nothing without the key."""
         number = int.from_bytes(self.hash("consumer", phone)[:16], "big")
-        # Version 8 is RFC 9562's for ids made by a rule of one's own.
+        # RFC 9562 reserves version 8 for ids with a custom format.
         return UUID(int=number & ~(0xF000 << 64) & ~(0xC000 << 48) | (8 << 76) | (0x8000 << 48))

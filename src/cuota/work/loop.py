@@ -46,7 +46,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What a loop listens to: `stop` ends it; `news` says that there is something to send.
+    """The events that a loop waits for: `stop` ends the loop, `news` means that there is something to send.
 
     `news` is set when this process has just written an event, or has recorded the answer that a later event waited for.
     """

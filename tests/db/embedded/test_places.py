@@ -47,7 +47,7 @@ def test_a_link_in_place_of_the_short_socket_folder_is_refused(long: Path) -> No
     folder.rmdir()
     folder.symlink_to(long)
     try:
-        with pytest.raises(EmbeddedFailed, match="belongs to somebody else"):
+        with pytest.raises(EmbeddedFailed, match="belongs to another user"):
             open_embedded(long)
     finally:
         folder.unlink()
@@ -57,7 +57,7 @@ def test_a_link_in_place_of_the_short_socket_folder_is_refused(long: Path) -> No
 def test_a_socket_folder_of_another_user_is_refused(data: Path) -> None:
     (data / "socket").mkdir(parents=True)
     os.chown(data / "socket", 12345, 12345)
-    with pytest.raises(EmbeddedFailed, match="belongs to somebody else"):
+    with pytest.raises(EmbeddedFailed, match="belongs to another user"):
         open_embedded(data)
 
 
@@ -67,7 +67,7 @@ def test_a_folder_out_of_the_other_users_reach_is_named_with_the_cure(data: Path
     with pytest.raises(EmbeddedFailed) as caught:
         open_embedded(data)
     for part in (
-        f"may not enter {data.parent},",
+        f"cannot access {data.parent} ",
         "CUOTA_DATA_DIR=/var/lib/cuota",
         f"chmod o+x {data.parent}",
     ):

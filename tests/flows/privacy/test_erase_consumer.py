@@ -224,8 +224,8 @@ async def test_verify_finds_a_person_who_came_back_into_an_erased_order(own: Own
         await owner.execute("UPDATE plans SET agreement = 'text' WHERE order_id = $1", UUID(order["orderId"]))
     found = {(each.row, each.problem) for each in (await verify(own.context.pool)).disagreements}
     assert found == {
-        ("order_details", "was erased, and still has consumer"),
-        ("plans", "was erased, and still has its agreement or payer"),
+        ("order_details", "was erased, but still has consumer"),
+        ("plans", "was erased, but still has its agreement or payer"),
     }
 
 

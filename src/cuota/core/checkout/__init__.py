@@ -1,1 +1,1 @@
-"""What happens between the start of a checkout and its end."""
+"""The checkout, from its start to its end."""

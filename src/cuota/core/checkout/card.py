@@ -1,4 +1,4 @@
-"""A card as a consumer types it. It passes through to the card rail and is never stored, logged or shown."""
+"""Reads a card that a consumer typed. The card goes to the card rail and is never stored, logged or shown."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _NAMES = {"visa": "Visa", "mastercard": "Mastercard", "amex": "American Express"
 
 
 def card_brand(brand: str) -> str:
-    """`Visa`."""
+    """Return the brand's name for people, such as `Visa`."""
     return _NAMES.get(brand, "Card")
 
 
 def card_name(brand: str, last4: str) -> str:
-    """`Visa ending 4242`."""
+    """Return the card's name for people, such as `Visa ending 4242`."""
     return f"{card_brand(brand)} ending {last4}"
 
 
@@ -33,27 +33,27 @@ _WRONG_CVC = "Enter the {length} digits of the security code."
 
 
 def cvc_length(brand: str | None) -> int:
-    """How many digits a security code has."""
+    """Return how many digits the brand's security code has."""
     return 4 if brand == "amex" else 3
 
 
 def card_rules() -> list[tuple[str, tuple[int, ...], str]]:
-    """The rules for a page's own check: a number's prefix (a regular expression), its lengths, a security code's text.
+    """Return the rules for the check in the page: a number's prefix (a regular expression), its lengths, the security code's error.
 
-    A number of no known brand has a security code as `wrong_cvc(None)` says.
+    For a number without a known brand, `wrong_cvc(None)` is the error.
     """
     known = [(prefix.pattern, lengths, name) for name, prefix, lengths in _BRANDS]
     return [(prefix, lengths, wrong_cvc(name)) for prefix, lengths, name in known]
 
 
 def wrong_cvc(brand: str | None) -> str:
-    """What is said of a security code that cannot be one."""
+    """Return the error for an invalid security code."""
     return _WRONG_CVC.format(length=cvc_length(brand))
 
 
 @dataclass(frozen=True, slots=True)
 class CardEntry:
-    """Number, expiry and security code. `repr` shows none of them."""
+    """A card's number, expiration date and security code. `repr` shows none of them."""
 
     number: str = field(repr=False)
     expiry_month: int = field(repr=False)
@@ -63,12 +63,12 @@ class CardEntry:
 
     @property
     def last4(self) -> str:
-        """The four digits that may be kept."""
+        """The last four digits, which may be stored."""
         return self.number[-4:]
 
 
 class BadCard(Exception):
-    """What was typed cannot be a card; `errors` says it by field, in words for the consumer."""
+    """The typed data is not a valid card. `errors` has one text for the consumer for each wrong field."""
 
     def __init__(self, errors: dict[str, str]) -> None:
         super().__init__("not a card")
@@ -76,14 +76,14 @@ class BadCard(Exception):
 
 
 def passes_luhn(number: str) -> bool:
-    """The check digit that catches a mistyped number."""
+    """Return whether the check digit is right. It detects mistyped numbers."""
     digits = [int(char) for char in reversed(number)]
     doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0
 
 
 def read_card(number: str, expiry: str, cvc: str, today: date) -> CardEntry:
-    """Read the three fields as typed; raise BadCard with every field that is wrong."""
+    """Read the three fields as typed. Raises BadCard, which names every wrong field."""
     errors = {}
     digits = re.sub(r"[\s-]", "", number)
     brand = _brand(digits)

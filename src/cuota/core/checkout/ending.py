@@ -1,4 +1,4 @@
-"""How an order ends: charged and approved, declined, left, or lapsed."""
+"""Decides how a checkout ends: approved after a charge, declined, canceled, or timed out."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ CARD_TRIES = 3
 
 
 class Charging(Exception):
-    """A card is being charged for this order right now; its answer decides."""
+    """A charge for this order is in progress. Its answer decides what happens."""
 
 
 class Lapsed(Exception):
-    """The order's time is over."""
+    """The order has timed out."""
 
 
 def require_open(order: Order, now: datetime) -> None:
-    """The consumer may go on. Raises Final, Charging or Lapsed."""
+    """Check that the consumer may continue. Raises Final, Charging or Lapsed."""
     if order.status is not Status.CREATED:
         raise Final(order.status)
     if order.charging is not None:
@@ -41,7 +41,7 @@ def require_open(order: Order, now: datetime) -> None:
 
 
 def begin(order: Order, plan: Plan, charge: Charge, decision: StoredDecision, now: datetime) -> Outcome:
-    """The consumer agreed and risk said yes: write down the charge before the card rail is called."""
+    """Record the charge before the card rail is called, after the consumer has agreed and risk has approved."""
     require_open(order, now)
     charging = replace(order, charging=charge.charge_id, charging_since=now)
     return Outcome(order=charging, plan=plan, charge=charge, decision=decision, at=now)
@@ -56,10 +56,10 @@ def approve(
     now: datetime,
     authorization_days: int,
 ) -> Outcome:
-    """The card paid the first installment: the plan starts, and an auto capture happens in the same breath.
+    """Approve the order, because the card paid the first installment. An automatic capture happens in the same outcome.
 
-    `installments` is the agreed schedule with the first one paid by this charge, the others with their times;
-    `notice` tells the consumer.
+    `installments` is the agreed schedule: the first is paid by this charge, the others have their times. `notice` is the message
+    to the consumer.
     """
     move = edge(order.status, "approve")
     first = installments[0]
@@ -79,10 +79,10 @@ def approve(
         done = replace(done, captured=order.amount)
     else:
         holds = timedelta(days=authorization_days)
-        # A warning whose time is over before it begins is not given.
+        # Warnings whose time is already over are skipped.
         warned = sum(ahead >= holds for ahead in WARNINGS)
         ends, second = now + holds, installments[1].charge_at
-        # A lost hour, or an answer after midnight, must not leave it standing when installment 2 falls due.
+        # A clock change, or an answer of the rail after midnight, must not let the authorization last until installment 2 is due.
         if authorization_days < DAYS_BETWEEN and second is not None and now < second < ends:
             ends = second
         done = replace(done, authorization_expires_at=ends, warned=warned)
@@ -99,7 +99,7 @@ def approve(
 
 
 def card_failed(order: Order, charge: Settled, now: datetime) -> Outcome:
-    """The card said no: the consumer may try another, three tries in all, then the order is Declined."""
+    """Record that the card declined. The consumer may try other cards; after three failures the order is Declined."""
     assert charge.state is JobState.FAILED
     failures = order.card_failures + 1
     again = replace(order, card_failures=failures, charging=None, charging_since=None)
@@ -111,7 +111,7 @@ def card_failed(order: Order, charge: Settled, now: datetime) -> Outcome:
 
 
 def decline(order: Order, decision: StoredDecision, letter: Notice, now: datetime) -> Outcome:
-    """Risk said no; `letter` tells the consumer why."""
+    """Decline the order after a risk decision. `letter` tells the consumer why."""
     require_open(order, now)
     move = edge(order.status, "decline")
     event = Event(move.event, order.amount, message="The order was not approved.")
@@ -120,7 +120,7 @@ def decline(order: Order, decision: StoredDecision, letter: Notice, now: datetim
 
 
 def abandon(order: Order, now: datetime, *, left: bool) -> Outcome:
-    """The consumer left, or time ran out. Raises Final, or Charging while a card is being charged."""
+    """Abandon the order: the consumer canceled it (`left`), or it timed out. Raises Final, or Charging during a charge."""
     move = edge(order.status, "leave" if left else "lapse")
     if order.charging is not None:
         raise Charging

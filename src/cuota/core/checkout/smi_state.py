@@ -1,4 +1,4 @@
-"""How a shop system (SMI) sees a checkout: one word for how it stands, one for how the browser came back."""
+"""The states of a checkout for a shop system (SMI): the checkout's own state, and the result that the browser brings back."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from cuota.core.order.order import Order, PaymentState, Status
 
 
 class CheckoutState(StrEnum):
-    """`state` of a checkout. The last three of a browser's results have the same names."""
+    """The values of a checkout's `state`. The browser's results use three of these names."""
 
-    CREATED = "created"  # the customer is not done
-    APPROVED = "approved"  # paid; not all of it is captured
+    CREATED = "created"  # the customer has not finished
+    APPROVED = "approved"  # paid, but not captured in full
     COMPLETED = "completed"  # paid, and captured in full
-    EXPIRED = "expired"  # nobody finished in time, or nothing was captured in time
+    EXPIRED = "expired"  # not finished in time, or not captured in time
     DECLINED = "declined"
-    CANCELLED = "cancelled"  # the customer left, or the merchant gave all of it up
+    CANCELLED = "cancelled"  # the customer canceled, or the merchant voided everything
 
 
 _OF_MONEY = {
@@ -28,14 +28,14 @@ _OF_MONEY = {
 
 
 def state_of(order: Order, *, left: bool) -> CheckoutState:
-    """The state; `left`: an Abandoned order ended before its time was over, so it was the customer who ended it."""
+    """Return the checkout's state. `left` means that an Abandoned order was canceled by the customer and did not time out."""
     if order.status is Status.APPROVED:
         return _OF_MONEY[order.payment_state]
     return _unpaid(order, left=left)
 
 
 def result_of(order: Order, *, left: bool) -> CheckoutState:
-    """What the browser brings back: whether it was paid, whatever became of the money since."""
+    """Return the result that the browser brings back: whether the checkout was paid, ignoring later voids and refunds."""
     return CheckoutState.APPROVED if order.status is Status.APPROVED else _unpaid(order, left=left)
 
 

@@ -1,4 +1,4 @@
-"""How a checkout was started, where it was not by `POST /order`."""
+"""How a checkout was started, if it was not started by `POST /order`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Integration(StrEnum):
-    """Who started it."""
+    """The integration that started the checkout."""
 
     API = "api"  # the browser's script, for a merchant that captures by the API
     VIRTUAL_CARD = "virtual_card"  # the script's button, for a merchant that charges a card
@@ -24,7 +24,7 @@ class Display(StrEnum):
 
 
 class Flow(StrEnum):
-    """What the consumer is asked for: in the express flow, a shipping address too."""
+    """The data that the consumer must enter. The express flow also asks for a shipping address."""
 
     STANDARD = "standard"
     EXPRESS = "express"
@@ -32,11 +32,11 @@ class Flow(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Written beside its order and never changed.
+    """How the checkout was started. It is stored with the order and never changes.
 
-    `body_hash` is the SHA-256 of what the merchant signed: the same text is the same order. `origin` is the one web
-    origin that the checkout's pages talk to. `additional` is what the merchant says about its customer, and by which
-    carrier: `{"carrier": ..., "fields": {...}}`.
+    `body_hash` is the SHA-256 of the text that the merchant signed; the same text is always the same order. `origin` is the web
+    origin to which the checkout's pages send messages. `additional` is the merchant's data about its customer, with the interface
+    that carried it: `{"carrier": ..., "fields": {...}}`.
     """
 
     integration: Integration
@@ -48,5 +48,5 @@ class Start:
 
     @property
     def in_page(self) -> bool:
-        """Whether the merchant's page stays open and is told the result by script."""
+        """True if the merchant's page stays open and gets the result by script."""
         return self.integration in {Integration.API, Integration.VIRTUAL_CARD}

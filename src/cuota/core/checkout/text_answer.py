@@ -1,4 +1,4 @@
-"""What a consumer answers to a text, and what is said back: STOP, START and HELP, as carriers and people know them."""
+"""Reads a consumer's answer to a text message (STOP, START or HELP), and writes the reply."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class TextAnswer(StrEnum):
-    """What an answer means. Anything else than these words is nothing that a program can act on."""
+    """The meaning of an answer. All other words have no effect."""
 
     STOP = "stop"
     START = "start"
@@ -24,7 +24,7 @@ _WORDS = {
 
 
 def read_answer(text: str) -> TextAnswer:
-    """One word, however it is written: `Stop.`, `STOP ALL`, `"help"`."""
+    """Read an answer in any spelling, such as `Stop.`, `STOP ALL` or `"help"`."""
     letters = "".join(char for char in text.casefold() if char.isalpha())
     return _WORDS.get(letters, TextAnswer.OTHER)
 
@@ -32,7 +32,7 @@ def read_answer(text: str) -> TextAnswer:
 def reply(
     answer: TextAnswer, brand: str, creditor: str, page: str, help_page: str | None = None
 ) -> str | None:
-    """The text that is sent back, or None for a word that asks for nothing. `page` is where the consumer sees their plans."""
+    """Return the reply, or None if the answer needs no reply. `page` is the address of the account page."""
     if answer is TextAnswer.STOP:
         return (
             f"{brand}: you get no more texts from us. Payments go on as agreed, and notices come by e-mail. "

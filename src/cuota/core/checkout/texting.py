@@ -1,4 +1,4 @@
-"""How many one-time codes go out by text in an hour: each costs money, and anybody may ask for one."""
+"""Rate limits on one-time codes by text. They are needed because each text costs money and anybody can request one."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from enum import StrEnum
 
 
 class Limit(StrEnum):
-    """What codes are counted by, in the order in which a refusal names it."""
+    """What codes are counted by. If several limits are reached, a refusal names the first of them."""
 
     BROWSER = "browser"  # one session of a browser
     ADDRESS = "address"  # the client's IP address
-    NUMBER = "number"  # the phone number, whoever asks
-    NUMBER_FROM_ADDRESS = "number_from_address"  # the phone number, as one address asks for it
-    ORDER = "order"  # one checkout, in however many browsers it was opened
-    PREFIX = "prefix"  # area code and exchange: whoever pumps texts into ranges of numbers
-    INSTALLATION = "installation"  # all of them
+    NUMBER = "number"  # the phone number, for requests from anywhere
+    NUMBER_FROM_ADDRESS = "number_from_address"  # the phone number, for requests from one address
+    ORDER = "order"  # one checkout, in all browsers together
+    PREFIX = "prefix"  # area code and exchange, against floods of texts to ranges of numbers
+    INSTALLATION = "installation"  # all codes together
 
 
 @dataclass(frozen=True, slots=True)
 class TextLimits:
-    """What an operator may choose, codes an hour. None: no limit."""
+    """The limits that an operator can set, in codes per hour. None means no limit."""
 
     installation: int | None = None
     prefix: int | None = None

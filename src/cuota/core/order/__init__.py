@@ -1,1 +1,1 @@
-"""What an order is, and every decision about its money."""
+"""Orders, and every decision about their money."""

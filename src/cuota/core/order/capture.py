@@ -1,4 +1,4 @@
-"""Capture: the merchant takes some of what was authorized."""
+"""Capture: the merchant takes part or all of the authorized amount."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cuota.core.refusal import Code
 
 
 def capture(order: Order, asked: MovementRequest, movement_id: UUID, now: datetime) -> Outcome:
-    """Decide a capture; the plan does not change by it. Raises Refused."""
+    """Decide a capture. It does not change the plan. Raises Refused."""
     require_completed(order, MovementKind.CAPTURE)
     require_authorization(order, now)
     if asked.amount > order.capturable:

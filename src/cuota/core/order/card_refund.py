@@ -1,4 +1,4 @@
-"""The end of a card refund: the card network took the money back, or said no."""
+"""The result of a card refund: the card network has accepted the money, or refused it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuota.core.order.outcome import Outcome
 
 
 def settle_card_refund(order: Order, asked: CardRefund, reason: str | None, now: datetime) -> Outcome:
-    """Record the rail's answer; `reason` is None where it succeeded. A failed one stays owed to the consumer."""
+    """Record the rail's answer. `reason` is None after a success. The amount of a failed refund stays owed to the consumer."""
     state = JobState.SUCCEEDED if reason is None else JobState.FAILED
     transfers = posting.card_refund(asked.card_refund_id, asked.amount) if reason is None else []
     return Outcome(

@@ -61,19 +61,19 @@ class Event:
 
     @property
     def operation(self) -> str | None:
-        """What was asked for, as webhooks name it, or None."""
+        """The requested operation by its name in webhooks, or None."""
         return _BY_NAME[self.type].operation
 
     @property
     def success(self) -> bool:
-        """Whether it was done."""
+        """True if the operation was done."""
         return _BY_NAME[self.type].success
 
 
-# Every event's body begins with these, a test's too; no request has them.
+# The first members of every event's body, also of a test event. No request has them.
 _MARKS = frozenset({"id", "type", "timestamp"})
 
 
 def is_event_body(body: Mapping[str, object]) -> bool:
-    """Whether this is the body of an event, as webhooks carry it."""
+    """Return whether this is the body of a webhook event."""
     return body.keys() >= _MARKS

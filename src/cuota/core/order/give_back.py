@@ -1,4 +1,4 @@
-"""What a void and a refund share: the fee that goes with them, and the money that returns to cards."""
+"""Code that voids and refunds share: the returned part of the fee, and the refunds to cards."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
 
 
 def fee_due(order: Order, amount: int) -> int:
-    """The part of the plan's fee that goes back with `amount`: pro rata of all given back so far, less returned.
+    """Return the part of the plan's fee, in cents, that goes back together with `amount`.
 
-    Counted from the running total, so that many small refunds add up to exactly one large one, and a full
-    give-back returns the whole fee.
+    It is computed from everything voided and refunded so far, minus the fee already returned. So many small refunds return
+    exactly as much as one large refund, and giving back everything returns the whole fee.
     """
     given_back = order.voided + order.refunded + amount
     return money.share(order.fee, given_back, order.amount) - order.fee_returned
 
 
 def card_refunds(done: Cut, new_id: Callable[[], UUID]) -> tuple[CardRefund, ...]:
-    """One card refund a charge, principal and fee together."""
+    """Return one card refund for each charge, with amount and fee together."""
     return tuple(CardRefund(new_id(), charge_id, amount) for charge_id, amount in done.by_charge.items())
 
 
 def changed(before: Sequence[Installment], after: Sequence[Installment]) -> tuple[Installment, ...]:
-    """Only the installments that differ are written."""
+    """Return the installments that differ, because only those are written."""
     return tuple(new for old, new in zip(before, after, strict=True) if old != new)
 
 
 def standing(plan: Sequence[Installment], back: dict[UUID, int] | None = None) -> PlanStanding:
-    """How a plan stands, as a notice tells it; `back` is what goes back to the card of which charge."""
+    """Return the state of a plan for a notice. `back` is the amount refunded to the card of each charge."""
     left = tuple((item.due_on, item.total) for item in owed(plan))
     return PlanStanding(left, tuple((back or {}).items()))
 
@@ -42,6 +42,6 @@ def standing(plan: Sequence[Installment], back: dict[UUID, int] | None = None) -
 def notice(
     kind: NoticeKind, amount: int, before: Sequence[Installment], done: Cut, now: datetime, notice_id: UUID
 ) -> Notice:
-    """Tell the consumer of a void or refund of `amount`: what it did to the plan, and what goes back."""
+    """Return the notice about a void or refund of `amount`: its effect on the plan, and the refunds to cards."""
     first = changed(before, done.plan)[0]
     return Notice(notice_id, kind, first.number, amount, now.date(), now, standing(done.plan, done.by_charge))

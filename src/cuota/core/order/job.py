@@ -1,4 +1,4 @@
-"""Jobs of a card rail: money on its way back to a card, and the rail's answer to a charge or a refund."""
+"""Calls to a card rail: refunds to send, and the rail's answers to charges and refunds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 
 
 class JobState(StrEnum):
-    """Where a call to a card stands: a charge, or money going back."""
+    """The state of a charge or a card refund."""
 
     PENDING = "pending"
     SUCCEEDED = "succeeded"
@@ -17,7 +17,7 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The card rail's answer to a charge or a card refund, recorded with what follows from it."""
+    """The card rail's answer to a charge or a card refund. It is saved together with its consequences."""
 
     job_id: UUID
     state: JobState
@@ -26,7 +26,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class CardRefund:
-    """Money that goes back to a card; the rail is asked later, outside the transaction. Cents."""
+    """Money to refund to a card, in cents. The rail is called later, outside the transaction."""
 
     card_refund_id: UUID
     charge_id: UUID

@@ -1,4 +1,4 @@
-"""Double entry: a transfer names a debit account, a credit account and a positive amount, so it balances."""
+"""Double-entry bookkeeping. A transfer has a debit account, a credit account and a positive amount, so it always balances."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 
 
 class Account(StrEnum):
-    """The chart of accounts. The first five are kept per order."""
+    """The chart of accounts. The first five exist for each order."""
 
     CONSUMER_RECEIVABLE = "consumer_receivable"
     AUTHORIZED_UNCAPTURED = "authorized_uncaptured"
@@ -24,7 +24,7 @@ class Account(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """One row of the ledger. `posting` names the recipe, `cause` the movement, charge or card refund behind it."""
+    """One row of the ledger. `posting` is the name of the recipe, `cause` the id of the movement, charge or card refund."""
 
     posting: str
     cause: UUID
@@ -38,6 +38,6 @@ class Transfer:
 
 
 def balance(transfers: list[Transfer], account: Account) -> int:
-    """Debits less credits of one account, in cents."""
+    """Return the debits minus the credits of one account, in cents."""
     debits = sum(t.amount for t in transfers if t.debit is account)
     return debits - sum(t.amount for t in transfers if t.credit is account)

@@ -1,4 +1,4 @@
-"""Captures, voids and refunds have one shape: a movement of part of an order's money."""
+"""Movements: captures, voids and refunds, which all have the same fields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cuota.core.refusal import Code, Refused
 
 
 class MovementKind(StrEnum):
-    """Which of the three; with merchant, order and reference it is the idempotency key."""
+    """The kind of a movement. Merchant, order, kind and reference together are the idempotency key."""
 
     CAPTURE = "capture"
     VOID = "void"
@@ -22,7 +22,7 @@ class MovementKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """An applied capture, void or refund. `reference` is the merchant's key, `amount` in cents."""
+    """An applied capture, void or refund. `reference` is the merchant's key; `amount` is in cents."""
 
     kind: MovementKind
     movement_id: UUID
@@ -33,7 +33,7 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class MovementRequest:
-    """What the merchant asks for: the same for all three."""
+    """A merchant's request for a capture, void or refund. `amount` is in cents."""
 
     kind: MovementKind
     reference: str
@@ -41,17 +41,17 @@ class MovementRequest:
 
 
 def shown_balances(order: Order) -> dict[str, object]:
-    """Balances as JSON decimals."""
+    """Return the order's balances as JSON decimals."""
     return {name: money.decimal_from(cents) for name, cents in balances(order).items()}
 
 
 def refuse(code: Code, message: str, order: Order) -> Refused:
-    """A refusal of a money call, with the balances that explain it."""
+    """Return the refusal of a movement, with the balances that explain it."""
     return Refused(code, message, facts={"balances": shown_balances(order)})
 
 
 def refuse_duplicate(order: Order, asked: MovementRequest, earlier: Movement, when: str) -> Refused:
-    """The key was applied already. Says what was applied, so that a caller who lost the answer learns of it."""
+    """Return the refusal of a repeated key. It contains the earlier movement, for a client that lost the first response."""
     same = earlier.amount == asked.amount
     original: dict[str, object] = {
         "operation": earlier.kind.value,
@@ -71,14 +71,14 @@ def refuse_duplicate(order: Order, asked: MovementRequest, earlier: Movement, wh
 
 
 def require_completed(order: Order, kind: MovementKind) -> None:
-    """Money moves only on an order that its consumer completed."""
+    """Raise Refused if the consumer has not completed the order."""
     if order.status is not Status.APPROVED:
         message = f"The order is {order.status}; a {kind} needs an order that the consumer has completed."
         raise refuse(Code.ORDER_NOT_COMPLETED, message, order)
 
 
 def require_authorization(order: Order, now: datetime) -> None:
-    """An authorization holds until its end; at the very end it no longer does."""
+    """Raise Refused if the authorization has ended. At exactly its end time, it has ended."""
     ended = order.authorization_expires_at is not None and now >= order.authorization_expires_at
     if order.lapsed or (order.capturable and ended):
         message = "The authorization has expired and what was not captured is released. Create a new order."

@@ -1,4 +1,4 @@
-"""An order: its states, its totals, and what they allow."""
+"""An order: its states, its totals, and the actions that they allow."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
-# A charge without an answer for this long is looked up at the rail: longer than a rail call may take (rails/bounded.py).
+# A charge without an answer is looked up after this time, which is longer than a call of the rail may take (rails/bounded.py).
 LOOK_UP_AFTER = timedelta(seconds=15)
 
-# So long before an authorization ends its merchant is told, while something can still be captured.
+# The merchant gets warnings this long before an authorization ends, if there is something left to capture.
 WARNINGS = (timedelta(hours=72), timedelta(hours=24))
 
 
 class Status(StrEnum):
-    """`orderStatus`. There is never a fifth."""
+    """The values of `orderStatus`. There will never be a fifth."""
 
     CREATED = "Created"
     APPROVED = "Approved"
@@ -24,7 +24,7 @@ class Status(StrEnum):
 
 
 class PaymentState(StrEnum):
-    """`paymentState`: where the money of an approved order stands."""
+    """The values of `paymentState`: what has happened to the money of an approved order."""
 
     NONE = "NONE"
     AUTHORIZED = "AUTHORIZED"
@@ -36,7 +36,7 @@ class PaymentState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One allowed move between states and the event that it writes. No move leaves a final state."""
+    """One allowed change of state, and its event. No change leaves a final state."""
 
     before: Status
     move: str
@@ -72,7 +72,7 @@ _BY_MOVE = {(edge.before, edge.move): edge for edge in EDGES}
 
 
 class Final(Exception):
-    """The order already is Approved, Declined or Abandoned; each is final."""
+    """The order is Approved, Declined or Abandoned, and these states are final."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(f"the order is {status} and stays so")
@@ -80,7 +80,7 @@ class Final(Exception):
 
 
 def edge(before: Status, move: str) -> Transition:
-    """Look up a move; raise Final where the state has none."""
+    """Return the transition for a move. Raises Final if the state does not allow the move."""
     found = _BY_MOVE.get((before, move))
     if found is None:
         raise Final(before)
@@ -89,13 +89,13 @@ def edge(before: Status, move: str) -> Transition:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The part of an order that money moves. Amounts in cents; `amount` is the initial one.
+    """The part of an order that changes when money moves. Amounts are cents; `amount` is the original amount.
 
-    `version` rises with every save; `transfers` and `events` count the rows written so far, so that
-    ledger and event numbers have no gaps. `fee` is what the consumer pays for the plan. `warned` counts the warnings
-    given ahead of the authorization's end. `charging` is the
-    charge that a card rail has been asked for and has not answered, `charging_since` when it was last asked: until it
-    answers, no other card is. `collect_at` is when the plan's next reminder or charge is due.
+    `version` increases with every save. `transfers` and `events` count the rows written so far, so that the numbers of ledger rows
+    and events have no gaps. `fee` is what the consumer pays for the plan. `warned` counts the warnings sent before the
+    authorization's end. `charging` is the charge for which the card rail has been called and has not answered, and
+    `charging_since` the time of the last call; until there is an answer, no other charge begins. `collect_at` is when the plan's
+    next reminder or charge is due.
     """
 
     merchant_id: UUID
@@ -124,17 +124,17 @@ class Order:
 
     @property
     def capturable(self) -> int:
-        """Cents that a capture or a void may still take."""
+        """The amount in cents that can still be captured or voided."""
         return self.amount - self.voided - self.captured if self.status is Status.APPROVED else 0
 
     @property
     def refundable(self) -> int:
-        """Cents that a refund may still take: captured, never the order amount."""
+        """The amount in cents that can still be refunded: at most what was captured."""
         return self.captured - self.refunded
 
     @property
     def payment_state(self) -> PaymentState:
-        """Derived from the totals, so that it can never disagree with them."""
+        """The payment state. It is derived from the totals, so that it can never disagree with them."""
         if self.status is not Status.APPROVED:
             return PaymentState.NONE
         if self.captured == 0 and self.voided == self.amount:
@@ -145,7 +145,7 @@ class Order:
 
     @property
     def due_at(self) -> datetime | None:
-        """When something happens to this order by itself: a charge is looked up, it lapses, its authorization ends."""
+        """When the order's next scheduled work is due: looking up a charge, a timeout, the end of the authorization, ..."""
         if self.charging_since is not None:
             return self.charging_since + LOOK_UP_AFTER
         if self.status is Status.CREATED:
@@ -154,7 +154,7 @@ class Order:
 
     @property
     def authorization_due_at(self) -> datetime | None:
-        """When the merchant is warned of the authorization's end, or it ends."""
+        """When the next warning about the authorization's end is due, or the authorization ends."""
         if not self.capturable or self.authorization_expires_at is None:
             return None
         ahead = WARNINGS[self.warned] if self.warned < len(WARNINGS) else timedelta(0)
@@ -162,7 +162,7 @@ class Order:
 
 
 def balances(order: Order) -> dict[str, int]:
-    """What a 422 of a money call and a dry run show, in cents, by their JSON names."""
+    """Return the balances that refusals (422) and dry runs show, in cents, by their JSON names."""
     return {
         "orderAmount": order.amount - order.voided,
         "captured": order.captured,

@@ -1,6 +1,6 @@
-"""One posting recipe for each thing that moves money; docs/ledger.md shows the same table.
+"""One posting recipe for each kind of money movement. docs/ledger.md shows the same table.
 
-Each recipe returns the transfers of one movement. Parts of zero cents are left out, since a transfer is positive.
+Each recipe returns the transfers of one movement. Transfers of zero cents are left out, because amounts are positive.
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ def _post(posting: str, cause: UUID, *parts: PostingLine) -> list[Transfer]:
 
 
 def authorization(cause: UUID, amount: int, fee: int) -> list[Transfer]:
-    """The consumer owes the order and the plan's fee; the merchant's part waits for capture."""
+    """Post an approval: the consumer owes the order and the plan's fee, and the merchant's part waits for a capture."""
     return _post("authorization", cause, (RECEIVABLE, UNCAPTURED, amount), (RECEIVABLE, PLAN_FEES, fee))
 
 
 def installment_paid(cause: UUID, amount: int) -> list[Transfer]:
-    """A card paid an installment (the first one included): owed becomes money on its way from the card network."""
+    """Post an installment paid by a card: the consumer's debt becomes money in transit from the card network."""
     return _post("installment_paid", cause, (CLEARING, RECEIVABLE, amount))
 
 
 def overpaid(cause: UUID, amount: int) -> list[Transfer]:
-    """A card paid more than was still owed, since a void or refund cut the installment meanwhile: due back to it."""
+    """Post the excess of a charge, if a void or refund reduced the installment meanwhile. It is due back to the card."""
     return _post("overpaid", cause, (RECEIVABLE, REFUND_DUE, amount))
 
 
 def capture(cause: UUID, amount: int) -> list[Transfer]:
-    """The merchant has earned it."""
+    """Post a capture: the merchant has earned the amount."""
     return _post("capture", cause, (UNCAPTURED, PAYABLE, amount))
 
 
 def void(cause: UUID, unpaid: int, to_card: int, *, expiry: bool = False) -> list[Transfer]:
-    """What is not captured is given up: first it is no longer owed, then paid money is due back to the card."""
+    """Post a void: the unpaid part is no longer owed, and the paid part is due back to the card."""
     name = "expiry" if expiry else "void"
     return _post(name, cause, (UNCAPTURED, RECEIVABLE, unpaid), (UNCAPTURED, REFUND_DUE, to_card))
 
 
 def refund(cause: UUID, unpaid: int, to_card: int) -> list[Transfer]:
-    """The merchant gives back what it had earned: first off what is owed, then back to the card."""
+    """Post a refund: the unpaid part is no longer owed, and the paid part is due back to the card."""
     return _post("refund", cause, (PAYABLE, RECEIVABLE, unpaid), (PAYABLE, REFUND_DUE, to_card))
 
 
 def fee_returned(cause: UUID, unpaid: int, to_card: int) -> list[Transfer]:
-    """The plan's fee goes back with the purchase, pro rata, the same way."""
+    """Post the return of the plan's fee, in proportion to the voided or refunded amount."""
     return _post("fee_returned", cause, (PLAN_FEES, RECEIVABLE, unpaid), (PLAN_FEES, REFUND_DUE, to_card))
 
 
 def card_refund(cause: UUID, amount: int) -> list[Transfer]:
-    """The card network took the money back to the consumer's card."""
+    """Post a completed refund to the consumer's card."""
     return _post("card_refund", cause, (REFUND_DUE, CLEARING, amount))
 
 
 def payout(cause: UUID, amount: int) -> list[Transfer]:
-    """The merchant's bank account was paid."""
+    """Post a payout to the merchant's bank account."""
     return _post("payout", cause, (PAYABLE, BANK, amount))

@@ -1,4 +1,4 @@
-"""Refund: the merchant gives back some of what it captured."""
+"""Refund: the merchant gives back part or all of the captured amount."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def refund(
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
-    """Decide a refund: off the unpaid installments first, then back to the cards. Raises Refused."""
+    """Decide a refund: reduce the unpaid installments first, then refund to the cards. Raises Refused."""
     require_completed(order, MovementKind.REFUND)
     if asked.amount > order.refundable:
         message = f"Only {money.text_of(order.refundable)} of what was captured can still be refunded."

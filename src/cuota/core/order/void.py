@@ -1,4 +1,4 @@
-"""Void: what was authorized and not captured is given up, by the merchant or by the end of the authorization."""
+"""Void: releases an authorized amount that was not captured, at the merchant's request or when the authorization ends."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def void(
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
-    """Decide a merchant's void: lowers the order amount and the plan. Raises Refused."""
+    """Decide a merchant's void, which reduces the order amount and the plan. Raises Refused."""
     require_completed(order, MovementKind.VOID)
     require_authorization(order, now)
     if asked.amount > order.capturable:
@@ -46,7 +46,7 @@ def void(
 
 
 def warn(order: Order, now: datetime) -> Outcome | None:
-    """Decide whether the merchant is to be told that the authorization ends soon. None where it is not time."""
+    """Warn the merchant that the authorization ends soon. None if it is not time for a warning."""
     if order.authorization_expires_at is None or not order.capturable or order.warned >= len(WARNINGS):
         return None
     if not order.authorization_expires_at - WARNINGS[order.warned] <= now < order.authorization_expires_at:
@@ -60,10 +60,10 @@ def warn(order: Order, now: datetime) -> Outcome | None:
 def lapse(
     order: Order, plan: Sequence[Installment], movement_id: UUID, now: datetime, new_id: Callable[[], UUID]
 ) -> Outcome | None:
-    """Decide the end of an authorization: void the uncaptured rest. None where nothing is left or it still holds."""
+    """End an authorization: void the uncaptured rest. None if nothing is left, or the authorization has not ended."""
     if not order.capturable or order.authorization_expires_at is None or now < order.authorization_expires_at:
         return None
-    # The key cannot collide with a merchant's: theirs are at most 100 characters, and this one never repeats.
+    # This reference cannot equal a merchant's, which has at most 100 characters, and it never repeats.
     movement = Movement(
         MovementKind.VOID, movement_id, f"authorization-expiry-{movement_id}", order.capturable, now
     )

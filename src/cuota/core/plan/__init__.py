@@ -1,1 +1,1 @@
-"""The installment plan: amounts, days, collection, what it costs."""
+"""The installment plan: its amounts, dates, collection and costs."""

@@ -1,4 +1,4 @@
-"""The payment agreement: the words and numbers that the consumer accepts, and their hash."""
+"""The payment agreement: the text that the consumer accepts, and its hash."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from cuota.core.plan.finance import terms
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Paragraphs of plain text; the hash is SHA-256 over them, and comes back with the consent."""
+    """Paragraphs of plain text. The consent contains the SHA-256 hash of the text, which proves what was accepted."""
 
     paragraphs: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """All of it, as stored."""
+        """The whole text, as it is stored."""
         return "\n\n".join(self.paragraphs)
 
     @property
     def hash(self) -> str:
-        """Hexadecimal SHA-256 of the text."""
+        """The hexadecimal SHA-256 of the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
@@ -37,7 +37,7 @@ _CHARGING = (
 
 
 def _revoking(page: str) -> str:
-    """How automatic payments are ended, and how what is left is paid then."""
+    """Return the paragraph about ending automatic payments and paying the rest in another way."""
     own_page = f" at {page}" if page else " on your own page"
     return (
         "You may revoke automatic payments at any time, one of them or all. Write to us at least three business days "
@@ -58,7 +58,7 @@ def agreement(
 ) -> Agreement:
     """Write the agreement for one plan.
 
-    `creditor` is the lender's name and where to write to, `page` the address of the consumer's own page.
+    `creditor` is the lender's name and postal address, `page` the address of the account page.
     """
     lender = creditor or provider
     named = lender if provider in lender else f"{lender}, which does business as {provider}"

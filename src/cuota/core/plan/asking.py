@@ -1,4 +1,4 @@
-"""How often a consumer may ask for a charge or another card: enough for a person, too little for testing cards."""
+"""The rate limit on charges and card changes by consumers: enough for a person, too few for testing stolen cards."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-# At most so many within each window that ends now.
+# At most this many attempts within each time window that ends now.
 LIMITS = ((timedelta(hours=1), 3), (timedelta(days=1), 10))
 
 
 class Subject(StrEnum):
-    """What an ask is counted for. A phone number stands for its consumer."""
+    """What an attempt is counted by. A phone number stands for its consumer."""
 
     PLAN = "plan"
     PHONE = "phone"
     CARD = "card"
-    NETWORK = "network"  # the client's IP address; of IPv6 its first 64 bits
+    NETWORK = "network"  # the client's IP address; for IPv6 its first 64 bits
 
 
 def again_at(asked: Sequence[datetime], now: datetime) -> datetime | None:
-    """When the next ask is allowed, given the earlier ones; None where it is allowed now."""
+    """Return when the next attempt is allowed, given the times of earlier attempts, or None if it is allowed now."""
     latest_first = sorted(asked, reverse=True)
     free = [
         latest_first[most - 1] + window

@@ -1,4 +1,4 @@
-"""The card of a plan."""
+"""The card that pays a plan."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PlanCard:
-    """The card that a plan is paid with, as it may be kept: the rail's token, brand and last four digits.
+    """The data of a plan's card that we may store: the rail's token, brand and last four digits.
 
-    `card_hash` is the keyed hash of its fingerprint; None where the rail gives none.
+    `card_hash` is the keyed hash of the card's fingerprint, or None if the rail has no fingerprints.
     """
 
     token: str

@@ -1,4 +1,4 @@
-"""A charge: a card rail is asked to take the money of one installment."""
+"""A charge: a card rail is called to collect one installment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 
 
 class Origin(StrEnum):
-    """Who asked for a charge: only a scheduled one that fails is tried again by itself."""
+    """Who started a charge. Only a scheduled charge is retried automatically after a failure."""
 
     CHECKOUT = "checkout"
     SCHEDULE = "schedule"
@@ -17,7 +17,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A card asked to pay an installment, written down before the rail is called. `charge_id` is the rail's key."""
+    """A charge for an installment, recorded before the rail is called. `charge_id` is the rail's idempotency key."""
 
     charge_id: UUID
     installment: int

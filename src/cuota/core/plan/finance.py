@@ -1,4 +1,4 @@
-"""Truth in Lending numbers of a plan that costs something (Regulation Z, appendix J, actuarial method)."""
+"""The Truth in Lending disclosures of a plan with a fee (Regulation Z, appendix J, actuarial method)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from cuota.core.installment import Installment, total
 
-# The unit period is the 14 days between payments; appendix J counts 26 of them a year.
+# The unit period is the 14 days between payments. Appendix J counts 26 such periods in a year.
 UNIT_PERIODS_A_YEAR = 26
 _PRECISION = Decimal("0.0000000001")
 
 
 @dataclass(frozen=True, slots=True)
 class CreditTerms:
-    """The box: cents, and the annual percentage rate in percent with two places.
+    """The disclosure box: amounts in cents, and the annual percentage rate in percent with two decimals.
 
-    Today's payment is a down payment, its part of the fee a prepaid finance charge: neither is financed, so
-    `amount_financed + finance_charge = total_of_payments`, the payments after today.
+    Today's payment is a down payment, and its part of the fee is a prepaid finance charge. Neither is financed. So
+    `amount_financed + finance_charge = total_of_payments`, where the payments are those after today.
     """
 
     finance_charge: int
@@ -28,7 +28,7 @@ class CreditTerms:
 
 
 def terms(plan: Sequence[Installment]) -> CreditTerms:
-    """Compute the box of a plan as it was agreed."""
+    """Compute the disclosure box of a plan."""
     fee = sum(item.fee for item in plan)
     principal = total(plan)
     later = [Decimal(item.total) for item in plan[1:]]
@@ -39,7 +39,7 @@ def terms(plan: Sequence[Installment]) -> CreditTerms:
 
 
 def _rate(financed: Decimal, payments: Sequence[Decimal]) -> Decimal:
-    """The rate a unit period at which the payments are worth what was financed, by halving the interval."""
+    """Return the rate for a unit period at which the present value of the payments is the amount financed, by bisection."""
     low, high = Decimal(0), Decimal(1)
     while _worth(payments, high) > financed:
         high *= 2

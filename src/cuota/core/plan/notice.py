@@ -1,4 +1,4 @@
-"""What consumers are told about their plan: the notices, and their words."""
+"""The notices to consumers about their plans, and their texts."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from cuota.core.installment import COUNT
 
 
 class NoticeKind(StrEnum):
-    """What a consumer is told by the message rail."""
+    """The kinds of notices that the message rail sends to consumers."""
 
-    PLAN_STARTED = "plan_started"  # the first payment went through; `day` is the next one's
+    PLAN_STARTED = "plan_started"  # the first payment succeeded; `day` is the day of the next payment
     REMINDER = "reminder"  # a payment is due in a few days
-    PAYMENT_RECEIVED = "payment_received"  # a scheduled payment went through
-    PAYMENT_FAILED = "payment_failed"  # it did not; it is tried again on `day`
-    CARD_NEEDED = "card_needed"  # it did not, and will not with this card
-    PLAN_PAID_OFF = "plan_paid_off"  # a payment went through, and nothing is left to pay
-    CARD_CHANGED = "card_changed"  # somebody who proved the number gave the plan another card
-    REFUNDED = "refunded"  # the merchant gave back some of what it had captured
-    VOIDED = "voided"  # the merchant gave up some of what it had not captured
-    EXPIRED = "expired"  # the authorization ended, and what was not captured is given up
-    DECLINED = "declined"  # risk said no: a letter with the reasons
+    PAYMENT_RECEIVED = "payment_received"  # a scheduled payment succeeded
+    PAYMENT_FAILED = "payment_failed"  # a scheduled payment failed; it is retried on `day`
+    CARD_NEEDED = "card_needed"  # a scheduled payment failed, and this card is not charged again
+    PLAN_PAID_OFF = "plan_paid_off"  # a payment succeeded, and nothing is left to pay
+    CARD_CHANGED = "card_changed"  # somebody who proved the phone number changed the plan's card
+    REFUNDED = "refunded"  # the merchant refunded part or all of the captured amount
+    VOIDED = "voided"  # the merchant voided part or all of the uncaptured amount
+    EXPIRED = "expired"  # the authorization ended, and the uncaptured amount was voided
+    DECLINED = "declined"  # risk declined the order; the notice is a letter with the reasons
 
 
 @dataclass(frozen=True, slots=True)
 class PlanStanding:
-    """How a plan stands once a notice's money has moved. Cents.
+    """The state of a plan after the change that a notice reports. Amounts are cents.
 
-    `left`: each payment that is still to be made, and its day. `back`: what goes back to the card of which charge.
+    `left` are the remaining payments with their days. `back` is the amount refunded to the card of each charge.
     """
 
     left: tuple[tuple[date, int], ...] = ()
@@ -42,7 +42,7 @@ class PlanStanding:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message to the consumer, written with what it tells of and sent by the worker from `send_at` on. Cents."""
+    """A message to the consumer, in cents. It is saved with the change that it reports, and sent from `send_at` on."""
 
     notice_id: UUID
     kind: NoticeKind
@@ -53,7 +53,7 @@ class Notice:
     standing: PlanStanding | None = None
 
 
-# What the merchant did, whenever it liked: told in the daytime where the consumer lives.
+# Notices about actions of the merchant, which may happen at any hour, are sent in the consumer's daytime.
 MOVED = frozenset({NoticeKind.REFUNDED, NoticeKind.VOIDED, NoticeKind.EXPIRED})
 
 

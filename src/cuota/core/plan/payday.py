@@ -1,36 +1,36 @@
-"""The instants of a payment: when its card is asked, when the consumer is reminded, when nobody is disturbed."""
+"""Computes the times of a payment: when its card is charged, when the consumer is reminded, and when it is daytime."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 
-# Days ahead of a payment on which the consumer is reminded, at an hour when a message wakes nobody.
+# The days before a payment on which the consumer is reminded, at an hour in the daytime.
 REMINDERS = (3, 1)
 REMINDER_HOUR = time(10)
-# Nobody is told at night how a payment went.
+# Messages about payments are sent only in the daytime.
 DAYTIME = (time(9), time(21))
 
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """The instants of a payment's days, where the consumer lives."""
+    """Computes times in the consumer's time zone."""
 
     zone: tzinfo
 
     def charge_at(self, due_on: date) -> datetime:
-        """The start of the day on which a payment is due."""
+        """Return the time of the charge on the day on which a payment is due."""
         return datetime.combine(due_on, time(0), self.zone)
 
     def remind_at(self, due_on: date, after: datetime) -> datetime | None:
-        """The next reminder of a payment later than `after`; None when the last was given."""
+        """Return the time of the next reminder after `after`, or None if there are no more reminders."""
         days = (
             datetime.combine(due_on - timedelta(days=ahead), REMINDER_HOUR, self.zone) for ahead in REMINDERS
         )
         return min((at for at in days if at > after), default=None)
 
     def daytime(self, at: datetime) -> datetime:
-        """The same instant, or the next morning if it is night there."""
+        """Return the same instant, or the next morning if it is night in the consumer's time zone."""
         local = at.astimezone(self.zone)
         if local.time() < DAYTIME[0]:
             return datetime.combine(local.date(), DAYTIME[0], self.zone)

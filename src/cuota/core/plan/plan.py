@@ -1,4 +1,4 @@
-"""A plan, as the consumer agreed to it."""
+"""The plan to which a consumer agreed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuota.core.consumer import Profile, ShippingAddress
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the consumer agreed to: fixed, with the hash of the words and numbers that were shown."""
+    """The agreed plan. It never changes. It contains the hash of the agreement that was shown."""
 
     consumer_id: UUID
     payer: Profile
@@ -22,5 +22,5 @@ class Plan:
     agreement_hash: str
     agreed_at: datetime
     shipping: ShippingAddress | None = None
-    browser: bytes | None = None  # the session that pressed the button: it alone is shown a virtual card
-    card_hash: bytes | None = None  # of the card that is asked, as PlanCard has it
+    browser: bytes | None = None  # the checkout session that paid; only this session may see a virtual card
+    card_hash: bytes | None = None  # the keyed hash of the card that pays, as in PlanCard

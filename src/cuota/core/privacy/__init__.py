@@ -1,1 +1,1 @@
-"""What erasing a consumer takes out of an order, and what stays."""
+"""The rules for erasing a consumer's personal data."""

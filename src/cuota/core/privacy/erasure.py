@@ -1,4 +1,4 @@
-"""What erasing a consumer means: what is taken out of an order, what stays and why, and what has to be settled first."""
+"""The rules for erasing a consumer: which data is removed, which data stays and why, and what must be settled first."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ BLANK: Mapping[str, object] = {
     "description": None,
     "metadata": {},
 }
-# (what stays, why). Told by `cuota consumer erase`, and listed in docs/retention.md.
+# Pairs of the data that stays and the reason. `cuota consumer erase` prints them, and docs/retention.md lists them.
 STAYS = (
     (
         "amounts, dates and states of orders, plans, charges, refunds and events; the ledger",
-        "accounting and tax records; without them nobody can check the books",
+        "accounting and tax records require them, and the books cannot be checked without them",
     ),
     (
         "the card's brand, its last four digits and the card network's token",
-        "a later refund goes back to the card that paid",
+        "a later refund must go to the card that paid",
     ),
     (
         "risk decisions: numbers and reasons",
-        "a creditor has to show for 25 months why it decided as it did (12 CFR 1002.12); they name nobody",
+        "a creditor must keep them for 25 months (12 CFR 1002.12); they do not identify the person",
     ),
-    ("the hash of the payment agreement", "whoever has a copy of the agreement can still prove it"),
-    ("the items of an order, without a name", "they say what the amounts were for"),
+    ("the hash of the payment agreement", "a person who has a copy of the agreement can still prove it"),
+    ("the items of an order, without a name", "they show what the amounts were for"),
     (
-        "keyed hashes of number, card, address and device, for 60 days at the most",
-        "they stop card testing; they cannot be read",
+        "keyed hashes of number, card, address and device, for at most 60 days",
+        "they help to stop card testing, and cannot be read",
     ),
     (
         "backups made before today",
-        "they go when you delete them; after restoring one, erase the same people again",
+        "delete them yourself; after you restore one, erase the same people again",
     ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class OpenObligations:
-    """What is still open about one order of a consumer. Cents."""
+    """What is still unsettled about one order of a consumer. Amounts are cents."""
 
     merchant: str
     reference: str
@@ -63,14 +63,14 @@ class OpenObligations:
 
 
 def still_has(document: Mapping[str, Any]) -> list[str]:
-    """The names of personal parts that a blanked document must not have."""
+    """Return the names of personal parts that are still in a document. After an erasure there must be none."""
     return [name for name, empty in BLANK.items() if document.get(name, empty) not in (empty, None)]
 
 
 def reasons_against(found: Sequence[OpenObligations], *, refunds_settled: bool) -> list[str]:
-    """Why the consumer cannot be erased yet, a sentence each; empty where nothing stands against it.
+    """Return the reasons why the consumer cannot be erased yet, one sentence each. The list is empty if there are none.
 
-    `refunds_settled`: what cards would not take back was paid to the consumer another way.
+    `refunds_settled` confirms that refunds that cards refused were paid to the consumer in another way.
     """
     return [reason for each in found for reason in _reasons(each, refunds_settled=refunds_settled)]
 
@@ -81,7 +81,7 @@ def _reasons(order: OpenObligations, *, refunds_settled: bool) -> list[str]:
 
     where, reasons = f"{order.merchant}, reference {order.reference}", []
     if order.charging:
-        reasons.append(f"{where}: a card is being charged at this moment. Try again in a minute.")
+        reasons.append(f"{where}: a card is being charged right now. Try again in a minute.")
     if order.unpaid:
         until = f", the last payment on {order.last_due}" if order.last_due else ""
         reasons.append(f"{where}: {shown(order.unpaid)} of the plan is still owed{until}.")
@@ -91,11 +91,11 @@ def _reasons(order: OpenObligations, *, refunds_settled: bool) -> list[str]:
             f"{where}: the merchant may still ship and capture {shown(order.uncaptured)}{ends}, and needs the address."
         )
     if order.returning:
-        reasons.append(f"{where}: {shown(order.returning)} is on its way back to the card.")
+        reasons.append(f"{where}: {shown(order.returning)} is being refunded to the card.")
     if order.refused and not refunds_settled:
         reasons.append(
-            f"{where}: a card would not take {shown(order.refused)} back. Pay it another way, then add --refunds-settled."
+            f"{where}: a card refused a refund of {shown(order.refused)}. Pay the amount in another way, then add --refunds-settled."
         )
     if order.letter_waits:
-        reasons.append(f"{where}: the letter that says why it was declined is not sent yet.")
+        reasons.append(f"{where}: the letter about the declined order is not sent yet.")
     return reasons

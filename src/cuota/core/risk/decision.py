@@ -64,10 +64,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class StoredDecision:
-    """A risk decision as it is kept: whose it is, and what the order was tried with.
+    """A risk decision with the data that is stored with it: the consumer, and the signals of the order.
 
-    `exposure` is the version of the consumer's exposure that it was made on: an approval made on an older one is
-    stale, since another order of the same consumer was begun meanwhile.
+    `exposure` is the version of the consumer's exposure that was read for the decision. If the version has changed, the decision
+    is stale, because another order of the same consumer was begun meanwhile.
     """
 
     decision_id: UUID

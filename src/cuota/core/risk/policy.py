@@ -161,7 +161,10 @@ def _exposure(table: PolicyTable) -> Exposure:
         if step.paid_installments <= before.paid_installments:
             raise each.refuse("paid_installments", "must be more than that of the step before")
         if step.limit < before.limit:
-            raise each.refuse("limit", "must not be lower than before: who has paid more may owe as much")
+            raise each.refuse(
+                "limit",
+                "must not be lower than that of the step before: a consumer who has paid more must not get a lower limit",
+            )
         if step.limit > ceiling:
             raise each.refuse("limit", "must not be above exposure.ceiling")
         steps.append(step)
@@ -205,7 +208,8 @@ def _score(table: PolicyTable) -> Score:
     best = score.base + sum(each.points * each.most for each in (score.paid_installments, score.months_known))
     if score.threshold > best:
         raise table.refuse(
-            "threshold", f"must be at most {best}, the highest score there is: nobody could be approved"
+            "threshold",
+            f"must be at most {best}, the highest possible score; otherwise nobody could be approved",
         )
     return score
 

@@ -83,7 +83,7 @@ class PolicyTable:
         """Return the table; raise BadPolicy if it has any other key, because a misspelled key would have no effect."""
         for name in self._values:
             if name not in known:
-                raise self.refuse(name, f"is not known; here may stand: {', '.join(known)}")
+                raise self.refuse(name, f"is not known; this table may contain: {', '.join(known)}")
         return self
 
     def refuse(self, name: str, message: str) -> BadPolicy:
@@ -115,7 +115,7 @@ class Text:
             raise BadPolicy(int(said[1]) if said else len(lines), f"must be TOML: {message}") from None
         except RecursionError:
             deepest = max(range(len(lines)), key=lambda at: lines[at].count("[") + lines[at].count("{"))
-            raise BadPolicy(deepest + 1, "must be TOML of plain tables, not nested as deep as this") from None
+            raise BadPolicy(deepest + 1, "must be TOML without such deep nesting") from None
         self._lines = _places(lines)
 
     def root(self) -> PolicyTable:

@@ -1,4 +1,4 @@
-"""Signals: what an order is tried with, as keyed hashes that can be compared and not read."""
+"""Signals: an order's phone, card, address and device as keyed hashes, which can be compared but not read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class SignalKind(StrEnum):
-    """What an order is tried with, that may be seen on others."""
+    """The kinds of values that several orders may share."""
 
     PHONE = "phone"
     CARD = "card"
@@ -17,7 +17,7 @@ class SignalKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One thing that an order is tried with, as a keyed hash."""
+    """One value of an order, as a keyed hash."""
 
     kind: SignalKind
     value_hash: bytes

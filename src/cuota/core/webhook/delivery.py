@@ -1,28 +1,28 @@
-"""Webhook delivery: when to try again, and what an attempt means."""
+"""Webhook delivery: the meaning of an attempt's result, and when to retry."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-# Seconds after the try before it; the first one is at once. Ten tries, then the delivery is parked.
+# The delay of each try after the previous one, in seconds. The first try is immediate. After ten tries the delivery is parked.
 TIMETABLE = (0, 10, 60, 300, 1800, 7200, 21600, 43200, 86400, 86400)
 JITTER = 0.1
 LONGEST_RETRY_AFTER = timedelta(days=1)
-# A later event of the same order waits until the one before it is delivered or has failed this often.
+# A later event of the same order waits until the event before it is delivered, or has failed this many times.
 HOLDS_BACK_FOR = 3
-# How many tries one receiver has under way at once: few until it has shown that it answers, then more, none to spare.
+# The number of concurrent tries for one receiver: few until the receiver has answered, then more, up to a maximum.
 FIRST_AT_ONCE = 4
 MOST_AT_ONCE = 16
 PROMPT_MS = 1000
-# The error of an attempt whose receiver did not answer within its time.
+# The error of an attempt that timed out.
 TIMED_OUT = "no answer in time"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What one try came to. `status` None where no answer came; `retry_after` as the receiver asked, in seconds."""
+    """The result of one try. `status` is None without a response. `retry_after` is the receiver's Retry-After, in seconds."""
 
     status: int | None
     ms: int
@@ -32,26 +32,27 @@ class Attempt:
 
     @property
     def acknowledged(self) -> bool:
-        """A 2xx in time, and nothing else."""
+        """True only for a 2xx response in time."""
         return self.error is None and self.status is not None and 200 <= self.status < 300
 
     @property
     def timed_out(self) -> bool:
-        """The receiver hung: no status within the time that it had."""
+        """True if the receiver did not send a status before the timeout."""
         return self.error == TIMED_OUT
 
 
 def next_at_once(at_once: int, attempt: Attempt) -> int:
-    """How many tries a receiver may have under way after this one: a prompt one doubles, one that hangs has one."""
+    """Return the number of concurrent tries after this attempt: doubled for a prompt receiver, one for a receiver that hangs."""
     if attempt.status is None:
         return 1
     return min(2 * at_once, MOST_AT_ONCE) if attempt.ms <= PROMPT_MS else max(at_once // 2, 1)
 
 
 def next_try(tries: int, attempt: Attempt, chance: float) -> timedelta | None:
-    """How long to wait after `tries` failed tries, the last of which was `attempt`; None: park it.
+    """Return the delay after `tries` failed tries, the last of which was `attempt`, or None to park the delivery.
 
-    `chance` from 0 to 1 spreads tries by a tenth either way, so that a receiver that comes back is not met by all at once.
+    `chance` from 0 to 1 varies the delay by up to a tenth in either direction (jitter), so that a receiver that works again does
+    not get all retries at once.
     """
     if tries >= len(TIMETABLE):
         return None
@@ -60,10 +61,10 @@ def next_try(tries: int, attempt: Attempt, chance: float) -> timedelta | None:
 
 
 def next_try_together(tries: int, attempt: Attempt, now: datetime) -> timedelta | None:
-    """As `next_try`, within the same tenth either way, but many failed tries come due at one instant instead of spread.
+    """Return a delay like `next_try`, but rounded, so that many failed tries are due at the same instant.
 
-    For a clock that is moved: it stands still at each instant at which something falls due, so fewer instants are
-    faster. Instants are multiples of a fifth of the planned wait, of which the allowed range always holds one.
+    This is for a clock that is being moved. It stops at each instant at which work is due, so fewer instants are faster. The
+    instants are multiples of a fifth of the planned delay. The range of a tenth in either direction always contains one.
     """
     if tries >= len(TIMETABLE):
         return None

@@ -1,10 +1,10 @@
-"""Where webhooks may go: never to an address inside. Judged on the resolved address, which is then connected to."""
+"""Decides to which addresses webhooks may go: never to private ones. It checks the resolved address that is then used."""
 
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-# 168.63.129.16 looks public and is the platform's own address inside every Azure machine.
+# 168.63.129.16 looks public, but inside every Azure machine it is an address of the platform.
 _FORBIDDEN_4 = tuple(
     map(
         IPv4Network,
@@ -16,7 +16,7 @@ _FORBIDDEN_4 = tuple(
         ),
     )
 )  # fmt: skip
-# Only 2000::/3 is handed out at all; of it these are translations, tunnels, documentation or not routed.
+# Only 2000::/3 is assigned to the public internet. These parts of it are translations, tunnels, documentation, or not routed.
 _GLOBAL_6 = IPv6Network("2000::/3")
 _FORBIDDEN_6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
 _LOOPBACK_4 = IPv4Network("127.0.0.0/8")
@@ -24,10 +24,10 @@ _LOOPBACK_6 = IPv6Address("::1")
 
 
 def is_allowed(address: str, *, loopback: bool) -> bool:
-    """Whether a resolved address may be connected to. `loopback` is a setting of the sandbox.
+    """Return whether webhooks may connect to a resolved address. `loopback` is a setting of the sandbox.
 
-    Addresses that carry another one inside (mapped, compatible, NAT64, 6to4, Teredo) are refused as such: the network
-    would take them to places that were not looked at.
+    Addresses that contain another address (mapped, compatible, NAT64, 6to4, Teredo) are always refused, because the network
+    would route them to an address that was not checked.
     """
     try:
         parsed = ip_address(address)
@@ -37,7 +37,7 @@ def is_allowed(address: str, *, loopback: bool) -> bool:
         if parsed in _LOOPBACK_4:
             return loopback
         return not any(parsed in network for network in _FORBIDDEN_4)
-    # One with a zone is local by definition.
+    # An address with a zone is local by definition.
     if parsed.scope_id is not None:
         return False
     if parsed == _LOOPBACK_6:
@@ -46,7 +46,7 @@ def is_allowed(address: str, *, loopback: bool) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address is this machine's own."""
+    """Return whether an address is a loopback address."""
     try:
         return ip_address(address.partition("%")[0]).is_loopback
     except ValueError:
@@ -54,7 +54,7 @@ def is_loopback(address: str) -> bool:
 
 
 def is_inside(host: str, *, loopback: bool) -> bool:
-    """Whether a host that is written as an address may not be gone to; a name is only known once it is resolved."""
+    """Return whether a host is written as a forbidden address. A host name can be checked only after it is resolved."""
     try:
         ip_address(host.strip("[]").partition("%")[0])
     except ValueError:

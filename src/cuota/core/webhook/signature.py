@@ -1,4 +1,4 @@
-"""Signatures: the SDK's over a raw body, and Standard Webhooks' over id, time and body."""
+"""Computes signatures: the SDK's over a raw body, and Standard Webhooks' over id, time and body."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ WEBHOOK_PREFIX = "whsec_"
 
 
 def pay_signature(secret: str, body: bytes) -> str:
-    """`X-Pay-Signature`: base64 HMAC-SHA256 of the raw body, keyed with the signing secret's UTF-8 bytes."""
+    """Return `X-Pay-Signature`: the base64 HMAC-SHA256 of the raw body. The key is the signing secret's UTF-8 bytes."""
     return base64.b64encode(hmac.digest(secret.encode(), body, "sha256")).decode()
 
 
 def webhook_signature(secrets: Sequence[str], event_id: str, timestamp: int, body: bytes) -> str:
-    """`webhook-signature`: one `v1,...` for each live secret, space-separated (Standard Webhooks)."""
+    """Return `webhook-signature`: one `v1,...` for each valid secret, separated by spaces (Standard Webhooks)."""
     signed = f"{event_id}.{timestamp}.".encode() + body
     return " ".join(
         "v1," + base64.b64encode(hmac.digest(_key(secret), signed, "sha256")).decode() for secret in secrets

@@ -1,1 +1,1 @@
-"""JSON and signatures, as they travel."""
+"""JSON, forms and signatures in the formats of requests and responses."""

@@ -1,6 +1,6 @@
-"""JSON as others print it: as `JSON.stringify(JSON.parse(text))` does, and in the usual layouts of other languages.
+"""Prints JSON as other programs do: as `JSON.stringify(JSON.parse(text))`, and in the usual layouts of other languages.
 
-Only for telling a developer what was signed. No money is read or printed here, which is why numbers may be doubles.
+This is only for telling a developer which text was signed. It handles no money, so numbers may be doubles here.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ LARGEST = 8 * 1024
 
 
 class Number(str):
-    """A number as it was written."""
+    """A number with its original text."""
 
     __slots__ = ()
 
 
 class Layout(NamedTuple):
-    """How a printer sets the marks between values; `indent` is what one level is moved in by."""
+    """The separators of a JSON printer. `indent` is the indentation of one level."""
 
     words: str
     item: str
@@ -49,7 +49,7 @@ def _constant(name: str) -> None:
     raise BadJson(f"{name} is not JSON")
 
 
-# Not strict_json's reader: this one must take what JSON.parse takes (a key twice, half a surrogate pair).
+# This is not the reader of strict_json, because it must accept what JSON.parse accepts (repeated keys, half a surrogate pair).
 _decoder = json.JSONDecoder(parse_float=Number, parse_int=Number, parse_constant=_constant, strict=True)
 _quoted: Callable[[str], str] = json.JSONEncoder(ensure_ascii=False).encode
 _HALVES = re.compile("[\ud800-\udfff]")
@@ -57,7 +57,7 @@ _INDEX = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
 def read(body: bytes) -> Any:
-    """The tree of a body as JSON.parse takes it, numbers as written. Raises BadJson."""
+    """Read a body as JSON.parse does, but keep the text of numbers. Raises BadJson."""
     try:
         return _decoder.decode(body.decode("utf-8"))
     except (ValueError, RecursionError) as problem:
@@ -65,7 +65,7 @@ def read(body: bytes) -> Any:
 
 
 def canonical(body: bytes) -> str | None:
-    """What `JSON.stringify(JSON.parse(body))` prints; None where the body is no JSON, nested too deep, or too large."""
+    """Return the result of `JSON.stringify(JSON.parse(body))`. None if the body is not JSON, too large, or nested too deeply."""
     if len(body) > LARGEST or _values(body) > MOST_VALUES_ONCE:
         return None
     try:
@@ -75,7 +75,7 @@ def canonical(body: bytes) -> str | None:
 
 
 def usual_texts(body: bytes) -> Iterator[tuple[str, str]]:
-    """The same value as usual printers would have it, each text with the words for it; numbers stay as written."""
+    """Yield the same value in the layouts of common printers, each with a description. Numbers keep their text."""
     if not _small(body):
         return
     try:
@@ -91,10 +91,10 @@ def usual_texts(body: bytes) -> Iterator[tuple[str, str]]:
 
 
 def js_number(text: str) -> str:
-    """A number as JavaScript reads and prints it."""
+    """Convert a number to the text that JavaScript would print."""
     if text.isdigit() and len(text) <= 15:
         return text
-    # JavaScript's numbers are doubles, so a double must be read; repr gives the same digits in another dress.
+    # JavaScript's numbers are doubles, so the text is read as a double. repr gives the same digits in another notation.
     double = float(text)
     if double == 0:
         return "0"
@@ -102,7 +102,7 @@ def js_number(text: str) -> str:
         return "null"
     sign, numerals, power = Decimal(repr(double)).as_tuple()
     digits = "".join(map(str, numerals))
-    point = len(digits) + int(power)  # where the decimal point stands, counted from the first digit
+    point = len(digits) + int(power)  # the position of the decimal point, counted from the first digit
     digits = digits.rstrip("0")
     return ("-" if sign else "") + _dressed(digits.rstrip("0"), point)
 
@@ -123,12 +123,12 @@ def _small(body: bytes) -> bool:
 
 
 def _values(body: bytes) -> int:
-    """How many values a text has at the most."""
+    """Return an upper limit for the number of values in a text."""
     return body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
 def _escapings(text: str, words: str) -> Iterator[tuple[str, str]]:
-    # Slashes, angles and wide characters stand in strings only, so the whole text may be changed at once.
+    # Slashes, angle brackets and wide characters occur only in strings, so they can be replaced in the whole text at once.
     yield text, words
     narrow = text.translate({ord(char): json.dumps(char)[1:-1] for char in set(text) if char > "\x7f"})
     if narrow != text:
@@ -156,7 +156,7 @@ def _as_is(value: dict[str, Any]) -> list[str]:
 
 
 def _by_index(value: dict[str, Any]) -> list[str]:
-    """JavaScript's order: keys that are array indexes first, by their number, then the others as they came."""
+    """Return the keys in JavaScript's order: array indexes first, in numeric order, then the other keys in their order."""
     indexes = [key for key in value if _INDEX.fullmatch(key) and int(key) < 2**32 - 1]
     if not indexes:
         return list(value)
@@ -171,7 +171,7 @@ def _printed(tree: Any, layout: Layout, order: _Order, number: Callable[[str], s
 
 
 class _Printer:
-    """Prints one tree into `out`; `depth` is that of the bracket that a value would open."""
+    """Prints a tree of values into `out`. `depth` is the depth of the next opening bracket."""
 
     def __init__(self, layout: Layout, order: _Order, number: Callable[[str], str]) -> None:
         self.out: list[str] = []

@@ -1,8 +1,8 @@
-"""Form-encoded text, read and written as the standard library does, at a fraction of its cost.
+"""Reads and writes form-encoded text with the same result as the standard library, but much faster.
 
-`urllib.parse` decodes and encodes each name and each value by itself: 3,000 fields that nobody has signed yet took 40
-milliseconds. Here the whole text is decoded and encoded at once, with bytes for the marks between fields that no UTF-8
-text holds.
+`urllib.parse` decodes and encodes each name and value separately. For 3,000 fields, whose signature is not even verified, it
+took 40 milliseconds. This module decodes and encodes the whole text at once. The separators of fields become bytes that never
+occur in UTF-8.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _MARK = re.compile(rb"%[fF][eEfF]")
 
 
 def read(encoded: bytes, most: int) -> list[tuple[str, str]]:
-    """Names and values in the order they came; a name alone has an empty value.
+    """Return names and values in their order. A name alone has an empty value.
 
-    Raises ValueError for more than `most` fields, and for what is no ASCII or no UTF-8 once decoded.
+    Raises ValueError for more than `most` fields, for text that is not ASCII, and for values that do not decode to UTF-8.
     """
     if encoded.count(b"&") >= most:
         raise ValueError("too many fields")
@@ -34,7 +34,7 @@ def read(encoded: bytes, most: int) -> list[tuple[str, str]]:
 
 
 def written(fields: Iterable[tuple[str, str]]) -> bytes:
-    """The fields form-encoded: letters, digits and `_.-~` stand for themselves, a space is `+`, all else is escaped."""
+    """Encode the fields as a form: letters, digits and `_.-~` stay, a space becomes `+`, everything else is escaped."""
     marked = _FIELD.join(name.encode() + _EQUALS + value.encode() for name, value in fields)
     quoted = quote_from_bytes(marked, safe=b" ").replace(" ", "+")
     return quoted.replace("%FE", "=").replace("%FF", "&").encode()

@@ -1,7 +1,7 @@
-"""One text of a JSON object, found without building the object.
+"""Finds one text in a JSON object without parsing the whole object.
 
-Before a signature is verified nothing is known of who sent a body. What is read of it then must cost little whatever
-it holds: this takes linear time, and at most MOST_STEPS steps of Python.
+Before its signature is verified, a body may come from anybody, so reading it must be cheap whatever it contains. This code
+takes linear time, and at most MOST_STEPS steps of Python.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import re
 
 from cuota.core.wire.strict_json import BadJson
 
-# A step is one bracket inside a member: a thousand line items have 2,000. A member of the object itself costs as much as
-# four of them, and one whose name has escapes as much as ten more.
+# A step is one bracket inside a member; a thousand line items have 2,000. A member of the object itself costs four steps, and
+# ten more if its name has escapes.
 MOST_STEPS = 4_000
 _MEMBER_STEPS = 4
 _ESCAPED_STEPS = 10
-# A longer text is no name that anybody looks for here: six bytes a character where all are escaped.
+# A longer text cannot be a name that this code looks for, even with six bytes for each escaped character.
 _LONGEST = 6 * 64
 
 _STRING = rb'"(?:[^"\\]++|\\.)*+"'
@@ -28,10 +28,10 @@ _TO_BRACKET = re.compile(rb'[^"{}\[\]]*+(?:' + _STRING + rb'[^"{}\[\]]*+)*+', re
 
 
 def find_text(body: bytes, name: str) -> object:
-    """The text of the first member of this name; None where it is absent or null, False where it is no text.
+    """Return the text of the first member with this name; None if it is absent or null, False if it is not a text.
 
-    Raises BadJson where the body is no object as far as it was read. The rest is not looked at: whoever uses the
-    answer reads the whole strictly afterwards.
+    Raises BadJson if the part read so far is not a JSON object. The rest is not checked, because the caller later reads the whole
+    body strictly.
     """
     found = _OPEN.match(body)
     if found is None:
@@ -83,7 +83,7 @@ def _value(body: bytes, at: int) -> object:
 
 
 def _skip(body: bytes, at: int, steps: int) -> tuple[int, int]:
-    """Where the value that begins here ends, and the steps so far."""
+    """Return where the value that begins here ends, and the number of steps so far."""
     plain = _PLAIN.match(body, at)
     if plain is not None:
         return plain.end(), steps

@@ -1,4 +1,4 @@
-"""Amounts as shop plugins send them: grouped text, and sums of binary floats that miss their cent. Exact decimals only."""
+"""Reads amounts as shop plugins send them: with grouping, or with the rounding noise of binary floats."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ LONGEST = 64
 _GROUPED = re.compile(r"-?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?", re.ASCII)
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", re.ASCII)
 _CENT = Decimal("0.01")
-# What lies this close to a cent is that cent. Sums of binary floats miss it by far less.
+# A value this close to a whole cent is taken for that cent. The rounding noise of binary floats is much smaller.
 NOISE = Decimal("0.000001")
-# No amount has more digits before the point. Above that, quantize would need more than the context's precision.
+# No amount has more digits before the decimal point. For more digits, quantize would exceed the context's precision.
 _MOST_WHOLE_DIGITS = 16
 _CONTEXT = Context(prec=28, rounding=ROUND_HALF_UP)
 
 
 def plain_amount(value: object) -> object:
-    """The same amount without grouping and without float noise; anything else is answered as it came.
+    """Return the amount without grouping and rounding noise. Return any other value unchanged.
 
-    `"1,234.50"` is `"1234.50"`, `12.649999999999999` is `12.65`. The strict reader then decides on what is answered.
+    `"1,234.50"` becomes `"1234.50"`, and `12.649999999999999` becomes `12.65`. The strict reader checks the result afterwards.
     """
     if isinstance(value, str):
         if len(value) > LONGEST:
@@ -35,8 +35,8 @@ def plain_amount(value: object) -> object:
         return value
     if exact and exact.adjusted() >= _MOST_WHOLE_DIGITS:
         return value
-    # `plus` turns a negative zero, which noise around nothing leaves, into zero.
+    # Noise around zero can give a negative zero. `plus` turns it into zero.
     cents = _CONTEXT.plus(exact.quantize(_CENT, context=_CONTEXT))
-    # Compared and not subtracted: a comparison of decimals never rounds, however many digits were sent.
+    # A comparison is used because, unlike a subtraction, it never rounds decimals with many digits.
     noisy = cents != exact and cents - NOISE <= exact <= cents + NOISE
     return cents if noisy else value

@@ -1,4 +1,4 @@
-"""What commands print with --json: names in camelCase, money as text such as "240.00", whatever it is called inside."""
+"""Converts values for the --json output of commands: names in camelCase, and money as text such as "240.00"."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from cuota.core import money
 
-# Cents, by what they are called in reports and in facts.
+# The names of amounts in cents, in reports and in facts.
 _CENTS = frozenset(
     {
         "approved_amount",
@@ -20,13 +20,13 @@ _CENTS = frozenset(
         "limit",
     }
 )
-# What a merchant sent keeps its own names.
+# The merchant's data keeps the merchant's names.
 _AS_SENT = "fields"
 _AVERAGE = "customer_average_order_value"
 
 
 def for_scripts(value: Any, name: str = "") -> Any:
-    """The same as plain JSON values for scripts. `name` is what it is called."""
+    """Return a value as JSON values for scripts. `name` is the value's name."""
     if isinstance(value, Mapping):
         if name == _AS_SENT:
             return {key: _cents(each) if key == _AVERAGE else each for key, each in value.items()}
@@ -37,7 +37,7 @@ def for_scripts(value: Any, name: str = "") -> Any:
 
 
 def _cents(value: Any) -> Any:
-    """What was altered, or is of an earlier release, may be anything."""
+    """Format cents as text. A stored value that is not an integer (altered, or of an earlier release) stays unchanged."""
     return money.text_of(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 

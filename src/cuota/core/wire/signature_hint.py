@@ -1,6 +1,7 @@
-"""The sandbox's help for a signature that does not verify: what came, where its text leaves the usual one, what to do.
+"""The sandbox's help for a signature that does not verify: what was received, where it differs, and what to do.
 
-Never the right signature, nor how near a wrong one is: a mistake is named only where the signature is right for it.
+The help never contains the right signature or how close a wrong one is. It names a mistake only if the signature is right for
+that mistake.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from urllib.parse import unquote
 
 from cuota.core.wire.canonical_json import canonical, usual_texts
 
-AROUND = 24  # characters of either text that are shown
-_BEFORE = 8  # of them before the difference
-_LONGEST = 1024  # a signature has 44 characters; far longer ones are not read
+AROUND = 24  # the number of characters shown of each text
+_BEFORE = 8  # how many of these are before the difference
+_LONGEST = 1024  # a signature has 44 characters; much longer ones are not read
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})+")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]+={0,2}")
@@ -40,24 +41,24 @@ _OTHER = (
 
 
 class _Read(NamedTuple):
-    """A signature as bytes; `mistake` says what is wrong with its form even if the bytes are right."""
+    """A decoded signature. `mistake` says what is wrong with its encoding, even if the bytes are right."""
 
     digest: bytes
     mistake: str
 
 
 def explain(secret: str, body: bytes, signature: str | None) -> dict[str, object]:
-    """The facts beside `invalid_signature`: `received`, `firstDifference`, `hint`. Plain JSON, and no secret in it."""
+    """Return the facts for `invalid_signature` as JSON values without secrets: `received`, `firstDifference`, `hint`."""
     given = None if signature is None else {"length": len(signature), "form": _form(signature)}
     received = {"bytes": len(body), "sha256": hashlib.sha256(body).hexdigest(), "signature": given}
-    # Of a large body only the text as it came is tried.
+    # For a large body, only the received text itself is tried.
     printed = canonical(body)
     hint = _hint(secret, body, printed, signature)
     return {"received": received, "firstDifference": _first_difference(body, printed), "hint": hint}
 
 
 def _first_difference(body: bytes, printed: str | None) -> dict[str, object] | None:
-    """Where the body leaves its canonical form: the byte at which the first other character begins."""
+    """Return where the body first differs from its canonical form: the byte at which the first different character begins."""
     if printed is None or printed.encode() == body:
         return None
     text = body.decode()
@@ -104,7 +105,7 @@ def _form(signature: str) -> str:
 
 
 def _readings(signature: str) -> list[_Read]:
-    """The bytes that a signature may stand for, each with what is wrong with the way it is written."""
+    """Return the possible decodings of a signature, each with the mistake in its encoding."""
     text = signature.strip(" \t\r\n\"'")
     around = (
         "The signature has white space or quotation marks around it: send it bare."
@@ -138,7 +139,7 @@ def _readings(signature: str) -> list[_Read]:
 
 
 def _mistake(secret: str, body: bytes, printed: str | None, read: list[_Read]) -> tuple[str, str] | None:
-    """What was done instead, empty when key and text are right, and what is wrong with the form; else None."""
+    """Return the mistake in signing (empty if key and text are right) and the mistake in the encoding, or None if unknown."""
     for key, text, words in _candidates(secret, body, printed):
         made = hmac.digest(key, text, "sha256")
         for digest, form_mistake in read:
@@ -170,7 +171,7 @@ def _keys(secret: str) -> Iterator[tuple[bytes, str]]:
     bare = secret.removeprefix("signing_")
     yield bare.encode(), "the secret without its signing_ prefix"
     for text in (secret, bare):
-        # Node reads - and _ as + and /; other decoders leave them out.
+        # Node decodes - and _ like + and /. Other decoders skip these characters.
         for letters in (text.translate(_TO_BASE64), re.sub(r"[^A-Za-z0-9+/]", "", text)):
             whole = letters[: len(letters) - (len(letters) % 4 == 1)]
             try:

@@ -1,7 +1,7 @@
-"""JSON read strictly but for one member: what is wrong inside it is no error of the whole.
+"""Reads JSON strictly, except for one member, in which errors are tolerated.
 
-What a merchant says of its customer comes from its own reckoning: a NaN, a key that stands twice, half a character.
-None of it may cost a sale.
+A merchant's data about its customer may contain errors such as NaN, a repeated key, or half a character. Such errors must not
+cost the merchant a sale.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from cuota.core.wire.strict_json import DEEPEST, UNSTORABLE, BadJson, TooMany, d
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object as it was written, with what stands twice."""
+    """An object with all of its members, including repeated keys."""
 
 
 class _NoNumber(str):
-    """A number that the strict reader refuses, as it was written."""
+    """The text of a number that the strict reader refuses."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ _loose = json.JSONDecoder(
 
 
 def read_sparing(body: bytes, spared: str) -> Any:
-    """As `read_json`, whatever the members of this name hold. Raises BadJson.
+    """Read JSON like `read_json`, but tolerate errors in members of this name. Raises BadJson for other errors.
 
     In them a number that is none is the text that was sent, a key that stands twice has a list, which is no value of
     anything, and a character that cannot be kept is U+FFFD. Objects and lists inside them are empty.
@@ -53,7 +53,7 @@ def read_sparing(body: bytes, spared: str) -> Any:
 
 
 def _read(value: Any, spared: str, depth: int, problem: BadJson) -> Any:
-    """As strictly as ever outside of what is spared."""
+    """Check strictly everything outside the tolerated member."""
     if isinstance(value, _NoNumber) or (isinstance(value, str) and UNSTORABLE.search(value)):
         raise problem
     if isinstance(value, list) and depth > DEEPEST:

@@ -1,4 +1,4 @@
-"""Reading JSON strictly: exact decimals, no duplicate keys, no NaN, no deep nesting, no character that cannot be kept."""
+"""Reads JSON strictly: exact decimals, no duplicate keys, no NaN, no deep nesting, no characters that cannot be stored."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from itertools import islice
 from typing import Any
 
 DEEPEST = 32
-# A value is one member of an object or of a list. A thousand line items with all their fields are 8,000.
+# The limit on values. Each member of an object or list is a value; a thousand line items with all fields have 8,000.
 MOST_VALUES = 10_000
-# A NUL, or half a surrogate pair: JSON, but no text that a database can keep.
+# NUL, and half a surrogate pair. JSON allows them, but the database cannot store them.
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 
 
 class BadJson(ValueError):
-    """Not JSON as the service reads it; the text says where and why."""
+    """The text is not JSON that the service accepts. The text of the exception says where and why."""
 
 
 class TooMany(BadJson):
-    """More values than any request needs."""
+    """The JSON has more values than any request needs."""
 
     def __init__(self) -> None:
         super().__init__(f"it holds more than {MOST_VALUES:,} values")
@@ -33,20 +33,20 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) != len(pairs):
         seen: set[str] = set()
         double = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        # A key that is no name may be a value in the wrong place, a card's number even: it is not repeated.
+        # A key that does not look like a name may be a value in the wrong place, even a card number. It is not repeated.
         named = f"the key {double[:50]!r}" if double.isidentifier() else "a key"
         raise BadJson(f"{named} stands twice in one object")
     return value
 
 
 def whole(text: str) -> int | Decimal:
-    """An integer as JSON writes it."""
-    # Beyond 18 digits nothing is an amount; Decimal reads any length, int() refuses more than 4,300 digits.
+    """Read a JSON integer."""
+    # No amount has more than 18 digits. Decimal reads any length, while int() refuses more than 4,300 digits.
     return int(text) if len(text) <= 19 else Decimal(text)
 
 
 def decimal(text: str) -> Decimal:
-    """A number with a point or an exponent as JSON writes it. Raises BadJson."""
+    """Read a JSON number with a decimal point or an exponent. Raises BadJson."""
     try:
         return Decimal(text)
     except InvalidOperation:
@@ -70,7 +70,7 @@ def read_json(body: bytes) -> Any:
         raise BadJson(f"not UTF-8 at byte {problem.start}") from None
     if text.startswith("\ufeff"):
         raise BadJson("it begins with a byte order mark; send plain UTF-8")
-    # Few bodies have that many brackets or commas or any escape: only those are looked at again.
+    # Only the few bodies with many brackets or commas, or with escapes, need a second check.
     brackets = text.count("[") + text.count("{")
     if brackets > DEEPEST or brackets + text.count(",") > MOST_VALUES:
         _refuse_large(_STRING.sub("", text))
@@ -88,20 +88,20 @@ def read_json(body: bytes) -> Any:
 def _refuse_large(text: str) -> None:
     """Refuse too deep nesting and too many values. `text` is the body without its strings."""
     depth = 0
-    # As many brackets as MOST_VALUES values may have: more are counted below.
+    # The number of brackets that MOST_VALUES values can have. Bodies with more brackets are counted below.
     for bracket in islice(_BRACKET.finditer(text), 2 * MOST_VALUES):
         depth += 1 if bracket[0] in "[{" else -1
         if depth > DEEPEST:
             raise BadJson(f"nested deeper than {DEEPEST}")
         if depth < 0:
-            # Not JSON. The decoder says where, and reads no further.
+            # This is not JSON. The decoder will say where, and stop there.
             return
     if text.count("[") + text.count("{") + text.count(",") > MOST_VALUES:
         raise TooMany
 
 
 def _refuse_unstorable(value: Any) -> None:
-    """Look for UNSTORABLE in every text."""
+    """Raise BadJson if a text contains a character in UNSTORABLE."""
     if isinstance(value, str):
         if UNSTORABLE.search(value):
             raise BadJson("a text holds a NUL or half a surrogate pair")

@@ -1,4 +1,4 @@
-"""The file of a backup: a zip of the database's dump, perhaps the secret key, and at last a manifest with their hashes."""
+"""The file format of a backup: a zip with the database's dump, possibly the secret key, and a manifest with their hashes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ CHUNK = 1 << 20
 
 
 class BadArchive(Exception):
-    """The file is no backup, or a damaged one; the text says what is wrong."""
+    """The file is not a backup, or it is damaged. The text says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup is of.
+    """The description of a backup.
 
-    `counts` are rows by table at the moment of the backup. `roles` have rights in the database; they belong to the server,
-    and so are in no dump. `probe` was encrypted with the secret key (hexadecimal): whoever can read it has the right one.
+    `counts` are the rows of each table at the moment of the backup. `roles` have rights in the database; a dump does not contain
+    them, because roles belong to the server. `probe` is a text encrypted with the secret key, in hexadecimal; only the right key
+    decrypts it.
     """
 
     format: str
@@ -44,9 +45,9 @@ class Manifest:
 
 @contextmanager
 def written(target: Path) -> Iterator[Path]:
-    """A place beside `target` to write to, which becomes `target` at the end: whole or not at all, never over a file.
+    """Yield a temporary path beside `target`, which becomes `target` at the end, all or nothing.
 
-    Raises FileExistsError.
+    Raises FileExistsError if `target` exists. An existing file is never overwritten.
     """
     aside = target.with_name(f".{target.name}.{os.getpid()}.partial")
     if target.exists():
@@ -54,7 +55,7 @@ def written(target: Path) -> Iterator[Path]:
     os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
         yield aside
-        # Unlike a rename, a link never takes the place of a file that came meanwhile.
+        # Unlike a rename, a link never replaces a file that was created meanwhile.
         os.link(aside, target)
         folder = os.open(target.parent, os.O_RDONLY)
         try:
@@ -69,7 +70,7 @@ def pack(
     file: Path, dump: IO[bytes], key: bytes | None, manifest: Callable[[dict[str, str]], Manifest],
     told: Callable[[int], None],
 ) -> None:  # fmt: skip
-    """Write a whole file. `told` hears how many bytes of the dump are written so far."""
+    """Write a complete file. `told` is called with the number of bytes of the dump written so far."""
     hashes = {}
     with file.open("r+b") as out, zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
         digest, size = hashlib.sha256(), 0
@@ -90,25 +91,27 @@ def pack(
 
 @contextmanager
 def opened(file: Path) -> Iterator[tuple[zipfile.ZipFile, Manifest]]:
-    """A backup and its manifest; raises BadArchive, also for one of a later format."""
+    """Open a backup and yield it with its manifest. Raises BadArchive, also for an unknown format."""
     try:
         with zipfile.ZipFile(file) as archive:
             facts = json.loads(archive.read(MANIFEST))
             if facts.get("format") != FORMAT:
-                raise BadArchive(f"{file} has the format {facts.get('format')}, this release reads {FORMAT}.")
+                raise BadArchive(
+                    f"{file} has the format {facts.get('format')}, but this release reads only {FORMAT}."
+                )
             yield archive, Manifest(**facts)
     except FileNotFoundError:
         raise BadArchive(f"There is no file {file}.") from None
     except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError) as problem:
-        raise BadArchive(f"{file} is no backup of Cuota, or not all of it is there: {problem}.") from None
+        raise BadArchive(f"{file} is not a backup of Cuota, or it is incomplete: {problem}.") from None
 
 
 def require_whole(archive: zipfile.ZipFile, manifest: Manifest, file: Path) -> None:
-    """Read everything once and compare its hashes; raises BadArchive."""
+    """Read the whole file and compare its hashes with the manifest. Raises BadArchive."""
     for name, expected in manifest.sha256.items():
         digest = hashlib.sha256()
         with archive.open(name) as entry:
             while chunk := entry.read(CHUNK):
                 digest.update(chunk)
         if digest.hexdigest() != expected:
-            raise BadArchive(f"{file} is damaged: {name} is not what was written.")
+            raise BadArchive(f"{file} is damaged: {name} has changed since it was written.")

@@ -1,4 +1,4 @@
-"""PostgreSQL's own programs for backups: which are used, and how they are told the address without showing the password."""
+"""Finds and starts PostgreSQL's programs for backups. Passwords are passed without appearing on the command line."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from cuota.db.embedded.programs import binaries
 
 
 class ProgramFailed(Exception):
-    """A program of PostgreSQL failed; the text is what it said."""
+    """A PostgreSQL program failed. The text contains the program's error message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """One set of programs and the environment in which they reach one database. `address` goes on the command line."""
+    """The programs, and the environment variables for one database. `address` goes on the command line."""
 
     folder: Path
     environment: Mapping[str, str]
     address: str
 
     def command(self, name: str, *arguments: str) -> list[str]:
-        """The command line of one program."""
+        """Return the command line of one program."""
         return [str(self.folder / name), *arguments]
 
     def start(self, command: Sequence[str], **streams: Any) -> subprocess.Popen[bytes]:
-        """Start it; what it says on standard error is to be read by whoever ends it."""
+        """Start a program. `ended` reads its standard error."""
         return subprocess.Popen(  # noqa: S603 - our own command
             command, env=dict(self.environment), stderr=subprocess.PIPE, **streams
         )
 
 
 def programs_for(where: Mapping[str, Any], server_version: int) -> Programs:
-    """For the database that asyncpg reaches by `where`. `server_version` is its major version.
+    """Return the programs for the database with the connection arguments `where`. `server_version` is its major version.
 
-    The embedded database is reached by the wheel's programs. For yours, those of the system come first, since the
-    wheel's know no TLS; they must not be older than the server.
+    The embedded database uses the wheel's programs. For another database, the system's programs are preferred, because the wheel's
+    do not support TLS. The programs must not be older than the server.
     """
     if "dsn" not in where:
         address = f"host={_quoted(where['host'])} port={where['port']} user={where['user']} dbname={where['database']}"
@@ -72,14 +72,14 @@ def _newest(server_version: int) -> Path:
 
 
 def version_of(program: str) -> int:
-    """The major version that a program says it has; 0 where it says none."""
+    """Return a program's major version, or 0 if it is unknown."""
     said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S603
     number = re.search(r"\) (\d+)", said)
     return int(number[1]) if number else 0
 
 
 def ended(process: subprocess.Popen[bytes], what: str) -> None:
-    """Wait for a program's end; raises ProgramFailed with its last words."""
+    """Wait until a program has ended. Raises ProgramFailed with its last error lines."""
     if process.stdin is not None and process.stdin.closed:
         process.stdin = None  # communicate would flush it
     _, said = process.communicate()

@@ -1,4 +1,4 @@
-"""Checkout sessions: one browser in one checkout, and what it has told us so far."""
+"""Stores checkout sessions. A session is one browser in one checkout, with the data entered so far."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ SessionKey = tuple[UUID, UUID, bytes]
 
 @dataclass(frozen=True, slots=True)
 class CheckoutSession:
-    """What one browser has done. `verified_at` is set once its one-time code was right.
+    """The state of one browser. `verified_at` is set after the one-time code was right.
 
-    `display` is None for an order of `POST /order`: the browser came by a link, in a window of its own.
-    `device_hash` is None in a frame, where no browser keeps a cookie of ours.
+    `display` is None for an order of `POST /order`, whose consumer follows a link in a normal window. `device_hash` is None in a
+    frame, where browsers do not store our cookie.
     """
 
     session_hash: bytes
@@ -72,7 +72,7 @@ class CheckoutSession:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A session with its order, the order's unchanging document (JSON text), plan and merchant."""
+    """A session with its order, the order's document (JSON text that never changes), its plan and its merchant."""
 
     session: CheckoutSession
     merchant: Merchant
@@ -85,7 +85,7 @@ class Opened:
 
 
 def profile_of(text: str | None) -> Profile | None:
-    """A profile from its stored JSON."""
+    """Read a profile from its stored JSON."""
     if text is None:
         return None
     value = json.loads(text)
@@ -93,7 +93,7 @@ def profile_of(text: str | None) -> Profile | None:
 
 
 def shipping_of(text: str | None) -> ShippingAddress | None:
-    """Where an express order is sent, from its stored JSON."""
+    """Read the shipping address of an express order from its stored JSON."""
     if text is None:
         return None
     value = json.loads(text)
@@ -101,24 +101,24 @@ def shipping_of(text: str | None) -> ShippingAddress | None:
 
 
 def profile_text(profile: Profile) -> str:
-    """A profile as stored JSON."""
+    """Write a profile as JSON."""
     return json.dumps(asdict(profile))
 
 
 async def open_session(
     session: Session, key: SessionKey, now: datetime, display: Display | None, device_hash: bytes | None
 ) -> None:
-    """A new browser in this checkout."""
+    """Create the session of a new browser in this checkout."""
     await session.fetchrow(_OPEN, *key, now, display, device_hash)
 
 
 async def shown_as(session: Session, key: SessionKey, display: Display) -> None:
-    """The same browser is led here in another way."""
+    """Store that the same browser now shows the checkout in another way."""
     await session.fetchrow(_SHOWN, *key, display)
 
 
 async def read(session: Session, key: SessionKey) -> Opened | None:
-    """Everything about this browser's checkout, in one round trip; None for a forged or forgotten session."""
+    """Read everything about this browser's checkout in one round trip. None for a forged or deleted session."""
     row = await session.fetchrow(_READ, *key)
     if row is None:
         return None
@@ -150,7 +150,7 @@ async def read(session: Session, key: SessionKey) -> Opened | None:
 
 
 async def read_end(session: Session, merchant_id: UUID, order_id: UUID) -> tuple[str, bool]:
-    """The order's document (JSON text), and whether its customer ended it by leaving."""
+    """Return the order's document (JSON text), and whether the consumer canceled the order."""
     row = await session.fetchrow(_END, merchant_id, order_id)
     assert row is not None
     return row["document"], row["was_left"]
@@ -159,12 +159,12 @@ async def read_end(session: Session, merchant_id: UUID, order_id: UUID) -> tuple
 async def code_sent(
     session: Session, key: SessionKey, phone: str, code_hash: bytes, ends_at: datetime, most: int
 ) -> bool:
-    """A code goes to this number; whatever was verified before no longer is. False: `most` went out already."""
+    """Store the code sent to this number, and forget the number verified before. False if `most` codes were sent already."""
     return await session.fetchrow(_CODE_SENT, *key, phone, code_hash, ends_at, most) is not None
 
 
 async def try_code(session: Session, key: SessionKey) -> tuple[int, bytes, datetime] | None:
-    """Count a try before it is judged: (tries so far, the code's hash, its end). None where no code waits."""
+    """Count a try before it is checked. Return (tries so far, the code's hash, its expiration), or None without a code."""
     row = await session.fetchrow(_TRY, *key)
     return None if row is None else (row["code_tries"], row["code_hash"], row["code_ends_at"])
 
@@ -172,27 +172,27 @@ async def try_code(session: Session, key: SessionKey) -> tuple[int, bytes, datet
 async def verified(
     session: Session, key: SessionKey, now: datetime, consumer_id: UUID, code_hash: bytes, new_hash: bytes
 ) -> bool:
-    """The code was right; it is used up, and the session goes on under a new secret. False: used up before."""
+    """Mark the right code as used, and give the session a new secret. False if the code was used before."""
     return await session.fetchrow(_VERIFIED, *key, now, consumer_id, code_hash, new_hash) is not None
 
 
 async def recognized(session: Session, key: SessionKey, known: CheckoutSession) -> None:
-    """The browser is its consumer's without a code: it was theirs before."""
+    """Mark the session as verified without a code, because the browser recognizes its consumer."""
     assert known.profile is not None
     profile = profile_text(known.profile)
     await session.fetchrow(_RECOGNIZED, *key, known.verified_at, known.consumer_id, known.phone, profile)
 
 
 async def save_profile(session: Session, key: SessionKey, profile: Profile) -> bool:
-    """What the consumer typed as their details. False: the session is gone, because its consumer was erased."""
+    """Store the consumer's details. False if the session no longer exists, because the consumer was erased."""
     return await session.fetchrow(_PROFILE, *key, profile_text(profile)) is not None
 
 
 async def save_shipping(session: Session, key: SessionKey, shipping: ShippingAddress) -> None:
-    """Where an express order is to be sent."""
+    """Store the shipping address of an express order."""
     await session.fetchrow(_SHIPPING, *key, json.dumps(asdict(shipping)))
 
 
 async def forget(session: Session, now: datetime) -> None:
-    """Drop what nobody comes back to."""
+    """Delete expired sessions."""
     await session.fetchrow(_FORGET, now)

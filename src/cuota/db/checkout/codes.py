@@ -1,4 +1,4 @@
-"""One-time codes of this hour, counted by keyed hashes of what they were asked for with."""
+"""Counts the one-time codes of the current hour, by keyed hashes of the number, address, browser and so on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from cuota.db.pool import Pool
 from cuota.db.session import Session
 
-# In one order everywhere, so that two counts never wait for each other's rows. What is full is not counted on.
+# All statements lock the rows in the same order, so that two counts never deadlock. A full counter is not increased.
 _COUNT = """INSERT INTO codes_sent AS c (phone_hash, hour, sent, most)
     SELECT q.value_hash, date_trunc('hour', $3::timestamptz), 1, q.most
         FROM unnest($1::bytea[], $2::integer[]) AS q (value_hash, most) ORDER BY 1
@@ -18,7 +18,7 @@ _FORGET = "DELETE FROM codes_sent WHERE hour < $1::timestamptz - interval '2 hou
 
 
 async def count(pool: Pool, counted: Sequence[tuple[bytes, int]], now: datetime) -> set[bytes]:
-    """Count one code for each of (keyed hash, most an hour), or for none. Answers those that are full."""
+    """Count one code for each pair of keyed hash and hourly limit, or for none. Return the hashes whose limit is reached."""
     hashes, most = [value for value, _ in counted], [limit for _, limit in counted]
     async with pool.session() as connection:
         begun = connection.transaction()
@@ -34,5 +34,5 @@ async def count(pool: Pool, counted: Sequence[tuple[bytes, int]], now: datetime)
 
 
 async def forget(session: Session, now: datetime) -> None:
-    """Drop the counts of earlier hours."""
+    """Delete the counts of earlier hours."""
     await session.fetchrow(_FORGET, now)

@@ -1,4 +1,4 @@
-"""Consumers, by the id that is derived from their verified number (`db/vault`)."""
+"""Stores consumers by an id that is derived from their verified phone number (`db/vault`)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _SAVE = """INSERT INTO consumers (consumer_id, phone, profile, created_at, updat
 
 
 async def read(session: Session, consumer_id: UUID) -> Consumer | None:
-    """By id."""
+    """Return the consumer with this id, or None."""
     row = await session.fetchrow(_READ, consumer_id)
     return None if row is None else Consumer(row["consumer_id"], row["phone"], profile_of(row["profile"]))
 
 
 async def save(session: Session, consumer_id: UUID, phone: str, profile: Profile, now: datetime) -> None:
-    """Remember who it is, for the next visit."""
+    """Store the consumer's details for the next visit."""
     await session.fetchrow(_SAVE, consumer_id, phone, profile_text(profile), now)

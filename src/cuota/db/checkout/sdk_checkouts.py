@@ -1,4 +1,4 @@
-"""Checkouts that a signed request started: who signed, and what the same text made before."""
+"""Reads checkouts that a signed request started: the signing merchant, and the order that the same text created before."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from cuota.db.order.columns import MONEY, order_of
 from cuota.db.pool import Row
 from cuota.db.session import Session
 
-# Whose credentials were all revoked signs nothing any more.
+# A merchant whose credentials are all revoked can no longer sign requests.
 _SIGNER = f"""SELECT {COLUMNS}, m.signing_secret, m.old_signing_secret,
     m.old_signing_secret_ends_at FROM merchants m WHERE m.merchant_id = $1
     AND EXISTS (SELECT FROM credentials c WHERE c.merchant_id = m.merchant_id AND c.revoked_at IS NULL)"""
-# An Abandoned order lapses at its end, never before: one that ended earlier was left by its customer.
+# An order times out only at its end. So an order that was Abandoned earlier was canceled by its consumer.
 LEFT = """CASE WHEN o.status = 'Abandoned' THEN (SELECT bool_or(e.created_at < o.expires_at) FROM events e
     WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id AND e.type = 'order.abandoned') ELSE false END AS was_left"""
 STARTED = "s.origin AS started_from, s.display AS shown_in, s.flow, s.integration"
-# Whatever the merchant's range has become: it was refused then, and is no order that a customer was declined.
+# A rejected order stays rejected, even if the merchant's range has changed. It is not an order that risk declined.
 _REJECTED = """coalesce((SELECT true FROM events e WHERE o.status = 'Declined' AND e.merchant_id = o.merchant_id
     AND e.order_id = o.order_id AND e.type = 'order.rejected' LIMIT 1), false) AS rejected"""
 _EARLIER = f"""SELECT {MONEY}, o.token, p.payer, {STARTED}, {_REJECTED}
@@ -38,9 +38,9 @@ _PAYER = "SELECT payer FROM plans WHERE merchant_id = $1 AND order_id = $2 AND c
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What a signed text made; `payer` is the stored JSON of who agreed to pay, if anybody has.
+    """The order that a signed text created. `payer` is the stored JSON of the consumer who agreed to pay, or None.
 
-    `rejected`: its amount was out of the merchant's range.
+    `rejected` means that the amount was outside the merchant's range.
     """
 
     order: Order
@@ -52,7 +52,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class ShopCheckout:
-    """A checkout that a shop system started; `left`: it was Abandoned before its time was over."""
+    """A checkout that a shop system started. `left` means that the consumer canceled it before it timed out."""
 
     order: Order
     token: UUID
@@ -60,7 +60,7 @@ class ShopCheckout:
 
 
 def start_of(row: Row) -> Start | None:
-    """From a row that has the columns of STARTED; None for an order of `POST /order`."""
+    """Return how a checkout was started, from a row with the columns of STARTED; None for an order of `POST /order`."""
     if row["integration"] is None:
         return None
     display, flow = Display(row["shown_in"]), Flow(row["flow"])
@@ -69,7 +69,7 @@ def start_of(row: Row) -> Start | None:
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """A merchant and its signing secret, encrypted; `old_secret` is good too until `old_ends_at`."""
+    """A merchant and its encrypted signing secret. `old_secret` is also valid until `old_ends_at`."""
 
     merchant: Merchant
     secret: bytes
@@ -78,7 +78,7 @@ class Signer:
 
 
 async def read_signer(session: Session, merchant_id: UUID) -> Signer | None:
-    """Who signs; None for an unknown or revoked merchant."""
+    """Return the merchant and its secrets, or None for an unknown or revoked merchant."""
     row = await session.fetchrow(_SIGNER, merchant_id)
     if row is None:
         return None
@@ -87,24 +87,24 @@ async def read_signer(session: Session, merchant_id: UUID) -> Signer | None:
 
 
 async def move(session: Session, merchant_id: UUID, order_id: UUID, origin: str) -> None:
-    """The merchant's page that is told from now on is on another origin."""
+    """Store another origin for the merchant's page, which gets the result from now on."""
     await session.fetchrow(_MOVE, merchant_id, order_id, origin)
 
 
 async def read_start(session: Session, merchant_id: UUID, order_id: UUID) -> Start | None:
-    """How an order's checkout was started; None for an order of `POST /order`."""
+    """Return how an order's checkout was started, or None for an order of `POST /order`."""
     row = await session.fetchrow(_START, merchant_id, order_id)
     return None if row is None else start_of(row)
 
 
 async def read_payer(session: Session, merchant_id: UUID, order_id: UUID, consumer_id: UUID) -> str | None:
-    """The stored JSON of who agreed to pay, for that very person only."""
+    """Return the stored JSON of the consumer who agreed to pay, only if it is this consumer."""
     row = await session.fetchrow(_PAYER, merchant_id, order_id, consumer_id)
     return None if row is None else row["payer"]
 
 
 async def read_earlier(session: Session, merchant_id: UUID, body_hash: bytes) -> Earlier | None:
-    """The order that this signed text made."""
+    """Return the order that this signed text created, or None."""
     row = await session.fetchrow(_EARLIER, merchant_id, body_hash)
     if row is None:
         return None
@@ -114,6 +114,6 @@ async def read_earlier(session: Session, merchant_id: UUID, body_hash: bytes) ->
 
 
 async def read_shop_checkout(session: Session, merchant_id: UUID, order_id: UUID) -> ShopCheckout | None:
-    """A shop system's checkout; None for an unknown one, and for an order that was started in another way."""
+    """Return a shop system's checkout. None for an unknown order, or an order that was started in another way."""
     row = await session.fetchrow(_SHOP, merchant_id, order_id)
     return None if row is None else ShopCheckout(order_of(row), row["token"], row["was_left"])

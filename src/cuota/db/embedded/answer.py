@@ -1,4 +1,4 @@
-"""Asking an embedded PostgreSQL, by the first messages of its protocol, whether it takes connections."""
+"""Checks whether an embedded PostgreSQL accepts connections, by the first messages of its protocol."""
 
 import re
 import socket
@@ -9,9 +9,9 @@ _READY_FOR_QUERY = b"Z\0\0\0\5I"
 
 
 def accepts(places: ClusterFiles) -> bool:
-    """Whether postgres takes a connection to our database now; raises EmbeddedFailed when it refuses us."""
+    """Return whether postgres accepts a connection to our database now. Raises EmbeddedFailed if it refuses our user."""
     if places.postmaster()[1] != "ready":
-        return False  # asking earlier would only fill its log
+        return False  # connecting earlier would only fill its log
     fields = f"\0\3\0\0user\0{OWNER}\0database\0{DATABASE}\0\0".encode()
     answer = b""
     try:
@@ -26,7 +26,7 @@ def accepts(places: ClusterFiles) -> bool:
                 return True
     except OSError:
         return False
-    if b"\0C53300\0" in answer:  # too many clients: it is up, and busy
+    if b"\0C53300\0" in answer:  # too many clients: the server is running, but busy
         return True
     message = re.search(rb"\0M([^\0]*)", answer)
     if message and b"\0C57P" not in answer:  # 57P..: starting, stopping

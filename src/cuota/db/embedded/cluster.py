@@ -1,4 +1,4 @@
-"""Creating, starting and stopping the postgres of one data folder; used by its supervisor only."""
+"""Creates, starts and stops the postgres of one data folder. Only its supervisor uses this module."""
 
 import contextlib
 import ctypes
@@ -16,12 +16,12 @@ from cuota.db.embedded.folders import DATABASE, OWNER, PORT, SERVICE, ClusterFil
 from cuota.db.embedded.programs import binaries_for
 
 _PR_SET_PDEATHSIG = 1
-# Seconds that a fast shutdown, with its checkpoint, may take before postgres is told to drop everything.
+# Seconds that a fast shutdown, with its checkpoint, may take before postgres gets an immediate shutdown.
 _STOP_SECONDS = 60.0
 
 
 class _As(TypedDict, total=False):
-    """What makes subprocess become another user."""
+    """Arguments with which subprocess runs a program as another user."""
 
     user: int
     group: int
@@ -29,13 +29,13 @@ class _As(TypedDict, total=False):
 
 
 def create(places: ClusterFiles, supervisor_lock: int) -> None:
-    """Make the database files, whole or not at all: in pg.new, renamed to pg when complete.
+    """Create the database files, all or nothing: in pg.new, which is renamed to pg when complete.
 
-    Raises EmbeddedFailed; what initdb said is in the log.
+    Raises EmbeddedFailed. The log contains the output of initdb.
     """
     fresh = places.data_dir / "pg.new"
     if fresh.exists():
-        shutil.rmtree(fresh)  # left by a start that was killed
+        shutil.rmtree(fresh)  # left behind by a start that was killed
     fresh.mkdir(mode=0o700)
     programs, account = binaries_for(places.account), places.account
     if os.geteuid() != account.uid:
@@ -48,8 +48,8 @@ def create(places: ClusterFiles, supervisor_lock: int) -> None:
         ([str(programs / "postgres"), *single], f"CREATE DATABASE {DATABASE};\n".encode()),
     ]
     for command, text in steps:
-        # They hold a copy of the supervisor's lock: should it be killed, the next one waits until they have
-        # ended too, and never removes a folder in which they still write.
+        # These programs hold a copy of the supervisor's lock. If the supervisor is killed, the next one waits until they have
+        # ended too, and never deletes a folder in which they still write.
         done = subprocess.run(  # noqa: S603 - our own command
             command,
             check=False,
@@ -70,7 +70,7 @@ def create(places: ClusterFiles, supervisor_lock: int) -> None:
 
 
 def start(places: ClusterFiles) -> subprocess.Popen[bytes]:
-    """Start postgres as our child, in the foreground, its output going where ours goes."""
+    """Start postgres as our child in the foreground, with the same output as ours."""
     _write_access_rules(places)
     postgres = binaries_for(places.account) / "postgres"
     settings = [argument for setting in _settings(places) for argument in ("-c", setting)]
@@ -83,8 +83,8 @@ def start(places: ClusterFiles) -> subprocess.Popen[bytes]:
 
 
 def _settings(places: ClusterFiles) -> list[str]:
-    """Settings given on the command line, so that no edited file weakens them."""
-    # A list setting: quoted, a comma or a space in the path is part of it.
+    """Return the settings for the command line. No edited configuration file can override them."""
+    # This setting is a list, so the path is quoted: a comma or space in the path is then not a separator.
     socket = str(places.socket).replace('"', '""')
     return [
         "fsync=on",
@@ -100,7 +100,7 @@ def _settings(places: ClusterFiles) -> list[str]:
         "shared_buffers=128MB",
         "min_wal_size=128MB",
         "max_wal_size=1GB",
-        # Statements that were planned on an empty table are planned anew once it was looked at: soon.
+        # Statements that were planned for an empty table are planned again after the table is analyzed, so analyze it soon.
         "autovacuum_naptime=10s",
         "timezone=UTC",
         "lc_messages=C",
@@ -110,17 +110,17 @@ def _settings(places: ClusterFiles) -> list[str]:
         "log_timezone=UTC",
         "log_min_messages=warning",
         "log_checkpoints=off",
-        # Logs carry no personal data: neither statements nor the DETAIL that quotes a row's key.
+        # Logs must not contain personal data, so they contain neither statements nor the DETAIL line with a row's key.
         "log_error_verbosity=terse",
         "log_min_error_statement=panic",
     ]
 
 
 def _write_access_rules(places: ClusterFiles) -> None:
-    """Let in, over the socket only, the user Cuota runs as and the one postgres runs as, as the owner or the service.
+    """Allow connections over the socket only, for the users that run Cuota and postgres, as the owner or the service role.
 
-    Beside the cluster and not in it: where we are root, that folder is another user's, who could lead our
-    writing elsewhere by a link. Written at each start, as the users may have changed.
+    The file is outside the database folder. If we are root, that folder belongs to another user, who could redirect our write
+    with a link. The file is written at each start, because the users may have changed.
     """
     names = {places.account.name, pwd.getpwuid(os.geteuid()).pw_name}
     quoted = sorted('"' + name.replace('"', '""') + '"' for name in names)
@@ -130,24 +130,24 @@ def _write_access_rules(places: ClusterFiles) -> None:
     }
     for name, text in texts.items():
         file = places.data_dir / name
-        # As they are nearly always: a disk without room for two lines keeps no database down then.
+        # The rules are nearly always unchanged. Then nothing is written, so that a full disk does not prevent the start.
         if not file.exists() or file.read_text() != text:
             file.write_text(text)
         file.chmod(0o644)
 
 
 def _as(account: SystemUser) -> _As:
-    """The arguments that make a child run as `account`, none where we are that user already."""
+    """Return the arguments that run a child as `account`. They are empty if we are that user already."""
     if os.geteuid() == account.uid:
         return {}
     return {"user": account.uid, "group": account.gid, "extra_groups": account.groups}
 
 
 def _dies_with_us(number: signal.Signals) -> Callable[[], None] | None:
-    """A step for the child, before it becomes its program: the kernel sends it `number` when we die.
+    """Return a function for the child that asks the kernel to send it the signal `number` when this process dies.
 
-    Python runs it after the change of user, which would undo it. Linux only; elsewhere `stop_orphan` by the
-    next supervisor is all there is.
+    Python calls the function after the change of user, which would undo it, and before the program starts. This works only on
+    Linux. On other systems the next supervisor calls `stop_orphan`.
     """
     if os.uname().sysname != "Linux":
         return None
@@ -155,14 +155,14 @@ def _dies_with_us(number: signal.Signals) -> Callable[[], None] | None:
 
     def step() -> None:
         prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0)
-        if os.getppid() != supervisor:  # died before that call: no signal will come
+        if os.getppid() != supervisor:  # we died before that call, so no signal will come
             os._exit(1)
 
     return step
 
 
 def stop(pid: int, is_gone: Callable[[], bool]) -> None:
-    """Stop the postmaster `pid` cleanly, harder when it takes too long; return when `is_gone` says so."""
+    """Stop the postmaster `pid` cleanly, or immediately if that takes too long. Return when `is_gone` returns True."""
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
         try:
             os.kill(pid, number)
@@ -176,13 +176,13 @@ def stop(pid: int, is_gone: Callable[[], bool]) -> None:
 
 
 def stop_orphan(places: ClusterFiles) -> None:
-    """Stop a postmaster that a killed supervisor left, and remove what would keep the next from starting."""
+    """Stop a postmaster that a killed supervisor left behind, and remove the files that would prevent the next start."""
     pid = places.postmaster()[0]
     if pid and _is_our_postmaster(pid, places):
         stop(pid, lambda: not _is_our_postmaster(pid, places))
-    # After a restart of the machine or container the noted number may be another process's, often one of
-    # ours, and postgres would take that for its predecessor for ever. Nothing runs, as just seen; should a
-    # backend of a killed postmaster linger, the shared memory, found by the folder, still holds the start up.
+    # After a restart of the machine or container, the process id in the file may belong to another process, often one of ours.
+    # Postgres would take that process for its predecessor forever. We have just checked that no postmaster runs. If a backend of
+    # a killed postmaster still runs, the shared memory, which postgres finds by the folder, still prevents the start.
     noted = places.postmaster()[0]
     if noted and Path(f"/proc/{noted}").exists() and not _is_our_postmaster(noted, places):
         (places.pg / "postmaster.pid").unlink()
@@ -190,33 +190,33 @@ def stop_orphan(places: ClusterFiles) -> None:
 
 
 def is_forsaken(pid: int) -> bool:
-    """Whether nobody does the recovery that the postmaster `pid` waits for. Known on Linux only.
+    """Return whether the postmaster `pid` waits for a recovery that no process is doing. Known only on Linux.
 
-    PostgreSQL 18 takes no note of a startup process that dies in the recovery after a crash before it redoes
-    anything, as it does when the disk fails there, and waits for ever.
+    After a crash, PostgreSQL 18 does not notice if its startup process dies before the recovery has begun to replay the log, for
+    example because the disk fails. It then waits forever.
     """
     waits = False
     for role in _roles(pid):
-        if role in {b"startup", b"walwriter"}:  # that is: it recovers, or has recovered
+        if role in {b"startup", b"walwriter"}:  # it is recovering, or has recovered
             return False
         waits = waits or role == b"checkpointer"
     return waits
 
 
 def _roles(pid: int) -> Iterator[bytes]:
-    """What the children of the postmaster `pid` are for, by their titles."""
+    """Yield the roles of the children of the postmaster `pid`, from their process titles."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
         return
     for child in children:
-        with contextlib.suppress(OSError):  # it has ended meanwhile
+        with contextlib.suppress(OSError):  # the process has ended meanwhile
             title = Path(f"/proc/{child}/cmdline").read_bytes().rstrip(b"\0")
             yield title.rpartition(b": ")[2].split(b" ")[0]
 
 
 def _is_our_postmaster(pid: int, places: ClusterFiles) -> bool:
-    """Whether the process `pid` is a postgres started on this folder (its children have other titles)."""
+    """Return whether the process `pid` is a postgres that was started on this folder. Its children have other titles."""
     if Path("/proc/self/cmdline").exists():
         try:
             arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")

@@ -1,6 +1,6 @@
-"""Where an embedded PostgreSQL lies, as whom it runs, and whether that user gets there.
+"""The folders of an embedded PostgreSQL, the user it runs as, and whether that user can access the folders.
 
-Shared by the processes that use the database and by its supervisor, so it imports little: both start often.
+The processes that use the database and its supervisor share this module. It imports little, because both start often.
 """
 
 import hashlib
@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 OWNER = "cuota_owner"
-# As whom the service works: it owns nothing.
+# The database role of the service. It owns no tables.
 SERVICE = "cuota_service"
 DATABASE = "cuota"
 PORT = 5432
-# A socket's whole path fits into 103 bytes on macOS and 107 on Linux; the smaller holds for both.
+# The path of a socket may have 103 bytes on macOS and 107 on Linux. The smaller limit works on both.
 _SOCKET_PATH_BYTES = 103
 
 
 class EmbeddedFailed(Exception):
-    """The embedded PostgreSQL cannot be used; the message says why and what to do."""
+    """The embedded PostgreSQL cannot be used. The text says why, and what to do."""
 
 
 class SystemUser(NamedTuple):
-    """The operating system's user that owns the database files and runs postgres."""
+    """The operating system user that owns the database files and runs postgres."""
 
     name: str
     uid: int
@@ -41,28 +41,28 @@ class ClusterFiles(NamedTuple):
 
     @property
     def pg(self) -> Path:
-        """The cluster's own folder; it exists only once it is complete."""
+        """The database files. This folder exists only after it is complete."""
         return self.data_dir / "pg"
 
     @property
     def log(self) -> Path:
-        """What the supervisor and postgres say."""
+        """The log of the supervisor and of postgres."""
         return self.data_dir / "postgres.log"
 
     @property
     def users_lock(self) -> Path:
-        """Locked shared by every user, exclusively by a supervisor that stops."""
+        """The lock file that every user locks shared, and that a stopping supervisor locks exclusively."""
         return self.data_dir / "users.lock"
 
     @property
     def supervisor_lock(self) -> Path:
-        """Locked exclusively by the supervisor as long as it lives; holds its process id."""
+        """The lock file that the supervisor locks exclusively while it runs. It contains the supervisor's process id."""
         return self.data_dir / "supervisor.lock"
 
     def postmaster(self) -> tuple[int, str]:
-        """Process id and state as postgres noted them: starting, ready, stopping; (0, "") if it did not.
+        """The process id and state (starting, ready, stopping) that postgres wrote to its file, or (0, "") without a file.
 
-        The note of a killed postgres stays, so it is a hint: only an answer over the socket is proof.
+        If postgres was killed, the file stays. So this is only a hint; only an answer over the socket is proof.
         """
         try:
             lines = (self.pg / "postmaster.pid").read_text().splitlines()
@@ -72,9 +72,9 @@ class ClusterFiles(NamedTuple):
 
 
 def prepare(data_dir: Path) -> ClusterFiles:
-    """Create the data folder and the socket folder as needed and check who may enter them.
+    """Create the data folder and the socket folder if necessary, and check their permissions.
 
-    Raises EmbeddedFailed naming the folder, the user and the cure.
+    Raises EmbeddedFailed, which names the folder, the user and the solution.
     """
     root = os.geteuid() == 0
     try:
@@ -82,10 +82,10 @@ def prepare(data_dir: Path) -> ClusterFiles:
         data_dir = data_dir.resolve()
         info = data_dir.stat()
         if info.st_uid != os.geteuid() or info.st_mode & stat.S_IWOTH:
-            # Another owner could exchange files under our hands, and as root that would be worth a lot.
+            # Another owner could replace files while we use them. If we run as root, that would be dangerous.
             raise EmbeddedFailed(
-                f"The data folder {data_dir} must belong to the user that runs Cuota (uid {os.geteuid()}) and"
-                " be writable to no other. Change its owner and mode, run Cuota as its owner, or set"
+                f"The data folder {data_dir} must belong to the user that runs Cuota (uid {os.geteuid()}), and no"
+                " other user may have write permission. Change its owner and mode, run Cuota as its owner, or set"
                 " CUOTA_DATA_DIR to another folder."
             )
         account = _account(data_dir / "pg")
@@ -93,20 +93,20 @@ def prepare(data_dir: Path) -> ClusterFiles:
             data_dir.chmod(stat.S_IMODE(info.st_mode) | 0o711)
         if blocked := blocked_at(data_dir, account):
             raise EmbeddedFailed(
-                f"PostgreSQL does not run as root, and the user it runs as here, {account.name}, may not enter"
-                f" {blocked}, so it cannot reach the data folder {data_dir}."
-                " Set CUOTA_DATA_DIR=/var/lib/cuota/data (or another folder outside private ones),"
-                f" or let others enter it: chmod o+x {blocked}"
+                f"PostgreSQL cannot run as root. It runs as the user {account.name}, who cannot access"
+                f" {blocked} and therefore cannot reach the data folder {data_dir}."
+                " Set CUOTA_DATA_DIR=/var/lib/cuota/data (or another folder that is not private),"
+                f" or allow access: chmod o+x {blocked}"
             )
         return ClusterFiles(data_dir, _socket_folder(data_dir, account), account)
     except OSError as error:
         raise EmbeddedFailed(
-            f"The data folder {data_dir} cannot be used ({error}). Set CUOTA_DATA_DIR to a folder this user may write."
+            f"Cannot use the data folder {data_dir} ({error}). Set CUOTA_DATA_DIR to a folder that this user can write."
         ) from error
 
 
 def _account(pg: Path) -> SystemUser:
-    """Ourselves; as root the owner of the existing database, else postgres, else nobody."""
+    """Return the current user; for root, the owner of the existing database, or else postgres, or else nobody."""
     try:
         if os.geteuid() != 0:
             user = pwd.getpwuid(os.geteuid())
@@ -117,15 +117,15 @@ def _account(pg: Path) -> SystemUser:
     except KeyError as error:
         # initdb and peer authentication both need a name.
         raise EmbeddedFailed(
-            f"PostgreSQL needs a user that has a name on this system ({error}). Add it to /etc/passwd (as root:"
-            " create a user named postgres), run as a named user, or set CUOTA_DATABASE_URL."
+            f"PostgreSQL needs a user with a name on this system ({error}). Add the user to /etc/passwd (as root:"
+            " create a user named postgres), run Cuota as a named user, or set CUOTA_DATABASE_URL."
         ) from error
     groups = os.getgrouplist(user.pw_name, user.pw_gid)
     return SystemUser(user.pw_name, user.pw_uid, user.pw_gid, tuple(groups))
 
 
 def _unprivileged() -> pwd.struct_passwd:
-    """The user postgres or else nobody; raises KeyError."""
+    """Return the user postgres, or else nobody. Raises KeyError if neither exists."""
     try:
         return pwd.getpwnam("postgres")
     except KeyError:
@@ -133,9 +133,9 @@ def _unprivileged() -> pwd.struct_passwd:
 
 
 def blocked_at(path: Path, account: SystemUser) -> Path | None:
-    """The first folder on the way to `path`, or `path` itself, that `account` may not enter or execute.
+    """Return the first folder on the way to `path`, or `path` itself, that `account` cannot enter or execute.
 
-    Reads mode bits, not access control lists: those can only be tried by being that user.
+    This checks mode bits, but not access control lists, which only that user could try.
     """
     path = path.resolve()
     for step in (*reversed(path.parents), path):
@@ -154,18 +154,18 @@ def blocked_at(path: Path, account: SystemUser) -> Path | None:
 
 
 def _socket_folder(data_dir: Path, account: SystemUser) -> Path:
-    """The folder of the socket, 0700 and the account's; a short one when the data folder's name is long."""
+    """Return the folder of the socket, with mode 0700 and owned by the account. It is in /tmp if the data folder's path is long."""
     folder = data_dir / "socket"
     if len(os.fsencode(folder / f".s.PGSQL.{PORT}")) > _SOCKET_PATH_BYTES:
-        # Not TMPDIR: every process must come to the same folder, whatever its environment says.
+        # TMPDIR is not used, because every process must use the same folder, whatever its environment contains.
         folder = Path("/tmp", f"cuota-{hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]}")  # noqa: S108
     folder.mkdir(mode=0o700, exist_ok=True)
-    # Anyone may have made that name in /tmp before us, so look at it without following a link. Once it is
-    # ours, the sticky bit of /tmp keeps others from moving it.
+    # Another user may have created this name in /tmp, so check it without following a link. If it is ours, the sticky bit of
+    # /tmp prevents other users from moving it.
     info = folder.lstat()
     if not stat.S_ISDIR(info.st_mode) or info.st_uid not in (os.geteuid(), account.uid):
         raise EmbeddedFailed(
-            f"The socket folder {folder} belongs to somebody else (uid {info.st_uid}): remove it."
+            f"The socket folder {folder} belongs to another user (uid {info.st_uid}). Delete the folder."
         )
     if info.st_uid != account.uid:
         os.chown(folder, account.uid, account.gid, follow_symlinks=False)

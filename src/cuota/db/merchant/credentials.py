@@ -1,4 +1,4 @@
-"""Client credentials and the token issuer's signing keys."""
+"""Stores client credentials and the token issuer's signing keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _READ = """SELECT client_id, merchant_id, secret_hash, old_secret_hash, old_secr
     FROM credentials WHERE client_id = $1"""
 _OF_MERCHANT = """SELECT client_id, merchant_id, secret_hash, old_secret_hash, old_secret_ends_at, revoked_at
     FROM credentials WHERE merchant_id = $1 ORDER BY created_at"""
-# $3 is when the old one ends, $4 is now. While an older one lives nothing is changed: it is the one in use.
+# $3 is when the old secret ends, $4 is now. If an earlier old secret is still valid, nothing is changed: it may be in use.
 _ROTATE = """UPDATE credentials SET old_secret_hash = secret_hash, old_secret_ends_at = $3, secret_hash = $2
     WHERE client_id = $1
         AND (old_secret_ends_at IS NULL OR old_secret_ends_at <= $4 OR $3::timestamptz <= $4) RETURNING 1"""
@@ -39,7 +39,7 @@ _RETIRE = "UPDATE signing_keys SET retired_at = $2 WHERE key_id <> $1 AND retire
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A client id and the keyed hashes of its live secrets: two while one is rotated."""
+    """A client id and the keyed hashes of its valid secrets. During a rotation there are two."""
 
     client_id: str
     merchant_id: UUID
@@ -51,7 +51,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A signing key at rest: it signs from `active_at`, and verifies until `retired_at`."""
+    """A stored, encrypted signing key. It signs from `active_at`, and verifies until `retired_at`."""
 
     key_id: str
     private_key: bytes
@@ -60,43 +60,43 @@ class StoredKey:
 
 
 async def read(session: Session, client_id: str) -> Credential | None:
-    """By client id."""
+    """Return the credential with this client id, or None."""
     row = await session.fetchrow(_READ, client_id)
     return None if row is None else Credential(*row)
 
 
 async def read_of_merchant(session: Session, merchant_id: UUID) -> list[Credential]:
-    """All of a merchant's, oldest first."""
+    """Return all credentials of a merchant, oldest first."""
     return [Credential(*row) for row in await session.fetch(_OF_MERCHANT, merchant_id)]
 
 
 async def rotate(
     session: Session, client_id: str, secret_hash: bytes, old_ends_at: datetime, now: datetime
 ) -> bool:
-    """A new secret, and the one before it until `old_ends_at`; False, and nothing done, while an older one lives."""
+    """Store a new secret; the previous one is valid until `old_ends_at`. False, without a change, if an older one is still valid."""
     return await session.fetchrow(_ROTATE, client_id, secret_hash, old_ends_at, now) is not None
 
 
 async def rotate_again(
     session: Session, client_id: str, secret_hash: bytes, now: datetime
 ) -> datetime | None:
-    """Another new secret in place of the last one; when the old one ends, or None where there is none."""
+    """Replace the last new secret by another. Return when the old secret ends, or None if there is no old secret."""
     row = await session.fetchrow(_AGAIN, client_id, secret_hash, now)
     return None if row is None else row["ends_at"]
 
 
 async def end_old(session: Session, client_id: str, now: datetime) -> bool:
-    """The old secret works no more; False where there is none."""
+    """End the old secret now. False if there is none."""
     return await session.fetchrow(_END, client_id, now) is not None
 
 
 async def add(session: Session, client_id: str, merchant_id: UUID, secret_hash: bytes, now: datetime) -> None:
-    """One more credential."""
+    """Add a credential."""
     await session.fetchrow(_ADD, client_id, merchant_id, secret_hash, now)
 
 
 async def revoke(session: Session, merchant_id: UUID, now: datetime) -> int:
-    """Revoke all of a merchant's credentials; answers how many were live."""
+    """Revoke all credentials of a merchant. Return how many were live."""
     return len(await session.fetch(_REVOKE, merchant_id, now))
 
 
@@ -106,18 +106,18 @@ async def failed(session: Session, client_hash: bytes, now: datetime) -> None:
 
 
 async def failures(session: Session, client_hash: bytes, now: datetime) -> int:
-    """Failed token requests of the last minute or so, in every process."""
+    """Return the number of failed token requests in about the last minute, over all processes."""
     row = await session.fetchrow(_FAILURES, client_hash, now)
     return 0 if row is None else int(row["failures"])
 
 
 async def forget_failures(session: Session, now: datetime) -> None:
-    """Drop what is too old to count."""
+    """Delete failures that are too old to count."""
     await session.fetchrow(_FORGET, now)
 
 
 async def read_keys(session: Session, now: datetime) -> list[StoredKey]:
-    """Signing keys that still verify, oldest first."""
+    """Return the signing keys that still verify, oldest first."""
     return [StoredKey(*row) for row in await session.fetch(_KEYS, now)]
 
 
@@ -127,5 +127,5 @@ async def add_key(session: Session, key_id: str, private_key: bytes, active_at: 
 
 
 async def retire_others(session: Session, key_id: str, retired_at: datetime) -> None:
-    """Let every other key verify until then, and no longer."""
+    """Let every other key verify only until this time."""
     await session.fetchrow(_RETIRE, key_id, retired_at)

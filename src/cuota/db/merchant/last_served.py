@@ -1,4 +1,4 @@
-"""What the service that ran last was told: commands, whose shell may say otherwise, go by the same."""
+"""Stores settings of the service that ran last, so that commands use the same ones, whatever their shell's settings are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORKED = """INSERT INTO last_served (audience, creditor, agency, brand_name) VA
 
 @dataclass(frozen=True, slots=True)
 class LastServed:
-    """What it calls itself, what letters say, and the policy it decides by (None: noted by an earlier release)."""
+    """The service's audience, the texts for letters, and the policy (None if an earlier release stored the row)."""
 
     audience: str
     policy_version: str | None
@@ -30,7 +30,7 @@ class LastServed:
 
 
 async def note(session: Session, served: LastServed) -> None:
-    """Write it down; without a policy, only what letters say: such a process decides nothing and answers nobody."""
+    """Store the settings. Without a policy, store only the texts for letters: such a process neither decides nor serves."""
     said = served.creditor, served.agency, served.brand_name
     if served.policy_version is None:
         await session.fetchrow(_WORKED, served.audience, *said)
@@ -41,6 +41,6 @@ async def note(session: Session, served: LastServed) -> None:
 
 
 async def read(session: Session) -> LastServed | None:
-    """None where none has run."""
+    """Return the stored settings, or None if no service has run."""
     row = await session.fetchrow(_READ)
     return None if row is None else LastServed(**row)

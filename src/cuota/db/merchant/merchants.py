@@ -1,4 +1,4 @@
-"""Merchants, their terms and secrets."""
+"""Stores merchants with their terms and secrets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WHERE merchant_id = $1
 
 
 def merchant_of(row: Row) -> Merchant:
-    """A Merchant from a row."""
+    """Return a Merchant from a row."""
     return Merchant(
         merchant_id=row["merchant_id"],
         name=row["name"],
@@ -46,25 +46,25 @@ def merchant_of(row: Row) -> Merchant:
 
 
 async def read_by_client(session: Session, client_id: str) -> tuple[Merchant, bool] | None:
-    """The merchant behind a credential, and whether the credential still stands."""
+    """Return the merchant of a credential, and whether the credential is still valid."""
     row = await session.fetchrow(_BY_CLIENT, client_id)
     return None if row is None else (merchant_of(row), row["revoked_at"] is None)
 
 
 async def read(session: Session, merchant_id: UUID) -> Merchant | None:
-    """By id."""
+    """Return the merchant with this id, or None."""
     row = await session.fetchrow(_BY_ID, merchant_id)
     return None if row is None else merchant_of(row)
 
 
 async def read_by_name(session: Session, name: str) -> Merchant | None:
-    """By name, whatever its case."""
+    """Return the merchant with this name, ignoring case, or None."""
     row = await session.fetchrow(_BY_NAME, name)
     return None if row is None else merchant_of(row)
 
 
 async def read_all(session: Session) -> list[Merchant]:
-    """All, oldest first."""
+    """Return all merchants, oldest first."""
     return [merchant_of(row) for row in await session.fetch(_ALL)]
 
 
@@ -78,7 +78,7 @@ async def insert(
     secret_hash: bytes,
     now: datetime,
 ) -> None:
-    """Add a merchant with its first credential. Secrets come encrypted or hashed. UniqueViolation: name taken."""
+    """Add a merchant with its first credential. Secrets are encrypted or hashed. Raises UniqueViolation if the name is taken."""
     await session.fetchrow(
         _INSERT,
         merchant.merchant_id,
@@ -98,7 +98,7 @@ async def insert(
 
 
 async def update(session: Session, merchant: Merchant) -> None:
-    """Write changed terms. They hold for orders created from now on."""
+    """Store changed terms. They apply to orders created from now on."""
     await session.fetchrow(
         _UPDATE,
         merchant.merchant_id,

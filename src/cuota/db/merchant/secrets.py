@@ -1,4 +1,4 @@
-"""A merchant's own two secrets, encrypted: the signing secret and the webhook secret. Two of each while it is rotated."""
+"""Stores a merchant's encrypted signing secret and webhook secret. During a rotation there are two of each."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from cuota.db.session import Session
 
 
 class SecretKind(StrEnum):
-    """Which of the two."""
+    """The kind of a merchant's secret."""
 
     SIGNING = "signing"
     WEBHOOK = "webhook"
 
 
-# $3 is when the old one ends, $4 is now. While an older one lives nothing is changed: it is the one in use.
+# $3 is when the old secret ends, $4 is now. If an earlier old secret is still valid, nothing is changed: it may be in use.
 _ROTATE = """UPDATE merchants SET {kind}_secret = $2,
     old_{kind}_secret = CASE WHEN $3::timestamptz > $4::timestamptz THEN {kind}_secret END,
     old_{kind}_secret_ends_at = CASE WHEN $3::timestamptz > $4::timestamptz THEN $3 END
@@ -32,7 +32,7 @@ _END = """UPDATE merchants SET old_{kind}_secret = NULL, old_{kind}_secret_ends_
 async def rotate(
     session: Session, merchant_id: UUID, kind: SecretKind, secret: bytes, ends_at: datetime, now: datetime
 ) -> bool:
-    """A new secret, and the one before it until `ends_at`; False, and nothing done, while an older one lives."""
+    """Store a new secret; the previous one is valid until `ends_at`. False, without a change, if an older one is still valid."""
     row = await session.fetchrow(_ROTATE.format(kind=kind), merchant_id, secret, ends_at, now)
     return row is not None
 
@@ -40,17 +40,17 @@ async def rotate(
 async def rotate_again(
     session: Session, merchant_id: UUID, kind: SecretKind, secret: bytes, now: datetime
 ) -> datetime | None:
-    """Another new secret in place of the last one; when the old one ends, or None where there is none."""
+    """Replace the last new secret by another. Return when the old secret ends, or None if there is no old secret."""
     row = await session.fetchrow(_AGAIN.format(kind=kind), merchant_id, secret, now)
     return None if row is None else row["ends_at"]
 
 
 async def old_ends_at(session: Session, merchant_id: UUID, kind: SecretKind) -> datetime | None:
-    """When the old one ends or ended."""
+    """Return when the old secret ends or ended."""
     row = await session.fetchrow(_ENDS.format(kind=kind), merchant_id)
     return None if row is None else row["ends_at"]
 
 
 async def end_old(session: Session, merchant_id: UUID, kind: SecretKind, now: datetime) -> bool:
-    """The old one works no more; False where there is none."""
+    """End the old secret now. False if there is none."""
     return await session.fetchrow(_END.format(kind=kind), merchant_id, now) is not None

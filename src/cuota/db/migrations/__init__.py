@@ -1,1 +1,1 @@
-"""SQL files, applied in order of their names."""
+"""The migrations: SQL files that are applied in the order of their names."""

@@ -1,7 +1,7 @@
-"""The columns of an order and of an installment. Every read and every write of either is made from this list.
+"""The columns of an order and of an installment. Every read and every write uses these lists.
 
-A column has the name of the field that it holds, so a value cannot get into the wrong column: neither side names
-its columns by position.
+A column has the same name as its field, and no statement refers to columns by position. So a value cannot get into the
+wrong column.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Values = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of `orders`. `new`: a new order's row gives its value. `changed`: every outcome writes it."""
+    """One column of `orders`. `new` columns are written for a new order, `changed` columns with every outcome."""
 
     name: str
     type: str
@@ -29,7 +29,7 @@ class Column:
 
     @property
     def typed(self) -> str:
-        """Its name and type, as SQL writes them."""
+        """The name and type in SQL."""
         return f"{self.name} {self.type}"
 
 
@@ -60,7 +60,7 @@ ORDER = (
     Column("transfers", "integer", changed=True),
     Column("events", "integer", new=True, changed=True),
 )
-# What is not simply an attribute of an Order: whose it is, and what is counted while it is written.
+# Columns that are not attributes of an Order: the merchant, and counters that are changed while writing.
 _APART = ("merchant_id", "order_id", "token", "version", "transfers", "events")
 _PLAIN = tuple(column for column in ORDER if column.name not in _APART)
 _BY_NAME = {column.name: column for column in ORDER}
@@ -79,12 +79,12 @@ _changed_values = attrgetter(*_PLAIN_CHANGED)
 
 
 def new_row(order: Order, token: object, events: int) -> Values:
-    """The values of NEW for an order that begins with this many events."""
+    """Return the values of NEW for an order that begins with this many events."""
     return (order.order_id, token, events, *_new_values(order))
 
 
 def changed_row(outcome: Outcome) -> Values:
-    """The values of CHANGED for an outcome; `version` is the one that was read."""
+    """Return the values of CHANGED for an outcome. `version` is the one that was read."""
     new = outcome.order
     transfers, events = new.transfers + len(outcome.transfers), new.events + len(outcome.events)
     return (new.order_id, new.version, transfers, events, *_changed_values(new))
@@ -97,7 +97,7 @@ _STATUS = _READ.index("status")
 
 
 def order_of(row: Row) -> Order:
-    """An Order from a row that has the columns of MONEY."""
+    """Return an Order from a row with the columns of MONEY."""
     values = list(_read_values(row))
     values[_STATUS] = Status(values[_STATUS])
     return Order(*values)
@@ -116,7 +116,7 @@ _TYPES = {
     "failures": "smallint",
 }
 INSTALLMENT = tuple(f"{name} {_TYPES[name]}" for name in _NUMBERED)
-# An installment keeps its number and its day.
+# An installment's number and due date never change.
 INSTALLMENT_CHANGES = ", ".join(
     f"{name} = excluded.{name}" for name in _NUMBERED if name not in {"number", "due_on"}
 )
@@ -126,11 +126,11 @@ _installment_values = attrgetter(*_NUMBERED)
 
 
 def installment_row(item: Installment) -> Values:
-    """The values of INSTALLMENT."""
+    """Return the values of INSTALLMENT."""
     values: Values = _installment_values(item)
     return values
 
 
 def plan_of(rows: Sequence[Sequence[object]]) -> tuple[Installment, ...]:
-    """Installments from the rows of PLAN."""
+    """Return the installments from the rows of PLAN."""
     return tuple(Installment(*row) for row in rows)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The JSON document of an order: what it was created with and never changes, as exact text."""
+"""The JSON document with which an order was created, stored as exact text. It never changes."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ _encoder = msgspec.json.Encoder(decimal_format="number")
 
 
 def encode(value: object) -> bytes:
-    """JSON with decimals printed as exact numbers, never by way of a float."""
+    """Write JSON. Decimals are written exactly and never converted to floats."""
     return _encoder.encode(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What the checkout needs of an order's document; `value` is all of it."""
+    """The parts of an order's document that the checkout needs. `value` is the whole document."""
 
     value: dict[str, Any]
 
     @property
     def confirm_url(self) -> str | None:
-        """Where the consumer goes after success; None where the merchant's page stayed open."""
+        """The address for the consumer after success, or None if the merchant's page stayed open."""
         url: str | None = self.value["merchant"]["redirectConfirmUrl"]
         return url
 
     @property
     def cancel_url(self) -> str | None:
-        """Where the consumer goes otherwise; None as above."""
+        """The address for the consumer after any other end, or None if the merchant's page stayed open."""
         url: str | None = self.value["merchant"]["redirectCancelUrl"]
         return url
 
     @property
     def consumer(self) -> dict[str, Any]:
-        """What the merchant said about its customer; may be empty."""
+        """The merchant's data about its customer; may be empty."""
         return self.value["consumer"] or {}
 
     @property
@@ -47,10 +47,10 @@ class Document:
 
     @property
     def address(self) -> dict[str, Any]:
-        """The billing address, else the shipping address; may be empty."""
+        """The billing address, or else the shipping address; may be empty."""
         return self.value["billing"] or self.value["shipping"] or {}
 
 
 def decode(text: str) -> Document:
-    """Read a stored document; decimals stay decimals."""
+    """Read a stored document. Decimal numbers become Decimals."""
     return Document(json.loads(text, parse_float=Decimal))

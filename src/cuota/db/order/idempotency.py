@@ -1,4 +1,4 @@
-"""Answers kept for the Idempotency-Key header."""
+"""Stored responses for the Idempotency-Key header."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cuota.db.pool import CONNECT_SECONDS, HANGS_SECONDS, WAIT_SECONDS
 from cuota.db.session import Session
 
 KEPT = timedelta(hours=24)
-# A request that crashed frees its key after this: longer than a statement of a running request may take.
+# The key of a crashed request becomes free after this time, which is longer than any statement of a running request.
 LEASE = timedelta(seconds=30)
 assert LEASE.total_seconds() > WAIT_SECONDS + CONNECT_SECONDS + HANGS_SECONDS
 FORGOTTEN_AT_ONCE = 1000
@@ -36,7 +36,7 @@ _FORGET = """DELETE FROM idempotency_keys k USING (
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyRecord:
-    """What stands under a key: `status` and `body` once answered."""
+    """The stored record of a key. `status` and `body` are set after the request was answered."""
 
     same_request: bool
     status: int | None
@@ -46,13 +46,13 @@ class IdempotencyRecord:
 async def claim(
     session: Session, merchant_id: UUID, key: str, request: bytes, lease: UUID, now: datetime
 ) -> bool:
-    """Take the key for one run; False where it is taken, or already answered."""
+    """Claim the key for one request. False if another request has claimed it, or it is already answered."""
     row = await session.fetchrow(_CLAIM, merchant_id, key, request, lease, now, now + LEASE, now - KEPT)
     return row is not None
 
 
 async def read(session: Session, merchant_id: UUID, key: str, request: bytes) -> IdempotencyRecord | None:
-    """What stands under a key."""
+    """Return the stored record of a key, or None."""
     row = await session.fetchrow(_READ, merchant_id, key)
     return (
         None if row is None else IdempotencyRecord(row["request_hash"] == request, row["status"], row["body"])
@@ -62,15 +62,15 @@ async def read(session: Session, merchant_id: UUID, key: str, request: bytes) ->
 async def finish(
     session: Session, merchant_id: UUID, key: str, lease: UUID, status: int, body: bytes
 ) -> None:
-    """Keep an answer that moved no money; one that did was kept with it (`db/order/outcomes`)."""
+    """Store a response that moved no money. Other responses are stored together with the money (`db/order/outcomes`)."""
     await session.fetchrow(_FINISH, merchant_id, key, lease, status, body)
 
 
 async def release(session: Session, merchant_id: UUID, key: str, lease: UUID) -> None:
-    """Free the key: nothing was answered that should be answered again."""
+    """Free the key, because there is no response to repeat."""
     await session.fetchrow(_RELEASE, merchant_id, key, lease)
 
 
 async def forget(session: Session, now: datetime) -> int:
-    """Drop what is older than a day, at most FORGOTTEN_AT_ONCE; answers how many were dropped."""
+    """Delete records that are older than a day, at most FORGOTTEN_AT_ONCE. Return how many were deleted."""
     return len(await session.fetch(_FORGET, now - KEPT, FORGOTTEN_AT_ONCE))

@@ -1,7 +1,7 @@
-"""A merchant's orders, page by page, newest first.
+"""Lists a merchant's orders in pages, newest first.
 
-Pages go along the order ids, which rise with time: an order that is created meanwhile moves no page. No page reads more
-than SCANNED orders, however few of them fit, so that its cost has a bound without an index on the busy `orders` table.
+Pages follow the order ids, which increase with time, so a new order does not shift the pages. A page reads at most SCANNED
+orders, however few of them match. This limits its cost without an extra index on the busy `orders` table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cuota.db.order.orders import OrderRecord
 from cuota.db.session import Session
 
 SCANNED = 2000
-# Bytes of documents after which a page ends.
+# A page ends after this many bytes of documents.
 MOST_BYTES = 1024 * 1024
 
 _FITTING = """ARRAY(
@@ -63,7 +63,7 @@ WHERE d.bytes_so_far - d.bytes < $3 ORDER BY o.order_id DESC
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which orders: None is any. `created_from` is included, `created_to` is not."""
+    """Which orders to list. None matches all. `created_from` is included, `created_to` is not."""
 
     reference: str | None = None
     statuses: tuple[Status, ...] = ()
@@ -72,13 +72,13 @@ class Filters:
 
     @property
     def scans(self) -> bool:
-        """Whether orders are read that may turn out not to fit."""
+        """True if the statement may read orders that do not match."""
         return bool(self.statuses or self.created_from or self.created_to)
 
 
 @dataclass(frozen=True, slots=True)
 class ListedOrders:
-    """Orders, newest first. `last` is where the next page begins; None where this one is the last."""
+    """Orders, newest first. The next page begins at `last`, which is None on the last page."""
 
     records: tuple[OrderRecord, ...]
     last: UUID | None
@@ -87,7 +87,7 @@ class ListedOrders:
 async def page(
     session: Session, merchant_id: UUID, filters: Filters, before: UUID, floor: UUID, limit: int
 ) -> ListedOrders:
-    """At most `limit` orders whose id is below `before` and not below `floor`, in two round trips."""
+    """Return at most `limit` orders whose id is below `before` and not below `floor`, in two round trips."""
     scan = SCANNED if filters.scans else limit + 1
     statuses = [status.value for status in filters.statuses or tuple(Status)]
     asked: list[object] = [

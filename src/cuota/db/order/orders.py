@@ -1,4 +1,4 @@
-"""Reading orders. Every statement names the merchant: another merchant's order is not there."""
+"""Reads orders. Every statement names the merchant, so another merchant's order is never found."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ FIND_BY_CHECKOUT_TOKEN = "SELECT order_id FROM orders WHERE merchant_id = $1 AND
 DUE = """
 SELECT order_id FROM orders WHERE merchant_id = $1 AND due_at <= $2 ORDER BY due_at LIMIT $3
 """
-# No decision: it only looks for what is due a little later. Whatever is saved meanwhile says anew when that is.
+# This is not a decision: it only moves `due_at` a little later. The next saved outcome computes `due_at` again.
 _ASIDE = "UPDATE orders SET due_at = $4 WHERE merchant_id = $1 AND order_id = $2 AND due_at <= $3"
-# A plain read over all merchants finds who has something due; claiming then names each.
+# One read over all merchants finds the merchants with due orders. The statements after that name each merchant.
 MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM orders WHERE due_at <= $1"
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An order as one read saw it, with the earlier movement under the same key and, where asked for, its plan."""
+    """The result of one read: an order, an earlier movement with the same key, and the plan if it was requested."""
 
     order: Order
     earlier: Movement | None = None
@@ -61,9 +61,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class OrderRecord:
-    """Everything that `GET /order` shows; `document` is the JSON text that never changes.
+    """Everything that `GET /order` shows. `document` is the JSON text that never changes.
 
-    `payer` is who agreed to pay, as the plan keeps it: read for express orders, which say where to send it.
+    `payer` is the consumer's data in the plan. It is read only for express orders, for the shipping address.
     """
 
     order: Order
@@ -82,7 +82,7 @@ async def read(
     *,
     with_plan: bool,
 ) -> Found | None:
-    """What a capture, void or refund decides on, in one round trip; on a pool, with whoever reads at this moment."""
+    """Read the data for a capture, void or refund, in one round trip. On a pool, concurrent reads share a batch."""
     asked = _Asked(merchant_id, order_id, kind, reference)
     if isinstance(session, Pool):
         return await session.together(_MOVEMENT_READS if with_plan else _CAPTURE_READS, merchant_id, asked)
@@ -131,13 +131,13 @@ _MOVEMENT_READS = Gathered(
 
 
 async def read_with_plan(session: Session, merchant_id: UUID, order_id: UUID) -> Found | None:
-    """The order and its plan, in one round trip."""
+    """Read the order and its plan in one round trip. None if there is no such order."""
     row = await session.fetchrow(WITH_PLAN, merchant_id, order_id)
     return None if row is None else Found(order_of(row), None, plan_of(row["plan"]))
 
 
 async def read_record(session: Session, merchant_id: UUID, name: UUID) -> OrderRecord | None:
-    """The record, by order id (time-ordered, version 7) or checkout token (random, version 4): one round trip."""
+    """Read the record by order id (UUID version 7) or checkout token (UUID version 4), in one round trip."""
     if name.version != 7:
         row = await session.fetchrow(RECORD_BY_TOKEN, merchant_id, name)
     elif isinstance(session, Pool):
@@ -151,7 +151,7 @@ async def read_record(session: Session, merchant_id: UUID, name: UUID) -> OrderR
         for kind, reference, movement_id, amount, at in row["movements"]
     )
     order, payer = order_of(row), None
-    # Most orders have no such thing: they are not made to look for it.
+    # Most orders have no payer to show, so the statement does not look for one.
     if _EXPRESS in row["document"] and order.status is Status.APPROVED:
         agreed = await session.fetchrow(_PAYER, merchant_id, order.order_id)
         payer = agreed["payer"] if agreed else None
@@ -172,18 +172,18 @@ _RECORD_READS = Gathered(_record_row, _record_rows, reads=True)
 
 
 async def find_id(session: Session, merchant_id: UUID, name: UUID) -> UUID | None:
-    """The order id itself, unasked for, or the order behind a checkout token (version 4): one round trip."""
+    """Return an order id unchanged, without a check, or look up the order of a checkout token (UUID version 4)."""
     return name if name.version == 7 else await find_by_token(session, merchant_id, name)
 
 
 async def find_by_token(session: Session, merchant_id: UUID, token: UUID) -> UUID | None:
-    """The order behind a checkout token."""
+    """Return the id of the order with this checkout token, or None."""
     row = await session.fetchrow(FIND_BY_CHECKOUT_TOKEN, merchant_id, token)
     return None if row is None else row["order_id"]
 
 
 async def due(session: Session, now: datetime, limit: int) -> list[tuple[UUID, UUID]]:
-    """Orders for which something is due by itself, as (merchant id, order id); at most `limit` a merchant."""
+    """Return the orders with scheduled work that is due, as (merchant id, order id), at most `limit` of each merchant."""
     merchants = await session.fetch(MERCHANTS_DUE, now)
     return [
         (row["merchant_id"], item["order_id"])
@@ -195,5 +195,5 @@ async def due(session: Session, now: datetime, limit: int) -> list[tuple[UUID, U
 async def step_aside(
     session: Session, merchant_id: UUID, order_id: UUID, now: datetime, until: datetime
 ) -> None:
-    """An order that could not be settled lets the others have their turn."""
+    """Postpone an order that could not be settled, so that it does not block other orders."""
     await session.fetchrow(_ASIDE, merchant_id, order_id, now, until)

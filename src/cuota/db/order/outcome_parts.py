@@ -94,8 +94,11 @@ _CHANGED_GUARDED = _CHANGED.format(only=" AND EXISTS (SELECT FROM guarded)")
 
 
 def changed(outcomes: Sequence[Outcome], *, leased: bool = False, guarded: bool = False) -> StatementPart:
-    """One merchant's orders, where nobody changed them since they were read, nor what `leased` and `guarded` mean."""
-    assert not (leased and guarded), "no call of a merchant makes a risk decision"
+    """Return the part that updates one merchant's orders whose version is still the one that was read.
+
+    With `leased` the lease on the Idempotency-Key, and with `guarded` the consumer's exposure, must be unchanged too.
+    """
+    assert not (leased and guarded), "a request with an Idempotency-Key never makes a risk decision"
     rows = [changed_row(outcome) for outcome in outcomes]
     sql = _CHANGED_LEASED if leased else _CHANGED_GUARDED if guarded else _CHANGED_PLAIN
     return StatementPart("changed", sql, (outcomes[0].order.merchant_id, *map(list, zip(*rows, strict=True))))
@@ -109,7 +112,7 @@ _CREATED_LEASED = _CREATED.format(lease=" WHERE EXISTS (SELECT FROM held)")
 
 
 def created(orders: Iterable[tuple[Order, UUID, int]], *, leased: bool = False) -> StatementPart:
-    """One merchant's new orders, each with its token and as many events as it begins with."""
+    """Return the part that inserts one merchant's new orders, each with its token and its number of first events."""
     begun = list(orders)
     rows = [new_row(order, token, events) for order, token, events in begun]
     values = (begun[0][0].merchant_id, *map(list, zip(*rows, strict=True)))

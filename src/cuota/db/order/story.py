@@ -1,4 +1,4 @@
-"""An order's story for whoever asks about it: what happened, its plan, and who paid what."""
+"""Reads the full history of an order: its events, its plan, and its charges. For `cuota explain`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WHERE o.merchant_id = $1 AND o.order_id = $2
 
 @dataclass(frozen=True, slots=True)
 class StoryEvent:
-    """An event. Cents."""
+    """An event of the order. The amount is in cents."""
 
     at: datetime
     type: str
@@ -43,7 +43,7 @@ class StoryEvent:
 
 @dataclass(frozen=True, slots=True)
 class Charged:
-    """A card that was asked for an installment. Cents."""
+    """A charge for an installment. The amount is in cents."""
 
     charge_id: UUID
     installment: int
@@ -57,10 +57,10 @@ class Charged:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """All of one order. `first_day` and `agreed_at` are None where nobody agreed to a plan.
+    """Everything about one order. `first_day` and `agreed_at` are None if the consumer has not agreed to a plan.
 
-    `additional` (JSON text) is what the merchant said of its customer, as it was sent. `declined_on` is the consumer's
-    own day in the letter about a declined order, None where there is none.
+    `additional` (JSON text) is the merchant's data about its customer, as it was sent. `declined_on` is the date of the letter
+    about a declined order, in the consumer's time zone; None if there is no letter.
     """
 
     order: Order
@@ -76,13 +76,13 @@ class Story:
 
 
 async def find(session: Session, reference: str) -> list[tuple[UUID, UUID, str]]:
-    """Orders of a merchant's reference, any merchant's: merchant, order and the merchant's name. For the operator."""
+    """Return the orders of all merchants with this reference: merchant id, order id and merchant name. For operators."""
     rows = await session.fetch(_FIND, reference, MOST_FOUND)
     return [(row["merchant_id"], row["order_id"], row["name"]) for row in rows]
 
 
 async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Story | None:
-    """In one round trip."""
+    """Read everything in one round trip. None if there is no such order."""
     row = await session.fetchrow(_READ, merchant_id, order_id)
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""The consumer's own page: its sessions, and the plans that a consumer has agreed to, at whatever merchant."""
+"""The account page's sessions, and a consumer's plans at all merchants."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FORGET = "DELETE FROM account_sessions WHERE ends_at < $1"
 _SHOWN = f"""{MONEY}, {PLAN}, {CARD}, p.agreed_at, p.time_zone, m.name AS merchant, d.reference
 FROM plans p JOIN orders o USING (merchant_id, order_id) JOIN merchants m USING (merchant_id)
     JOIN order_details d USING (merchant_id, order_id)"""
-# The overdue first, then those with something left to pay: they are what a consumer comes for.
+# Overdue plans come first, then plans with something left to pay, because consumers come to the page for these.
 _PLANS = f"""SELECT {_SHOWN} WHERE p.consumer_id = $1 AND o.status = 'Approved'
     ORDER BY (SELECT CASE WHEN bool_or(i.failures > 0) THEN 1 WHEN count(*) > 0 THEN 2 ELSE 3 END
         FROM installments i WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id
@@ -54,7 +54,7 @@ SELECT p.agreement, p.agreement_hash,
 
 @dataclass(frozen=True, slots=True)
 class AccountSession:
-    """One browser. `consumer_id` is set once its number was proved."""
+    """The session of one browser. `consumer_id` is set after the browser has proved its phone number."""
 
     session_hash: bytes
     phone: str | None
@@ -63,7 +63,7 @@ class AccountSession:
 
 @dataclass(frozen=True, slots=True)
 class ShownPlan:
-    """One plan as its consumer sees it."""
+    """One plan as shown to its consumer."""
 
     order: Order
     plan: tuple[Installment, ...]
@@ -76,7 +76,7 @@ class ShownPlan:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A payment that a card made. Cents."""
+    """A payment by a card, in cents."""
 
     charge_id: UUID
     installment: int
@@ -88,7 +88,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """Money on its way back to a card, or there. Cents."""
+    """A refund to a card, completed or in progress, in cents."""
 
     amount: int
     state: str
@@ -99,7 +99,7 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class Less:
-    """A void or refund, which made the order less. `expired`: by the end of its authorization. Cents."""
+    """A void or refund that reduced the order, in cents. `expired`: the authorization's end caused the void."""
 
     kind: str
     amount: int
@@ -109,7 +109,7 @@ class Less:
 
 @dataclass(frozen=True, slots=True)
 class PlanDetail:
-    """A plan with the agreement as it was accepted, what was paid, what went back, and why."""
+    """A plan with the accepted agreement, its payments, its refunds, and the reasons for them."""
 
     shown: ShownPlan
     agreement: str
@@ -122,12 +122,12 @@ class PlanDetail:
 async def open_session(
     session: Session, session_hash: bytes, now: datetime, ends_at: datetime, code_ends_at: datetime
 ) -> None:
-    """A new browser. One that has an open session keeps it, unless a code sent now would outlive it."""
+    """Create a browser's session. An open session is kept, unless a code sent now would be valid longer than the session."""
     await session.fetchrow(_OPEN, session_hash, now, ends_at, code_ends_at)
 
 
 async def read_session(session: Session, session_hash: bytes, now: datetime) -> AccountSession | None:
-    """None for a forged or ended one."""
+    """Return the session, or None if the secret is forged or the session has ended."""
     row = await session.fetchrow(_READ, session_hash, now)
     return None if row is None else AccountSession(*row)
 
@@ -135,12 +135,12 @@ async def read_session(session: Session, session_hash: bytes, now: datetime) -> 
 async def code_sent(
     session: Session, session_hash: bytes, phone: str, code_hash: bytes, ends_at: datetime, most: int
 ) -> bool:
-    """A code goes to this number; whatever was proved before no longer is. False: `most` went out already."""
+    """Store the code sent to this number, and forget the number proved before. False if `most` codes were sent already."""
     return await session.fetchrow(_CODE_SENT, session_hash, phone, code_hash, ends_at, most) is not None
 
 
 async def try_code(session: Session, session_hash: bytes) -> tuple[int, bytes, datetime] | None:
-    """Count a try before it is judged: (tries so far, the code's hash, its end). None where no code waits."""
+    """Count a try before it is checked. Return (tries so far, the code's hash, its expiration), or None without a code."""
     row = await session.fetchrow(_TRY, session_hash)
     return None if row is None else (row["code_tries"], row["code_hash"], row["code_ends_at"])
 
@@ -153,30 +153,30 @@ async def verified(
     new_hash: bytes,
     ends_at: datetime,
 ) -> bool:
-    """The code was right; it is used up, and the session goes on under a new secret. False: used up before."""
+    """Mark the right code as used, and give the session a new secret. False if the code was used before."""
     row = await session.fetchrow(_VERIFIED, session_hash, consumer_id, code_hash, new_hash, ends_at)
     return row is not None
 
 
 async def end(session: Session, session_hash: bytes) -> None:
-    """The consumer is done."""
+    """End the session, because the consumer signed out."""
     await session.fetchrow(_END, session_hash)
 
 
 async def forget(session: Session, now: datetime) -> None:
-    """Drop sessions that have ended."""
+    """Delete sessions that have ended."""
     await session.fetchrow(_FORGET, now)
 
 
 async def plans_of(session: Session, consumer_id: UUID, limit: int, skip: int) -> list[ShownPlan]:
-    """A consumer's plans: the overdue first, then those with something left to pay; the newest of each first."""
+    """Return a consumer's plans: overdue plans, then plans with something left to pay, then the rest; newest first in each."""
     return [_shown(row) for row in await session.fetch(_PLANS, consumer_id, limit, skip)]
 
 
 async def plan_of_consumer(
     session: Session, consumer_id: UUID, merchant_id: UUID, order_id: UUID
 ) -> PlanDetail | None:
-    """One plan, this consumer's only."""
+    """Return one plan, if it belongs to this consumer."""
     row = await session.fetchrow(_PLAN, consumer_id, merchant_id, order_id)
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""Charges and card changes that consumers ask for, counted for what they are asked with. Values are keyed hashes."""
+"""Counts of consumers' attempts to pay or change a card, by phone, card and IP address. All values are keyed hashes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from cuota.db.session import Session
 Subjects = Mapping[Subject, bytes]
 
 _THESE = "unnest($1::text[], $2::bytea[]) AS q (subject, value_hash)"
-# The row is locked while its window is counted: of many asks at once no more than the limit get through. In one order
-# everywhere, so that two asks never wait for each other's rows.
+# Each row is locked while its window is counted, so concurrent attempts cannot exceed the limit. All statements lock rows in
+# the same order, so that two attempts never deadlock.
 _FULL = " OR ".join(
     f"(SELECT count(*) FROM unnest(t.asked) a WHERE a > $3 - interval '{int(window.total_seconds())} seconds') >= {most}"
     for window, most in LIMITS
@@ -30,7 +30,7 @@ _PAID = f"""UPDATE consumer_asks t SET paid = t.paid || $3::timestamptz FROM {_T
 _GIVEN_BACK = f"""UPDATE consumer_asks t SET asked = array_remove(t.asked, $3::timestamptz) FROM {_THESE}
     WHERE t.subject = q.subject AND t.value_hash = q.value_hash"""
 _FORGET = "DELETE FROM consumer_asks WHERE last_at < $1"
-# As long as risk looks back (work/tidy).
+# Kept as long as risk decisions look back (work/tidy).
 KEPT = timedelta(days=60)
 
 
@@ -39,7 +39,7 @@ def _columns(subjects: Subjects) -> tuple[list[str], list[bytes]]:
 
 
 async def ask(pool: Pool, subjects: Subjects, now: datetime) -> datetime | None:
-    """Count one ask for all of these, or for none. None: it is allowed; else when the next one is."""
+    """Count one attempt for all subjects, or for none. Return None if it is allowed, otherwise when the next one is."""
     these = _columns(subjects)
     async with pool.session() as connection:
         begun = connection.transaction()
@@ -58,15 +58,15 @@ async def ask(pool: Pool, subjects: Subjects, now: datetime) -> datetime | None:
 
 
 async def paid(session: Session, subjects: Subjects, at: datetime) -> None:
-    """A card paid what was asked for at that time: risk does not hold it against anybody."""
+    """Record that a card paid for the attempt of that time, so that risk does not count it as a failure."""
     await session.fetch(_PAID, *_columns(subjects), at)
 
 
 async def give_back(session: Session, subjects: Subjects, at: datetime) -> None:
-    """The ask of that time does not count: no card was asked."""
+    """Remove the attempt of that time from the counts, because no card was charged."""
     await session.fetch(_GIVEN_BACK, *_columns(subjects), at)
 
 
 async def forget(session: Session, before: datetime) -> None:
-    """Drop what nothing looks back to."""
+    """Delete counts that are no longer used."""
     await session.fetch(_FORGET, before)

@@ -1,4 +1,4 @@
-"""Charges that a rail has been asked for, and money on its way back to cards."""
+"""Charges without an answer yet, and refunds to cards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PENDING = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_to
     FROM charges c JOIN plans p USING (merchant_id, order_id) JOIN orders o USING (merchant_id, order_id)
     WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.state = 'pending'"""
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM card_refunds WHERE try_at <= $1"
-# Claimed by moving try_at on: the predicate stands in the UPDATE too, since SKIP LOCKED alone leases some rows twice.
+# A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
 _CLAIM = """
 UPDATE card_refunds r SET try_at = $3 FROM (
     SELECT order_id, card_refund_id FROM card_refunds WHERE merchant_id = $1 AND try_at <= $2
@@ -33,14 +33,14 @@ _FAILED = """SELECT r.merchant_id, r.order_id, r.card_refund_id, r.amount, r.rea
     FROM card_refunds r JOIN charges c USING (merchant_id, order_id, charge_id)
     WHERE r.state = 'failed' ORDER BY r.created_at DESC LIMIT $1"""
 
-# While one worker asks the rail nobody else does; if it dies, another takes over after this. flows/order/return_money.py
-# asserts that a rail is done sooner.
+# The lease of a claim. Only one worker calls the rail for a refund; if the worker dies, another one retries after this time.
+# flows/order/return_money.py asserts that a call ends sooner.
 LEASE = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
 class PendingCharge:
-    """A charge without an answer yet, and what was agreed of its plan: the first day, and the consumer's time zone."""
+    """A charge without an answer yet, with the plan's first day and the consumer's time zone."""
 
     charge: Charge
     first_day: date
@@ -49,7 +49,7 @@ class PendingCharge:
 
 @dataclass(frozen=True, slots=True)
 class DueRefund:
-    """A claimed card refund. Cents."""
+    """A claimed card refund. The amount is in cents."""
 
     merchant_id: UUID
     order_id: UUID
@@ -61,7 +61,7 @@ class DueRefund:
 
 @dataclass(frozen=True, slots=True)
 class FailedRefund:
-    """Money that is owed to a consumer and that a card would not take. Cents."""
+    """A refund that a card refused, so that the consumer still has to get the money. The amount is in cents."""
 
     merchant_id: UUID
     order_id: UUID
@@ -74,7 +74,7 @@ class FailedRefund:
 
 
 async def pending(session: Session, merchant_id: UUID, order_id: UUID) -> PendingCharge | None:
-    """The charge that an order waits for."""
+    """Return the charge that is in progress for an order, or None."""
     row = await session.fetchrow(_PENDING, merchant_id, order_id)
     if row is None:
         return None
@@ -84,7 +84,7 @@ async def pending(session: Session, merchant_id: UUID, order_id: UUID) -> Pendin
 
 
 async def claim_refunds(session: Session, now: datetime, limit: int) -> list[DueRefund]:
-    """Claim card refunds that are due, at most `limit`; whose turn it is first is left to chance."""
+    """Claim at most `limit` card refunds that are due. The order of the merchants is random."""
     merchants = [row["merchant_id"] for row in await session.fetch(_MERCHANTS_DUE, now)]
     random.shuffle(merchants)
     found: list[DueRefund] = []
@@ -96,16 +96,16 @@ async def claim_refunds(session: Session, now: datetime, limit: int) -> list[Due
 
 
 async def still_pending(session: Session, due: DueRefund) -> bool:
-    """Whether nobody has recorded the rail's answer yet."""
+    """Return whether the rail's answer is not recorded yet."""
     row = await session.fetchrow(_STILL_PENDING, due.merchant_id, due.order_id, due.card_refund_id)
     return row is not None
 
 
 async def try_again(session: Session, due: DueRefund, at: datetime, reason: str) -> None:
-    """The rail could not be asked: once more at `at`."""
+    """Record that the rail did not answer, and retry at `at`."""
     await session.fetchrow(_AGAIN, due.merchant_id, due.order_id, due.card_refund_id, at, reason)
 
 
 async def failed_refunds(session: Session, limit: int) -> list[FailedRefund]:
-    """Of all merchants, the newest first: for the operator."""
+    """Return the failed refunds of all merchants, newest first, for operators."""
     return [FailedRefund(*row) for row in await session.fetch(_FAILED, limit)]

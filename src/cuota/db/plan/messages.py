@@ -19,8 +19,8 @@ from cuota.db.session import Session
 LEASE = timedelta(seconds=60)
 
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM messages WHERE try_at <= $1"
-# Whom a plan belongs to stands with it. A declined order has no plan: there it is the consumer who was decided about.
-# Claimed by moving try_at on; the UPDATE repeats the predicate, since SKIP LOCKED alone leases some rows twice.
+# The recipient is the plan's consumer. A declined order has no plan; there the recipient is the consumer of the decision.
+# A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
 _CLAIM = f"""
 UPDATE messages m SET try_at = $3, tries = least(m.tries + 1, 1000) FROM (
     SELECT order_id, message_id FROM messages WHERE merchant_id = $1 AND try_at <= $2

@@ -1,4 +1,4 @@
-"""A plan beside its order: what collecting it decides on."""
+"""Reads an order with its plan, for decisions about collecting the plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
 from cuota.db.order.orders import Found
 from cuota.db.session import Session
 
-# The card that the consumer gave last, or else the one that paid last.
+# The last card that the consumer entered, or else the last card that paid.
 CARD = """coalesce(
         CASE WHEN p.card_token IS NOT NULL THEN ROW(p.card_token, p.card_brand, p.card_last4, p.card_hash) END,
         (SELECT ROW(c.card_token, c.card_brand, c.card_last4, p.card_hash) FROM charges c WHERE c.merchant_id = o.merchant_id
@@ -30,7 +30,7 @@ WHERE o.merchant_id = $1 AND o.order_id = $2 AND o.status = 'Approved'
 class Agreed:
     """An approved order with its plan, the consumer's time zone, and the card that pays.
 
-    `card_told` is when the consumer was last told of another card.
+    `card_told` is when the consumer last got a message about a changed card.
     """
 
     found: Found
@@ -45,12 +45,12 @@ class Agreed:
 
     @property
     def plan(self) -> tuple[Installment, ...]:
-        """Its installments."""
+        """The plan's installments."""
         return self.found.plan
 
 
 async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Agreed | None:
-    """In one round trip; None where nothing was agreed."""
+    """Read the order and plan in one round trip. None if the consumer has not agreed to a plan."""
     row = await session.fetchrow(_AGREED, merchant_id, order_id)
     if row is None:
         return None

@@ -1,1 +1,1 @@
-"""What is stored about one person: found, exported, erased, and dropped after its term."""
+"""Personal data: finding, exporting, erasing, and deleting it after its age limit."""

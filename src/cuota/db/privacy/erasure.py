@@ -1,4 +1,4 @@
-"""Finding and taking out what names a consumer. What money and `cuota verify` rest on is not touched."""
+"""Finds and erases data that names a consumer. Data that money and `cuota verify` depend on stays."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cuota.core.privacy.erasure import OpenObligations
 from cuota.db.pool import Connection, Pool
 from cuota.db.session import Session
 
-# A command of an operator's, which may read whole tables: nobody waits for it, and it is planned for what it finds.
+# Only operators' commands run these statements. They may read whole tables and take long.
 _PATIENT = (
     "SET LOCAL statement_timeout = 0", "SET LOCAL enable_seqscan = on", "SET LOCAL enable_hashjoin = on",
     "SET LOCAL enable_material = on", "SET LOCAL plan_cache_mode = auto",
 )  # fmt: skip
-# Where somebody else agreed to pay, the order is theirs.
+# If another consumer agreed to pay, the order belongs to that consumer.
 _ORDERS = """
 WITH found AS (
     SELECT merchant_id, order_id, true AS proved FROM plans WHERE consumer_id = $1
@@ -82,13 +82,13 @@ class Theirs:
 
     @property
     def count(self) -> int:
-        """How many orders."""
+        """The number of orders."""
         return sum(map(len, self.orders.values()))
 
 
 @contextlib.asynccontextmanager
 async def patient(pool: Pool) -> AsyncIterator[Connection]:
-    """A transaction that may take its time."""
+    """Open a transaction with long timeouts."""
     async with pool.session() as connection, connection.transaction():
         for setting in _PATIENT:
             await connection.execute(setting)
@@ -96,7 +96,7 @@ async def patient(pool: Pool) -> AsyncIterator[Connection]:
 
 
 async def find(session: Session, consumer_id: UUID, phone: str) -> Theirs:
-    """Every order of this consumer, and those that name the number and belong to nobody else."""
+    """Return the consumer's orders, and the orders that contain the phone number and belong to nobody else."""
     found = Theirs()
     for row in await session.fetch(_ORDERS, consumer_id, phone):
         found.orders[row["merchant_id"]].append(row["order_id"])
@@ -106,7 +106,7 @@ async def find(session: Session, consumer_id: UUID, phone: str) -> Theirs:
 
 
 async def standing(session: Session, theirs: Theirs) -> list[OpenObligations]:
-    """How each order stands."""
+    """Return the open obligations of each order."""
     return [
         OpenObligations(**row)
         for merchant_id, order_ids in theirs.orders.items()
@@ -115,14 +115,14 @@ async def standing(session: Session, theirs: Theirs) -> list[OpenObligations]:
 
 
 async def mails(session: Session, consumer_id: UUID) -> list[str]:
-    """Every mail address that the consumer gave."""
+    """Return every mail address that the consumer gave."""
     return [row["email"] for row in await session.fetch(_MAILS, consumer_id) if row["email"]]
 
 
 async def blank_orders(
     session: Session, merchant_id: UUID, order_ids: Iterable[UUID], now: datetime, new_id: UUID | None = None
 ) -> tuple[int, int]:
-    """Take their consumer out of orders and plans; answers how many of each. `new_id` stands for nobody from now on."""
+    """Remove the consumer from orders and plans. Return how many of each. `new_id` replaces the id and belongs to nobody."""
     ids = list(order_ids)
     row = await session.fetchrow(_BLANK, merchant_id, ids, now)
     await session.fetch(_ADDITIONAL, merchant_id, ids)
@@ -133,9 +133,9 @@ async def blank_orders(
 async def erase(
     session: Session, theirs: Theirs, consumer_id: UUID, phone: str, now: datetime
 ) -> dict[str, int]:
-    """Take out everything, inside the caller's transaction; answers how many rows of what."""
+    """Erase everything inside the caller's transaction. Return the number of rows by description."""
     done = dict.fromkeys(("orders", "plans", "browsers", "profiles"), 0)
-    # The plans no longer point at the person: who gets the number next does not find them at /account.
+    # The plans must no longer belong to this consumer: the next owner of the phone number must not find them at /account.
     nobody = uuid4()
     for merchant_id, ids in theirs.orders.items():
         orders, plans = await blank_orders(session, merchant_id, ids, now, nobody)
@@ -154,6 +154,6 @@ async def erase(
 
 
 async def erased_at(session: Session, consumer_id: UUID) -> datetime | None:
-    """When this consumer was erased last."""
+    """Return when this consumer was last erased, or None."""
     row = await session.fetchrow(_NOTED, consumer_id)
     return None if row is None else row["at"]

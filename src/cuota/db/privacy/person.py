@@ -1,7 +1,7 @@
-"""Everything that is stored about one consumer, row by row, as the database has it: for `cuota consumer export`.
+"""Reads everything that is stored about one consumer, row by row, for `cuota consumer export`.
 
-TREATED says of every table what becomes of personal data in it; a test holds it against the catalog, so that a new table
-is never forgotten.
+TREATED says for every table how personal data in it is handled. A test compares it with the catalog, so that a new table is
+never forgotten.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ TREATED = {
     ),
 }  # fmt: skip
 
-# What the service keeps to know a browser or a thing again. It tells a person nothing and could open a session.
+# Columns with which the service recognizes a browser or a value. They mean nothing to a person, and could open a session.
 _SECRET = frozenset(
     [
         "session_hash",
@@ -99,7 +99,7 @@ _OF_PERSON = {
 
 
 async def read_order(session: Session, merchant_id: UUID, order_id: UUID) -> dict[str, Any]:
-    """All rows of one order."""
+    """Return all rows of one order."""
     row = await session.fetchrow(_ORDER, merchant_id, order_id)
     assert row is not None, "found by its rows"
     found: dict[str, Any] = {
@@ -112,14 +112,14 @@ async def read_order(session: Session, merchant_id: UUID, order_id: UUID) -> dic
         "started": _plain(row["started"]) if row["started"] else None,
     }
     for table, column in _LISTED.items():
-        # The names are this module's own.
+        # The table names come from this module, so they are safe in SQL.
         sql = f"SELECT to_json(t)::text AS row FROM {table} t WHERE merchant_id = $1 AND order_id = $2 ORDER BY {column}"
         found[table] = [_plain(each["row"]) for each in await session.fetch(sql, merchant_id, order_id)]
     return found
 
 
 async def read_person(session: Session, consumer_id: UUID, phone: str) -> dict[str, list[dict[str, Any]]]:
-    """What is stored about the person beside their orders."""
+    """Return the rows about the person that do not belong to an order."""
     found = {}
     for table, sql in _OF_PERSON.items():
         values = (consumer_id, phone) if "$2" in sql else (consumer_id,)
@@ -128,7 +128,7 @@ async def read_person(session: Session, consumer_id: UUID, phone: str) -> dict[s
 
 
 async def read_orders(session: Session, theirs: Theirs) -> list[dict[str, Any]]:
-    """Every order in which the number was confirmed, with all its rows."""
+    """Return every order in which the number was confirmed, with all of its rows."""
     return [
         await read_order(session, merchant_id, order_id)
         for merchant_id, order_ids in theirs.orders.items()

@@ -1,4 +1,4 @@
-"""Decisions as they are kept: to be explained, made again, and held against another policy."""
+"""Reads stored decisions, for explanations, replays and policy simulations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cuota.db.pool import Row
 from cuota.db.session import Session
 
 BATCH = 500
-# Whether the inputs are those that were decided on. A release that kept no score kept no hash either.
+# True if the stored inputs are unchanged. Decisions of releases that stored no score have no hash of the inputs either.
 INTACT = "coalesce(d.inputs_hash = sha256(convert_to(d.inputs::text, 'UTF8')), d.score IS NULL)"
 _MADE = f"""d.merchant_id, d.order_id, d.decided_at, d.approved, d.reasons, d.policy_version, d.inputs, d.decision_id,
     d.consumer_id, d.score, d.credit_limit, {INTACT} AS intact"""
@@ -21,7 +21,7 @@ _OF_ORDER = (
     f"SELECT {_MADE} FROM decisions d WHERE d.merchant_id = $1 AND d.order_id = $2 ORDER BY d.decided_at"
 )
 _BY_ID = f"SELECT {_MADE} FROM decisions d WHERE d.decision_id = $1"
-# What is unpaid of an order whose day is over, as of $6: what became of it later.
+# The amount of an order that was due before $6 and is unpaid.
 _RANGE = f"""
 SELECT {_MADE}, o.status, o.amount, o.currency, (SELECT coalesce(sum(i.amount + i.fee), 0) FROM installments i
     WHERE i.merchant_id = d.merchant_id AND i.order_id = d.order_id AND i.charge_id IS NULL
@@ -38,9 +38,9 @@ _FIRST = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """One decision. `consumer_id`, `score` and `limit` (cents) are None where it was made before they were kept.
+    """One stored decision. `consumer_id`, `score` and `limit` (cents) are None if the release did not store them.
 
-    `intact` is False where the inputs were altered since.
+    `intact` is False if the stored inputs were altered later.
     """
 
     merchant_id: UUID
@@ -59,7 +59,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Became:
-    """A decision and what became of its order: `overdue` is what it should have paid by now and has not. Cents."""
+    """A decision and the outcome of its order. `overdue` is the amount that is due and unpaid now. Amounts are cents."""
 
     made: Made
     status: str
@@ -77,26 +77,26 @@ def _made(row: Row) -> Made:
 
 
 async def read(session: Session, decision_id: UUID) -> Made | None:
-    """By its own id, whosever it is: for the operator."""
+    """Return the decision with this id, of any merchant. Only operators may see it."""
     row = await session.fetchrow(_BY_ID, decision_id)
     return None if row is None else _made(row)
 
 
 async def read_of_order(session: Session, merchant_id: UUID, order_id: UUID) -> list[Made]:
-    """Every decision about an order, the earliest first: each card that was tried had its own."""
+    """Return every decision about an order, earliest first. Each card that the consumer tried had its own decision."""
     return [_made(row) for row in await session.fetch(_OF_ORDER, merchant_id, order_id)]
 
 
 async def read_declined(
     session: Session, merchant_id: UUID, order_id: UUID, consumer_id: UUID
 ) -> Made | None:
-    """Why risk declined an order, for the very consumer whom it was decided about."""
+    """Return the decision that declined an order, only if it is about this consumer."""
     row = await session.fetchrow(_LETTER, merchant_id, order_id, consumer_id)
     return None if row is None else _made(row)
 
 
 async def whose(session: Session, order_id: UUID) -> UUID | None:
-    """The merchant of an order: an operator is given the order's id alone."""
+    """Return the merchant of an order, for commands that get only the order's id."""
     row = await session.fetchrow(_WHOSE, order_id)
     return None if row is None else row["merchant_id"]
 
@@ -104,7 +104,7 @@ async def whose(session: Session, order_id: UUID) -> UUID | None:
 async def between(
     session: Session, merchant_id: UUID, since: datetime, until: datetime, today: datetime
 ) -> AsyncIterator[Became]:
-    """A merchant's decisions from `since` to before `until`, in the order in which they were made."""
+    """Yield a merchant's decisions from `since` (included) to `until` (excluded), in the order of time."""
     after: tuple[datetime, UUID] = since, _FIRST
     while rows := await session.fetch(_RANGE, merchant_id, since, until, *after, today.date()):
         for row in rows:

@@ -1,4 +1,4 @@
-"""What a risk decision is made from, in one round trip: this consumer's past at all merchants, and what was seen lately."""
+"""Reads the data for a risk decision in one round trip: the consumer's history at all merchants, and recent signals."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from cuota.core.risk.facts import History, Velocity
 from cuota.core.risk.signal import SignalKind
 from cuota.db.session import Session
 
-# Refused later because the card's holder disowned the charge, in the words that card rails use.
+# The reasons by which card rails say that the cardholder disputed a charge.
 DISPUTED = ("card_stolen", "disputed", "fraudulent")
 DECLINED_DAYS = timedelta(days=30)
-# More than any policy asks: however often a thing was seen, reading it ends.
+# Higher than the limit of any policy. A signal that was seen very often is counted only up to here.
 MOST_SEEN = 1000
 
-# A LIMIT or an aggregate inside a LATERAL part keeps the planner on the primary key, one order at a time, whatever it
-# knows or does not know of the tables. What a test surname of the sandbox declined ($7) says nothing of anybody.
-# $3 the consumer, $4 the service's time, $5 since when declined orders count.
+# A LIMIT or an aggregate inside a LATERAL part makes the planner use the primary key, one order at a time, whatever its
+# statistics say. Orders declined by a sandbox test name ($7) do not count.
+# $3 is the consumer, $4 the service's time, $5 the start of the period in which declined orders count.
 _PAST = """
 WITH agreed AS MATERIALIZED (
     SELECT p.merchant_id, p.order_id, p.agreed_at, p.time_zone, p.payer, o.status, o.whole, o.charging
@@ -57,7 +57,7 @@ WITH agreed AS MATERIALIZED (
 """
 _SEEN = """(SELECT count(*) FROM (SELECT 1 FROM signals WHERE kind = '{kind}' AND value_hash = ${hash} AND at >= ${since}
         AND (merchant_id, order_id) <> ($1, $2) LIMIT {most}) s){asked} AS {kind}"""
-# What was asked of a card from the consumer's own page, and did not pay: that is how cards are tested.
+# Charges and card changes on the account page that did not pay count too, because that is how stolen cards are tested.
 _ASKED = """ + (SELECT coalesce(sum((SELECT count(*) FROM unnest(a.asked) t WHERE t >= ${since})
         - (SELECT count(*) FROM unnest(a.paid) t WHERE t >= ${since})), 0)::bigint
         FROM consumer_asks a WHERE a.subject = '{kind}' AND a.value_hash = ${hash})"""
@@ -88,7 +88,7 @@ FROM merchants m CROSS JOIN past CROSS JOIN charging CROSS JOIN declined
     LEFT JOIN sdk_checkouts s ON s.merchant_id = $1 AND s.order_id = $2
 WHERE m.merchant_id = $1
 """
-# A consumer's first order finds no row to lock: then it is made.
+# At a consumer's first order there is no row to lock, so the row is created.
 LOCK = """INSERT INTO consumer_exposure AS e (consumer_id, version) VALUES ($1, 0)
     ON CONFLICT (consumer_id) DO UPDATE SET version = e.version"""
 _CHANGED = "UPDATE consumer_exposure SET version = version + 1 WHERE consumer_id = $1"
@@ -97,7 +97,7 @@ _FORGET = "DELETE FROM signals WHERE at < $1"
 
 @dataclass(frozen=True, slots=True)
 class HistoryQuery:
-    """Who tries to pay which order, when, and with what: each signal's keyed hash, and since when others count.
+    """The question: the consumer, the order, the time, each signal's keyed hash, and the start of each signal's window.
 
     `session_hash` is the browser's checkout session.
     """
@@ -113,10 +113,10 @@ class HistoryQuery:
 
 @dataclass(frozen=True, slots=True)
 class RiskHistory:
-    """What one read saw. `exposure` is the version that an approval must still find.
+    """The data of one read. `exposure` is a version; an approval is saved only if the version is still the same.
 
-    `surname` is the one that the consumer's latest plan was agreed under. `approvals` is the merchant's mode of
-    Advanced Approvals, `model` (JSON text) the model in force, `additional` (JSON text) what came with this order.
+    `surname` is the last name in the consumer's latest plan. `approvals` is the merchant's mode of Advanced Approvals, `model`
+    (JSON text) the model in force, `additional` (JSON text) the merchant's data that came with this order.
     `known`: the browser's checkout session exists, and the order was not erased.
     """
 
@@ -131,7 +131,7 @@ class RiskHistory:
 
 
 async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
-    """In one statement, so that all of it is of one moment."""
+    """Read everything in one statement, so that all data is from the same moment."""
     tried = [value for kind in _KINDS for value in (asked.signals.get(kind), asked.since[kind])]
     since = asked.at - DECLINED_DAYS
     ids = (asked.merchant_id, asked.order_id, asked.consumer_id)
@@ -163,15 +163,15 @@ async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
 
 
 async def lock(session: Session, consumer_id: UUID) -> None:
-    """Hold the consumer's exposure until this transaction ends: nobody else begins a charge for them meanwhile."""
+    """Lock the consumer's exposure until this transaction ends, so that no new charge for the consumer begins."""
     await session.fetchrow(LOCK, consumer_id)
 
 
 async def changed(session: Session, consumer_id: UUID) -> None:
-    """What was read of this consumer before holds no more: whoever decided on it must read again."""
+    """Change the version of the consumer's exposure, so that decisions based on an earlier read must read again."""
     await session.fetchrow(_CHANGED, consumer_id)
 
 
 async def forget(session: Session, before: datetime) -> None:
-    """Drop signals that no policy's window reaches back to."""
+    """Delete signals that are older than the window of any policy."""
     await session.fetchrow(_FORGET, before)

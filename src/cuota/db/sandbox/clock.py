@@ -1,4 +1,4 @@
-"""The sandbox's clock as it is kept, who may move it, and what falls due next."""
+"""The sandbox's clock in the database: reading and moving it, and finding the work that is due next."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cuota.db.pool import Connection
 from cuota.db.row_security import EVERYONE, SETTING
 from cuota.db.session import Session
 
-# Somebody who moves the clock says so every few seconds: killed, the service goes on by itself after this.
+# The process that moves the clock renews this lease every few seconds. If it is killed, the service continues after this time.
 LEASE = timedelta(seconds=10)
 
-# Everything that happens by itself waits in one of these, until its column's instant: (table, column, which rows).
+# All scheduled work is a row in one of these tables, due at the instant in the column: (table, column, condition).
 WAITING = (
     ("orders", "due_at", "true"),
     ("card_refunds", "try_at", "true"),
@@ -74,7 +74,7 @@ _SETTINGS = {"timezone": "UTC", "application_name": "cuota clock", SETTING: EVER
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The clock as one read saw it. `now` is the service's time then; `closed` says that requests must wait."""
+    """The clock at the time of one read. `now` is the service's time; `closed` means that requests must wait."""
 
     ahead: timedelta
     held_at: datetime | None
@@ -85,7 +85,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """What falls due next in one table: when, and how many rows at that very instant."""
+    """The next work in one table: its instant, and the number of rows that are due at exactly that instant."""
 
     table: str
     at: datetime
@@ -93,7 +93,7 @@ class Next:
 
 
 async def connect(where: dict[str, Any]) -> Connection:
-    """A connection of one's own, as the service; its session's locks last as long as it."""
+    """Open a separate connection with the service's role. Its advisory locks last as long as the connection."""
     connection, _ = await service_role.connect(where, timeout=5, server_settings=_SETTINGS)
     return connection
 
@@ -106,17 +106,17 @@ async def read(session: Session) -> Reading:
 
 
 async def begin(session: Session, *, closed: bool) -> None:
-    """Say that the clock is about to be moved. It goes on until `hold`."""
+    """Announce that the clock will be moved. The clock continues to run until `hold`."""
     await session.fetchrow(_BEGIN, LEASE, closed)
 
 
 async def extend(session: Session) -> None:
-    """Still at it."""
+    """Renew the lease."""
     await session.fetchrow(_EXTEND, LEASE)
 
 
 async def hold(session: Session, at: datetime) -> datetime:
-    """Let the clock stand still at an instant, never an earlier one than it shows; answers which."""
+    """Stop the clock at an instant and return it. If the clock already shows a later instant, stop it there."""
     row = await session.fetchrow(_HOLD, LEASE, at)
     assert row is not None
     held_at: datetime = row["held_at"]
@@ -124,29 +124,29 @@ async def hold(session: Session, at: datetime) -> datetime:
 
 
 async def set_to(session: Session, at: datetime) -> None:
-    """Let the clock stand still at any instant: a rewind's."""
+    """Stop the clock at any instant, also an earlier one, for a rewind."""
     await session.fetchrow(_SET, at)
 
 
 async def end(session: Session) -> None:
-    """Let it go on from where it stands."""
+    """Let the clock run again from the instant that it shows."""
     await session.fetchrow(_END)
 
 
 async def next_due(session: Session, after: datetime) -> datetime | None:
-    """The earliest instant later than `after` at which something falls due."""
+    """Return the earliest instant after `after` at which work is due, or None."""
     row = await session.fetchrow(_NEXT, after)
     return None if row is None else row["at"]
 
 
 async def count_due(session: Session, at: datetime) -> int:
-    """How much is due by an instant: what cannot be done stays so."""
+    """Return the number of rows that are due at an instant or earlier. Work that cannot be done stays due."""
     row = await session.fetchrow(_DUE, at)
     return 0 if row is None else int(row["rows"])
 
 
 async def next_of_each(session: Session, after: datetime) -> list[Next]:
-    """The same by table, the earliest first; tables in which nothing waits are left out."""
+    """Return the next work of each table, earliest first. Tables without scheduled work are left out."""
     found = []
     for table, column, which in WAITING:
         row = await session.fetchrow(_NEXT_IN.format(table=table, column=column, which=which), after)
@@ -163,13 +163,16 @@ async def try_lock(connection: Connection, lock: int, *, shared: bool = False) -
 
 
 async def unlock(connection: Connection, lock: int) -> None:
-    """Give an advisory lock back; where this session has none, nothing happens."""
+    """Release an advisory lock. Does nothing if this session does not hold it."""
     await connection.fetchval("SELECT pg_advisory_unlock($1)", lock)
 
 
 @contextlib.asynccontextmanager
 async def connected(where: dict[str, Any], *, owner: bool = False) -> AsyncIterator[Connection]:
-    """As `connect`, closed at the end, and its locks with it. `owner`: as whoever `where` names, who owns the tables."""
+    """Open a connection like `connect`, and close it at the end, which releases its locks.
+
+    With `owner`, connect as the user in `where`, who owns the tables.
+    """
     if owner:
         connection = await hosts.connect(**where, timeout=5, server_settings=_SETTINGS)
     else:
@@ -182,5 +185,5 @@ async def connected(where: dict[str, Any], *, owner: bool = False) -> AsyncItera
 
 
 async def done_at(session: Session, at: datetime) -> dict[str, int]:
-    """What of the consumers' side was done at an instant at which the clock stood still, in words, with how often."""
+    """Return counts of payments and messages that were done while the clock stood still at an instant, by description."""
     return {row["what"]: row["rows"] for row in await session.fetch(_PAID, at)}

@@ -1,4 +1,4 @@
-"""Copies of the whole sandbox beside it, a schema each. The tables come from the catalog: later ones are in too."""
+"""Copies (forks) of the whole sandbox, each in its own schema. The catalog lists the tables, so new tables are included."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from cuota.db.pool import Connection
 from cuota.db.session import Session
 
 SCHEMAS = ("public", "card_simulator", "message_simulator", "issuing_simulator")
-# What a sandbox that goes back keeps: its identity, its keys (tokens stay good), the real clock's limits, its forks,
-# and the words of every policy, since the one in force was stored when the service started.
+# Tables that a rewind does not change: the installation's identity, its keys (so that tokens stay valid), rate limits on the
+# real clock, the forks, and the texts of policies, because the policy in force was stored when the service started.
 KEPT = (
     "public.migrations", "public.installation", "public.last_served", "public.signing_keys", "public.token_failures",
     "public.hash_key", "public.service_role", "public.sandbox_clock", "public.forks", "public.policies",
@@ -27,7 +27,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = ANY ($1::text[]) AND c.relkind = 'r' AND NOT n.nspname || '.' || c.relname = ANY ($2::text[])
 ORDER BY n.nspname, c.relname
 """
-# A sequence belongs to the column that it numbers: owned by it, or its identity.
+# A sequence belongs to a column if the column owns it or is an identity column.
 _SEQUENCES = """
 SELECT n.nspname AS schema, s.relname AS name FROM pg_class s JOIN pg_namespace n ON n.oid = s.relnamespace
 WHERE s.relkind = 'S' AND n.nspname = ANY ($1::text[]) ORDER BY 1, 2
@@ -39,7 +39,7 @@ _MIGRATIONS = "SELECT array_agg(name ORDER BY name) FROM migrations"
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """A copy: when it was taken (real time), and what the service's clock said then."""
+    """A fork: when it was made in real time, and the time on the service's clock at that moment."""
 
     name: str
     taken_at: datetime
@@ -49,7 +49,7 @@ class Fork:
 
 @dataclass(frozen=True, slots=True)
 class ForkedTable:
-    """A table as SQL names it, and its copy's name within a fork's schema."""
+    """A table's qualified SQL name, and the name of its copy in a fork's schema."""
 
     name: str
     copy: str
@@ -57,33 +57,33 @@ class ForkedTable:
 
 
 def quoted(*names: str) -> str:
-    """An identifier, with its schema if there are two."""
+    """Quote an identifier, or a schema and an identifier."""
     return ".".join('"' + name.replace('"', '""') + '"' for name in names)
 
 
 def schema_of(name: str) -> str:
-    """Where a fork's tables stand."""
+    """Return the name of a fork's schema."""
     return f"fork_{name}"
 
 
 async def read_all(session: Session) -> list[Fork]:
-    """Every fork, the oldest first."""
+    """Return every fork, oldest first."""
     return [Fork(**row) for row in await session.fetch(_FORKS)]
 
 
 async def migrations(connection: Connection) -> list[str]:
-    """What this database was made by."""
+    """Return the names of the migrations that were applied to this database."""
     names: list[str] = await connection.fetchval(_MIGRATIONS)
     return names
 
 
 async def tables(connection: Connection) -> list[ForkedTable]:
-    """Everything that is copied, what is referred to before what refers to it."""
+    """Return the tables to copy. A table comes after all tables that its foreign keys refer to."""
     left = {row["oid"]: row for row in await connection.fetch(_TABLES, list(SCHEMAS), list(KEPT))}
     ordered: list[ForkedTable] = []
     while left:
         free = [oid for oid, row in left.items() if not set(row["parents"]) & set(left)]
-        # Tables that refer to each other in a circle can be filled in no order; there is none such.
+        # Tables whose foreign keys form a cycle could not be filled in any order. There are no such tables.
         assert free, "foreign keys in a circle"
         for oid in free:
             row = left.pop(oid)
@@ -97,7 +97,7 @@ async def tables(connection: Connection) -> list[ForkedTable]:
 
 
 async def take(connection: Connection, name: str, service_time: datetime) -> int:
-    """Copy everything aside, as the database's owner inside a transaction; answers how many rows."""
+    """Copy all tables into a fork's schema and return the number of rows. Requires the owner and a transaction."""
     schema, rows = quoted(schema_of(name)), 0
     await connection.execute(f"CREATE SCHEMA {schema}")
     for table in await tables(connection):
@@ -118,14 +118,14 @@ async def take(connection: Connection, name: str, service_time: datetime) -> int
 
 
 async def go_back(connection: Connection, name: str) -> int:
-    """Put a fork's rows in place of what is there, as the owner inside a transaction; answers how many rows."""
+    """Replace the current rows by a fork's rows and return their number. Requires the owner and a transaction."""
     schema, rows = quoted(schema_of(name)), 0
     all_tables = await tables(connection)
     names = ", ".join(table.name for table in all_tables)
-    # Whoever reads or writes waits here until all is done, so that nobody sees a half.
+    # This lock makes all readers and writers wait until the transaction ends, so that nobody sees a partial copy.
     await connection.execute(f"LOCK TABLE {names} IN ACCESS EXCLUSIVE MODE")
     for table in all_tables:
-        # Append-only tables, totals that only rise: true of what happens, and this undoes what happened.
+        # Triggers enforce append-only tables and totals that only rise. A rewind must break these rules, so they are off here.
         await connection.execute(f"ALTER TABLE {table.name} DISABLE TRIGGER USER")
     await connection.execute(f"TRUNCATE {names}")
     for table in all_tables:
@@ -139,7 +139,7 @@ async def go_back(connection: Connection, name: str) -> int:
     for row in await connection.fetch(_SEQUENCES, list(SCHEMAS)):
         copy = quoted(f"{row['schema']}.{row['name']}")
         following = int(await connection.fetchval(f"SELECT next FROM {schema}.{copy}"))
-        # Unlike setval, this is undone with the transaction.
+        # Unlike setval, this is rolled back with the transaction.
         await connection.execute(
             f"ALTER SEQUENCE {quoted(row['schema'], row['name'])} RESTART WITH {following}"
         )
@@ -147,6 +147,6 @@ async def go_back(connection: Connection, name: str) -> int:
 
 
 async def forget(connection: Connection, name: str) -> None:
-    """Drop a fork."""
+    """Delete a fork."""
     await connection.execute(f"DROP SCHEMA IF EXISTS {quoted(schema_of(name))} CASCADE")
     await connection.execute("DELETE FROM forks WHERE name = $1", name)

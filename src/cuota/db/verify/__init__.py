@@ -1,1 +1,1 @@
-"""Looking at what the database holds: every order against its ledger, its plan and its events."""
+"""`cuota verify`: compares every order with its ledger, its plan and its events."""

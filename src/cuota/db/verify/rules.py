@@ -1,4 +1,4 @@
-"""What must agree about one order. Each rule yields the row that is off, with both numbers in cents."""
+"""The rules that the rows of one order must satisfy. Each rule yields the rows that disagree, with both numbers in cents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POSTING_OF = {"capture": ("capture",), "void": ("void", "expiry"), "refund": ("r
 
 
 def disagreements_of(facts: dict[str, Any]) -> Disagreements:
-    """Every disagreement of one order's rows, as (row, problem)."""
+    """Yield every disagreement in one order's rows, as (row, problem)."""
     ledger = [Transfer(posting, cause, Account(debit), Account(credit), amount)
               for _, posting, cause, debit, credit, amount, _ in facts["ledger"]]  # fmt: skip
     yield from _numbers(facts)
@@ -34,7 +34,7 @@ def disagreements_of(facts: dict[str, Any]) -> Disagreements:
 
 
 def _numbers(facts: dict[str, Any]) -> Disagreements:
-    """Ledger and events are numbered without gaps, as far as the order says."""
+    """Check that ledger and events are numbered without gaps up to the order's last numbers."""
     numbers = [row[0] for row in facts["ledger"]]
     if numbers != list(range(1, facts["transfers"] + 1)):
         yield "transfers", f"numbered {numbers}, the order counts {facts['transfers']}"
@@ -46,7 +46,7 @@ def _numbers(facts: dict[str, Any]) -> Disagreements:
 
 
 def _totals(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
-    """The order's totals are the sums of its ledger."""
+    """Check that the order's totals are the sums of its ledger."""
     sums = Counter[str]()
     for transfer in ledger:
         if transfer.posting == "authorization" and transfer.credit is Account.PLAN_FEES:
@@ -65,17 +65,17 @@ def _totals(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
     for name, expected in derived.items():
         if facts[name] != expected:
             yield f"orders.{name}", f"is {facts[name]}, the ledger says {expected}"
-    # An order that is not approved has no ledger: what it was created with says what it must be.
+    # An order that is not approved has no ledger. Its amount must be the amount with which it was created.
     if facts["created_amount"] not in {None, facts["amount"]}:
         yield "orders.amount", f"is {facts['amount']}, order.created said {facts['created_amount']}"
     if money.cents_of(facts["created_fee"] or "0") != facts["fee"]:
         yield "orders.fee", f"is {facts['fee']}, the order was created with {facts['created_fee']}"
     if not approved and ledger:
-        yield "transfers", f"the order is {facts['status']}, yet money moved"
+        yield "transfers", f"the order is {facts['status']}, but money moved"
 
 
 def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
-    """Each movement, charge and card refund has exactly its own amount in the ledger, and nothing else is there."""
+    """Check that the ledger contains exactly the amount of each movement, charge and card refund, and nothing else."""
     posted = Counter[tuple[Any, str]]()
     for transfer in ledger:
         posted[transfer.cause, transfer.posting] += transfer.amount
@@ -104,11 +104,11 @@ def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
     known = {cause for cause, _ in expected}
     for cause, name in posted:
         if cause not in known and name not in {"authorization", "payout"}:
-            yield f"transfers {name}", f"{posted[cause, name]} of a cause that is not there ({cause})"
+            yield f"transfers {name}", f"{posted[cause, name]} of a cause that does not exist ({cause})"
 
 
 def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
-    """What the accounts hold is what the order, the plan and the cards say; every other account is empty."""
+    """Check that the account balances match the order, the plan and the cards, and that all other accounts are empty."""
     if facts["status"] != "Approved":
         return
     paid_out = sum(transfer.amount for transfer in ledger if transfer.posting == "payout")
@@ -132,11 +132,11 @@ def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
 
 
 def _charges(facts: dict[str, Any]) -> Disagreements:
-    """A card is asked for the first installment as agreed, whether it then pays or not."""
+    """Check that the first charge had the agreed amount of the first installment, whether the card paid or not."""
     for _, number, amount, _ in facts["charged"]:
         agreed = _agreed(facts)
         if number == 1 and agreed and amount != agreed[0].total:
-            yield f"charges {number}", f"is {amount}, agreed was {agreed[0].total}"
+            yield f"charges {number}", f"is {amount}, the agreed amount is {agreed[0].total}"
         if not agreed:
             yield f"charges {number}", "belongs to no plan"
 
@@ -146,10 +146,10 @@ def _agreed(facts: dict[str, Any]) -> list[Installment]:
 
 
 def _plan(facts: dict[str, Any]) -> Disagreements:
-    """The law, the dates as agreed, and each installment beside the charge that paid it."""
+    """Check the legal rules of the plan, the agreed dates, and each installment against the charge that paid it."""
     if facts["status"] != "Approved":
         if facts["plan"]:
-            yield "installments", f"the order is {facts['status']}, yet it has a plan"
+            yield "installments", f"the order is {facts['status']}, but it has a plan"
         return
     owed = facts["amount"] - facts["voided"] - facts["refunded"]
     planned = sum(row[2] for row in facts["plan"])
@@ -157,7 +157,7 @@ def _plan(facts: dict[str, Any]) -> Disagreements:
         yield "installments", f"sum to {planned}, the order owes {owed}"
     agreed = _agreed(facts)
     if len(facts["plan"]) != len(agreed):
-        yield "installments", f"there are {len(facts['plan'])}, agreed were {len(agreed)}"
+        yield "installments", f"there are {len(facts['plan'])}, the agreed number is {len(agreed)}"
     expected = next_at([Installment(*row) for row in facts["plan"]])
     if facts["collect_at"] != expected:
         yield "orders.collect_at", f"is {facts['collect_at']}, its plan says {expected}"
@@ -174,9 +174,9 @@ def _installment(
     item: Installment, first: Installment, charged: dict[Any, int], returning: Counter[Any]
 ) -> Iterator[str]:
     if item.due_on != first.due_on:
-        yield f"is due on {item.due_on}, agreed was {first.due_on}"
+        yield f"is due on {item.due_on}, the agreed day is {first.due_on}"
     if item.amount > first.amount or item.fee > first.fee:
-        yield f"is {item.amount} and {item.fee} in fees, agreed was {first.amount} and {first.fee}"
+        yield f"is {item.amount} and {item.fee} in fees, the agreed amounts are {first.amount} and {first.fee}"
     held = item.total + item.returned
     if item.paid and charged.get(item.charge_id) != held:
         yield f"holds {held}, its charge was {charged.get(item.charge_id)}"
@@ -186,7 +186,7 @@ def _installment(
 
 
 def _told(facts: dict[str, Any]) -> Disagreements:
-    """An event says the amount of what it tells."""
+    """Check that each event has the amount of the change that it reports."""
     moved = {(kind, reference): amount for kind, reference, _, amount in facts["moved"]}
     for number, (name, reference, amount) in enumerate(facts["told"], start=1):
         expected = amount
@@ -199,34 +199,34 @@ def _told(facts: dict[str, Any]) -> Disagreements:
 
 
 def _accepted(facts: dict[str, Any]) -> Disagreements:
-    """The agreement is the one whose hash was accepted, and the order's details are there."""
+    """Check that the agreement has the hash that was accepted, and that the order's details exist."""
     if not facts["has_details"]:
-        yield "order_details", "are not there"
+        yield "order_details", "are missing"
     if facts["erased_document"] is not None:
         for name in still_has(json.loads(facts["erased_document"])):
-            yield "order_details", f"was erased, and still has {name}"
+            yield "order_details", f"was erased, but still has {name}"
     if facts["agreed"] is not None:
         text, accepted, erased, payer = facts["agreed"]
         if erased:
-            # Only its hash is left.
+            # The agreement's text was erased; only its hash is left.
             if text or payer:
-                yield "plans", "was erased, and still has its agreement or payer"
+                yield "plans", "was erased, but still has its agreement or payer"
         elif hashlib.sha256(text.encode()).hexdigest() != accepted:
-            yield "plans.agreement", "is not the text whose hash was accepted"
+            yield "plans.agreement", "does not have the hash that was accepted"
 
 
 def _decided(facts: dict[str, Any]) -> Disagreements:
-    """Nothing is approved that risk did not approve, and what it decided about is this order."""
+    """Check that risk approved every approved order, and that the decision was about this order."""
     made = facts["decided"]
     if facts["status"] == "Approved" and not (made and made[-1][0]):
-        yield "decisions", "none approved it last, yet the order is Approved"
+        yield "decisions", "the last decision did not approve the order, but the order is Approved"
     asked = sum(number == 1 for _, number, _, _ in facts["charged"])
     if (said := sum(approved for approved, *_ in made)) != asked:
-        yield "decisions", f"{said} approved it, a card was asked for the first installment {asked} times"
+        yield "decisions", f"{said} approved the order, but the first installment was charged {asked} times"
     if any(not approved for approved, *_ in made) and facts["status"] != "Declined":
-        yield "decisions", f"one declined it, yet the order is {facts['status']}"
+        yield "decisions", f"a decision declined the order, but the order is {facts['status']}"
     for number, (_, amount, intact) in enumerate(made, start=1):
         if not intact:
-            yield f"decisions {number}", "its inputs are not those that it was made from"
+            yield f"decisions {number}", "its inputs were changed after it was made"
         if amount is not None and amount != str(facts["amount"]):
             yield f"decisions {number}", f"was made about {amount}, the order is {facts['amount']}"
