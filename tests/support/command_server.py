@@ -6,6 +6,7 @@ Python program does. Only the import is not repeated; it takes most of a short c
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import runpy
@@ -30,7 +31,7 @@ class CommandServer:
     """The process that forks the commands. It ends when the process that started it ends."""
 
     def __init__(self) -> None:
-        self._one_at_a_time = Lock()
+        self._sending = Lock()
         self._socket, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
@@ -45,20 +46,24 @@ class CommandServer:
     ) -> subprocess.CompletedProcess[str]:
         """Run one command to its end. Kill it and raise TimeoutError when it takes longer than `seconds`."""
         asked = json.dumps([list(arguments), environment, str(Path.cwd())]).encode()
-        with self._one_at_a_time, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            socket.send_fds(self._socket, [NUMBER.pack(len(asked))], [out.fileno(), err.fileno()])
-            self._socket.sendall(asked)
-            pid = self._number()
-            ended, _, _ = select.select([self._socket], [], [], seconds)
+        ours, theirs = socket.socketpair()
+        with ours, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            with self._sending, theirs:
+                files = [out.fileno(), err.fileno(), theirs.fileno()]
+                socket.send_fds(self._socket, [NUMBER.pack(len(asked))], files)
+                self._socket.sendall(asked)
+            pid = _number(ours)
+            ended, _, _ = select.select([ours], [], [], seconds)
             if not ended:
                 os.kill(pid, signal.SIGKILL)
-            code = self._number()
+            code = _number(ours)
             if not ended:
                 raise TimeoutError(f"cuota {arguments} did not end within {seconds} seconds")
             return subprocess.CompletedProcess(list(arguments), code, _text(out), _text(err))
 
-    def _number(self) -> int:
-        return int(NUMBER.unpack(self._socket.recv(NUMBER.size, socket.MSG_WAITALL))[0])
+
+def _number(told: socket.socket) -> int:
+    return int(NUMBER.unpack(told.recv(NUMBER.size, socket.MSG_WAITALL))[0])
 
 
 def _text(stream: BinaryIO) -> str:
@@ -73,22 +78,34 @@ def command_server() -> CommandServer:
 
 
 def _serve(client: socket.socket) -> list[str]:
-    """Fork a child for each command and tell its exit code. Returns in the child, with the command's arguments."""
+    """Fork a process for each command. Returns in that process, with the command's arguments."""
     # Ctrl-C ends the tests, and the closed socket then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
-        size, streams, _, _ = socket.recv_fds(client, NUMBER.size, 2)
+        size, files, _, _ = socket.recv_fds(client, NUMBER.size, 3)
         if not size:
             sys.exit(0)
         asked = client.recv(NUMBER.unpack(size)[0], socket.MSG_WAITALL)
-        pid = os.fork()
-        if pid == 0:
+        if os.fork() == 0:
             client.close()
-            return _become(asked, streams)
-        for stream in streams:
-            os.close(stream)
-        client.sendall(NUMBER.pack(pid))
-        client.sendall(NUMBER.pack(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
+            _wait_for_a_child(socket.socket(fileno=files.pop()))
+            return _become(asked, files)
+        for file in files:
+            os.close(file)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+
+
+def _wait_for_a_child(client: socket.socket) -> None:
+    """Fork; returns in the child. This process tells the child's id and exit code, and ends, so that commands may overlap."""
+    pid = os.fork()
+    if pid == 0:
+        client.close()
+        return
+    client.sendall(NUMBER.pack(pid))
+    client.sendall(NUMBER.pack(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
+    os._exit(0)
 
 
 def _become(asked: bytes, streams: list[int]) -> list[str]:

@@ -13,6 +13,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from support.long_run import LONG
+
 MEMORY = Path("/dev/shm")
 # The databases of four test processes need less than half of this.
 NEEDED_BYTES = 4 * 1024**3
@@ -21,7 +23,7 @@ NEEDED_BYTES = 4 * 1024**3
 @cache
 def parent_folder() -> Path:
     """Return /dev/shm if it may be used and has room, otherwise the usual folder for temporary files."""
-    chosen = "FAULTS_LONG" in os.environ or "TMPDIR" in os.environ
+    chosen = LONG or "TMPDIR" in os.environ
     if not chosen and os.access(MEMORY, os.W_OK) and min(_free_bytes()) >= NEEDED_BYTES:
         return MEMORY
     return Path(tempfile.gettempdir())

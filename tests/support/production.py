@@ -1,15 +1,11 @@
-"""Settings with which production starts, were there its rails."""
+"""Settings of a production environment, except that its rails do not exist."""
 
 from __future__ import annotations
 
 import base64
 
 KEY = base64.b64encode(bytes(range(32))).decode()
-
-
 RAIL = "somewhere.rails.CardRail"
-
-
 PRODUCTION = {
     "CUOTA_ENVIRONMENT": "production",
     "CUOTA_PUBLIC_URL": "https://pay.example.com",
