@@ -7,7 +7,6 @@ import os
 import secrets
 import shutil
 import socket
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -18,12 +17,16 @@ import asyncpg
 import pytest
 
 from cuota import config
+from support.folders import new_folder
 from support.needed import told
 
 # The application is imported where a fixture starts it: the tests of pure modules need none of it, and start faster.
 if TYPE_CHECKING:
+    from playwright.async_api import Browser
+
     from cuota.db.embedded.server import Embedded
     from support.makers import Merchant, Running
+    from support.own_service import Own
 
 WIDE = Path(__file__).parent / "wide.toml"
 
@@ -44,8 +47,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def folder() -> Iterator[Path]:
     """A folder that the unprivileged user of the embedded PostgreSQL may reach; pytest's own are 0700."""
-    path = Path(tempfile.mkdtemp(prefix="cuota-test-"))
-    path.chmod(0o711)
+    path = new_folder("cuota-test-")
     yield path
     shutil.rmtree(path, ignore_errors=True)
 
@@ -104,6 +106,15 @@ async def own_database(embedded: Embedded, template: str) -> AsyncIterator[dict[
     owner = await asyncpg.connect(**{**embedded.dsn_kwargs, "database": "postgres"})
     await owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
     await owner.close()
+
+
+@pytest.fixture
+async def own(settings: config.Settings, own_database: dict[str, object]) -> AsyncIterator[Own]:
+    """A service on a database that this test may spoil, without a port."""
+    from support.own_service import opened_own
+
+    async with opened_own(settings, own_database) as opened:
+        yield opened
 
 
 @asynccontextmanager
@@ -170,3 +181,12 @@ async def auto_merchant(service: Running) -> AsyncIterator[Merchant]:
 
     async with make_merchant(service, defer_funds_capture=False) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+async def chromium() -> AsyncIterator[Browser]:
+    """The browser that all tests of this process share; each opens a profile of its own."""
+    from support.browser.chromium import opened_chromium
+
+    async with opened_chromium() as opened:
+        yield opened

@@ -6,43 +6,18 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page
 
-from support.makers import Merchant, Running, make_merchant
-from support.needed import needed
-
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-)
-PHONE = {"width": 375, "height": 812}
-OpenTab = Callable[..., Awaitable[Page]]
-
-
-@dataclass
-class Shop:
-    """The demo shop, and the merchant that it is."""
-
-    url: str
-    merchant: Merchant
-
-
-@pytest.fixture(scope="session")
-async def chromium() -> AsyncIterator[Browser]:
-    """The system's Chromium."""
-    path = needed("chromium")
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=path, args=FLAGS.split())
-        yield browser
-        await browser.close()
+from support.browser.chromium import PATIENCE_MS
+from support.browser.tabs import PHONE, OpenTab, Shop
+from support.makers import Running, make_merchant
 
 
 @pytest.fixture(scope="session")
@@ -109,7 +84,7 @@ async def open_tab(chromium: Browser) -> AsyncIterator[OpenTab]:
             context = await chromium.new_context(**{"viewport": PHONE, **options})
             stack.push_async_callback(context.close)
             page = await context.new_page()
-            page.set_default_timeout(10_000)
+            page.set_default_timeout(PATIENCE_MS)
             page.on("console", lambda message: heard(message.type, message.text))
             page.on("pageerror", lambda error: complaints.append(str(error)))
             page.on(

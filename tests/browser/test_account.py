@@ -12,8 +12,8 @@ from playwright.async_api import Page, expect
 
 from cuota.flows.plan.collect_installments import collect
 from support.browser.shopper import CARD_THAT_PAYS, fill, paid, press
+from support.browser.tabs import PHONE, OpenTab
 from support.makers import Merchant, Running, complete
-from tests.browser.conftest import PHONE, OpenTab
 
 pytestmark = pytest.mark.browser
 SCRIPTS = pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from playwright.async_api import Page, expect
 
 from support.browser.shopper import DETAILS, card, fill, paid, press_pay, to_card, to_checkout
+from support.browser.tabs import OpenTab, Shop
 from support.makers import Running
-from tests.browser.conftest import OpenTab, Shop
 
 pytestmark = pytest.mark.browser
 SCRIPTS = pytest.mark.parametrize(

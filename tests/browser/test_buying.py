@@ -20,8 +20,8 @@ from support.browser.shopper import (
     to_card,
     to_checkout,
 )
+from support.browser.tabs import OpenTab, Shop
 from support.makers import Running
-from tests.browser.conftest import OpenTab, Shop
 
 pytestmark = pytest.mark.browser
 SCRIPTS = pytest.mark.parametrize(

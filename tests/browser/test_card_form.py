@@ -7,8 +7,8 @@ from playwright.async_api import Page, expect
 
 from cuota.core.checkout.card import BadCard, read_card
 from support.browser.shopper import CARD_THAT_PAYS, press, press_pay, to_card, to_checkout
+from support.browser.tabs import OpenTab, Shop
 from support.makers import Running
-from tests.browser.conftest import OpenTab, Shop
 
 pytestmark = pytest.mark.browser
 MISTAKES = [

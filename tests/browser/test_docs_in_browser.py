@@ -10,8 +10,8 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, Route, expect
 
 from cuota.web.docs.guides import listed
+from support.browser.tabs import OpenTab
 from support.makers import Merchant, Running
-from tests.browser.conftest import OpenTab
 
 pytestmark = pytest.mark.browser
 DESKTOP = {"width": 1280, "height": 900}

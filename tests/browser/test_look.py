@@ -9,8 +9,8 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, Route, expect
 
 from support.browser.shopper import CARD_DECLINED, card, fill, press, press_pay, to_card, to_checkout
+from support.browser.tabs import PHONE, OpenTab, Shop
 from support.makers import Running
-from tests.browser.conftest import PHONE, OpenTab, Shop
 
 pytestmark = pytest.mark.browser
 

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 from playwright.async_api import expect
 
 from support.browser.shopper import card, paid, press, press_pay, to_card, to_checkout
+from support.browser.tabs import OpenTab, Shop
 from support.makers import Running
-from tests.browser.conftest import OpenTab, Shop
 
 
 async def test_the_second_purchase_is_one_click_in_the_same_browser_also_without_a_mouse(

@@ -21,7 +21,7 @@ from support.browser.shopper import (
     to_card,
     to_checkout,
 )
-from tests.browser.conftest import OpenTab, Shop
+from support.browser.tabs import OpenTab, Shop
 
 pytestmark = pytest.mark.browser
 SCRIPTS = pytest.mark.parametrize(

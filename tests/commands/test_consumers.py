@@ -14,7 +14,7 @@ import pytest
 
 from cuota.core.privacy.erasure import STAYS
 from support.commands import Cuota, only_where
-from tests.commands.test_operate import serving
+from support.serving import serving
 
 PHONE = "2125550166"
 

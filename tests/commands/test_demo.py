@@ -38,7 +38,7 @@ def demo(cuota: Cuota, *options: str) -> Iterator[tuple[subprocess.Popen[str], s
             yield process, f"http://127.0.0.1:{shop_port}", printed
         finally:
             process.terminate()
-            process.wait(15)
+            process.wait(60)
 
 
 def gone(address: str) -> bool:
@@ -63,7 +63,7 @@ def test_the_demo_prints_addresses_credentials_and_a_first_thing_to_try(cuota: C
             assert wanted in text
         assert httpx.get(shop, trust_env=False).status_code == 200
         process.send_signal(signal.SIGINT)
-        assert process.wait(15) == 0
+        assert process.wait(60) == 0
         assert gone(shop)
 
 
@@ -79,7 +79,7 @@ def test_a_demo_that_listens_everywhere_prints_addresses_that_a_browser_can_open
 def test_the_shop_ends_with_a_demo_that_is_killed(cuota: Cuota) -> None:
     with demo(cuota) as (process, shop, _):
         process.kill()
-        process.wait(15)
+        process.wait(60)
         assert gone(shop)
 
 

@@ -17,7 +17,7 @@ from standardwebhooks import Webhook
 
 from cuota.core.webhook.signature import pay_signature
 from support.commands import Cuota
-from tests.commands.test_operate import ORDER, serving
+from support.serving import ORDER, serving
 
 Got = Queue[tuple[dict[str, str], bytes]]
 
@@ -60,8 +60,8 @@ def listening(cuota: Cuota, *more: str) -> Iterator[Queue[str]]:
         yield lines
     finally:
         process.terminate()
-        process.wait(15)
-        reader.join(5)
+        process.wait(60)
+        reader.join(60)
         stdout.close()
 
 
@@ -80,14 +80,14 @@ def test_events_are_printed_and_forwarded_with_both_signatures(cuota: Cuota) -> 
         made = json.loads(cuota("merchant", "create", "--name", "Listened", "--json", **settings).stdout)
         earlier = create(line["url"], made)
         with listening(cuota, "--from-start", "--json", "--forward", address) as scripts:
-            event = json.loads(scripts.get(timeout=30))
+            event = json.loads(scripts.get(timeout=60))
             assert (event["type"], event["orderId"]) == ("order.created", earlier)
-            headers, body = got.get(timeout=30)
+            headers, body = got.get(timeout=60)
             assert json.loads(body) == event
             Webhook(made["webhookSecret"]).verify(body, headers)
             assert headers["x-pay-signature"] == pay_signature(made["signingSecret"], body)
             later = create(line["url"], made)
-            assert json.loads(scripts.get(timeout=30))["orderId"] == later
+            assert json.loads(scripts.get(timeout=60))["orderId"] == later
         with listening(cuota, "--from-start", "--forward", address) as people:
-            words = people.get(timeout=30).split()
+            words = people.get(timeout=60).split()
             assert words[1:6] == ["order.created", "100.00", earlier, "->", "204"]

@@ -7,7 +7,7 @@ import pytest
 
 from cuota.config.reading import listen
 from support.commands import Cuota
-from tests.commands.test_operate import serving
+from support.serving import serving
 
 
 def test_metrics_have_a_port_of_their_own_and_the_public_port_has_none(cuota: Cuota) -> None:

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import asyncpg
@@ -17,39 +12,7 @@ import httpx
 from cuota.db.embedded.server import open_embedded
 from cuota.db.migrate import files
 from support.commands import Cuota
-
-ORDER = {
-    "amount": "100.00",
-    "merchantReference": "A-1",
-    "merchant": {
-        "redirectConfirmUrl": "http://127.0.0.1:9/yes",
-        "redirectCancelUrl": "http://127.0.0.1:9/no",
-    },
-}
-
-
-@contextmanager
-def serving(
-    cuota: Cuota, *more: str, **settings: str
-) -> Iterator[tuple[dict[str, Any], subprocess.Popen[str]]]:
-    """`cuota serve` on a free port: its one line, and the process; ended by SIGTERM with exit code 0."""
-    command = [sys.executable, "-m", "cuota", "serve", "--port", "0", *more]
-    process = subprocess.Popen(
-        command,
-        env=cuota.environment(**settings),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert process.stdout
-    try:
-        yield json.loads(process.stdout.readline()), process
-    finally:
-        process.send_signal(signal.SIGTERM)
-        rest = process.stdout.read()
-        assert process.wait(15) == 0
-        process.stdout.close()
-    assert rest == "", "the ready line is the only one"
+from support.serving import ORDER, serving
 
 
 def sql(cuota: Cuota, *statements: str) -> None:

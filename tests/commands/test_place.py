@@ -14,7 +14,7 @@ from cuota.commands.place import data_of
 from cuota.config import load
 from cuota.db.embedded.server import open_embedded
 from support.commands import Cuota, on_a_folder
-from tests.commands.test_operate import ORDER, serving
+from support.serving import ORDER, serving
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def order(url: str, made: dict[str, str]) -> None:
         token = http.post("/oauth/token", json=asked).json()["access_token"]
         http.headers["Authorization"] = f"Bearer {token}"
         assert http.post("/order", json={**ORDER, "merchant": merchant}).is_success
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while not http.get("/events").json()["events"]:
             assert time.monotonic() < until
             time.sleep(0.1)

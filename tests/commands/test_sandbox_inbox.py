@@ -14,7 +14,7 @@ from cuota.core.message import Message
 from cuota.db.embedded.server import open_embedded
 from cuota.run import runtime
 from support.commands import Cuota, on_a_folder
-from tests.commands.test_settings import PRODUCTION
+from support.production import PRODUCTION
 
 BAD = "Due \x1b[2Jnow."
 

@@ -11,17 +11,7 @@ import pytest
 from cuota import config
 from cuota.rails.senders import MailServer, Senders
 from support.commands import Cuota
-
-KEY = base64.b64encode(bytes(range(32))).decode()
-RAIL = "somewhere.rails.CardRail"
-PRODUCTION = {
-    "CUOTA_ENVIRONMENT": "production",
-    "CUOTA_PUBLIC_URL": "https://pay.example.com",
-    "CUOTA_SECRET_KEY": KEY,
-    "CUOTA_CARD_RAIL": RAIL,
-    "CUOTA_MESSAGE_RAIL": RAIL,
-    "CUOTA_CREDITOR": "Acme Lending LLC, 1 Main Street, Springfield, IL 62701",
-}
+from support.production import KEY, PRODUCTION, RAIL
 
 LIVE = {
     "CUOTA_MESSAGE_RAIL": "live",

@@ -11,9 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -23,7 +21,8 @@ from cuota.db import citus
 from cuota.db.citus import COORDINATOR, EVERYWHERE, MERCHANT, PLACES
 from cuota.db.order import outcome_tables
 from cuota.db.order.outcome_parts import OutcomeTable, StatementPart
-from tests.db.test_statements import statements
+from support.db.statements import statements
+from support.folders import new_folder
 
 # What goes over all shards, and why that is right. `reads` takes nothing but a plain read; `sweeps` deletes what
 # nobody looks at any more; `sandbox` runs only with the sandbox's clock.
@@ -174,8 +173,7 @@ def test_no_exception_outlives_its_statement() -> None:
 @pytest.fixture
 def fresh() -> Iterator[dict[str, str]]:
     """The environment of a command on a data folder with nothing in it."""
-    path = Path(tempfile.mkdtemp(prefix="cuota-test-"))
-    path.chmod(0o711)
+    path = new_folder("cuota-test-")
     yield {**os.environ, "CUOTA_DATA_DIR": str(path / "data")}
     shutil.rmtree(path, ignore_errors=True)
 

@@ -6,9 +6,7 @@ import asyncio
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -20,6 +18,7 @@ from cuota.db.embedded.folders import DATABASE, OWNER, PORT, prepare
 from cuota.db.embedded.programs import binaries_for
 from cuota.db.pool import GONE, open_pool
 from support.db.embedded_processes import until
+from support.folders import new_folder
 
 LOCAL = {"server_settings": {"synchronous_commit": "local"}}
 
@@ -27,8 +26,7 @@ LOCAL = {"server_settings": {"synchronous_commit": "local"}}
 @pytest.fixture
 def alone() -> Iterator[dict[str, Any]]:
     """A server of its own; what asyncpg.connect takes."""
-    base = Path(tempfile.mkdtemp(prefix="cuota-test-"))
-    base.chmod(0o711)
+    base = new_folder("cuota-test-")
     places = prepare(base / "data")
     lock = os.open(places.supervisor_lock, os.O_RDWR | os.O_CREAT, 0o600)
     embedded_cluster.create(places, lock)
@@ -38,11 +36,11 @@ def alone() -> Iterator[dict[str, Any]]:
         command += ["-c", setting]
     postgres = subprocess.Popen(command, stderr=subprocess.DEVNULL, **embedded_cluster._as(places.account))
     try:
-        assert until(lambda: accepts(places), 20)
+        assert until(lambda: accepts(places), 60)
         yield {"host": str(places.socket), "port": PORT, "user": OWNER, "database": DATABASE}
     finally:
         postgres.terminate()
-        postgres.wait(20)
+        postgres.wait(60)
         os.close(lock)
         shutil.rmtree(base)
 
@@ -94,11 +92,11 @@ async def test_what_was_lost_is_read_again_only_once_the_standby_has_it(
     # As a monitor does that has given the standby up.
     await owner.execute("ALTER SYSTEM RESET synchronous_standby_names")
     await owner.execute("SELECT pg_reload_conf()")
-    await asyncio.wait_for(confirming, 10)
+    await asyncio.wait_for(confirming, 60)
     await opened.close()
 
 
 async def test_without_a_standby_nothing_waits(own_database: dict[str, Any]) -> None:
     opened = await open_pool(own_database, 1)
-    await asyncio.wait_for(opened.in_step(), 5)
+    await asyncio.wait_for(opened.in_step(), 60)
     await opened.close()

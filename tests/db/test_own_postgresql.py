@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from cuota.db.embedded import cluster as embedded_cluster
 from cuota.db.embedded.folders import prepare
 from cuota.db.embedded.programs import binaries_for
 from support.commands import Cuota
+from support.folders import new_folder
 
 RUNNING = Path(__file__).parents[2] / "docs" / "running.md"
 SECONDS = 60
@@ -77,8 +77,7 @@ def _started(base: Path, port: int) -> subprocess.Popen[bytes]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    base = Path(tempfile.mkdtemp(prefix="cuota-own-"))
-    base.chmod(0o711)
+    base = new_folder("cuota-own-")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

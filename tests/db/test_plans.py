@@ -16,9 +16,9 @@ import asyncpg
 import pytest
 
 from cuota.db.pool import SESSION
+from support.db.statements import statements
 from support.makers import phone_number
 from support.own_service import Own
-from tests.db.test_statements import statements
 
 # What the planner is told of the tables: many rows wherever there are any, and nothing of what is in them.
 _LARGE = """DELETE FROM pg_statistic;

@@ -7,9 +7,7 @@ import contextlib
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -24,6 +22,7 @@ from cuota.db.migrate import migrate
 from cuota.db.pool import GONE, UnsafeDatabase, open_pool
 from cuota.web.problem import status_of
 from support.db.embedded_processes import until
+from support.folders import new_folder
 
 
 @pytest.mark.parametrize(
@@ -167,8 +166,7 @@ async def test_a_database_that_acknowledges_before_it_is_durable_is_refused(
 @pytest.fixture(params=["fsync", "full_page_writes"])
 def careless(request: pytest.FixtureRequest) -> Iterator[tuple[str, dict[str, Any]]]:
     """A second postgres, started as nobody should, and what asyncpg.connect takes: these are no settings of a session."""
-    base = Path(tempfile.mkdtemp(prefix="cuota-test-"))
-    base.chmod(0o711)
+    base = new_folder("cuota-test-")
     places = prepare(base / "data")
     lock = os.open(places.supervisor_lock, os.O_RDWR | os.O_CREAT, 0o600)
     embedded_cluster.create(places, lock)
@@ -179,11 +177,11 @@ def careless(request: pytest.FixtureRequest) -> Iterator[tuple[str, dict[str, An
         command += ["-c", setting]
     postgres = subprocess.Popen(command, stderr=subprocess.DEVNULL, **embedded_cluster._as(places.account))
     try:
-        assert until(lambda: accepts(places), 20)
+        assert until(lambda: accepts(places), 60)
         yield request.param, {"host": str(places.socket), "port": PORT, "user": OWNER, "database": DATABASE}
     finally:
         postgres.terminate()
-        postgres.wait(20)
+        postgres.wait(60)
         os.close(lock)
         shutil.rmtree(base)
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-import cuota.db
+from support.db.statements import FOLDER, statements
 
-FOLDER = Path(cuota.db.__file__).parent
 # What names no merchant, and why that is right.
 ALLOWED = {
     "orders.MERCHANTS_DUE": "a plain read that finds the merchants that have something due; claiming names each",
@@ -61,16 +57,6 @@ def merchants_tables() -> set[str]:
             if key and "merchant_id" in key.groups():
                 found.add(name)
     return found
-
-
-def statements() -> Iterator[tuple[str, str]]:
-    """Every SQL constant of every module of db, as (module.NAME, text)."""
-    for file in sorted(FOLDER.rglob("*.py")):
-        path = file.relative_to(FOLDER).with_suffix("")
-        module = importlib.import_module(".".join(["cuota.db", *path.parts]))
-        for name, value in vars(module).items():
-            if isinstance(value, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", value):
-                yield f"{file.stem}.{name}", value
 
 
 def touched(sql: str) -> set[str]:

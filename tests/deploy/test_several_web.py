@@ -32,7 +32,7 @@ class Two:
 
     def call(self, url: str, method: str, path: str, body: object = None, **headers: str) -> httpx.Response:
         found = {**bearer(self.one, self.merchant), **headers}
-        return httpx.request(method, url + path, json=body, headers=found, trust_env=False, timeout=30)
+        return httpx.request(method, url + path, json=body, headers=found, trust_env=False, timeout=60)
 
     def approved(self) -> str:
         """An order made at one and completed by its consumer there."""
@@ -60,7 +60,7 @@ def two() -> Iterator[Two]:
 def test_a_token_of_one_machine_is_good_at_the_other(two: Two) -> None:
     for issuer, answering in ((two.one, two.other), (two.other, two.one)):
         headers = bearer(issuer, two.merchant)
-        answer = httpx.get(f"{answering}/configuration", headers=headers, trust_env=False, timeout=30)
+        answer = httpx.get(f"{answering}/configuration", headers=headers, trust_env=False, timeout=60)
         assert answer.status_code == 200, answer.text
 
 

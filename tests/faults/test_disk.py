@@ -36,6 +36,7 @@ from support.faults.fronts import Storefront
 from support.faults.served import children, until
 from support.faults.struck import StruckService
 from support.faults.struck_shop import Shop, struck_shop
+from support.long_run import LONG
 
 pytestmark = pytest.mark.faults
 
@@ -46,7 +47,7 @@ WATCHED_SECONDS = 1.0
 # Longer than the service goes on asking what became of an operation: then its client is told that it is not known.
 DOWN_SECONDS = 6.0
 # And longer than one supervisor goes on starting a PostgreSQL that does not come up.
-MORE_SECONDS = 30.0 if os.environ.get("FAULTS_LONG") else 0.0
+MORE_SECONDS = 30.0 if LONG else 0.0
 ROUNDS = 2
 ANSWERS = {(200, False), (404, False), (409, False), (409, True), (422, False), (503, True)}
 Heard = Counter[tuple[int, bool]]

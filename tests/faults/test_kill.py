@@ -64,7 +64,7 @@ async def under_load(
 async def hold_to_account(served: Service, clients: list[Client], headers: dict[str, str]) -> None:
     """Every acknowledged operation is there with its amount, no key twice, and who lost an answer learns of it."""
     assert [strange for client in clients for strange in client.strange] == []
-    async with httpx.AsyncClient(base_url=served.url, trust_env=False, timeout=30, headers=headers) as http:
+    async with httpx.AsyncClient(base_url=served.url, trust_env=False, timeout=60, headers=headers) as http:
         for client in clients:
             for reference in client.lost:
                 body = {"amount": "0.01", "merchantReference": reference}

@@ -106,7 +106,7 @@ def test_a_server_with_fsync_off_is_found_by_counting_and_refused_at_the_start(b
 def postmaster_anew(shop: Shop) -> None:
     old = shop.service.postmaster
     os.kill(old, signal.SIGKILL)
-    until(lambda: shop.service.postmaster not in {0, old} and ready(shop), 40)
+    until(lambda: shop.service.postmaster not in {0, old} and ready(shop), 60)
 
 
 def test_a_database_with_synchronous_commit_off_is_refused_at_the_start(bugged: Shop) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
 from support.faults.struck_shop import ACTIONS, Shop, struck_shop
+from support.long_run import LONG
 
 pytestmark = pytest.mark.faults
 
@@ -35,7 +35,6 @@ RECEIPTS = """SELECT count(*) = 1 FROM message_simulator.inbox i JOIN messages m
 
 
 # Each moment with a kill and with one other fault; `make faults` has every one of them.
-LONG = bool(os.environ.get("FAULTS_LONG"))
 STRIKES = [
     (moment, action)
     for number, moment in enumerate(MOMENTS)

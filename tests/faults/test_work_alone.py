@@ -49,12 +49,12 @@ def test_workers_alone_do_what_is_due_once_and_stop_within_seconds(world: World)
         world.service.stop()
         world.later("20 days")
         expired = "SELECT captured = 0 AND voided = amount FROM orders WHERE order_id = $1::text::uuid"
-        until(lambda: world.ask(expired, order), 30)
+        until(lambda: world.ask(expired, order), 60)
         until(
             lambda: world.receiver.bodies and world.receiver.bodies[-1]["type"] == "authorization.expired", 30
         )
         assert world.receiver.sequences(order) == list(range(1, len(world.receiver.sequences(order)) + 1))
         for process in (first, second):
             process.terminate()
-        assert [process.wait(10) for process in (first, second)] == [0, 0]
+        assert [process.wait(60) for process in (first, second)] == [0, 0]
     assert world.service.run("verify").returncode == 0

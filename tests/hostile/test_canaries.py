@@ -6,13 +6,13 @@ import contextlib
 import json
 import re
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from support.faults.served import free_port, until
+from support.folders import new_folder
 from support.hostile.life import CARD, Left, LoudService, live
 from support.hostile.traces import Canary, columns, dumped, seen
 
@@ -41,8 +41,7 @@ async def life() -> AsyncIterator[Life]:
 
 @contextlib.contextmanager
 def served() -> Iterator[LoudService]:
-    base = Path(tempfile.mkdtemp(prefix="cuota-canaries-"))
-    base.chmod(0o711)
+    base = new_folder("cuota-canaries-")
     service = LoudService(base / "data", free_port())
     try:
         service.start()

@@ -41,3 +41,14 @@ def test_core_and_the_client_import_nothing_else_of_cuota_and_no_other_library(
             library = root in sys.stdlib_module_names or root == "cuota" or root in libraries
             assert allowed, f"{file.relative_to(SOURCE)} imports {name}, which is outside {own}"
             assert library, f"{file.relative_to(SOURCE)} imports the library {name}"
+
+
+def test_no_test_imports_from_another_test_module() -> None:
+    """What several tests share is in tests/support. The program tests/deploy/failovers.py is no test module."""
+    tests = Path(__file__).parents[1]
+    for file in sorted(tests.rglob("*.py")):
+        for name in imported(file):
+            allowed = not name.startswith("tests.") or name == "tests.deploy.failovers"
+            assert allowed, (
+                f"{file.relative_to(tests)} imports from {name}; move what it needs to tests/support"
+            )

@@ -5,44 +5,17 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-from collections.abc import AsyncIterator
 from typing import Any
 
 import asyncpg
 import pytest
 
 from cuota.db.embedded.server import Embedded
-from cuota.db.migrate import files, migrate
+from cuota.db.migrate import files
 from cuota.db.pool import UnsafeDatabase
+from support.db.migrating import ask, migrated
 
 ALL = [name for name, _ in files()]
-
-
-@pytest.fixture
-async def empty(embedded: Embedded) -> AsyncIterator[dict[str, Any]]:
-    """A database with nothing in it; what asyncpg.connect takes."""
-    name = f"empty_{secrets.token_hex(4)}"
-    owner = await asyncpg.connect(**{**embedded.dsn_kwargs, "database": "postgres"})
-    await owner.execute(f"CREATE DATABASE {name} STRATEGY file_copy")
-    yield {**embedded.dsn_kwargs, "database": name}
-    await owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    await owner.close()
-
-
-async def migrated(where: dict[str, Any], environment: str = "sandbox") -> list[str]:
-    connection = await asyncpg.connect(**where)
-    try:
-        return await migrate(connection, environment)
-    finally:
-        await connection.close()
-
-
-async def ask(where: dict[str, Any], sql: str) -> Any:
-    connection = await asyncpg.connect(**where)
-    try:
-        return await connection.fetchval(sql)
-    finally:
-        await connection.close()
 
 
 async def test_an_empty_database_gets_every_migration_in_order(empty: dict[str, Any]) -> None:

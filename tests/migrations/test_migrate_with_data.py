@@ -11,9 +11,7 @@ import asyncpg
 import pytest
 
 from cuota.db.migrate import files
-from tests.migrations.test_migrate import ask, empty, migrated
-
-__all__ = ["empty"]
+from support.db.migrating import ask, migrated
 
 # As the release of 0002 left an approved order of 100.00, its first installment paid, the merchant not having captured.
 FILLED = """

@@ -19,9 +19,10 @@ from playwright.async_api import BrowserContext, Page, async_playwright
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
+from support.browser.chromium import FLAGS
 from support.pictures.camera import Camera
 from support.pictures.sandbox import Sandbox, sandbox
-from support.sdk_browser.hands import CARD_DECLINED, DETAILS, FLAGS, buy, fill, modal_of, popup_of, press_pay
+from support.sdk_browser.hands import CARD_DECLINED, DETAILS, buy, fill, modal_of, popup_of, press_pay
 from support.sdk_browser.merchant_site import Site, opened_site
 
 PHONE = {"width": 375, "height": 812}

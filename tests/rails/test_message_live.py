@@ -119,7 +119,7 @@ async def test_a_hook_that_hangs_is_left_in_time(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(message_live, "HOOK_SECONDS", 0.2)
     async with listening(Hook(None).serve) as port:
         with pytest.raises(RailUnavailable, match="did not answer in"):
-            await asyncio.wait_for(rail(port).send_code(PHONE, "739146", "Pay"), 10)
+            await asyncio.wait_for(rail(port).send_code(PHONE, "739146", "Pay"), 60)
 
 
 @pytest.mark.parametrize("verb", ["EHLO", "MAIL FROM", "DATA"])
@@ -127,7 +127,7 @@ async def test_a_mail_server_that_hangs_is_left_in_time(verb: str, monkeypatch: 
     monkeypatch.setattr(message_live, "MAIL_SECONDS", 0.3)
     async with listening(MailListener(hangs=frozenset({verb})).serve) as smtp:
         with pytest.raises(RailUnavailable, match="the mail server"):
-            await asyncio.wait_for(rail(mail=smtp).send(notice()), 10)
+            await asyncio.wait_for(rail(mail=smtp).send(notice()), 60)
 
 
 async def test_a_goodbye_that_is_not_answered_does_not_have_a_mail_sent_again(

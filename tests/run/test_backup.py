@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from support.commands import Cuota, on_a_folder
-from tests.commands.test_operate import serving
+from support.serving import serving
 
 URLS = {"redirectConfirmUrl": "http://127.0.0.1:9/yes", "redirectCancelUrl": "http://127.0.0.1:9/no"}
 

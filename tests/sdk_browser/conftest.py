@@ -7,25 +7,11 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page
 
 from support.makers import Running
-from support.needed import needed
-from support.sdk_browser.hands import FLAGS, Tabs
+from support.sdk_browser.hands import Tabs
 from support.sdk_browser.merchant_site import Site, opened_site
-
-
-@pytest.fixture(scope="session")
-async def chromium() -> AsyncIterator[Browser]:
-    """The system's Chromium."""
-    path = needed("chromium")
-    async with async_playwright() as playwright:
-        # Playwright lets every popup through; a browser of a person does not.
-        browser = await playwright.chromium.launch(
-            executable_path=path, args=FLAGS.split(), ignore_default_args=["--disable-popup-blocking"]
-        )
-        yield browser
-        await browser.close()
 
 
 @pytest.fixture(scope="session")

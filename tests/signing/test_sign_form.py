@@ -42,7 +42,7 @@ async def run(language: str, fields: dict[str, str], secret: str) -> dict[str, s
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         env={**os.environ, "SIGNING_SECRET": secret, "PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
-    said, _ = await asyncio.wait_for(process.communicate(json.dumps(fields).encode()), 30)
+    said, _ = await asyncio.wait_for(process.communicate(json.dumps(fields).encode()), 60)
     assert process.returncode == 0
     return dict(json.loads(said))
 
@@ -106,5 +106,5 @@ async def test_what_the_page_says_of_php_is_so() -> None:
     process = await asyncio.create_subprocess_exec(
         php, "-r", code, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
-    said, _ = await asyncio.wait_for(process.communicate(EVERY_BYTE.encode()), 30)
+    said, _ = await asyncio.wait_for(process.communicate(EVERY_BYTE.encode()), 60)
     assert b"=" + said == urlencode({"": EVERY_BYTE}).encode()

@@ -42,7 +42,7 @@ def program(language: str) -> str:
 def run(command: list[str], given: bytes = b"") -> dict[str, str]:
     """What the program prints, read as JSON."""
     environment = {**os.environ, "SIGNING_SECRET": SECRET, "PYTHONIOENCODING": "utf-8", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(command, input=given, env=environment, check=True, capture_output=True, timeout=30)
+    done = subprocess.run(command, input=given, env=environment, check=True, capture_output=True, timeout=60)
     return dict(json.loads(done.stdout))
 
 

@@ -1,4 +1,4 @@
-"""Running `python -m cuota` as an operator does."""
+"""Runs `python -m cuota` as an operator does."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from support.command_server import command_server
+from support.folders import new_folder
 
 Done = subprocess.CompletedProcess[str]
 # As the command names itself where it tells what to type next.
@@ -29,10 +31,8 @@ class Cuota:
 
     def __call__(self, *arguments: str | bytes, **settings: str) -> Done:
         """Run to the end. Whatever happens, nobody is shown a traceback."""
-        command = [sys.executable, "-m", "cuota", *arguments]
-        done = subprocess.run(
-            command, env=self.environment(**settings), capture_output=True, text=True, timeout=90, check=False
-        )
+        words = [os.fsdecode(argument) for argument in arguments]
+        done = command_server().run(words, self.environment(**settings), 90)
         assert "Traceback" not in done.stderr, done.stderr
         return done
 
@@ -45,8 +45,7 @@ def only_where(done: Done) -> bool:
 @contextmanager
 def on_a_folder() -> Iterator[Cuota]:
     """A data folder that the unprivileged user of postgres may reach."""
-    base = Path(tempfile.mkdtemp(prefix="cuota-cli-"))
-    base.chmod(0o711)
+    base = new_folder("cuota-cli-")
     try:
         yield Cuota(base / "data")
     finally:

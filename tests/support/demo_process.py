@@ -7,12 +7,13 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+
+from support.folders import new_folder
 
 
 def free_port() -> int:
@@ -30,19 +31,18 @@ def demo(data: Path) -> Iterator[httpx.Client]:
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert any("Ctrl-C stops the demo" in line for line in process.stdout)
-        with httpx.Client(base_url=f"http://127.0.0.1:{shop_port}", trust_env=False, timeout=20) as buyer:
+        with httpx.Client(base_url=f"http://127.0.0.1:{shop_port}", trust_env=False, timeout=60) as buyer:
             try:
                 yield buyer
             finally:
                 process.terminate()
-                process.wait(20)
+                process.wait(60)
 
 
 @contextmanager
 def data_folder() -> Iterator[Path]:
     """A folder that the unprivileged user of postgres may reach."""
-    base = Path(tempfile.mkdtemp(prefix="cuota-demo-"))
-    base.chmod(0o711)
+    base = new_folder("cuota-demo-")
     try:
         yield base / "data"
     finally:

@@ -74,7 +74,7 @@ class Running:
             )  # fmt: skip
 
         return httpx.AsyncClient(
-            base_url=self.settings.public_url, trust_env=False, timeout=30, event_hooks={"response": [check]},
+            base_url=self.settings.public_url, trust_env=False, timeout=60, event_hooks={"response": [check]},
             limits=httpx.Limits(max_connections=100), **more,
         )  # fmt: skip
 

@@ -42,7 +42,7 @@ def node() -> Iterator[Node]:
 
         yield ask
         process.stdin.close()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 SPACES = st.text(" \t\r\n", max_size=2)

@@ -103,7 +103,7 @@ async def test_a_killed_postmaster_comes_back_with_what_was_committed(data: Path
         await keep(embedded)
         old = postmaster(data)
         os.kill(old, signal.SIGKILL)
-        assert until(lambda: postmaster(data) not in (0, old), 30)
+        assert until(lambda: postmaster(data) not in (0, old), 60)
         with open_embedded(data) as again:
             assert await ask(again, "SELECT number FROM kept") == 42
         log = (data / "postgres.log").read_text()

@@ -17,10 +17,10 @@ from cuota.flows.plan.manage_plan import find_plan, pay_early
 from cuota.rails.card import CardAnswer
 from cuota.work import due_orders
 from cuota.work.due_orders import settle_due_orders
+from support.flows.collecting import ZONE, charged, set_clock
 from support.flows.interrupted import FlakyRail, with_rail
 from support.makers import complete
 from support.own_service import Own
-from tests.flows.plan.test_collect_installments import ZONE, charged, set_clock
 
 
 async def authorized(own: Own, at: datetime | None = None) -> UUID:

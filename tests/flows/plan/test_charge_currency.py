@@ -9,10 +9,10 @@ import pytest
 from cuota.core.checkout.ending import Charging
 from cuota.rails.card import CardAnswer
 from cuota.work.due_orders import settle_due_orders
+from support.flows.collecting import agreed, set_clock
 from support.flows.interrupted import FlakyRail, with_rail
 from support.makers import Running, complete
 from support.own_service import Own
-from tests.flows.plan.test_collect_installments import agreed, set_clock
 
 
 class _ManyCurrencies(FlakyRail):

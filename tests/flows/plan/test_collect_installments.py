@@ -7,14 +7,11 @@ import itertools
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import pytest
 
 from cuota.core.checkout.card import read_card
 from cuota.core.installment import plan_state
-from cuota.db.plan import plans
-from cuota.db.plan.plans import Agreed
 from cuota.db.verify.recalculate import verify
 from cuota.flows.plan.collect_installments import collect
 from cuota.flows.plan.limit_asks import Asker
@@ -22,11 +19,11 @@ from cuota.flows.plan.manage_plan import change_card, find_plan, overdue, pay_ea
 from cuota.flows.plan.send_messages import send_messages
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
+from support.flows.collecting import ZONE, agreed, charged, set_clock
 from support.flows.interrupted import FlakyRail, with_rail
 from support.makers import complete
 from support.own_service import Own
 
-ZONE = ZoneInfo("America/Los_Angeles")  # where makers.PROFILE lives
 PAYS, FAILS_LATER, LOST_LATER = "4242 4242 4242 4242", "4000 0000 0000 0341", "4000 0000 0000 9987"
 
 
@@ -37,20 +34,8 @@ async def agreed_order(own: Own, card: str = PAYS, amount: str = "100.00") -> UU
     return UUID(created["orderId"])
 
 
-async def agreed(own: Own, order_id: UUID) -> Agreed:
-    found = await plans.read(own.context.pool, own.auto_merchant.merchant_id, order_id)
-    assert found is not None
-    return found
-
-
 async def states(own: Own, order_id: UUID) -> list[str]:
     return [item.state for item in (await agreed(own, order_id)).found.plan]
-
-
-def set_clock(own: Own, at: datetime) -> None:
-    """The service's clock stands at this instant, give or take what the test takes."""
-    clock = own.service.clock
-    clock.ahead += at - clock.now() + timedelta(seconds=1)
 
 
 async def work(own: Own) -> None:
@@ -76,17 +61,6 @@ async def told(own: Own) -> list[tuple[str, int, str]]:
         )
     assert tuple(rows[0])[:2] == ("plan_started", 1)
     return [tuple(row) for row in rows[1:]]
-
-
-async def charged(own: Own) -> list[tuple[int, int, str]]:
-    """What the card network has on its books."""
-    async with own.owner() as owner:
-        rows = await owner.fetch(
-            "SELECT c.installment, s.amount, CASE WHEN s.approved THEN 'paid' ELSE s.reason END FROM charges c"
-            " JOIN card_simulator.charges s ON s.key = c.charge_id ORDER BY c.created_at"
-        )
-        assert await owner.fetchval("SELECT count(*) FROM card_simulator.charges") == len(rows)
-    return [tuple(row) for row in rows]
 
 
 async def test_a_plan_is_reminded_of_and_charged_on_its_days_until_it_is_completed(own: Own) -> None:

@@ -285,7 +285,7 @@ async def test_deciding_costs_one_read_more_and_nothing_else(own: Own) -> None:
             asked.append(" ".join(sql.split())[:60])
             return await super().fetchrow(sql, *values)
 
-    from tests.flows.risk.test_exposure import opened, press
+    from support.flows.buttons import opened, press
 
     [seen] = await opened(own, phone_number(), 1, "100.00")
     # A process's first decision under a policy settles its text; every other one costs this.

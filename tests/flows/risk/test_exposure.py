@@ -6,26 +6,22 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from cuota import config
-from cuota.core.checkout.card import CardEntry, read_card
+from cuota.core.checkout.card import CardEntry
 from cuota.core.order.order import Order, Status
 from cuota.db.risk import history
 from cuota.db.verify.recalculate import verify
-from cuota.flows.checkout.submit_checkout import submit_checkout
-from cuota.flows.checkout.take_step import Checkout, propose
 from cuota.flows.context import Context
 from cuota.rails.card import Card, CardAnswer, CardRail
 from cuota.run import runtime
-from support.makers import checkout, phone_number
+from support.flows.buttons import opened, press
+from support.makers import phone_number
 from support.own_service import Own, opened_own
-
-CARD = "4242 4242 4242 4242"
 
 
 @pytest.fixture
@@ -60,26 +56,6 @@ def with_slow_rail(context: Context) -> tuple[Context, Slow]:
     return replace(context, rails=replace(context.rails, card=rail)), rail
 
 
-async def press(context: Context, seen: Checkout) -> Order:
-    assert seen.session.profile is not None
-    entry = read_card(CARD, "12/39", "123", datetime.now(UTC).date())
-    return await submit_checkout(
-        context, seen, entry, propose(context, seen, seen.session.profile).agreement.hash
-    )
-
-
-async def opened(own: Own, phone: str, count: int, amount: str) -> list[Checkout]:
-    """Checkouts of one consumer, by turns at two merchants, each before its button."""
-    found = []
-    for index in range(count):
-        merchant = (own.merchant, own.auto_merchant)[index % 2]
-        seen, _ = await checkout(
-            own.service, merchant.merchant_id, await merchant.create(amount), phone=phone
-        )
-        found.append(seen)
-    return found
-
-
 async def decisions(own: Own) -> list[Any]:
     async with own.owner() as owner:
         return list(await owner.fetch("SELECT * FROM decisions ORDER BY decided_at"))
@@ -97,7 +73,7 @@ async def test_of_sixteen_checkouts_at_once_only_what_fits_the_limit_is_begun(ow
             asyncio.create_task(press(contexts[index // 2 % 2][0], seen))
             for index, seen in enumerate(waiting)
         ]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(await decisions(own)) < 16:  # noqa: ASYNC110 - another process's commit sets no event here
                 await asyncio.sleep(0.05)
         for _, rail in contexts:
@@ -115,7 +91,7 @@ async def test_of_two_at_once_the_second_is_decided_on_the_firsts_amount(own: Ow
     one, two = await opened(own, phone_number(), 2, f"{half / 100:.2f}")
     context, rail = with_slow_rail(own.context)
     presses = [asyncio.create_task(press(context, seen)) for seen in (one, two)]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(await decisions(own)) < 2:  # noqa: ASYNC110 - a commit sets no event here
             await asyncio.sleep(0.02)
     rail.go.set()

@@ -22,7 +22,7 @@ from cuota.work.advance import AdvanceProgress
 from support.faults.served import Service, token
 from support.time.receiver import callback, fine, receiving
 from support.time.sandbox import Sandbox, until
-from tests.flows.sandbox.test_served import create, run
+from support.time.served_orders import create, run
 
 
 @contextlib.asynccontextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import subprocess
 import sys
@@ -14,28 +13,12 @@ import httpx
 import pytest
 
 from support.faults.served import Client, Service, token
-from support.time.receiver import callback, receiving
+from support.time.receiver import receiving
 from support.time.sandbox import until
+from support.time.served_orders import create, run
 
 pytestmark = pytest.mark.faults
 HOUR = timedelta(hours=1)
-
-
-async def run(served: Service, *arguments: str) -> Any:
-    """A command that succeeds; its JSON."""
-    done = await asyncio.to_thread(served.run, *arguments, "--json")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-async def create(served: Service, headers: dict[str, str], url: str, *, approve: bool) -> dict[str, Any]:
-    """An order whose events go to this address; its record."""
-    async with httpx.AsyncClient(base_url=served.url, trust_env=False, headers=headers) as http:
-        body = {"amount": "100.00", "merchantReference": "A-1", **callback(url)}
-        made = (await http.post("/order", json=body)).json()
-        if approve:
-            await run(served, "sandbox", "complete", made["redirectUrl"], "--outcome", "approved")
-        return dict((await http.get(f"/order/{made['orderId']}")).json())
 
 
 async def feed(served: Service, headers: dict[str, str]) -> list[tuple[str, str]]:
@@ -84,7 +67,7 @@ async def test_killed_in_the_middle_it_harms_nothing_and_the_next_advance_goes_o
         driver = await asyncio.create_subprocess_exec(
             *command, env=served.environment, stdout=subprocess.DEVNULL
         )
-        await asyncio.wait_for(hang.wait(), 40)
+        await asyncio.wait_for(hang.wait(), 60)
         driver.send_signal(signal.SIGKILL)
         await driver.wait()
         reached = datetime.fromisoformat((await run(served, "time"))["now"])

@@ -58,7 +58,7 @@ async def test_four_workers_at_once_deliver_every_event_exactly_once_and_never_o
         workers = [asyncio.create_task(run(post, courier, done)) for courier in couriers]
         # The events come while the workers are at it, as they do.
         await captured(post, 20)
-        await until(lambda: all(len(hook.got) >= 20 * STEPS for hook in hooks), 30)
+        await until(lambda: all(len(hook.got) >= 20 * STEPS for hook in hooks), 60)
         await asyncio.sleep(0.5)
         done.set()
         await asyncio.gather(*workers)

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from playwright.async_api import Locator, Page
 
+from support.browser.tabs import Shop
 from support.makers import Running
-from tests.browser.conftest import Shop
 
 CARD_THAT_PAYS = "4242424242424242"
 CARD_DECLINED = "4000000000000002"

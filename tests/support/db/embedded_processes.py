@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 import asyncpg
 
 from cuota.db.embedded.server import Embedded
+from support.folders import new_folder
 
 User = subprocess.Popen[str]
 PROGRAM = """
@@ -27,7 +27,7 @@ with open_embedded(Path(sys.argv[1])):
 """
 
 
-def until(true: Callable[[], bool], seconds: float = 6.0) -> bool:
+def until(true: Callable[[], bool], seconds: float = 60.0) -> bool:
     """Wait for a condition; whether it came true in time."""
     deadline = time.monotonic() + seconds
     while not true():
@@ -78,8 +78,7 @@ def ended(data: Path) -> bool:
 def data_folder() -> Iterator[Path]:
     """A data folder yet to be made; in the end no process of it and no file is left."""
     # Not pytest's own folder: it is private to root, and postgres runs as another user there.
-    base = Path(tempfile.mkdtemp(prefix="cuota-test-"))
-    base.chmod(0o711)
+    base = new_folder("cuota-test-")
     try:
         yield base / "data"
     finally:

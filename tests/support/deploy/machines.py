@@ -73,7 +73,7 @@ def script(name: str, *arguments: str, **more: str) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
         finally:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(40) == 0, f"{name} did not end well"
+            assert process.wait(60) == 0, f"{name} did not end well"
 
 
 def command(*arguments: str, **more: str) -> str:
@@ -102,5 +102,5 @@ def bearer(url: str, made: dict[str, Any]) -> dict[str, str]:
         "audience": made["audience"],
         "grant_type": "client_credentials",
     }
-    answer = httpx.post(f"{url}/oauth/token", json=body, trust_env=False, timeout=30)
+    answer = httpx.post(f"{url}/oauth/token", json=body, trust_env=False, timeout=60)
     return {"Authorization": f"Bearer {answer.raise_for_status().json()['access_token']}"}

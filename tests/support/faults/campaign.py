@@ -60,7 +60,7 @@ class Campaign:
         body["merchant"] = {**ORDER["merchant"], "statusCallbackUrl": self.hooks.url}
         for _ in range(orders):
             answer = httpx.post(
-                f"{self.service.url}/order", json=body, headers=merchant.headers, trust_env=False, timeout=30
+                f"{self.service.url}/order", json=body, headers=merchant.headers, trust_env=False, timeout=60
             )
             phone = f"212{Random(f'{self.seed} {len(merchant.orders)}').randint(2_000_000, 9_999_999)}"
             walk(answer.json()["redirectUrl"], "approved", phone=phone)

@@ -8,7 +8,6 @@ import os
 import shutil
 import stat
 import subprocess
-import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 
 from support.faults.books import AWAY
 from support.faults.served import Service, children, free_port, until
+from support.folders import new_folder
 from support.needed import needed
 
 DATA, LOG_AHEAD = "160m", "56m"
@@ -34,8 +34,7 @@ def on_small_disks() -> Iterator[Service]:
 
     What the service says is kept beside them.
     """
-    base = Path(tempfile.mkdtemp(prefix="cuota-disk-"))
-    base.chmod(0o711)
+    base = new_folder("cuota-disk-")
     made = Service(base / "data", free_port())
     made.data.mkdir()
     with contextlib.ExitStack() as stack:
@@ -77,7 +76,7 @@ def _disk(folder: Path, size: str, like: os.stat_result) -> Iterator[None]:
         yield
     finally:
         # PostgreSQL's supervisor holds its log for a moment longer.
-        until(lambda: _unmounted(folder), 15)
+        until(lambda: _unmounted(folder), 60)
 
 
 def _unmounted(folder: Path) -> bool:
@@ -129,7 +128,7 @@ def failing_fsync(pids: Sequence[int], notes: Path, *, followed: bool = False) -
     with (notes.with_suffix(".errors")).open("w+") as errors:
         tracer = subprocess.Popen(command, stdout=errors, stderr=errors)
         try:
-            until(lambda: tracer.poll() is not None or all(map(_is_traced, pids)), 10)
+            until(lambda: tracer.poll() is not None or all(map(_is_traced, pids)), 60)
             if tracer.poll() is not None and not (notes.exists() and notes.read_text()):
                 errors.seek(0)
                 pytest.skip(f"errors of fsync are not tried: it needs the right to trace: {errors.read()}")
@@ -137,7 +136,7 @@ def failing_fsync(pids: Sequence[int], notes: Path, *, followed: bool = False) -
         finally:
             # It lets go of whoever it still holds.
             tracer.terminate()
-            tracer.wait(10)
+            tracer.wait(60)
 
 
 def _is_traced(pid: int) -> bool:

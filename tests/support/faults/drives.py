@@ -55,7 +55,7 @@ def killed_after(shop: Shop, under: Campaign) -> list[str]:
     sent(under, meant(under, "capture", 100))
     for worker in shop.service.workers():
         os.kill(worker, signal.SIGKILL)
-    until(lambda: ready(shop), 30)
+    until(lambda: ready(shop), 60)
     return settled(under)
 
 
@@ -91,7 +91,7 @@ def killed_at_send(shop: Shop, under: Campaign) -> list[str]:
     sent(under, meant(under, "capture", 100))
     shop.service.wait_for_strike()
     shop.later("1 minute")
-    until(lambda: ready(shop), 30)
+    until(lambda: ready(shop), 60)
     shop.until(
         "SELECT NOT EXISTS (SELECT FROM deliveries WHERE order_id = $1::text::uuid AND state = 'pending')",
         under.merchants[0].orders[0],

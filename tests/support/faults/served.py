@@ -11,7 +11,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,6 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+
+from support.command_server import command_server
+from support.folders import new_folder
 
 READY_SECONDS = 120.0
 
@@ -77,10 +79,7 @@ class Service:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """One command to its end."""
-        command = [sys.executable, "-m", "cuota", *arguments]
-        return subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, timeout=60, check=False
-        )
+        return command_server().run(arguments, self.environment, 120)
 
     def start(self, workers: int = 1) -> subprocess.Popen[str]:
         """`cuota serve`, until it says that it is ready."""
@@ -142,8 +141,7 @@ class Service:
 def service() -> Iterator[Service]:
     """A folder and a port; in the end no process of them is left."""
     # Not pytest's own folder: the unprivileged user of postgres may not enter that.
-    base = Path(tempfile.mkdtemp(prefix="cuota-faults-"))
-    base.chmod(0o711)
+    base = new_folder("cuota-faults-")
     made = Service(base / "data", free_port())
     try:
         yield made
@@ -166,7 +164,7 @@ class Client:
     strange: list[str] = field(default_factory=list)
 
     async def run(self, stop: asyncio.Event, headers: dict[str, str]) -> None:
-        async with httpx.AsyncClient(base_url=self.url, trust_env=False, timeout=30, headers=headers) as http:
+        async with httpx.AsyncClient(base_url=self.url, trust_env=False, timeout=60, headers=headers) as http:
             while not stop.is_set():
                 answer = await self._post(http, "/order", ORDER)
                 if answer is not None and answer.status_code == 200:
@@ -210,5 +208,5 @@ def token(url: str, merchant: dict[str, Any]) -> dict[str, str]:
         "audience": merchant["audience"],
         "grant_type": "client_credentials",
     }
-    answer = httpx.post(f"{url}/oauth/token", json=body, trust_env=False, timeout=30)
+    answer = httpx.post(f"{url}/oauth/token", json=body, trust_env=False, timeout=60)
     return {"Authorization": f"Bearer {answer.json()['access_token']}"}

@@ -42,7 +42,7 @@ class StruckService(Service):
         aside.rename(self.file)
 
     def wait_for_strike(self) -> None:
-        until(lambda: not self.file.exists(), 30)
+        until(lambda: not self.file.exists(), 60)
 
 
 class BuggedService(StruckService):
@@ -141,7 +141,7 @@ class World:
                     f"{self.service.url}{path}",
                     headers=self.headers,
                     trust_env=False,
-                    timeout=20,
+                    timeout=60,
                     **more,
                 )
             except httpx.TransportError:
@@ -149,7 +149,7 @@ class World:
             found.append(answer)
             return answer.status_code != 503
 
-        until(answered, 30)
+        until(answered, 60)
         return found[-1]
 
     def approved(self) -> str:
@@ -162,7 +162,7 @@ class World:
             done = self.service.run("sandbox", "complete", order["redirectUrl"], "--outcome", "approved")
             return done.returncode == 0
 
-        until(walked, 40)
+        until(walked, 60)
         return str(order["orderId"])
 
     def ask(self, sql: str, *values: object) -> Any:

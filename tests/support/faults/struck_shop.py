@@ -46,7 +46,7 @@ class Shop:
         self, path: str, body: dict[str, Any], *, impatient: bool = False, key: str = ""
     ) -> httpx.Response:
         """Until the answer is definite; the first time perhaps only for a moment."""
-        deadline, wait = time.monotonic() + 30, IMPATIENT_SECONDS if impatient else 10.0
+        deadline, wait = time.monotonic() + 120, IMPATIENT_SECONDS if impatient else 10.0
         headers = {"Idempotency-Key": key} if key else {}
         while True:
             assert time.monotonic() < deadline, "no definite answer"
@@ -103,11 +103,11 @@ class Shop:
             *values,
         )
 
-    def until(self, sql: str, *values: object, seconds: float = 30.0) -> None:
+    def until(self, sql: str, *values: object, seconds: float = 120.0) -> None:
         """Wait until a statement answers true."""
         until(lambda: self.books.one(sql, *values), seconds)
 
-    def told_in_order(self, order: str, seconds: float = 30.0) -> None:
+    def told_in_order(self, order: str, seconds: float = 120.0) -> None:
         """Wait until each event of an order has arrived, and then see that the first arrivals came in order."""
         events = self.books.one(EVENTS, order)
         until(lambda: len(set(self.hooks.sequences(order))) == events, seconds)

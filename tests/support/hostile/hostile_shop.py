@@ -7,7 +7,6 @@ import contextlib
 import json
 import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from cuota.commands.checkout_walker import walk
 from support.api.bodies import FULL
 from support.api.smi_bodies import FULL as SMI
 from support.faults.served import Service, free_port, token, until
+from support.folders import new_folder
 from support.hostile.mutator import REFERENCE, Head, Seed
 from support.pages.visitor import ANSWERS, Page
 
@@ -77,8 +77,7 @@ class Shop:
 @contextlib.contextmanager
 def fired_at() -> Iterator[tuple[Service, Shop, Shop]]:
     """A service, the merchant whose requests are spoilt, and a bystander who sends none."""
-    base = Path(tempfile.mkdtemp(prefix="cuota-hostile-"))
-    base.chmod(0o711)
+    base = new_folder("cuota-hostile-")
     service = WideService(base / "data", free_port())
     try:
         service.start()
@@ -87,7 +86,7 @@ def fired_at() -> Iterator[tuple[Service, Shop, Shop]]:
             for _ in range(2):
                 made = service.merchant()
                 http = httpx.Client(
-                    base_url=service.url, trust_env=False, timeout=30, headers=token(service.url, made)
+                    base_url=service.url, trust_env=False, timeout=60, headers=token(service.url, made)
                 )
                 shops.append(Shop(service, made, stack.enter_context(http)))
             yield service, shops[0], shops[1]
@@ -198,7 +197,7 @@ def _pages(shop: Shop) -> list[Seed]:
     for steps in range(4):
         # Nobody may pay while all this goes on: the form of the last step is of an order by itself.
         with httpx.Client(
-            base_url=shop.service.url, trust_env=False, timeout=30, follow_redirects=True
+            base_url=shop.service.url, trust_env=False, timeout=60, follow_redirects=True
         ) as browser:
             page = Page(browser.get(shop.order()["redirectUrl"]))
             for step in ("phone", "code", "details", "pay")[: steps + 1]:

@@ -68,7 +68,7 @@ class Life:
     @asynccontextmanager
     async def browser(self) -> AsyncIterator[Visitor]:
         """A consumer's; every page is kept, and the session's cookie noted."""
-        async with httpx.AsyncClient(base_url=self.service.url, trust_env=False, timeout=30) as http:
+        async with httpx.AsyncClient(base_url=self.service.url, trust_env=False, timeout=60) as http:
             visitor = Visitor(http)
             yield visitor
             self.left.pages += [answer.text for answer in visitor.answers]
@@ -236,7 +236,7 @@ async def live(service: LoudService) -> Left:
     async with (
         hooked() as (hook, listener),
         httpx.AsyncClient(
-            base_url=service.url, trust_env=False, timeout=30, headers=token(service.url, kept)
+            base_url=service.url, trust_env=False, timeout=60, headers=token(service.url, kept)
         ) as http,
     ):
         left.note("access token", str(http.headers["authorization"]).partition(" ")[2])
@@ -251,7 +251,7 @@ async def live(service: LoudService) -> Left:
         record = await paid(life)
         await virtual_card(life)
         await account(life)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not any(came.event["type"] == "refund.rejected" for came in hook.got):  # noqa: ASYNC110 - it listens
                 await asyncio.sleep(0.1)
         left.reports = {

@@ -8,12 +8,12 @@ from typing import Any
 
 import httpx
 
+from support.api.bad_inputs import ADDRESSES, BODY, FIELDS, MALFORMED_BODIES, UNUSABLE_AMOUNTS
 from support.api.bodies import FULL, changed, with_literal
 from support.hostile.decided import DECIDED
 from support.hostile.world import Row, World, asks, assert_answers, statuses
 from support.makers import make_merchant, order_body
 from support.pages.visitor import Visitor
-from tests.web.api.test_bad_inputs import ADDRESSES, BODY, FIELDS, MALFORMED_BODIES, UNUSABLE_AMOUNTS
 
 
 async def refused(world: World, row: Row, contents: list[bytes], **headers: str) -> list[httpx.Response]:

@@ -9,7 +9,7 @@ from support.hostile.wire import exchange
 from support.hostile.world import Row, World, asks, statuses
 from support.makers import Merchant, order_body
 from support.pages.visitor import Visitor
-from tests.web.server.test_raw_http import SMUGGLED
+from support.server.smuggled import SMUGGLED
 
 SECRETIVE = {
     "H01": [

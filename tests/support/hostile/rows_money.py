@@ -11,11 +11,11 @@ from uuid import UUID, uuid4
 import httpx
 
 from cuota.flows.checkout.leave_checkout import leave_checkout
+from support.api.bad_moves import AMOUNTS, OPERATIONS
 from support.api.bodies import JSON, assert_refused
 from support.hostile.wire import exchange
 from support.hostile.world import Row, World, asks, assert_answers
 from support.makers import PROFILE, complete
-from tests.web.api.test_bad_moves import AMOUNTS, OPERATIONS
 
 MOVE = {"amount": "1.00", "merchantReference": "x"}
 METHODS = [("GET", ""), *(("POST", f"/{operation}") for operation in OPERATIONS)]

@@ -10,13 +10,13 @@ from typing import Any
 import httpx
 from cryptography.hazmat.primitives import hashes, hmac
 
+from support.api.asked_token import asked
 from support.api.bodies import assert_refused
 from support.api.token_maker import ABSENT, claims_of, forge, signing_key
 from support.hostile.decided import DECIDED
 from support.hostile.wire import exchange
 from support.hostile.world import Row, World, asks, assert_answers, statuses
 from support.makers import Merchant
-from tests.web.api.test_token import asked
 
 
 def encoded(value: str | bytes) -> str:

@@ -5,11 +5,9 @@ The suite tries a fifth of the examples; `make faults` sets FAULTS_LONG and trie
 
 from __future__ import annotations
 
-import os
-
 from hypothesis import HealthCheck, settings
 
-LONG = bool(os.environ.get("FAULTS_LONG"))
+from support.long_run import LONG
 
 
 def steady(examples: int) -> settings:

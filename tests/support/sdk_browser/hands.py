@@ -9,12 +9,9 @@ from uuid import UUID
 
 from playwright.async_api import Browser, BrowserContext, Frame, FrameLocator, Locator, Page, expect
 
+from support.browser.chromium import PATIENCE_MS
 from support.makers import Merchant, Running
 
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --test-third-party-cookie-phaseout"
-)
 CARD_THAT_PAYS = "4242424242424242"
 CARD_DECLINED = "4000000000000002"
 DETAILS = {
@@ -49,7 +46,7 @@ class Tabs:
     async def context(self, **options: Any) -> BrowserContext:
         context = await self._browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
         self._stack.push_async_callback(context.close)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE_MS)
         context.on(
             "console",
             lambda message: (

@@ -121,7 +121,7 @@ async def raw(service: Running, *packets: bytes) -> list[tuple[str, dict, dict]]
         await asyncio.sleep(0.05)
     answers = []
     for _ in range(b"".join(packets).count(b" HTTP/1.1\r\n")):
-        head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)).decode().splitlines()
+        head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)).decode().splitlines()
         headers = dict(line.split(": ", 1) for line in head[1:-1])
         answers.append(
             (head[0], headers, json.loads(await reader.readexactly(int(headers["content-length"]))))

@@ -119,7 +119,7 @@ async def opened_sandbox(settings: config.Settings, where: dict[str, Any]) -> As
                 await worker
 
 
-async def until(true: Callable[[], object], seconds: float = 20.0) -> None:
+async def until(true: Callable[[], object], seconds: float = 120.0) -> None:
     """Wait for a condition, and say so where it never comes."""
     async with asyncio.timeout(seconds):
         while not true():  # noqa: ASYNC110 - another task's list, which sets no event

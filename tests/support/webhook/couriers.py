@@ -71,7 +71,7 @@ class Post:
             return await owner.fetchval(sql, *values)
 
 
-async def until(true: Any, seconds: float = 10) -> None:
+async def until(true: Any, seconds: float = 60) -> None:
     """Wait until it is; AssertionError where it never is."""
     for _ in range(int(seconds * 100)):
         if true():

@@ -11,10 +11,9 @@ import httpx
 import pytest
 
 from cuota.flows.checkout.leave_checkout import leave_checkout
+from support.api.bad_moves import AMOUNTS, OPERATIONS
 from support.api.bodies import JSON, assert_refused
 from support.makers import PROFILE, Merchant, complete
-
-OPERATIONS = ["capture", "void", "refund"]
 
 
 async def raw(merchant: Merchant, order: dict[str, Any], operation: str, content: bytes) -> httpx.Response:
@@ -25,12 +24,6 @@ async def half_captured(merchant: Merchant) -> dict[str, Any]:
     order = await merchant.approved("100.00")
     assert (await merchant.move(order, "capture", "50.00", "half")).status_code == 200
     return order
-
-
-AMOUNTS = [
-    "null", "0", "-0", "0.00", "-1", "1.005", '"1.005"', '"ten"', '""', '"1,000.00"', "1234567890123456789", "true",
-    "[1]", "{}", "1" * 5_000, "1e-400", "1e400", '" 1"', '"1e1"',
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

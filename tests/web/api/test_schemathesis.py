@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from support.api.receiver import receiving
+from support.long_run import LONG
 from support.makers import Merchant
 from support.sending import deliver
 
 # JSON Schema cannot say every rule: tax and shipping within the amount, the merchant's range, what is left to capture.
 LEFT_OUT = "positive_data_acceptance"
 # A short run in the suite, the long one in `make faults`.
-EXAMPLES = "60" if os.environ.get("FAULTS_LONG") else "10"
+EXAMPLES = "60" if LONG else "10"
 
 
 async def schemathesis(
@@ -30,11 +31,11 @@ async def schemathesis(
         f"{merchant.service.settings.public_url}/openapi.json",
         "--seed", "20261121", "--max-examples", EXAMPLES, "--no-shrink", "--workers", "1",
         "--phases", phases, "--exclude-checks", LEFT_OUT,
-        "--suppress-health-check", "all", "--warnings", "off", "--request-timeout", "20", *arguments,
+        "--suppress-health-check", "all", "--warnings", "off", "--request-timeout", "60", *arguments,
         cwd=folder, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     try:
-        async with asyncio.timeout(300):
+        async with asyncio.timeout(1200):
             said, _ = await process.communicate()
     finally:
         if process.returncode is None:

@@ -13,18 +13,8 @@ from cuota.db.pool import Pool, Row
 from cuota.db.vault import Vault
 from cuota.flows.merchant.issue_token import TokenRefused, TokenRequest, issue_token
 from cuota.flows.merchant.keys import Keys
+from support.api.asked_token import asked
 from support.makers import Merchant, Running
-
-
-def asked(merchant: Merchant, **changes: object) -> dict[str, object]:
-    body: dict[str, object] = {
-        "client_id": merchant.client_id,
-        "client_secret": merchant.client_secret,
-        "audience": merchant.service.settings.audience,
-        "grant_type": "client_credentials",
-    }
-    body |= changes
-    return {name: value for name, value in body.items() if value is not None}
 
 
 async def post(service: Running, **request: Any) -> httpx.Response:

@@ -36,7 +36,7 @@ async def until_closed(service: Running, *packets: bytes) -> bytes:
         for packet in packets:
             writer.write(packet)
             await asyncio.sleep(0.05)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             return await reader.read(-1)
     finally:
         writer.close()
@@ -96,9 +96,9 @@ async def test_who_is_told_to_go_on_with_a_body_keeps_the_connection(merchant: M
     reader, writer = await asyncio.open_connection("127.0.0.1", port_of(merchant.service))
     for _ in range(2):
         writer.write(awaiting(merchant, len(body)))
-        assert await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        assert await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60) == b"HTTP/1.1 100 Continue\r\n\r\n"
         writer.write(body)
-        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
         assert head.startswith(b"HTTP/1.1 200 ")
         assert b"connection: close" not in head
         length = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0])

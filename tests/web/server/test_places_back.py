@@ -36,7 +36,7 @@ async def cut(service: Running, sent: bytes, pause: float, *, reset: bool) -> No
 
 async def gone(service: Running, before: int) -> None:
     """Every connection has ended; waits for those that are still worked on."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while connections(service) > before:  # noqa: ASYNC110 - asked of counters, which set no event
             await asyncio.sleep(0.02)
 

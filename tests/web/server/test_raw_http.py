@@ -8,23 +8,7 @@ import contextlib
 import pytest
 
 from support.makers import Merchant, Running
-
-HEAD = b"POST /order HTTP/1.1\r\nHost: x\r\n"
-SMUGGLED: dict[str, bytes] = {
-    "two lengths": HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}x",
-    "length -1": HEAD + b"Content-Length: -1\r\n\r\n",
-    "length +5": HEAD + b"Content-Length: +5\r\n\r\nhello",
-    "length 5,5": HEAD + b"Content-Length: 5,5\r\n\r\nhello",
-    "length and chunked": HEAD + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    "xchunked": HEAD + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
-    "chunked twice": HEAD + b"Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
-    "space before colon": HEAD + b"X-A : b\r\n\r\n",
-    "folded header": HEAD + b"X-A: b\r\n c\r\nContent-Length: 0\r\n\r\n",
-    "NUL in a header": HEAD + b"X-A: b\0c\r\n\r\n",
-    "no host": b"GET /health/live HTTP/1.1\r\n\r\n",
-    "two hosts": b"GET /health/live HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
-    "line feeds only": b"GET /health/live HTTP/1.1\nHost: x\n\n",
-}  # fmt: skip
+from support.server.smuggled import HEAD, SMUGGLED
 
 
 async def say(service: Running, content: bytes, *, to_the_end: bool) -> bytes:
@@ -33,7 +17,7 @@ async def say(service: Running, content: bytes, *, to_the_end: bool) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(content)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             answer = await reader.read(-1) if to_the_end else await reader.readline()
     finally:
         writer.close()
@@ -117,7 +101,7 @@ async def test_413_closes_the_connection_and_reaches_whoever_is_still_sending(
         content = head + b"Content-Length: 2000000\r\n\r\n" + b" " * 2_000_000
     port = int(merchant.service.settings.public_url.rpartition(":")[2])
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         writer.write(content)
         with contextlib.suppress(ConnectionError):
             await writer.drain()

@@ -1,0 +1,32 @@
+"""The system's Chromium, as the tests start it: one for each test process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from playwright.async_api import Browser, async_playwright, expect
+
+from support.needed import needed
+
+# Third-party cookies are blocked, as in the browsers of more and more people.
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --test-third-party-cookie-phaseout"
+)
+# A guard against a test that hangs; no promise about speed.
+PATIENCE_MS = 60_000
+
+
+@asynccontextmanager
+async def opened_chromium() -> AsyncIterator[Browser]:
+    """Start Chromium, and end it at the end. Without one the test is skipped."""
+    path = needed("chromium")
+    expect.set_options(timeout=PATIENCE_MS)
+    async with async_playwright() as playwright:
+        # Playwright lets every popup through; a browser of a person does not.
+        browser = await playwright.chromium.launch(
+            executable_path=path, args=FLAGS.split(), ignore_default_args=["--disable-popup-blocking"]
+        )
+        yield browser
+        await browser.close()

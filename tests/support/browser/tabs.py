@@ -1,0 +1,21 @@
+"""What the tests in a browser share: the shop, and how they open a tab."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from playwright.async_api import Page
+
+from support.makers import Merchant
+
+PHONE = {"width": 375, "height": 812}
+OpenTab = Callable[..., Awaitable[Page]]
+
+
+@dataclass
+class Shop:
+    """The demo shop, and the merchant that it is."""
+
+    url: str
+    merchant: Merchant

@@ -1,0 +1,46 @@
+"""Where the databases of the tests live: in memory if there is room for them, otherwise on the disk.
+
+PostgreSQL waits for the disk at each commit. On a busy machine such a wait takes 10 ms and more, and the suite commits some
+hundred thousand times. A killed process loses nothing of either: only a power failure tells the two apart.
+`make faults` sets FAULTS_LONG and uses the disk. So does everybody who sets TMPDIR.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from support.long_run import LONG
+
+MEMORY = Path("/dev/shm")
+# The databases of four test processes need less than half of this.
+NEEDED_BYTES = 4 * 1024**3
+
+
+@cache
+def parent_folder() -> Path:
+    """Return /dev/shm if it may be used and has room, otherwise the usual folder for temporary files."""
+    chosen = LONG or "TMPDIR" in os.environ
+    if not chosen and os.access(MEMORY, os.W_OK) and min(_free_bytes()) >= NEEDED_BYTES:
+        return MEMORY
+    return Path(tempfile.gettempdir())
+
+
+def _free_bytes() -> tuple[int, int]:
+    """What the memory's file system still takes, and how much memory the machine can still give."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return 0, 0
+    facts = dict(line.split(":", 1) for line in lines)
+    return shutil.disk_usage(MEMORY).free, int(facts.get("MemAvailable", "0 kB").split()[0]) * 1024
+
+
+def new_folder(prefix: str) -> Path:
+    """Make a folder that the unprivileged user of postgres may enter; pytest's own are 0700."""
+    path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent_folder()))
+    path.chmod(0o711)
+    return path
