@@ -110,7 +110,7 @@ def test_a_database_of_another_environment_or_release_is_refused_in_one_line(cuo
     assert (done.returncode, done.stdout) == (1, "")
     assert (
         done.stderr
-        == "cuota: This database belongs to production; CUOTA_ENVIRONMENT is sandbox. Give it its own.\n"
+        == "cuota: This database belongs to production, but CUOTA_ENVIRONMENT is sandbox. Use a separate database for sandbox.\n"
     )
     sql(
         cuota,

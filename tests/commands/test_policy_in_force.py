@@ -76,7 +76,7 @@ def test_the_policy_in_force_is_shown_word_for_word_and_a_command_keeps_none(
     assert cuota("policy", "show", "2026-12-own").stdout == shown.stdout
     none = cuota("policy", "show", "2027-01-shell")
     assert (none.returncode, none.stdout) == (1, "")
-    assert "No policy 2027-01-shell is kept" in none.stderr
+    assert "There is no stored policy 2027-01-shell" in none.stderr
 
 
 def test_the_letter_is_printed_as_the_service_writes_it(served: tuple[Cuota, str, str]) -> None:
@@ -157,7 +157,7 @@ def test_a_check_refuses_another_text_under_the_releases_version(bare: Cuota, tm
 
 def test_a_wrong_file_and_a_wrong_line_are_named_once(bare: Cuota, tmp_path: Path) -> None:
     missing = bare("policy", "check", "/nowhere.toml")
-    assert missing.stderr == "cuota: /nowhere.toml is no policy that can be used: No such file or directory\n"
+    assert missing.stderr == "cuota: Cannot use /nowhere.toml as a policy: No such file or directory\n"
     path = tmp_path / "torn.toml"
     path.write_text('version = "x"\nrefuse = [\n')
     torn = bare("policy", "check", str(path))

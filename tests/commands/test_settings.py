@@ -177,6 +177,6 @@ def test_another_secret_key_than_the_databases_is_named(cuota: Cuota, command: s
     done = cuota(command, *port, CUOTA_SECRET_KEY=KEY)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "cuota: CUOTA_SECRET_KEY is not the key that this database was written with. Set that key, as CUOTA_SECRET_KEY"
-        " or, to replace it, as CUOTA_SECRET_KEY_OLD.\n"
+        "cuota: CUOTA_SECRET_KEY is not the key with which this database was encrypted. Set CUOTA_SECRET_KEY to that key, or,"
+        " to replace that key, set CUOTA_SECRET_KEY_OLD to it.\n"
     )

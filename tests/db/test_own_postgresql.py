@@ -104,7 +104,7 @@ def test_the_sql_and_the_commands_of_the_docs_make_a_service_with_a_role_of_its_
     owner = server.url("cuota_owner:owner-password")
     early = server.cuota("merchant", "list", **service)
     assert (early.returncode, early.stdout) == (1, "")
-    assert "has no tables yet, and the role cuota_service may not migrate it" in early.stderr
+    assert "has no tables of Cuota yet, and the role cuota_service cannot migrate it" in early.stderr
     assert "cuota migrate --database" in early.stderr
     done = server.cuota("migrate", "--database", owner, "--json")
     said = f"cuota: sandbox, database postgresql://127.0.0.1:{server.port}/cuota; no service has run on it yet.\n"
@@ -188,7 +188,7 @@ def test_a_service_that_enters_as_the_owner_is_warned_and_told_what_to_do(server
     assert json.loads(process.stdout.readline())["working"]
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=SECONDS)
-    assert "cuota: warning: The role cuota_owner of CUOTA_DATABASE_URL owns the tables." in said
+    assert "cuota: warning: The role cuota_owner in CUOTA_DATABASE_URL owns the tables." in said
     assert "docs/running.md" in said
 
 

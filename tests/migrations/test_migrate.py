@@ -55,7 +55,9 @@ async def test_four_databases_of_one_server_may_be_migrated_at_once(embedded: Em
 
 async def test_a_database_of_a_newer_release_is_refused_in_clear_words(own_database: dict[str, Any]) -> None:
     await ask(own_database, "INSERT INTO migrations (name) VALUES ('9999_the_future')")
-    with pytest.raises(UnsafeDatabase, match=r"newer than this program \(it has 9999_the_future\)"):
+    with pytest.raises(
+        UnsafeDatabase, match=r"A newer release has migrated this database \(it has 9999_the_future\)"
+    ):
         await migrated(own_database)
 
 

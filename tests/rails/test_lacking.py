@@ -39,7 +39,7 @@ def made(**more: Any) -> None:
         ({"card": "tests.rails.test_lacking.Half"}, "CUOTA_CARD_RAIL: tests.rails.test_lacking.Half lacks tokenize, find_charge, refund of the CardRail"),
         ({"issuing": "tests.rails.test_lacking.Half", "safe": object()}, "CUOTA_ISSUING_RAIL: tests.rails.test_lacking.Half lacks issue, reveal, hide, limit of the IssuingRail"),
         ({"message": "tests.rails.test_lacking.Half"}, "CUOTA_MESSAGE_RAIL: tests.rails.test_lacking.Half lacks shown_code, new_code, send_code, send of the MessageRail"),
-        ({"card": "tests.rails.test_lacking.Older"}, "CUOTA_CARD_RAIL: tests.rails.test_lacking.Older cannot be made: .*argument"),
+        ({"card": "tests.rails.test_lacking.Older"}, "CUOTA_CARD_RAIL: tests.rails.test_lacking.Older raised an error when it was created: .*argument"),
         ({"card": "tests.rails.test_lacking.__doc__"}, "CUOTA_CARD_RAIL: .*"),
     ],
 )  # fmt: skip

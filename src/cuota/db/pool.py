@@ -258,6 +258,4 @@ async def require_durable(connection: Connection) -> None:
     for name in ("fsync", "full_page_writes", "synchronous_commit"):
         value = await connection.fetchval("SELECT current_setting($1)", name)
         if value == "off":
-            raise UnsafeDatabase(
-                f"The database has {name} = off, so it could lose payments. Set {name} = on."
-            )
+            raise UnsafeDatabase(f"The database has {name} = off: it could lose payments. Set {name} = on.")

@@ -131,13 +131,13 @@ def verdict(report: TrialReport) -> Verdict:
     missing = [
         *_too_few("decided orders", report.decided, ENOUGH_DECIDED),
         *_too_few("approved orders whose outcome is known", report.matured, ENOUGH_MATURED),
-        *_too_few("lost orders among them", report.losses, ENOUGH_LOSSES),
+        *_too_few("losses among them", report.losses, ENOUGH_LOSSES),
     ]
     # If there are too few orders, the intervals are not judged: they would only say the same again.
     judged = not missing
     if report.decided and report.covered.value < ENOUGH_COVERED:
         missing.append(
-            f"Only {report.covered.value:.0%} of the orders have data; {ENOUGH_COVERED:.0%} are required."
+            f"Only {report.covered.value:.0%} of the orders came with data; {ENOUGH_COVERED:.0%} are needed."
         )
     if judged and gain.low <= 0:
         missing.append(
@@ -155,7 +155,7 @@ def verdict(report: TrialReport) -> Verdict:
 
 
 def _too_few(what: str, there: int, needed: int) -> list[str]:
-    return [] if there >= needed else [f"There are {there:,} {what}; {needed:,} are required."]
+    return [] if there >= needed else [f"There are {there:,} {what}; {needed:,} are needed."]
 
 
 def _points(change: Rate) -> str:

@@ -98,7 +98,7 @@ async def test_a_second_rotation_within_the_day_is_refused_and_changes_nothing(
     before = await merchant.service.context.pool.fetchrow(
         "SELECT * FROM merchants WHERE merchant_id = $1", merchant.merchant_id
     )
-    with pytest.raises(BadMerchant, match=r"works until .* --again"):
+    with pytest.raises(BadMerchant, match=r"valid until .* --again"):
         await rotate(merchant, kind)
     after = await merchant.service.context.pool.fetchrow(
         "SELECT * FROM merchants WHERE merchant_id = $1", merchant.merchant_id
@@ -108,7 +108,7 @@ async def test_a_second_rotation_within_the_day_is_refused_and_changes_nothing(
 
 async def test_a_new_secret_that_got_lost_is_replaced_and_the_old_one_goes_on(merchant: Merchant) -> None:
     old = merchant.signing_secret
-    with pytest.raises(BadMerchant, match="No old signing secret"):
+    with pytest.raises(BadMerchant, match="no old signing secret"):
         await rotate(merchant, SecretKind.SIGNING, again=True)
     lost = await rotate(merchant, SecretKind.SIGNING)
     new = await rotate(merchant, SecretKind.SIGNING, again=True)
@@ -127,7 +127,7 @@ async def test_an_old_secret_can_be_ended_at_once(merchant: Merchant) -> None:
     last = await rotate(merchant, SecretKind.SIGNING, lives=timedelta(0))
     assert last.old_ends_at is None
     assert [await status(merchant, secret) for secret in (new.secret, last.secret)] == [401, 200]
-    with pytest.raises(BadMerchant, match="No old signing secret"):
+    with pytest.raises(BadMerchant, match="no old signing secret"):
         await rotate_secrets.end_old_secret(merchant.service.context, merchant.name, SecretKind.SIGNING)
 
 
@@ -148,7 +148,7 @@ async def test_an_endpoints_secret_is_rotated_by_its_id_or_address_and_by_nobody
     )
     assert (again.secret != new.secret, again.old_ends_at) == (True, new.old_ends_at)
     await rotate_secrets.end_old_endpoint_secret(context, merchant.name, url)
-    with pytest.raises(BadMerchant, match="No old webhook secret"):
+    with pytest.raises(BadMerchant, match="no old webhook secret"):
         await rotate_secrets.end_old_endpoint_secret(context, merchant.name, url)
 
 

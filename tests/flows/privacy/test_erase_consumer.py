@@ -208,7 +208,7 @@ async def test_money_that_a_card_refused_must_be_paid_another_way_first(own: Own
     done = await erase(own, refunds_settled=settled)
     assert done.done is settled
     if not settled:
-        assert "a card would not take $25.00 back" in done.reasons[0]
+        assert "a card refused a refund of $25.00" in done.reasons[0]
 
 
 async def test_verify_finds_a_person_who_came_back_into_an_erased_order(own: Own) -> None:

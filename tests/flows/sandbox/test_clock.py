@@ -60,18 +60,18 @@ def test_a_span_or_an_instant_is_read(text: str, then: datetime) -> None:
     ],
 )
 def test_what_is_no_instant_is_refused_with_the_forms_there_are(text: str) -> None:
-    with pytest.raises(BadInstant, match=r"Give a span|no such date"):
+    with pytest.raises(BadInstant, match=r"Give a span|not a valid date"):
         read_instant(text)
 
 
 def test_a_time_without_a_zone_is_refused() -> None:
-    with pytest.raises(BadInstant, match="no zone"):
+    with pytest.raises(BadInstant, match="no time zone"):
         read_instant("2026-12-25T09:30")
 
 
 @pytest.mark.parametrize("text", ["9999999w", "9999999d", "2099-01-01", "9999-12-31T23:59-23:59"])
 def test_what_is_too_far_is_refused_and_never_overflows(text: str) -> None:
-    with pytest.raises(BadInstant, match=r"5 years|no such date"):
+    with pytest.raises(BadInstant, match=r"5 years|not a valid date"):
         read_instant(text).after(NOW)
 
 

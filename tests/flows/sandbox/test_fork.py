@@ -141,7 +141,7 @@ async def test_an_unknown_fork_is_answered_with_those_there_are(sandbox: Sandbox
     with pytest.raises(CannotMoveTime, match="There are no forks"):
         await rewind(sandbox.where, "nowhere")
     await fork(sandbox.where, "here")
-    with pytest.raises(CannotMoveTime, match="There are: here"):
+    with pytest.raises(CannotMoveTime, match="The forks are: here"):
         await rewind(sandbox.where, "nowhere")
     await forget(sandbox.where, "here")
     assert await sandbox.fetch("SELECT FROM pg_namespace WHERE nspname LIKE 'fork%'") == []

@@ -24,7 +24,7 @@ from support.pages.beside import beside
 from support.pages.consumer import DECLINED, FAILS_LATER, NEW_CARD, Consumer, Plan, new_number
 from support.pages.visitor import Page, charges
 
-TOO_OFTEN = "Too many payments or card changes were asked for in a short time. Nothing was charged"
+TOO_OFTEN = "There were too many payments or card changes in a short time. Nothing was charged"
 BAD_CARD = {"card_number": DECLINED, "card_expiry": "12/39", "card_cvc": "737"}
 
 
