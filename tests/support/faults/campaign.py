@@ -162,8 +162,13 @@ async def retried(under: Campaign, operations: int, clients: int = 24) -> Proxy:
     return proxy
 
 
-async def battered(under: Campaign, seconds: float, clients: int = 12, *, hurry: bool) -> Counter[str]:
-    """Blows by the seed's schedule, under load; answers how often each fell. In the end everything is whole again."""
+async def battered(
+    under: Campaign, seconds: float, clients: int = 12, *, hurry: bool, least: int = 0
+) -> Counter[str]:
+    """Blows by the seed's schedule, under load; answers how often each fell. In the end everything is whole again.
+
+    The load goes on until `least` operations were applied, however slow the machine is.
+    """
     fallen = Counter[str]()
     chance = Random(f"{under.seed} targets")
     plan = schedule(under.seed, seconds)
@@ -176,8 +181,13 @@ async def battered(under: Campaign, seconds: float, clients: int = 12, *, hurry:
         fallen[blow.name] += fell
         took = f" for {blow.seconds:.1f} s" if blow.seconds else ""
         print(f"  {blow.name}{took}{'' if fell else ': was not there'}", flush=True)
-    over.set()
-    await load
+    try:
+        async with asyncio.timeout(120):
+            while under.tally()["applied"] < least:  # noqa: ASYNC110 - the journal tells nobody
+                await asyncio.sleep(0.1)
+    finally:
+        over.set()
+        await load
     return fallen
 
 
