@@ -172,7 +172,7 @@ async def test_an_order_that_only_moved_aside_meanwhile_is_saved(own: Own) -> No
         waited = False
 
         async def fetchrow(self, sql: str, *values: object) -> Any:
-            if "UPDATE orders o SET version" not in sql or self.waited:
+            if "save_orders(" not in sql or self.waited:
                 return await super().fetchrow(sql, *values)
             self.waited = True
             async with own.owner() as owner:
