@@ -48,6 +48,9 @@ SESSION = {
     # Where row-level security is on (db/row_security.py), a session that names no merchant sees all of them.
     row_security.SETTING: row_security.EVERYONE,
 }
+# Citus sends a statement to a merchant's node only where its plan knows the merchant: a plan for one merchant.
+_ON_CITUS = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
+ON_CITUS = {"plan_cache_mode": "force_custom_plan"}
 # Statements for many requests at once: none of them waits long for a row that somebody else holds. What is refused
 # for that is tried one by one, with the patience of SESSION.
 TOGETHER_LOCK_MS = 100
@@ -217,9 +220,10 @@ async def open_pool(where: dict[str, Any], size: int, name: str = "cuota") -> Po
     try:
         takes = (await service_role.read(first)).takes
         secured = await row_security.is_on(first)
+        sharded = await first.fetchval(_ON_CITUS)
     finally:
         await first.close()
-    more = {"application_name": name} | ({"role": takes} if takes else {})
+    more = {"application_name": name} | ({"role": takes} if takes else {}) | (ON_CITUS if sharded else {})
     kind = row_security.Narrowed if secured else Honest
     return Pool(
         await _sessions(service, 1, size, {**SESSION, **more}, kind),
