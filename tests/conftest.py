@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 WIDE = Path(__file__).parent / "wide.toml"
 
+# A Citus cluster to test on, by the URL of its coordinator as superuser; no setting of the service.
+CITUS = os.environ.get("CUOTA_TEST_CITUS")
+
 for name in [name for name in os.environ if name.startswith("CUOTA_")]:
     del os.environ[name]
 
@@ -115,6 +118,17 @@ async def own(settings: config.Settings, own_database: dict[str, object]) -> Asy
 
     async with opened_own(settings, own_database) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+async def citus() -> AsyncIterator[str]:
+    """The URL, at the coordinator, of a migrated and distributed database that these tests may spoil."""
+    if CITUS is None:
+        pytest.skip("no Citus cluster (CUOTA_TEST_CITUS, the URL of its coordinator as superuser)")
+    from support.db.cluster import cluster_database
+
+    async with cluster_database(CITUS) as url:
+        yield url
 
 
 @asynccontextmanager

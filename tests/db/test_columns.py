@@ -13,9 +13,10 @@ from cuota.core.order.event import Event
 from cuota.core.order.ledger import Account, Transfer
 from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome
-from cuota.db.order import columns, orders, outcomes
+from cuota.db.order import columns, orders, outcome_tables, outcomes
 from cuota.db.order.outcomes import NewOrder
 from cuota.flows.context import new_id, new_token
+from support.db import save_functions
 from support.own_service import Own
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -51,6 +52,24 @@ def test_every_field_of_an_order_is_read_and_every_column_is_written_once() -> N
         assert len(set(typed)) == len(typed)
         flagged = {column.name for column in columns.ORDER if getattr(column, flag)}
         assert set(names(typed)) | KEYS == flagged | KEYS
+
+
+async def test_the_functions_that_save_take_what_is_sent_in_this_order(own: Own) -> None:
+    named = """SELECT array_agg(name || ' ' || type::regtype ORDER BY n) FROM pg_proc,
+        unnest(proargnames, proargtypes::oid[]) WITH ORDINALITY AS p (name, type, n) WHERE proname = $1"""
+    async with own.owner() as owner:
+        for function, sent in save_functions.PARAMETERS.items():
+            known = {kind: await owner.fetchval(NAMED, kind) for _, kind in map(str.split, sent)}
+            sent_now = [f"{name} {known[kind]}" for name, kind in map(str.split, sent)]
+            assert await owner.fetchval(named, function) == sent_now
+            assert save_functions.parameters(function) == sent
+
+
+def test_the_functions_that_save_read_every_field_of_a_json_row() -> None:
+    sent = {table.name: table.columns for table, _ in outcome_tables.JSONS}
+    assert save_functions.json_columns("save_orders") == sent
+    started = outcome_tables.STARTED
+    assert save_functions.json_columns("create_orders") == {started.name: started.columns}
 
 
 def new_order(own: Own) -> Order:

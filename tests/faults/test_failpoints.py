@@ -13,13 +13,13 @@ from support.faults.struck_shop import ACTIONS, Moment, Shop
 pytestmark = pytest.mark.faults
 
 READ = {"create": "INSERT INTO idempotency_keys AS k"}
-SAVE = {"create": "INSERT INTO order_details"}
+SAVE = {"create": "create_orders("}
 KINDS = ("capture", "void", "refund")
 MOMENTS = {
     "before it is read": ("before", "sql", READ, "LEFT JOIN movements m"),
     "after it is read": ("after", "sql", READ, "LEFT JOIN movements m"),
-    "before it is saved": ("before", "sql", SAVE, "INSERT INTO movements"),
-    "after it is committed and before it is answered": ("after", "sql", SAVE, "INSERT INTO movements"),
+    "before it is saved": ("before", "sql", SAVE, "save_orders("),
+    "after it is committed and before it is answered": ("after", "sql", SAVE, "save_orders("),
     "before the answer is sent": ("before", "answer", {}, "POST /order"),
     "after the answer is sent": ("after", "answer", {}, "POST /order"),
 }

@@ -18,7 +18,7 @@ from cuota.flows.context import Context
 from cuota.flows.order.capture_order import capture_order
 from support.own_service import Own
 
-SAVE = "UPDATE orders o SET version"
+SAVE = "save_orders("
 
 
 class Watched(Pool):
@@ -31,8 +31,8 @@ class Watched(Pool):
         self.saves: list[int] = []
         self.go = asyncio.Event()
         self.go.set()
-        for sessions, name in ((self, "fetchrow"), (self._shared, "fetch")):
-            setattr(sessions, name, self._noting(getattr(sessions, name)))
+        for sessions in (self, self._shared):
+            sessions.fetchrow = self._noting(sessions.fetchrow)  # type: ignore[method-assign]
 
     def _noting(self, real: Any) -> Any:
         async def noting(sql: str, *values: Any) -> Any:
@@ -147,17 +147,17 @@ async def test_a_session_lost_under_a_batch_leaves_each_applied_exactly_once(own
     assert pool._shared is not None
     real, cut = pool._shared._pool, []
 
-    async def fetch(sql: str, *values: Any) -> Any:
+    async def fetchrow(sql: str, *values: Any) -> Any:
         async with real.acquire() as connection:
             if SAVE not in sql or cut:
-                return await connection.fetch(sql, *values)
+                return await connection.fetchrow(sql, *values)
             cut.append(len(values[1]))
-            rows = await connection.fetch(sql, *values) if when == "after" else []
+            row = await connection.fetchrow(sql, *values) if when == "after" else None
             async with own.owner() as owner:
                 await owner.execute("SELECT pg_terminate_backend($1, 5000)", connection.get_server_pid())
-            return rows if await connection.fetch("SELECT 1") == "lost by now" else None
+            return row if await connection.fetchrow("SELECT 1") == "lost by now" else None
 
-    pool._shared.fetch = fetch  # type: ignore[method-assign]
+    pool._shared.fetchrow = fetchrow  # type: ignore[method-assign]
     context = replace(own.context, pool=pool)
     done = await asyncio.gather(*(capture(own, context, order_id, 500) for order_id in ids))
     assert cut

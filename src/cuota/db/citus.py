@@ -69,6 +69,12 @@ PLACES = {
     **dict.fromkeys(_BY_MERCHANT, MERCHANT),
     **dict.fromkeys(_COORDINATOR, COORDINATOR),
 }
+# The functions take the merchant first, and each call runs whole on the node that has the merchant's rows.
+_FUNCTIONS = ("save_orders", "create_orders")
+_UNPLACED = """SELECT p.oid::regprocedure::text AS name FROM pg_proc p
+    WHERE p.pronamespace = 'public'::regnamespace AND p.proname = ANY ($1::text[]) AND NOT EXISTS (
+        SELECT FROM pg_dist_object d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+            AND d.distribution_argument_index IS NOT NULL)"""
 # Citus refuses triggers without this setting. Our triggers only read rows of their own order, which are on the same shard.
 TRIGGERS = "SET citus.enable_unsafe_triggers = on"
 
@@ -103,4 +109,7 @@ async def distribute(connection: Connection, told: OnProgress = untold) -> list[
     for count, (table, sql) in enumerate(missing):
         told(count, len(missing), f"table {table}")
         await connection.execute(sql)
+    for row in await connection.fetch(_UNPLACED, list(_FUNCTIONS)):
+        placed = "SELECT create_distributed_function($1, '$1', colocate_with := $2)"
+        await connection.execute(placed, row["name"], _BY_MERCHANT[0])
     return [table for table, _ in missing]

@@ -51,6 +51,9 @@ SESSION = {
     # If row-level security is on (db/row_security.py), a session that names no merchant sees the rows of all merchants.
     row_security.SETTING: row_security.EVERYONE,
 }
+# Citus sends a statement to a merchant's node only if its plan knows the merchant: a plan for one merchant.
+_ON_CITUS = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
+ON_CITUS = {"plan_cache_mode": "force_custom_plan"}
 # Settings for statements that serve many requests at once. They wait only briefly for a locked row. If the server refuses
 # such a statement, its requests run one by one, with the timeouts of SESSION.
 TOGETHER_LOCK_MS = 100
@@ -219,9 +222,10 @@ async def open_pool(where: dict[str, Any], size: int, name: str = "cuota") -> Po
     try:
         takes = (await service_role.read(first)).takes
         secured = await row_security.is_on(first)
+        sharded = await first.fetchval(_ON_CITUS)
     finally:
         await first.close()
-    more = {"application_name": name} | ({"role": takes} if takes else {})
+    more = {"application_name": name} | ({"role": takes} if takes else {}) | (ON_CITUS if sharded else {})
     kind = row_security.Narrowed if secured else Honest
     return Pool(
         await _sessions(service, 1, size, {**SESSION, **more}, kind),

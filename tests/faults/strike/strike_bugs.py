@@ -19,7 +19,6 @@ SHORT_SECONDS = 0.15
 
 # Bugs that are a statement without a piece of it: what is asked for, and what it becomes.
 STATEMENTS: dict[str, tuple[tuple[str, str], ...]] = {
-    "version guard dropped": ((" AND o.version = n.version", ""),),
     "tenant left out": (
         ("WHERE o.merchant_id = $1 AND o.order_id = $2", "WHERE o.order_id = $2"),
         ("ON o.merchant_id = $1 AND o.order_id = q.order_id", "ON o.order_id = q.order_id"),
@@ -94,18 +93,11 @@ def _saving() -> None:
     from cuota.db.order import outcome_tables, outcomes
     from cuota.db.pool import unavailable
 
-    save, written = outcomes.save, outcomes._written
+    save, events = outcomes.save, outcome_tables._events
     running: set[asyncio.Task[Any]] = set()
 
-    def without_events(batch: Any) -> Any:
-        shape = written(batch)
-        if bug("event in a second transaction"):
-            shape = [
-                part
-                for part in shape
-                if part.name not in {outcome_tables.EVENTS.name, outcome_tables.OUTBOX.name}
-            ]
-        return shape
+    def without_events(outcome: Any) -> Any:
+        return [] if bug("event in a second transaction") else events(outcome)
 
     async def late(session: Any, outcome: Any) -> bool:
         await asyncio.sleep(LATE_SECONDS)
@@ -132,7 +124,10 @@ def _saving() -> None:
                 )  # fmt: skip
         return done
 
-    outcomes._written, outcomes.save = without_events, saved
+    outcome_tables.ARRAYS = tuple(
+        (table, without_events if rows_of is events else rows_of) for table, rows_of in outcome_tables.ARRAYS
+    )
+    outcomes.save = saved
 
 
 def _deciding() -> None:

@@ -292,6 +292,6 @@ async def test_deciding_costs_one_read_more_and_nothing_else(own: Own) -> None:
     sealed = {own.context.policy.version}
     await press(replace(own.context, pool=Counting(own.context.pool._pool), sealed=sealed), seen)
     read, order, save, *after = asked
-    assert (read[:11], order[:8], save[:9]) == ("WITH agreed", "SELECT o", "WITH mine")
+    assert (read[:11], order[:8], save[:19]) == ("WITH agreed", "SELECT o", "SELECT save_orders(")
     # The card's answer: as it was before there were decisions to speak of.
-    assert [text[:12] for text in after] == ["SELECT o.mer", "WITH changed"]
+    assert [text[:12] for text in after] == ["SELECT o.mer", "SELECT save_"]

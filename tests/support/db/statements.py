@@ -1,4 +1,4 @@
-"""The SQL constants of the modules of db."""
+"""The SQL of db: the constants of its modules, and the statements inside the functions that save orders."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import cuota.db
+from support.db import save_functions
 
 FOLDER = Path(cuota.db.__file__).parent
 
@@ -20,3 +21,9 @@ def statements() -> Iterator[tuple[str, str]]:
         for name, value in vars(module).items():
             if isinstance(value, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", value):
                 yield f"{file.stem}.{name}", value
+
+
+def every_statement() -> Iterator[tuple[str, str]]:
+    """The constants of db, and the statements inside the functions that save orders."""
+    yield from statements()
+    yield from save_functions.statements()

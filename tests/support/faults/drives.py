@@ -17,7 +17,7 @@ from support.faults.journal import Intent
 from support.faults.served import until
 from support.faults.struck_shop import EVENTS, HANG_SECONDS, Shop
 
-SAVE = "INSERT INTO movements"
+SAVE = "save_orders("
 POST = "GuardedClient.post"
 CHARGE = "SandboxCardRail.charge"
 SERIAL = 60

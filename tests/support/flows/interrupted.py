@@ -21,8 +21,8 @@ Hook = Callable[[], Awaitable[None]]
 
 
 def saves(sql: str) -> bool:
-    """Whether a statement is the one that saves an outcome."""
-    return "UPDATE orders o SET version = o.version + 1" in sql
+    """Whether a statement is the call that saves an outcome."""
+    return "save_orders(" in sql
 
 
 class CutPool(Pool):

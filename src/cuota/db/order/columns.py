@@ -116,10 +116,6 @@ _TYPES = {
     "failures": "smallint",
 }
 INSTALLMENT = tuple(f"{name} {_TYPES[name]}" for name in _NUMBERED)
-# An installment's number and due date never change.
-INSTALLMENT_CHANGES = ", ".join(
-    f"{name} = excluded.{name}" for name in _NUMBERED if name not in {"number", "due_on"}
-)
 PLAN = f"""ARRAY(SELECT ROW({", ".join(f"i.{name}" for name in _NUMBERED)}) FROM installments i
     WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id ORDER BY i.number) AS plan"""
 _installment_values = attrgetter(*_NUMBERED)

@@ -1,7 +1,11 @@
-"""What an outcome writes into each table: the columns, and the rows of one outcome."""
+"""What an outcome writes into each table: the columns, and the rows of one outcome.
+
+`nth` is which of the orders of one call an outcome changes, from 1.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -14,40 +18,56 @@ from cuota.core.order.job import JobState
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.notice import Notice
 from cuota.core.plan.plan import Plan
-from cuota.db.order.columns import INSTALLMENT, INSTALLMENT_CHANGES, Values, installment_row
+from cuota.db.order.columns import CHANGED, INSTALLMENT, NEW, Values, installment_row
 from cuota.db.order.documents import encode
-from cuota.db.order.outcome_parts import OutcomeTable, StatementPart, added, altered
+from cuota.db.order.save_call import ArrayTable, JsonTable
 
-DETAILS = added("details", "order_details", "reference text, document json")
-STARTED = added(
-    "started",
+Rows = list[Values]
+
+
+def _columns(text: str) -> tuple[str, ...]:
+    return tuple(text.split(", "))
+
+
+CHANGED_ORDERS = ArrayTable("orders", CHANGED)
+NEW_ORDERS = ArrayTable("orders", NEW)
+DETAILS = ArrayTable("order_details", _columns("order_id uuid, reference text, document json"))
+MOVEMENTS = ArrayTable(
+    "movements",
+    _columns(
+        "order_id uuid, kind text, reference text, movement_id uuid, amount bigint, created_at timestamptz"
+    ),
+)
+TRANSFERS = ArrayTable(
+    "transfers",
+    _columns(
+        "order_id uuid, number integer, posting text, cause uuid, debit text, credit text, amount bigint, "
+        "currency text, created_at timestamptz"
+    ),
+)
+# Each event is also put into the outbox. A background job publishes what is there.
+EVENTS = ArrayTable(
+    "events",
+    _columns(
+        "order_id uuid, sequence integer, type text, operation text, amount bigint, reference text, "
+        "success boolean, message text, created_at timestamptz"
+    ),
+)
+STARTED = JsonTable(
     "sdk_checkouts",
-    "body_hash bytea, origin text, display text, flow text, integration text, additional json",
+    _columns(
+        "nth integer, body_hash bytea, origin text, display text, flow text, integration text, additional text"
+    ),
 )
 
 
-def started(order_id: UUID, start: Start) -> Values:
+def started(nth: int, start: Start) -> Values:
     """Return the row that says how the checkout was started. Its unique index rejects the same signed text twice."""
     additional = None if start.additional is None else encode(start.additional).decode()
-    return (order_id, start.body_hash, start.origin, start.display, start.flow, start.integration, additional)
+    return (nth, start.body_hash, start.origin, start.display, start.flow, start.integration, additional)
 
 
-EVENTS = added(
-    "event",
-    "events",
-    "sequence integer, type text, operation text, amount bigint, reference text, success boolean, message text, "
-    "created_at timestamptz",
-    "RETURNING merchant_id, order_id, sequence",
-)
-# Events that are not in the feed yet. A background job publishes them.
-OUTBOX = StatementPart(
-    "outboxed",
-    "INSERT INTO outbox (merchant_id, order_id, sequence) SELECT merchant_id, order_id, sequence FROM event",
-    (),
-)
-
-
-def events(order_id: UUID, happened: Sequence[Event], after: int, at: datetime) -> list[Values]:
+def events(order_id: UUID, happened: Sequence[Event], after: int, at: datetime) -> Rows:
     """Return the rows of these events, numbered on from the order's last event."""
     return [
         (order_id, number, e.type, e.operation, e.amount, e.reference, e.success, e.message, at)
@@ -55,29 +75,41 @@ def events(order_id: UUID, happened: Sequence[Event], after: int, at: datetime) 
     ]
 
 
-def _events(outcome: Outcome) -> list[Values]:
+def _movement(outcome: Outcome) -> Rows:
+    moved = outcome.movement
+    if moved is None:
+        return []
+    return [(outcome.order.order_id, moved.kind, moved.reference, moved.movement_id, moved.amount, moved.at)]
+
+
+def _transfers(outcome: Outcome) -> Rows:
+    order = outcome.order
+    return [
+        (order.order_id, n, t.posting, t.cause, t.debit, t.credit, t.amount, order.currency, outcome.at)
+        for n, t in enumerate(outcome.transfers, order.transfers + 1)
+    ]
+
+
+def _events(outcome: Outcome) -> Rows:
     return events(outcome.order.order_id, outcome.events, outcome.order.events, outcome.at)
 
 
 # If the consumer tries again after a declined card, the new agreement replaces the old one.
-_PLAN = added(
-    "plan",
+_PLANS = JsonTable(
     "plans",
-    "consumer_id uuid, time_zone text, first_day date, agreement text, agreement_hash text, agreed_at timestamptz, "
-    "payer json, browser bytea, card_hash bytea",
-    """ON CONFLICT (merchant_id, order_id) DO UPDATE SET consumer_id = excluded.consumer_id,
-        time_zone = excluded.time_zone, first_day = excluded.first_day, agreement = excluded.agreement,
-        agreement_hash = excluded.agreement_hash, agreed_at = excluded.agreed_at,
-        payer = excluded.payer, browser = excluded.browser, card_hash = excluded.card_hash""",
+    _columns(
+        "nth integer, consumer_id uuid, time_zone text, first_day date, agreement text, agreement_hash text, "
+        "agreed_at timestamptz, payer text, browser bytea, card_hash bytea"
+    ),
 )
 
 
-def _plan(outcome: Outcome) -> list[Values]:
+def _plan(outcome: Outcome, nth: int) -> Rows:
     agreed = outcome.plan
     if agreed is None:
         return []
     return [(
-        outcome.order.order_id, agreed.consumer_id, agreed.time_zone, agreed.first_day, agreed.agreement,
+        nth, agreed.consumer_id, agreed.time_zone, agreed.first_day, agreed.agreement,
         agreed.agreement_hash, agreed.agreed_at, _payer(agreed), agreed.browser, agreed.card_hash,
     )]  # fmt: skip
 
@@ -87,128 +119,90 @@ def _payer(agreed: Plan) -> str:
     return json.dumps({**asdict(agreed.payer), "phone": agreed.phone, **shipping})
 
 
-_CHARGE = added(
-    "charge",
+_CHARGES = JsonTable(
     "charges",
-    "charge_id uuid, installment smallint, amount bigint, card_token text, card_brand text, card_last4 text, "
-    "origin text, state text, created_at timestamptz",
+    _columns(
+        "nth integer, charge_id uuid, installment smallint, amount bigint, card_token text, card_brand text, "
+        "card_last4 text, origin text, state text, created_at timestamptz"
+    ),
 )
 
 
-def _charge(outcome: Outcome) -> list[Values]:
+def _charge(outcome: Outcome, nth: int) -> Rows:
     asked = outcome.charge
     if asked is None:
         return []
     return [(
-        outcome.order.order_id, asked.charge_id, asked.installment, asked.amount, asked.card_token,
+        nth, asked.charge_id, asked.installment, asked.amount, asked.card_token,
         asked.card_brand, asked.card_last4, asked.origin, JobState.PENDING, outcome.at,
     )]  # fmt: skip
 
 
-_CHARGE_SETTLED = altered(
-    "charge_settled",
-    "charges",
-    "charge_id uuid, state text, reason text, settled_at timestamptz",
-    "state = r.state, reason = r.reason, settled_at = r.settled_at",
-    "AND t.charge_id = r.charge_id",
+_CHARGES_SETTLED = JsonTable(
+    "charges_settled",
+    _columns("nth integer, charge_id uuid, state text, reason text, settled_at timestamptz"),
 )
 
 
-def _charge_settled(outcome: Outcome) -> list[Values]:
+def _charge_settled(outcome: Outcome, nth: int) -> Rows:
     settled = outcome.charge_settled
     if settled is None:
         return []
-    return [(outcome.order.order_id, settled.job_id, settled.state, settled.reason, outcome.at)]
-
-
-_MOVEMENT = added(
-    "moved",
-    "movements",
-    "kind text, reference text, movement_id uuid, amount bigint, created_at timestamptz",
-)
-
-
-def _movement(outcome: Outcome) -> list[Values]:
-    moved = outcome.movement
-    if moved is None:
-        return []
-    return [(outcome.order.order_id, moved.kind, moved.reference, moved.movement_id, moved.amount, moved.at)]
+    return [(nth, settled.job_id, settled.state, settled.reason, outcome.at)]
 
 
 # New installments, or changed ones.
-_INSTALLMENTS = added(
-    "installment",
-    "installments",
-    ", ".join(INSTALLMENT),
-    f"ON CONFLICT (merchant_id, order_id, number) DO UPDATE SET {INSTALLMENT_CHANGES}",
+_INSTALLMENTS = JsonTable("installments", ("nth integer", *INSTALLMENT))
+
+
+def _installments(outcome: Outcome, nth: int) -> Rows:
+    return [(nth, *installment_row(item)) for item in outcome.installments]
+
+
+_CARD_REFUNDS = JsonTable(
+    "card_refunds",
+    _columns(
+        "nth integer, card_refund_id uuid, charge_id uuid, amount bigint, state text, created_at timestamptz, "
+        "try_at timestamptz"
+    ),
 )
 
 
-def _installments(outcome: Outcome) -> list[Values]:
-    return [(outcome.order.order_id, *installment_row(item)) for item in outcome.installments]
-
-
-_TRANSFERS = added(
-    "transfer",
-    "transfers",
-    "number integer, posting text, cause uuid, debit text, credit text, amount bigint, currency text, "
-    "created_at timestamptz",
-)
-
-
-def _transfers(outcome: Outcome) -> list[Values]:
-    order = outcome.order
+def _card_refunds(outcome: Outcome, nth: int) -> Rows:
+    at = outcome.at
     return [
-        (order.order_id, n, t.posting, t.cause, t.debit, t.credit, t.amount, order.currency, outcome.at)
-        for n, t in enumerate(outcome.transfers, order.transfers + 1)
+        (nth, r.card_refund_id, r.charge_id, r.amount, JobState.PENDING, at, at) for r in outcome.card_refunds
     ]
 
 
-_CARD_REFUNDS = added(
-    "card_refund",
-    "card_refunds",
-    "card_refund_id uuid, charge_id uuid, amount bigint, state text, created_at timestamptz, try_at timestamptz",
+_CARD_REFUNDS_SETTLED = JsonTable(
+    "card_refunds_settled",
+    _columns("nth integer, card_refund_id uuid, state text, reason text, settled_at timestamptz"),
 )
 
 
-def _card_refunds(outcome: Outcome) -> list[Values]:
-    order_id, at = outcome.order.order_id, outcome.at
-    return [
-        (order_id, r.card_refund_id, r.charge_id, r.amount, JobState.PENDING, at, at)
-        for r in outcome.card_refunds
-    ]
-
-
-_CARD_REFUND_SETTLED = altered(
-    "card_refund_settled",
-    "card_refunds",
-    "card_refund_id uuid, state text, reason text, settled_at timestamptz",
-    "state = r.state, reason = r.reason, settled_at = r.settled_at, try_at = NULL, tries = tries + 1",
-    "AND t.card_refund_id = r.card_refund_id",
-)
-
-
-def _card_refund_settled(outcome: Outcome) -> list[Values]:
+def _card_refund_settled(outcome: Outcome, nth: int) -> Rows:
     settled = outcome.card_refund_settled
     if settled is None:
         return []
     assert settled.state is not JobState.PENDING
-    return [(outcome.order.order_id, settled.job_id, settled.state, settled.reason, outcome.at)]
+    return [(nth, settled.job_id, settled.state, settled.reason, outcome.at)]
 
 
 # Messages to the consumer. A background job sends them.
-_NOTICES = added(
-    "notice",
+_MESSAGES = JsonTable(
     "messages",
-    "message_id uuid, kind text, installment smallint, amount bigint, day date, try_at timestamptz, state text, "
-    "created_at timestamptz, standing json",
+    _columns(
+        "nth integer, message_id uuid, kind text, installment smallint, amount bigint, day date, try_at timestamptz, "
+        "state text, created_at timestamptz, standing text"
+    ),
 )
 
 
-def _notices(outcome: Outcome) -> list[Values]:
-    order_id, at = outcome.order.order_id, outcome.at
+def _notices(outcome: Outcome, nth: int) -> Rows:
+    at = outcome.at
     return [
-        (order_id, n.notice_id, n.kind, n.installment, n.amount, n.day, n.send_at, JobState.PENDING, at, _standing(n))
+        (nth, n.notice_id, n.kind, n.installment, n.amount, n.day, n.send_at, JobState.PENDING, at, _standing(n))
         for n in outcome.notices
     ]  # fmt: skip
 
@@ -222,31 +216,62 @@ def _standing(notice: Notice) -> str | None:
 
 
 # The card that pays from now on.
-_PLAN_CARD = altered(
-    "plan_card",
-    "plans",
-    "card_token text, card_brand text, card_last4 text, card_hash bytea",
-    "card_token = r.card_token, card_brand = r.card_brand, card_last4 = r.card_last4, card_hash = r.card_hash",
+_PLAN_CARDS = JsonTable(
+    "plan_cards",
+    _columns("nth integer, card_token text, card_brand text, card_last4 text, card_hash bytea"),
 )
 
 
-def _plan_card(outcome: Outcome) -> list[Values]:
+def _plan_card(outcome: Outcome, nth: int) -> Rows:
     card = outcome.plan_card
-    return (
-        [] if card is None else [(outcome.order.order_id, card.token, card.brand, card.last4, card.card_hash)]
-    )
+    return [] if card is None else [(nth, card.token, card.brand, card.last4, card.card_hash)]
 
 
-TABLES: tuple[tuple[OutcomeTable, Callable[[Outcome], list[Values]]], ...] = (
-    (_PLAN, _plan),
-    (_CHARGE, _charge),
-    (_CHARGE_SETTLED, _charge_settled),
-    (_MOVEMENT, _movement),
-    (_INSTALLMENTS, _installments),
-    (_TRANSFERS, _transfers),
+_DECISIONS = JsonTable(
+    "decisions",
+    _columns(
+        "nth integer, decided_at timestamptz, approved boolean, reasons text[], policy_version text, inputs text, "
+        "decision_id uuid, consumer_id uuid, score integer, credit_limit bigint, inputs_hash bytea"
+    ),
+)
+
+
+def _decision(outcome: Outcome, nth: int) -> Rows:
+    decided = outcome.decision
+    if decided is None:
+        return []
+    made = decided.decision
+    inputs = json.dumps(made.inputs)
+    return [(
+        nth, outcome.at, made.approved, list(made.reasons), made.policy_version, inputs, decided.decision_id,
+        decided.consumer_id, made.score, made.limit, hashlib.sha256(inputs.encode()).digest(),
+    )]  # fmt: skip
+
+
+# What the order was tried with.
+_SIGNALS = JsonTable("signals", _columns("nth integer, kind text, value_hash bytea, at timestamptz"))
+
+
+def _signals(outcome: Outcome, nth: int) -> Rows:
+    seen = outcome.decision.signals if outcome.decision is not None else ()
+    return [(nth, signal.kind, signal.value_hash, outcome.at) for signal in seen]
+
+
+# In the order of the parameters of `save_orders`.
+ARRAYS: tuple[tuple[ArrayTable, Callable[[Outcome], Rows]], ...] = (
+    (MOVEMENTS, _movement),
+    (TRANSFERS, _transfers),
     (EVENTS, _events),
+)
+JSONS: tuple[tuple[JsonTable, Callable[[Outcome, int], Rows]], ...] = (
+    (_INSTALLMENTS, _installments),
     (_CARD_REFUNDS, _card_refunds),
-    (_CARD_REFUND_SETTLED, _card_refund_settled),
-    (_NOTICES, _notices),
-    (_PLAN_CARD, _plan_card),
+    (_MESSAGES, _notices),
+    (_CHARGES, _charge),
+    (_CHARGES_SETTLED, _charge_settled),
+    (_CARD_REFUNDS_SETTLED, _card_refund_settled),
+    (_PLANS, _plan),
+    (_PLAN_CARDS, _plan_card),
+    (_DECISIONS, _decision),
+    (_SIGNALS, _signals),
 )
