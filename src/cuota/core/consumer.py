@@ -104,6 +104,8 @@ def typed_number(text: str) -> str:
 
 def is_name(text: str) -> bool:
     """Check a name by the API's rule: after NFC, Unicode letters with their marks, spaces and dashes, starting with a letter."""
+    if text.isascii():  # nearly all names, and a tenth of the time
+        return text.replace(" ", "").replace("-", "").isalpha()
     composed = unicodedata.normalize("NFC", text)
     kinds = [unicodedata.category(char)[0] for char in composed if char not in " -"]
     return bool(kinds) and kinds[0] == "L" and all(kind in "LM" for kind in kinds)

@@ -53,7 +53,7 @@ class Reader:
 
         `source` is the object that holds the field. The last part of `path` is the field's name in it.
         """
-        value = source.get(path.rpartition(".")[2])
+        value = source.get(path[path.rfind(".") + 1 :])
         if value is None:
             if required:
                 self.fail(path, WrongField("required", "is required"), prefill=prefill)
@@ -101,7 +101,8 @@ def text(
     def check(value: Any) -> str:
         if not isinstance(value, str):
             raise wrong_type("a string")
-        refuse_controls(value, lines=lines)
+        if not value.isprintable():
+            refuse_controls(value, lines=lines)
         if len(value) < low:
             raise WrongField("too_short", f"must have at least {low} characters")
         if len(value) > high:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -61,3 +62,34 @@ async def test_two_requests_are_two_wherever_the_packets_part_and_the_body_is_ne
             parts = [(two[:at], two[at:], create) for at in range(start, min(start + 40, len(two)))]
             for statuses in await asyncio.gather(*(answers_to(service, *each) for each in parts)):
                 assert statuses == [b"503"] * 3
+
+
+async def fields_of(service: Running, request: bytes) -> tuple[dict[bytes, bytes], dict[str, object]]:
+    """The header fields of the answer, and its body."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(service))
+    writer.write(request)
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
+    fields = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:-2])
+    body = json.loads(await reader.readexactly(int(fields[b"content-length"])))
+    writer.close()
+    return fields, body
+
+
+@pytest.mark.parametrize("path", [b"/order", b"/nowhere", b"/order/4111111111111111"])
+async def test_a_refusal_says_the_same_whether_a_task_was_started_for_it_or_not(
+    service: Running, path: bytes
+) -> None:
+    with busy(service, 1):
+        # A request that closes its connection takes the long way.
+        plain, said = await fields_of(service, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+        closing, long = await fields_of(
+            service, b"GET %b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % path
+        )
+    assert closing.pop(b"connection") == b"close"
+    for fields, body in ((plain, said), (closing, long)):
+        assert body.pop("requestId") == fields.pop(b"x-request-id").decode()
+        fields.pop(b"date")
+    assert (plain, said) == (closing, long)
+    assert said["status"] == 503
+    assert plain[b"retry-after"] == b"1"
+    assert "4111111111111111" not in str(said)

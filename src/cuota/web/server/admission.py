@@ -82,17 +82,18 @@ class Admission:
         """Whether so many places are taken that shares apply (a sixth of them)."""
         return self.in_hand * 6 >= self.places.all
 
+    def refuses(self, scope: Scope) -> bool:
+        """Whether this request must be refused now. A refusal is counted; a request that is not refused enters later."""
+        route: Route = scope["route"]
+        return not route.always and self._judge(scope, route)[0]
+
     def enter(self, scope: Scope) -> AdmissionSlot | None:
         """Return a place for this request, or None if the request must be refused before any work is done."""
         route: Route = scope["route"]
         if route.always:
             return FREE
-        authorization = next((value for name, value in scope["headers"] if name == b"authorization"), None)
-        token = 0 if route.area.consumers else name_of(authorization)
-        party = self.parties.of(scope, token)
-        creates = scope["method"] in route.creates
-        if why := self._why_not(party, creates=creates):
-            self._note_refusal(why, party, creates=creates)
+        refused, party, token = self._judge(scope, route)
+        if refused:
             return None
         if (now := self._clock()) >= self._window_ends:
             self._begin_window(now)
@@ -102,6 +103,17 @@ class Admission:
         self.in_hand += 1
         self._held[party] = self._held.get(party, 0) + 1
         return AdmissionSlot(party, token, now)
+
+    def _judge(self, scope: Scope, route: Route) -> tuple[bool, str, int]:
+        """Return whether the request is refused, its party, and the number that identifies its token."""
+        authorization = next((value for name, value in scope["headers"] if name == b"authorization"), None)
+        token = 0 if route.area.consumers else name_of(authorization)
+        party = self.parties.of(scope, token)
+        creates = scope["method"] in route.creates
+        why = self._why_not(party, creates=creates)
+        if why:
+            self._note_refusal(why, party, creates=creates)
+        return bool(why), party, token
 
     def _begin_window(self, now: float) -> None:
         # After a pause without requests, the counts from before the pause no longer mean anything.

@@ -23,8 +23,11 @@ from cuota.db.pool import BUSY as TOO_BUSY
 from cuota.db.pool import LOST
 from cuota.flows.merchant.authenticate import unauthorized
 from cuota.web.error_form import PROBLEM
-from cuota.web.problem import MEDIA_TYPE, STATUS, body_of, headers_of, status_of
-from cuota.web.server.admission import RETRY_AFTER, Admission
+from cuota.web.problem import STATUS
+from cuota.web.server.admission import Admission
+from cuota.web.server.busy import STATUS as BUSY_STATUS
+from cuota.web.server.busy import BusyAnswers
+from cuota.web.server.head import Headers
 from cuota.web.server.metrics import count_request
 from cuota.web.server.request_id import new_request_id
 from cuota.web.server.route import Route
@@ -33,18 +36,8 @@ from cuota.web.server.token_client import read_client
 from cuota.web.service import Service
 
 log = logging.getLogger("cuota.request")
-BUSY = Refused(
-    Code.UNAVAILABLE,
-    "The service is busy and did not start on this request; nothing was applied. Try again shortly.",
-    retry_after=RETRY_AFTER,
-)
-_BUSY_HEADERS = [
-    (b"content-type", MEDIA_TYPE.encode()),
-    *((name.lower().encode(), value.encode()) for name, value in headers_of(BUSY).items()),
-]
-# The placeholder for the request id in a page that is rendered only once. Every request id has the same length.
-_ANY_ID = "00000000-0000-4000-8000-000000000000"
-Headers = list[tuple[bytes, bytes]]
+# Answers to these methods have a body, and no preflight request is among them.
+_PLAIN = frozenset({"GET", "POST"})
 _SAFE_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
 _CLOSE = (b"connection", b"close")
 _TOO_LARGE = STATUS[Code.BODY_TOO_LARGE][0]
@@ -62,10 +55,8 @@ class Edge:
         self.service = service
         self.draining = False
         self.admission = Admission()
-        self._public_url = service.settings.public_url
         self._secure = service.settings.secure
-        # Rendered pages that say "busy", by error form and page kind. Rendering is slow, and these pages never change.
-        self._busy_pages: dict[object, Response] = {}
+        self._busy = BusyAnswers(service.settings.public_url)
         # The edges that serve other ports of this process. They drain together with this one.
         self.beside: list[Edge] = []
 
@@ -82,7 +73,7 @@ class Edge:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         started = time.perf_counter()
-        headers = self._begin(scope)
+        headers = scope.pop("begun", None) or self._begin(scope)
         route: Route = scope["route"]
         if route.by_client and self.admission.crowded:
             scope["token_client"], receive = await read_client(scope, receive)
@@ -142,28 +133,23 @@ class Edge:
         """Answer 503, in the error form of the route. The most frequent form, JSON, has a faster path here."""
         if not _one_host(scope, _names(scope)):
             headers = [*headers, _CLOSE]
-        if scope["route"].area.errors is PROBLEM:
-            body = body_of(
-                BUSY, public_url=self._public_url, path=scope["path"], request_id=scope["request_id"]
-            )
-            own = [*_BUSY_HEADERS, (b"content-length", b"%d" % len(body))]
-        else:
-            response = self._busy(scope)
-            body = bytes(response.body).replace(_ANY_ID.encode(), scope["request_id"].encode())
-            own = response.raw_headers
-        await send(
-            {"type": "http.response.start", "status": status_of(BUSY), "headers": _joined(own, headers)}
-        )
+        own, body = self._busy.answer(scope)
+        await send({"type": "http.response.start", "status": BUSY_STATUS, "headers": _joined(own, headers)})
         await send({"type": "http.response.body", "body": body})
 
-    def _busy(self, scope: Scope) -> Response:
-        request, errors = Request(scope), scope["route"].area.errors
-        kind = errors.page_kind(request)
-        if kind is None:
-            return _not_begun(request, BUSY)
-        if (errors, kind) not in self._busy_pages:
-            self._busy_pages[errors, kind] = _not_begun(Request({**scope, "request_id": _ANY_ID}), BUSY)
-        return self._busy_pages[errors, kind]
+    def refuse_at_once(self, scope: Scope, fields: Headers) -> bytes | None:
+        """Return the whole answer to a plain request that admission refuses now; None for every other request.
+
+        The protocol asks this when the head of a request is complete. Such a refusal needs no task, so a flood leaves more
+        time for the requests that are admitted. `fields` are the header fields of every answer.
+        """
+        if not self.admission.crowded or self.draining or scope["method"] not in _PLAIN:
+            return None
+        scope["begun"] = headers = self._begin(scope)
+        route: Route = scope["route"]
+        if route.by_client or route.area.errors is not PROBLEM or not _one_host(scope, _names(scope)):
+            return None
+        return self._busy.on_the_wire(scope, [*fields, *headers]) if self.admission.refuses(scope) else None
 
     async def refuse(self, scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
         """Refuse a request without calling its handler, in the error form of its route."""

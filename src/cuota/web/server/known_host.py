@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cuota.core.refusal import Code, Refused
 from cuota.web.server.edge import Edge
+from cuota.web.server.head import Headers
 
 _LOOPBACK = re.compile(r"127(?:\.[0-9]{1,3}){3}", re.ASCII)
 UNKNOWN = Refused(
@@ -46,6 +47,12 @@ class KnownHost:
             await self._edge.refuse(scope, receive, send, UNKNOWN)
         else:
             await self._app(scope, receive, send)
+
+    def refuse_at_once(self, scope: Scope, fields: Headers) -> bytes | None:
+        """Return the edge's immediate refusal. A request for an unknown host is refused later, with its own reason."""
+        if not self._edge.admission.crowded or not self._is_known(scope):
+            return None
+        return self._edge.refuse_at_once(scope, fields)
 
     def _is_known(self, scope: Scope) -> bool:
         if self._last in scope["headers"]:

@@ -13,7 +13,7 @@ from typing import Any
 import httptools
 from uvicorn._types import ASGI3Application
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from uvicorn.server import ServerState
 
 from cuota.web.body import MOST_BYTES
@@ -43,6 +43,7 @@ from cuota.web.server.last_word import (
     Refusal,
     answer_of,
 )
+from cuota.web.server.refusing import RefusingProtocol
 
 # Bytes after the head, so that chunk extensions cannot be endless. A body in chunks of one byte needs six times its size.
 MOST_MESSAGE_BYTES = 2 * 1024 * 1024
@@ -64,7 +65,7 @@ class _Trailers(Exception):  # stops the parser: the request has trailers, which
     pass
 
 
-class BoundedProtocol(HttpToolsProtocol):
+class BoundedProtocol(RefusingProtocol):
     """One connection."""
 
     url = b""
@@ -74,8 +75,7 @@ class BoundedProtocol(HttpToolsProtocol):
     # The tick at which the current phase began: waiting, reading a head, reading a body, or closing.
     _since = 0
     _deaf = False  # reads nothing more, and closes when the earlier requests are answered
-    _refused = False
-    _turned_away = False
+    _refused = _turned_away = False
     # The request that is being answered while others wait behind it. Without others it is `cycle`.
     _answering: RequestResponseCycle | None = None
     _held: tuple[RequestResponseCycle, ASGI3Application] | None = None
