@@ -1,4 +1,4 @@
-"""On a Citus cluster (CUOTA_TEST_CITUS): what a merchant's call saves is one command to the one node that has the merchant."""
+"""On a Citus cluster (CUOTA_TEST_CITUS): a merchant's call is one command to the one node that has the merchant."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cuota.core.order.event import Event
 from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome
-from cuota.db.order import outcomes
+from cuota.db.order import orders, outcomes
 from cuota.db.order.outcomes import NewOrder
 from cuota.db.pool import ON_CITUS, SESSION
 from cuota.flows.context import new_id, new_token
@@ -103,6 +103,35 @@ def moved(order: Order, kind: MovementKind, reference: str, cents: int) -> Outco
         events=(Event(f"{kind}.completed", cents, reference),),
         at=NOW,
     )
+
+
+READS = {
+    name: getattr(orders, name)
+    for name in (
+        "FOR_CAPTURE", "_FOR_CAPTURES", "FOR_MOVEMENT", "_FOR_MOVEMENTS", "WITH_PLAN", "RECORD_BY_ID", "RECORD_BY_TOKEN",
+        "_RECORDS_BY_ID", "_PAYER", "FIND_BY_CHECKOUT_TOKEN", "LOCK", "DUE",
+    )
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READS)
+async def test_a_read_of_a_merchants_call_is_planned_for_one_shard(cluster: Cluster, name: str) -> None:
+    session, merchant_id = cluster.session, uuid4()
+    await session.execute(f"PREPARE asked AS {READS[name]}")
+    [types] = await session.fetchrow(
+        "SELECT parameter_types::text[] FROM pg_prepared_statements WHERE name = 'asked'"
+    )
+    samples = {
+        "uuid": f"'{new_id()}'",
+        "uuid[]": f"'{{{new_id()}}}'",
+        "text": "'capture'",
+        "text[]": "'{capture}'",
+    }
+    rest = [samples.get(kind, "'2026-03-01'" if kind.startswith("timestamp") else "1") for kind in types[1:]]
+    values = ", ".join([f"'{merchant_id}'", *rest])
+    plan = await session.fetch(f"EXPLAIN EXECUTE asked({values})")
+    await session.execute("DEALLOCATE asked")
+    assert "Task Count: 1" in [row[0].strip() for row in plan]
 
 
 async def test_every_save_of_one_order_is_one_command_and_no_transaction_spans_nodes(

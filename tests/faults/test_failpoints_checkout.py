@@ -8,7 +8,7 @@ from support.faults.struck_shop import ACTIONS, HANG_SECONDS, Shop
 
 pytestmark = pytest.mark.faults
 
-BEGIN, END = "INSERT INTO charges", "UPDATE charges t"
+BEGIN, END = "writes charges;", "writes charges_settled;"
 MOMENTS = {
     "before the order is read": ("before", "sql", "AS charging, declined.orders"),
     "before the attempt is written": ("before", "sql", BEGIN),

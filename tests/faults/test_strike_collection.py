@@ -11,7 +11,7 @@ from support.long_run import LONG
 
 pytestmark = pytest.mark.faults
 
-BEGIN, RECORD = "INSERT INTO charges", "UPDATE charges t"
+BEGIN, RECORD = "writes charges;", "writes charges_settled;"
 MOMENTS = {
     "before the attempt is written": ("before", "sql", BEGIN),
     "after the attempt is written and before the card is asked": ("after", "sql", BEGIN),

@@ -127,6 +127,18 @@ def _answers() -> None:
     RequestResponseCycle.send = send  # type: ignore[method-assign]
 
 
+def _statement(arguments: Any) -> str:
+    """The text of a statement; for the call that saves, also what it writes: `writes charges;` and the like."""
+    sql = str(arguments[1])
+    if "save_orders(" not in sql:
+        return sql
+    from cuota.db.order.outcomes import SAVE_PARAMETERS
+
+    names = [parameter.split()[0] for parameter in SAVE_PARAMETERS]
+    given = zip(names, arguments[2:], strict=True)
+    return " ".join([sql, *(f"writes {name};" for name, value in given if value is not None)])
+
+
 def arm() -> None:
     """Put the points into the service that this process is."""
     import asyncpg
@@ -136,7 +148,7 @@ def arm() -> None:
     from cuota.rails.message import SandboxMessageRail
 
     for name in ("fetchrow", "fetch", "execute"):
-        around(asyncpg.Connection, name, "sql", lambda arguments: str(arguments[1]), _cut_session)
+        around(asyncpg.Connection, name, "sql", _statement, _cut_session)
     for owner, name, cut in (
         (GuardedClient, "post", _cut_receiver),
         (SandboxCardRail, "charge", _cut_rail),

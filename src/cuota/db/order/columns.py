@@ -116,8 +116,11 @@ _TYPES = {
     "failures": "smallint",
 }
 INSTALLMENT = tuple(f"{name} {_TYPES[name]}" for name in _NUMBERED)
-PLAN = f"""ARRAY(SELECT ROW({", ".join(f"i.{name}" for name in _NUMBERED)}) FROM installments i
-    WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id ORDER BY i.number) AS plan"""
+_PLAN = f"""ARRAY(SELECT ROW({", ".join(f"i.{name}" for name in _NUMBERED)}) FROM installments i
+    WHERE i.merchant_id = {{merchant}} AND i.order_id = o.order_id ORDER BY i.number) AS plan"""
+PLAN = _PLAN.format(merchant="o.merchant_id")
+# For a statement that names the merchant $1 for every table, so that it needs one shard of a sharded database.
+PLAN_OF_MERCHANT = _PLAN.format(merchant="$1")
 _installment_values = attrgetter(*_NUMBERED)
 
 

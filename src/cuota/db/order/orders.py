@@ -12,7 +12,7 @@ from cuota.core.installment import Installment
 from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Order, Status
 from cuota.db.gathered import Gathered
-from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
+from cuota.db.order.columns import MONEY, PLAN_OF_MERCHANT, order_of, plan_of
 from cuota.db.pool import Pool, Row
 from cuota.db.session import Session
 
@@ -21,20 +21,20 @@ _EARLIER = """FROM orders o LEFT JOIN movements m ON m.merchant_id = $1 AND m.or
 _FOUND = "m.movement_id, m.amount AS moved, m.created_at AS moved_at"
 
 FOR_CAPTURE = f"SELECT {MONEY}, {_FOUND} {_EARLIER}"
-FOR_MOVEMENT = f"SELECT {MONEY}, {_FOUND}, {PLAN} {_EARLIER}"
+FOR_MOVEMENT = f"SELECT {MONEY}, {_FOUND}, {PLAN_OF_MERCHANT} {_EARLIER}"
 _EARLIER_MANY = """FROM unnest($2::uuid[], $3::text[], $4::text[]) WITH ORDINALITY AS q (order_id, kind, reference, n)
     JOIN orders o ON o.merchant_id = $1 AND o.order_id = q.order_id
     LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = q.order_id
     AND m.kind = q.kind AND m.reference = q.reference"""
 _FOR_CAPTURES = f"SELECT {MONEY}, {_FOUND}, q.n {_EARLIER_MANY}"
-_FOR_MOVEMENTS = f"SELECT {MONEY}, {_FOUND}, {PLAN}, q.n {_EARLIER_MANY}"
-WITH_PLAN = f"SELECT {MONEY}, {PLAN} FROM orders o WHERE o.merchant_id = $1 AND o.order_id = $2"
+_FOR_MOVEMENTS = f"SELECT {MONEY}, {_FOUND}, {PLAN_OF_MERCHANT}, q.n {_EARLIER_MANY}"
+WITH_PLAN = f"SELECT {MONEY}, {PLAN_OF_MERCHANT} FROM orders o WHERE o.merchant_id = $1 AND o.order_id = $2"
 LOCK = "SELECT 1 FROM orders WHERE merchant_id = $1 AND order_id = $2 FOR UPDATE"
 _RECORD = f"""{MONEY}, o.token, d.document,
     ARRAY(SELECT ROW(m.kind, m.reference, m.movement_id, m.amount, m.created_at) FROM movements m
-        WHERE m.merchant_id = o.merchant_id AND m.order_id = o.order_id
+        WHERE m.merchant_id = $1 AND m.order_id = o.order_id
         ORDER BY m.created_at, m.movement_id) AS movements
-FROM orders o JOIN order_details d USING (merchant_id, order_id)"""
+FROM orders o JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id"""
 _PAYER = "SELECT payer FROM plans WHERE merchant_id = $1 AND order_id = $2"
 _EXPRESS = '"checkoutFlow":"express"'
 RECORD_BY_ID = f"SELECT {_RECORD} WHERE o.merchant_id = $1 AND o.order_id = $2"
