@@ -62,7 +62,7 @@ async def test_a_database_of_a_newer_release_is_refused_in_clear_words(own_datab
 
 
 async def test_another_environments_database_is_refused_and_named(own_database: dict[str, Any]) -> None:
-    with pytest.raises(UnsafeDatabase, match="belongs to sandbox; CUOTA_ENVIRONMENT is production"):
+    with pytest.raises(UnsafeDatabase, match="belongs to sandbox, but CUOTA_ENVIRONMENT is production"):
         await migrated(own_database, "production")
     assert await ask(own_database, "SELECT environment FROM installation") == "sandbox"
 
