@@ -126,7 +126,7 @@ def test_without_a_trial_it_is_not_turned_on_and_what_is_missing_is_said(shops: 
     assert "\n  There are 0 decided orders; 1,000 are needed.\n" in refused.stderr
     assert "interval" not in refused.stderr
     assert f"Start a trial first: {COMMAND} merchant approvals Empty trial." in refused.stderr
-    assert "An order counts 60 days after its decision." in refused.stderr
+    assert "An order counts in the trial 60 days after its decision." in refused.stderr
     assert f"See {COMMAND} approvals report Empty." in refused.stderr
     script = shops.cuota("merchant", "approvals", "Empty", "on", "--json")
     assert script.returncode == 1

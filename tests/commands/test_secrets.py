@@ -48,7 +48,7 @@ def test_the_secret_key_is_replaced_by_three_commands(cuota: Cuota) -> None:
     assert (facts["oldKeysCanBeRemoved"], facts["unreadable"], facts["otherProcesses"]) == (True, [], [])
     assert facts["rewrapped"] >= 4
     people = cuota("keys", "rewrap", **given)
-    assert people.stdout.startswith("0 secrets were rewritten.")
+    assert people.stdout.startswith("0 secrets were encrypted again.")
     assert "Remove CUOTA_SECRET_KEY_OLD" in people.stdout
     assert cuota("merchant", "show", name, CUOTA_SECRET_KEY=new).returncode == 0
     assert cuota("merchant", "show", name).returncode == 1

@@ -92,4 +92,4 @@ def test_an_instant_that_cannot_be_is_refused_and_the_clock_stays(cuota: Cuota, 
 def test_production_s_time_is_never_moved(bare: Cuota, command: list[str]) -> None:
     done = bare("time", *command, **PRODUCTION)
     assert done.returncode == 1
-    assert "sandbox only" in done.stderr
+    assert "only in the sandbox" in done.stderr

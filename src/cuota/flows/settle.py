@@ -1,4 +1,4 @@
-"""Runs every decision about an order: read, decide, save. If the order changed in between, read and decide again."""
+"""Runs every decision about an existing order: read, decide, save. If the order changed in between, read and decide again."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ Decision = TypeVar("Decision", bound=Outcome | None)
 Read = Callable[[Session, UUID, UUID], Awaitable[Reading | None]]
 Keep = Callable[[Movement], Answer]
 
-# If a session is lost during a save, we do not know whether the save was applied. Reading again tells us. A database
-# that restarts gets this many tries, this many seconds apart; then the caller is told that the result is unknown.
+# If a session is lost during a save, we do not know whether the save was applied. A new read shows whether it was. While
+# the database restarts, we try READ_AGAIN times, PAUSE_SECONDS apart. Then the caller is told that the result is unknown.
 READ_AGAIN = 20
 PAUSE_SECONDS = 0.25
 IN_STEP_SECONDS = 5.0
@@ -105,7 +105,7 @@ async def settle(
     perhaps several times. It returns the outcome to save, or None if there is nothing to do, or it raises a refusal.
     `keep` makes the answer that is stored with the outcome's movement, for the request's Idempotency-Key.
     `consumer_id` names the consumer whose exposure the decision depends on. Other orders change that exposure, so
-    such decisions wait for each other by consumer instead of by order.
+    such decisions wait for this process's lock of the consumer instead of the order; the last attempt locks both rows.
     """
     run = _Run(context, merchant_id, order_id, decide, read, keep, consumer_id)
     lost = False
@@ -137,9 +137,9 @@ class _Run:
 
 
 async def _ladder(run: _Run) -> Done[Any, Outcome | None]:
-    """Try twice without a lock, since most orders do one thing at a time; then under the row's lock.
+    """Try once without any lock, since most orders have one change at a time. Then try again under this process's lock.
 
-    That way every request for a busy order gets its turn.
+    The last attempt holds the row's lock in the database, so that every request for a busy order succeeds in the end.
     """
     done = await _attempt(run, run.context.pool)
     if done is None:
@@ -149,7 +149,10 @@ async def _ladder(run: _Run) -> Done[Any, Outcome | None]:
 
 
 async def _attempt(run: _Run, session: Session) -> Done[Any, Outcome | None] | None:
-    """None if the order changed between the read and the save."""
+    """Return None if nothing was saved.
+
+    Then the order or the exposure changed since the read, the lease was lost, or a unique key was taken.
+    """
     found = await run.read(session, run.merchant_id, run.order_id)
     if found is None:
         raise order_not_found()
@@ -186,7 +189,7 @@ async def _locked(run: _Run) -> Done[Any, Outcome | None]:
 
 
 async def _reachable(run: _Run) -> None:
-    """Wait until the database answers again. Raises Refused if it does not."""
+    """Wait until the database answers, and its standby has what can be read. Raises Refused if it does not."""
     for _ in range(READ_AGAIN):
         await asyncio.sleep(PAUSE_SECONDS)
         try:

@@ -222,7 +222,7 @@ def _from_here(answer: httpcore.Response) -> bool:
 
 
 async def _first_bytes(answer: httpcore.Response) -> bytes:
-    """Return the start of the body, for people to read. The status alone decides, so an endless body changes nothing."""
+    """Return the start of the body, for people to read. Only the status decides about success."""
     read = bytearray()
     with contextlib.suppress(
         TimeoutError, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ReadTimeout

@@ -23,7 +23,7 @@ from cuota.core.refusal import Code
 
 
 def capture(order: Order, asked: MovementRequest, movement_id: UUID, now: datetime) -> Outcome:
-    """Decide a capture. It does not change the plan. Raises Refused."""
+    """Decide a capture, which does not change the plan. Raises Refused."""
     require_completed(order, MovementKind.CAPTURE)
     require_authorization(order, now)
     if asked.amount > order.capturable:

@@ -13,7 +13,7 @@ from cuota.core.order.order import EDGES, Status
 class EventType:
     """One type of event.
 
-    `operation` is what was asked for, in the words of webhooks; None if nobody asked. `success` is whether it was
+    `operation` is the operation that webhooks report, or None. `success` is whether it was
     done. `moved` is the kind of the movement that the event reports.
     """
 
@@ -42,7 +42,7 @@ _BY_NAME = {each.name: each for each in EVENT_TYPES}
 # The movement that an event reports, and the final status that it brings an order to.
 MOVED = {each.name: each.moved for each in EVENT_TYPES if each.moved is not None}
 FINAL_STATUS: dict[str, Status] = {edge.event: edge.after for edge in EDGES}
-# A merchant asks for this one to try its webhooks. It is about no order, and no order has it.
+# The event that a merchant requests to test its webhooks. It belongs to no order and is not in EVENT_TYPES.
 TEST_EVENT = "webhook.test"
 
 

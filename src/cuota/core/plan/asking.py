@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-# At most this many attempts within each time window that ends now.
+# Pairs of a period and the most attempts that are allowed in that period before now.
 LIMITS = ((timedelta(hours=1), 3), (timedelta(days=1), 10))
 
 

@@ -42,7 +42,7 @@ class Attempt:
 
 
 def next_at_once(at_once: int, attempt: Attempt) -> int:
-    """Return the number of concurrent tries after this attempt: doubled for a prompt receiver, one for a receiver that hangs."""
+    """Return the number of concurrent tries after this attempt: double if it was prompt, half if slow, one if no answer."""
     if attempt.status is None:
         return 1
     return min(2 * at_once, MOST_AT_ONCE) if attempt.ms <= PROMPT_MS else max(at_once // 2, 1)

@@ -79,7 +79,7 @@ def version_of(program: str) -> int:
 
 
 def ended(process: subprocess.Popen[bytes], what: str) -> None:
-    """Wait until a program has ended. Raises ProgramFailed with its last error lines."""
+    """Wait until a program has ended. If it failed, raises ProgramFailed with the last lines that it printed."""
     if process.stdin is not None and process.stdin.closed:
         process.stdin = None  # communicate would flush it
     _, said = process.communicate()

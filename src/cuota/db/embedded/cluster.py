@@ -181,8 +181,9 @@ def stop_orphan(places: ClusterFiles) -> None:
     if pid and _is_our_postmaster(pid, places):
         stop(pid, lambda: not _is_our_postmaster(pid, places))
     # After a restart of the machine or container, the process id in the file may belong to another process, often one of ours.
-    # Postgres would take that process for its predecessor forever. We have just checked that no postmaster runs. If a backend of
-    # a killed postmaster still runs, the shared memory, which postgres finds by the folder, still prevents the start.
+    # Postgres would believe that this process is an earlier server that still runs, and would never start. We have just
+    # checked that no postmaster runs. If a backend of a killed postmaster still runs, the shared memory, which postgres finds
+    # by the folder, still prevents the start.
     noted = places.postmaster()[0]
     if noted and Path(f"/proc/{noted}").exists() and not _is_our_postmaster(noted, places):
         (places.pg / "postmaster.pid").unlink()

@@ -1,12 +1,13 @@
 -- Money is written by these two functions: one call, one transaction (docs/decisions/one-statement.md).
 --
--- Each statement names one merchant and one kind of row, so that it needs no other shard of a sharded database. A single
--- order, by far the most frequent call, is written with VALUES, which costs a tenth less than unnest. Each parameter is
--- named TABLE_COLUMN and is an array with one element for each row. What is written seldom comes as JSON, an array
--- of objects; `nth` is the place of its order in orders_order_id. The release before this one calls neither function.
+-- Each statement names one merchant and one table, so that it needs no other shard of a sharded database; only the exposure
+-- belongs to a consumer instead. A call for one order is by far the most frequent. It inserts its rows with VALUES, which
+-- costs a tenth less than unnest. A parameter named TABLE_COLUMN is an array with one element for each row of that table.
+-- What is written seldom comes as JSON, an array of objects; `nth` is the place of its order in orders_order_id. The previous
+-- release calls neither function, so both releases can run during an upgrade.
 
 -- Returns the ids of the orders that were saved. An order that has changed since it was read is not among them, and nothing
--- is written for it.
+-- is written for it. A lost lease or a changed exposure returns no id at all.
 CREATE FUNCTION save_orders(
     merchant uuid,
     -- The orders as they become. `orders_version` is the version that was read.
@@ -33,7 +34,7 @@ CREATE FUNCTION save_orders(
 DECLARE
     saved uuid[] := '{}';
     r record;
-    -- The first order. (Where an UPDATE assigns an element of an array, the server process of Citus 13.2 crashes.)
+    -- The values of the first order, copied because Citus 13.2 crashes when an UPDATE assigns an element of an array.
     one_transfers integer := orders_transfers[1];
     one_events integer := orders_events[1];
     one_status text := orders_status[1];
@@ -59,7 +60,7 @@ BEGIN
     END IF;
 
     IF exposure_consumer_id IS NOT NULL THEN
-        -- The order is locked first, as everywhere: who holds an order never waits here for one who waits for it.
+        -- Always lock the order before the exposure. Two transactions then never wait for each other.
         PERFORM 1 FROM orders o WHERE o.merchant_id = merchant AND o.order_id = orders_order_id[1]
             AND o.version = orders_version[1] FOR UPDATE;
         IF NOT FOUND THEN
@@ -250,7 +251,7 @@ BEGIN
                     r.consumer_id, r.score, r.credit_limit, r.inputs_hash);
         END LOOP;
     END IF;
-    -- A second try of the same order with the same things is not seen twice.
+    -- If the consumer tries the same order again with the same card, phone, address or browser, it counts once.
     IF signals IS NOT NULL THEN
         FOR r IN SELECT * FROM json_to_recordset(signals) AS n (nth integer, kind text, value_hash bytea,
             at timestamptz) WHERE orders_order_id[nth] = ANY (saved)
@@ -326,7 +327,7 @@ BEGIN
             SELECT merchant, n.* FROM unnest(events_order_id, events_sequence) AS n (order_id, sequence);
     END IF;
 
-    -- How the checkout was started. Its unique index refuses the same signed text twice.
+    -- How the checkout was started. The unique index of sdk_checkouts refuses the same signed text twice.
     IF sdk_checkouts IS NOT NULL THEN
         FOR r IN SELECT * FROM json_to_recordset(sdk_checkouts) AS n (nth integer, body_hash bytea, origin text,
             display text, flow text, integration text, additional text)

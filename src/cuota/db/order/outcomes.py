@@ -1,7 +1,7 @@
 """The only module that writes money. One call of a function in the database saves an outcome, in one transaction.
 
-The function (`save_orders`, in the migrations) first updates the orders whose versions are still the ones that were read.
-It writes the rest for these orders only, so an outdated outcome writes nothing. Unique keys and CHECK constraints protect
+The function (`save_orders`, in the migrations) updates the orders whose versions are still the ones that were read. It
+writes the rest for these orders only, so an outdated outcome writes nothing. Unique keys and CHECK constraints protect
 the tables in addition.
 """
 
@@ -30,7 +30,7 @@ __all__ = ["Answer", "NewOrder", "create", "save"]
 
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """A new order with its first events and the parts that never change: token, merchantReference, JSON document."""
+    """A new order with its first events and the parts that only an erasure changes: token, merchantReference, JSON document."""
 
     order: Order
     token: UUID
@@ -62,11 +62,12 @@ CREATE = call("create_orders", CREATE_PARAMETERS)
 
 
 async def save(session: Session, outcome: Outcome, answer: Answer | None = None) -> bool:
-    """Save an outcome. True: everything is durable. False: the order has changed meanwhile and nothing was written.
+    """Save an outcome. True: everything is durable. False: nothing was written.
 
+    Nothing is written if the order or the exposure changed since the read, the lease was lost, or a unique key was taken.
     The call is never cancelled once it was sent, even if the caller is. On a pool, outcomes that wait at the same
-    moment are saved in one batch. Inside the caller's transaction, with a lease, or with a risk decision, an outcome is
-    saved alone.
+    moment are saved in one batch. An outcome is saved alone if it is inside the caller's transaction, has an answer for an
+    Idempotency-Key, or has a risk decision.
     """
     if isinstance(session, Pool) and answer is None and outcome.decision is None:
         return await session.together(_SAVES, outcome.order.merchant_id, outcome)
@@ -131,13 +132,13 @@ async def _alone(session: Session, sql: str, values: Values) -> bool:
 
 async def _saved(session: Session, sql: str, values: Values) -> list[UUID]:
     row = await session.fetchrow(sql, *values)
-    assert row is not None, "a function has one answer"
+    assert row is not None, "a SELECT of one function call returns one row"
     saved: list[UUID] = row["saved"]
     return saved
 
 
 async def _save_together(session: Session, outcomes: Sequence[Outcome]) -> list[bool]:
-    # Always sorted by order id, so that two batches never deadlock.
+    # Sorted by order id, so that two batches usually lock their orders in the same sequence.
     batch = sorted(outcomes, key=lambda outcome: outcome.order.order_id)
     saved = {*await _saved(session, SAVE, _changed(batch))}
     return [outcome.order.order_id in saved for outcome in outcomes]

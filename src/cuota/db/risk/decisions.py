@@ -13,7 +13,7 @@ from cuota.db.pool import Row
 from cuota.db.session import Session
 
 BATCH = 500
-# True if the stored inputs are unchanged. Decisions of releases that stored no score have no hash of the inputs either.
+# True if the stored inputs are unchanged. Early releases stored neither a score nor a hash.
 INTACT = "coalesce(d.inputs_hash = sha256(convert_to(d.inputs::text, 'UTF8')), d.score IS NULL)"
 _MADE = f"""d.merchant_id, d.order_id, d.decided_at, d.approved, d.reasons, d.policy_version, d.inputs, d.decision_id,
     d.consumer_id, d.score, d.credit_limit, {INTACT} AS intact"""

@@ -22,7 +22,7 @@ from cuota.rails.card import CardAnswer
 
 
 async def collect(context: Context, merchant_id: UUID, order_id: UUID) -> None:
-    """Do what is due for a plan: remind the consumer, or charge the card. Does nothing while a charge is in progress."""
+    """Do what is due for a plan: remind the consumer, or charge the card. Charges nothing while a charge is in progress."""
     charge_id = context.new_id()
 
     def decide(agreed: Agreed) -> Outcome | None:
@@ -44,7 +44,7 @@ async def pay_now(context: Context, merchant_id: UUID, order_id: UUID, number: i
     """Charge one installment to the plan's card now, for the consumer, and return the order after that.
 
     `expected` is the amount that the page showed, in cents. Raises CardBusy while another charge is in progress; NothingOwed if
-    the installment is not due or its amount has changed; and Charging if the card rail has not answered yet.
+    the installment is paid, canceled or unknown, or its amount has changed; and Charging if the card rail has not answered yet.
     """
     charge_id = context.new_id()
 

@@ -1,13 +1,14 @@
 """Admission control: how many requests one process works on at a time, and which requests it refuses.
 
-Each request is judged once, before any work. An admitted request holds a place; a refused one is answered 503.
+Each request is judged before any work on it. An admitted request holds a place; a refused one is answered 503.
 
-- A place is held until the event loop has finished the turn in which the request was answered. Requests that are answered
-  in the same turn therefore count together, even bad tokens that are refused at once.
-- Places are shared between parties (`parties.py`): a merchant whose token was valid before is a party, all unknown tokens
-  together are one party, and each open part of the service is one party.
-- Shares apply once a sixth of the places is taken and a queue has built up. Then no party holds more than its equal share,
-  nor more than three times the average. While a merchant is asking, the parties without a valid token hold at most half.
+- A request keeps its place until the end of the event loop's turn in which it was answered, but holds none while its body
+  arrives. Otherwise a flood of bad tokens, each refused at once, would never hold more than one place.
+- Places are shared between parties (`parties.py`): a merchant whose token was valid before, that merchant's consumers, a
+  known OAuth client, all unknown tokens together, and each open part of the service.
+- Shares apply once a sixth of the places is taken and a queue has lasted, or once half of the places are taken. A party is
+  then refused if it holds an equal share of the places, or about three times the average number that a party holds. While
+  a known merchant, its consumers or a known OAuth client sends requests, all other parties together hold at most half.
 - The last quarter of the places, or more, is closed to new orders, so that existing orders can be captured, voided and
   refunded.
 """
@@ -69,21 +70,21 @@ class Admission:
         self._seen: set[str] = set()
         self._count, self._window_ends = 1, 0.0
         # The parties that were refused in this period of PUT_OFF seconds, and in the period before. They keep their
-        # shares until they retry. Otherwise a flood would look like the only party by then, and would get every place.
+        # shares for that time. Otherwise a flood would look like the only party when they retry, and would get every place.
         self._put_off: set[str] = set()
         self._put_off_before: set[str] = set()
         self._put_off_ends = 0.0
-        # The lowest number of requests in progress, in this window and in the window before. A burst raises it only for
-        # a moment. A standing queue keeps it high.
+        # The lowest number of requests in progress: `_fewest` so far in this window, `_stood` in the window before. A
+        # short burst raises them only for a moment; a lasting queue keeps them high.
         self._fewest, self._stood = 0, 0
 
     @property
     def crowded(self) -> bool:
-        """Whether so many places are taken that shares apply (a sixth of them)."""
+        """Whether so many places are taken that admission may refuse requests (a sixth of them)."""
         return self.in_hand * 6 >= self.places.all
 
     def refuses(self, scope: Scope) -> bool:
-        """Whether this request must be refused now. A refusal is counted; a request that is not refused enters later."""
+        """Whether this request must be refused now. A refusal is counted. After False, `enter` judges the request again."""
         route: Route = scope["route"]
         return not route.always and self._judge(scope, route)[0]
 

@@ -32,12 +32,12 @@ _HEADERS = [
     *((name.lower().encode(), value.encode()) for name, value in headers_of(BUSY).items()),
 ]
 _STATUS_LINE = b"HTTP/1.1 %d Service Unavailable\r\n" % STATUS
-# Stand for the path and the request id in what is made once. `_ANY_ID` has the length of every request id.
+# Placeholders for the path and the request id in the answers that are built once. `_ANY_ID` has the length of every request id.
 _ANY_PATH, _ANY_ID = "/any-path", "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
 
 
 class BusyAnswers:
-    """Makes these answers. Every scope has its route and its request id."""
+    """Makes the answers to refused requests. Each scope must already have `route` and `request_id`."""
 
     def __init__(self, public_url: str) -> None:
         # The JSON around the path and the request id.

@@ -1,7 +1,7 @@
-"""The protocol of a connection under overload: a request that admission refuses is answered as soon as its head is read.
+"""The protocol of a connection under overload: most requests that admission refuses are answered once their head is read.
 
 uvicorn starts a task for each request. A flood that is refused needs no task, so the process has more time for the requests
-that are admitted. There is one parser only: the refusal comes after it, and the parser skips the body of a refused request.
+that are admitted. uvicorn's own parser reads the head of a refused request and skips its body; there is no second parser.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RefusingProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         """Answer the request if it is refused now, and start it otherwise."""
-        # The long way knows how to close a connection after its answer.
+        # A request that closes its connection, or waits for "100 Continue", needs uvicorn's task, which handles both.
         if cycle.keep_alive and not cycle.waiting_for_100_continue:
             answer = self._refuse_busy(cycle.scope, self.server_state.default_headers)
             if answer is not None:
