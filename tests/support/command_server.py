@@ -117,6 +117,8 @@ def _become(asked: bytes, streams: list[int]) -> list[str]:
         os.close(stream)
     os.environ.clear()
     os.environ.update(environment)
+    # A new Python would find its modules there first.
+    sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
     os.chdir(folder)
     # As Python opens them for a program whose output goes into a file.
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115

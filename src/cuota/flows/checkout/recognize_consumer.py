@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from cuota.core.checkout.ending import require_open
+from cuota.core.checkout.ending import Charging, require_open
 from cuota.core.checkout.start import Display
 from cuota.core.consumer import Consumer, Profile
 from cuota.core.order.order import Order
@@ -86,6 +86,9 @@ async def _not_offered(context: Context, checkout: Checkout) -> Problem:
     found = await orders.read_with_plan(context.pool, order.merchant_id, order.order_id)
     if found is not None:
         require_open(found.order, context.now())
+    if checkout.verified:
+        # An earlier press of the button has recognized the consumer, and its charge has not begun yet.
+        raise Charging
     return Problem(notice=NOT_KNOWN)
 
 
