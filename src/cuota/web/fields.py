@@ -132,9 +132,7 @@ def reference(low: int) -> Check:
 
 
 def refuse_controls(value: str, *, lines: bool = False) -> None:
-    """Raise WrongField for control characters. `lines` allows line breaks and tabs."""
-    if value.isprintable():
-        return
+    """Raise WrongField if a text that is not printable has control characters. `lines` allows line breaks and tabs."""
     allowed = "\n\r\t" if lines else ""
     if any((char < " " or "\x7f" <= char <= "\x9f") and char not in allowed for char in value):
         raise WrongField("control_character", "must not contain control characters")

@@ -26,12 +26,12 @@ BUSY = Refused(
     "The service is busy and did not start on this request; nothing was applied. Try again shortly.",
     retry_after=RETRY_AFTER,
 )
-STATUS = status_of(BUSY)
+BUSY_STATUS = status_of(BUSY)
 _HEADERS = [
     (b"content-type", MEDIA_TYPE.encode()),
     *((name.lower().encode(), value.encode()) for name, value in headers_of(BUSY).items()),
 ]
-_STATUS_LINE = b"HTTP/1.1 %d Service Unavailable\r\n" % STATUS
+_STATUS_LINE = b"HTTP/1.1 %d Service Unavailable\r\n" % BUSY_STATUS
 # Placeholders for the path and the request id in the answers that are built once. `_ANY_ID` has the length of every request id.
 _ANY_PATH, _ANY_ID = "/any-path", "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
 

@@ -25,8 +25,7 @@ from cuota.flows.merchant.authenticate import unauthorized
 from cuota.web.error_form import PROBLEM
 from cuota.web.problem import STATUS
 from cuota.web.server.admission import Admission
-from cuota.web.server.busy import STATUS as BUSY_STATUS
-from cuota.web.server.busy import BusyAnswers
+from cuota.web.server.busy import BUSY_STATUS, BusyAnswers
 from cuota.web.server.head import Headers
 from cuota.web.server.metrics import count_request
 from cuota.web.server.request_id import new_request_id
