@@ -44,10 +44,10 @@ async def checkout(camera: Camera, running: Sandbox) -> None:
     page = camera.page
     await page.route(lambda url: not url.startswith(running.url), _stay)
     named = await running.order(consumer={"phoneNumber": "2125550142", "surname": "Rivera"})
-    await page.goto(named["redirectUrl"])
+    await camera.visit(named["redirectUrl"])
     await camera.take("checkout-1-phone-known")
     order = await running.order()
-    await page.goto(order["redirectUrl"])
+    await camera.visit(order["redirectUrl"])
     await camera.take("checkout-1-phone")
     await fill(page, phone="12")
     await camera.take("checkout-1-phone-error")
@@ -60,7 +60,7 @@ async def checkout(camera: Camera, running: Sandbox) -> None:
     await fill(page, code="123456")
     await fill(page, **dict.fromkeys(DETAILS, ""))
     await camera.take("checkout-3-details-errors")
-    await page.goto(order["redirectUrl"])
+    await camera.visit(order["redirectUrl"])
     await camera.take("checkout-3-details")
     await fill(page, **DETAILS)
     await camera.take("checkout-4-pay")
@@ -75,7 +75,7 @@ async def checkout(camera: Camera, running: Sandbox) -> None:
         "UPDATE orders SET charging = gen_random_uuid(), charging_since = now() WHERE order_id = $1",
         order["orderId"],
     )
-    await page.goto(
+    await camera.visit(
         f"{running.url}/checkout/{order['redirectUrl'].split('/')[-1].split('?')[0]}/{order['orderId']}"
     )
     await camera.take("checkout-5-working")
@@ -93,10 +93,10 @@ async def ends(camera: Camera, running: Sandbox) -> None:
     """The other ends, a plan that costs something, a long order, and links that do not lead on."""
     page = camera.page
     again = await running.order(items=ITEMS_OF_A_HUNDRED)
-    await page.goto(again["redirectUrl"])
+    await camera.visit(again["redirectUrl"])
     await camera.take("checkout-8-again")
     costly = await running.order("966.20", merchantFeeForPaymentPlan="65.00")
-    await page.goto(costly["redirectUrl"])
+    await camera.visit(costly["redirectUrl"])
     await camera.take("checkout-8-again-fee")
     await first_step(page)
     await camera.take("checkout-1-phone-fee")
@@ -111,44 +111,44 @@ async def ends(camera: Camera, running: Sandbox) -> None:
     long = await running.order(
         "66.20", items=[{"name": "Unbreakable" * 30, "quantity": 1, "price": 4}, *many]
     )
-    await page.goto(long["redirectUrl"])
+    await camera.visit(long["redirectUrl"])
     await first_step(page)
     await camera.take("checkout-1-phone-long-order")
     await page.locator("form.leave button").click()
-    await page.goto(long["redirectUrl"])
+    await camera.visit(long["redirectUrl"])
     await camera.take("checkout-6-abandoned")
     expired = await running.order()
-    await page.goto(expired["redirectUrl"])
+    await camera.visit(expired["redirectUrl"])
     await running.sql(
         "UPDATE orders SET expires_at = now(), due_at = 'infinity' WHERE order_id = $1", expired["orderId"]
     )
     await page.reload()
     await camera.take("checkout-7-expired")
-    await page.goto(f"{long['redirectUrl'][:-4]}")
+    await camera.visit(f"{long['redirectUrl'][:-4]}")
     await camera.take("checkout-7-unknown-link")
-    await page.goto((await running.order())["redirectUrl"].replace("token=", "token=0"))
+    await camera.visit((await running.order())["redirectUrl"].replace("token=", "token=0"))
     await page.context.clear_cookies()
-    await page.goto(long["redirectUrl"])
+    await camera.visit(long["redirectUrl"])
     await camera.take("checkout-7-finished-elsewhere")
 
 
 async def shop(camera: Camera, running: Sandbox) -> None:
     """Every page of the shop."""
     page = camera.page
-    await page.goto(f"{running.shop}/cart")
+    await camera.visit(f"{running.shop}/cart")
     await camera.take("shop-2-cart-empty")
-    await page.goto(running.shop)
+    await camera.visit(running.shop)
     await camera.take("shop-1-products")
     for ends_as in ("Approved", "Declined", "Abandoned"):
-        await page.goto(running.shop)
+        await camera.visit(running.shop)
         for product in ("Stoneware Cup", "Morning Blend"):
             await page.get_by_role("button", name=product).click()
-            await page.goto(running.shop)
-        await page.goto(f"{running.shop}/cart")
+            await camera.visit(running.shop)
+        await camera.visit(f"{running.shop}/cart")
         await camera.take("shop-2-cart")
         await page.get_by_role("button", name="Continue to pay in four").click()
         if ends_as == "Abandoned":
-            await page.goto(f"{running.shop}/orders")
+            await camera.visit(f"{running.shop}/orders")
             await page.locator(".orders a").first.click()
             await camera.take("shop-5-order-created")
             await page.go_back()
@@ -159,7 +159,7 @@ async def shop(camera: Camera, running: Sandbox) -> None:
             await pay(page, "4242 4242 4242 4242")
             await page.wait_for_url(re.compile(rf"^{running.shop}/(confirm|cancel)"))
         await camera.take(f"shop-3-{ends_as.lower()}")
-    await page.goto(f"{running.shop}/orders")
+    await camera.visit(f"{running.shop}/orders")
     await camera.take("shop-4-orders")
     await page.locator(".orders a", has_text="Approved").first.click()
     await camera.take("shop-5-order")
@@ -172,7 +172,7 @@ async def shop(camera: Camera, running: Sandbox) -> None:
     await page.get_by_label("Amount in dollars to capture").fill("900")
     await page.get_by_role("button", name="Capture", exact=True).click()
     await camera.take("shop-5-order-refused")
-    await page.goto(f"{running.shop}/orders/7")
+    await camera.visit(f"{running.shop}/orders/7")
     await camera.take("shop-6-not-found")
 
 
@@ -189,20 +189,20 @@ async def inbox(camera: Camera, running: Sandbox) -> None:
     page = camera.page
     order = await running.order()
     await running.sql(FILL, order["orderId"], running.url)
-    await page.goto(order["redirectUrl"])
+    await camera.visit(order["redirectUrl"])
     await fill(page, phone="212 555 0142")
-    await page.goto(f"{running.url}/sandbox/inbox?to=2125550142")
+    await camera.visit(f"{running.url}/sandbox/inbox?to=2125550142")
     await page.get_by_label("Answer from this phone").fill("STOP")
     await page.get_by_role("button", name="Send").click()
     await camera.take("inbox-5-answered")
-    await page.goto(f"{running.url}/sandbox/inbox")
+    await camera.visit(f"{running.url}/sandbox/inbox")
     await camera.take("inbox-1")
     await page.get_by_role("link", name="Older messages").click()
     await camera.take("inbox-2-older")
     await page.get_by_label("Phone number or email").fill("(212) 555-0142")
     await page.get_by_role("button", name="Show").click()
     await camera.take("inbox-3-of-one")
-    await page.goto(f"{running.url}/sandbox/inbox?to=nobody@mail.example")
+    await camera.visit(f"{running.url}/sandbox/inbox?to=nobody@mail.example")
     await camera.take("inbox-4-nothing")
 
 

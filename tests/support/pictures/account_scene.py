@@ -16,7 +16,7 @@ async def account(camera: Camera, running: Sandbox) -> None:
     """The way in, the list, plans, paying, another card, the papers."""
     # A number for each look, so that each sees its own plans only.
     page, phone = camera.page, f"212 555 02{zlib.crc32(camera.name.encode()) % 90 + 10}"
-    await page.goto(f"{running.url}/account")
+    await camera.visit(f"{running.url}/account")
     await camera.take("account-1-phone")
     await fill(page, phone="12")
     await camera.take("account-1-phone-error")
@@ -26,28 +26,28 @@ async def account(camera: Camera, running: Sandbox) -> None:
     await camera.take("account-2-code-error")
     await fill(page, code="123456")
     await camera.take("account-3-none")
-    await page.goto(f"{running.url}/account/nowhere")
+    await camera.visit(f"{running.url}/account/nowhere")
     await camera.take("account-7-nowhere")
     bought = [
         await _bought(camera, running, phone, amount) for amount in ("100.00", "66.20", "240.00", "966.20")
     ]
-    await page.goto(f"{running.url}/account")
+    await camera.visit(f"{running.url}/account")
     if await page.get_by_label("Mobile phone number").count():
         await fill(page, phone=phone)
         await fill(page, code="123456")
     await running.sql(OVERDUE.format("now() + interval '6 hours'"), bought[1].split("/")[1])
     await running.sql(OVERDUE.format("NULL"), bought[2].split("/")[1])
     await _plans(camera, running, bought)
-    await page.goto(f"{running.url}/account")
+    await camera.visit(f"{running.url}/account")
     await page.get_by_role("button", name="Sign out").click()
     await camera.take("account-1-phone-left")
-    await page.goto(f"{running.url}/account/plans/x/y")
+    await camera.visit(f"{running.url}/account/plans/x/y")
     await camera.take("account-1-phone-ended")
 
 
 async def _bought(camera: Camera, running: Sandbox, phone: str, amount: str) -> str:
     page, order = camera.page, await running.order(amount)
-    await page.goto(order["redirectUrl"])
+    await camera.visit(order["redirectUrl"])
     await first_step(page)
     await fill(page, phone=phone)
     await fill(page, code="123456")
@@ -67,39 +67,39 @@ async def _plans(camera: Camera, running: Sandbox, bought: list[str]) -> None:
     page = camera.page
     plans = [f"{running.url}/account/plans/{each}" for each in bought]
     last = bought[3].split("/")[1]
-    await page.goto(f"{plans[0]}/pay?number=2")
+    await camera.visit(f"{plans[0]}/pay?number=2")
     await camera.take("account-5-pay")
     await page.get_by_role("button", name="Pay $").click()
     await camera.take("account-4-plan-paid-early")
-    await page.goto(plans[1])
+    await camera.visit(plans[1])
     await camera.take("account-4-plan-overdue")
-    await page.goto(f"{plans[1]}/pay?all=1")
+    await camera.visit(f"{plans[1]}/pay?all=1")
     await camera.take("account-5-pay-all")
     await page.get_by_role("button", name="Pay $").click()
     await camera.take("account-4-plan-declined")
-    await page.goto(plans[2])
+    await camera.visit(plans[2])
     await camera.take("account-4-plan-another-card")
-    await page.goto(f"{plans[2]}/card")
+    await camera.visit(f"{plans[2]}/card")
     await camera.take("account-5-card")
     await fill(page, card_number="4242 4242 4242 4241")
     await camera.take("account-5-card-errors")
     await _void(running, last, "866.20")
-    await page.goto(plans[3])
+    await camera.visit(plans[3])
     await camera.take("account-4-plan-refunded")
     await page.get_by_role("link", name="Receipt").click()
     await camera.take("account-6-receipt")
-    await page.goto(f"{plans[0]}/agreement")
+    await camera.visit(f"{plans[0]}/agreement")
     await page.get_by_text("Fingerprint of this text").click()
     await camera.take("account-6-agreement")
     busy = "UPDATE orders SET charging = {}, charging_since = {} WHERE order_id = $1"
     await running.sql(busy.format("gen_random_uuid()", "now()"), last)
-    await page.goto(plans[3])
+    await camera.visit(plans[3])
     await camera.take("account-4-plan-busy")
-    await page.goto(f"{running.url}/account")
+    await camera.visit(f"{running.url}/account")
     await camera.take("account-3-plans")
     await running.sql(busy.format("NULL", "NULL"), last)
     for _ in range(2):
         # The third and the fourth time within an hour that this consumer asks something of a card.
-        await page.goto(f"{plans[2]}/card")
+        await camera.visit(f"{plans[2]}/card")
         await fill(page, card_number="4242 4242 4242 4242", card_expiry="12 / 39", card_cvc="123")
     await camera.take("account-5-card-limited")

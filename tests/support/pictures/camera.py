@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.async_api import Page
+from playwright.async_api import Error, Page
 
 
 @dataclass
@@ -15,6 +15,16 @@ class Camera:
     page: Page
     folder: Path
     name: str
+
+    async def visit(self, url: str) -> None:
+        """Open a page. The page before it may send the browser to the shop at the same moment; then the page is opened again."""
+        try:
+            await self.page.goto(url)
+        except Error as error:
+            if "interrupted by another navigation" not in error.message:
+                raise
+            await self.page.wait_for_load_state()
+            await self.page.goto(url)
 
     async def take(self, state: str) -> None:
         await self.page.screenshot(path=self.folder / f"{state}-{self.name}.png", full_page=True)
