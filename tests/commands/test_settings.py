@@ -156,6 +156,18 @@ def test_live_messages_go_by_what_was_set_and_no_secret_is_printed(tmp_path: Pat
     assert production.secure
 
 
+def test_settings_of_rails_that_operators_wrote_are_passed_on_as_they_are_and_never_shown(
+    tmp_path: Path,
+) -> None:
+    environ = {"CUOTA_DATA_DIR": str(tmp_path), "CUOTA_RAIL_PASSWORD": " p@ss ", "CUOTA_RAILING": ""}
+    settings = config.load(environ)
+    assert settings.rails.own == {"CUOTA_RAIL_PASSWORD": " p@ss "}
+    assert "p@ss" not in repr(settings)
+    assert "p@ss" not in repr(settings.rails)
+    with pytest.raises(config.BadSettings, match="CUOTA_RAILING: there is no such setting"):
+        config.load({**environ, "CUOTA_RAILING": "x"})
+
+
 def test_a_data_folder_that_is_a_file_is_named(bare: Cuota) -> None:
     done = bare("verify", CUOTA_DATA_DIR=os.__file__)
     assert done.returncode == 1

@@ -11,18 +11,18 @@ import pytest
 
 from cuota.core.checkout.card import passes_luhn
 from cuota.core.sandbox import TEST_CARDS
-from cuota.flows.context import utc_now
 from cuota.rails.bounded import BoundedIssuingRail
 from cuota.rails.card import RailUnavailable
 from cuota.rails.card_network import CardNetwork, Presented
 from cuota.rails.issuing import SandboxIssuingRail, VirtualCard
-from cuota.rails.load import NoSuchRail, load
+from cuota.rails.load import NoSuchRail, Rails, load
 from support.makers import Running
+from support.rails.parts import rail_parts
 
 
 @pytest.fixture
 def rail(service: Running) -> SandboxIssuingRail:
-    return SandboxIssuingRail(service.context.pool, service.context.vault, utc_now)
+    return SandboxIssuingRail(*rail_parts(service.context.pool, service.context.vault))
 
 
 async def issued(rail: SandboxIssuingRail, amount: int = 10_000) -> tuple[Any, VirtualCard]:
@@ -116,7 +116,7 @@ class Hanging(SandboxIssuingRail):
 
 
 async def test_an_issuer_that_hangs_is_one_that_did_not_answer(service: Running) -> None:
-    hanging = Hanging(service.context.pool, service.context.vault, utc_now)
+    hanging = Hanging(*rail_parts(service.context.pool))
     with pytest.raises(RailUnavailable, match="no answer within"):
         await BoundedIssuingRail(hanging, seconds=0.05).reveal(uuid4())
 
@@ -135,12 +135,14 @@ class Real:
 
 @pytest.mark.parametrize("name", ["sandbox", "cuota.rails.issuing.SandboxIssuingRail"])
 async def test_production_takes_no_simulated_issuer(service: Running, name: str) -> None:
-    pool, vault = service.context.pool, service.context.vault
-    real = ("tests.rails.test_issuing.Real", "tests.rails.test_issuing.RealMessages", pool)
+    def loaded(issuing: str) -> Rails:
+        names = {"card": "tests.rails.test_issuing.Real", "message": "tests.rails.test_issuing.RealMessages"}
+        return load(*rail_parts(service.context.pool, sandbox=False, issuing=issuing, **names))
+
     with pytest.raises(NoSuchRail, match="CUOTA_ISSUING_RAIL: production needs a real rail or none"):
-        load(*real, sandbox=False, issuing=name, safe=vault)
-    assert load(*real, sandbox=False).issuing is None
-    rails = load(*real, sandbox=False, issuing="tests.rails.test_issuing.Real", safe=vault)
+        loaded(name)
+    assert loaded("none").issuing is None
+    rails = loaded("tests.rails.test_issuing.Real")
     assert rails.issuing is not None
     assert rails.card_network is None
 
@@ -149,6 +151,9 @@ class RealMessages:
     """The same, for messages."""
 
     shown_code = None
+
+    def __init__(self, *given: object) -> None:
+        pass
 
     def new_code(self) -> str:
         return "000000"

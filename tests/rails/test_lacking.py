@@ -11,6 +11,7 @@ from cuota.rails.issuing import IssuingRail, SandboxIssuingRail
 from cuota.rails.load import NoSuchRail, lacks, load
 from cuota.rails.message import MessageRail, SandboxMessageRail
 from cuota.rails.message_live import LiveMessageRail
+from support.rails.parts import rail_parts
 
 
 class Half:
@@ -30,16 +31,17 @@ class Older:
 
 
 def made(**more: Any) -> None:
-    load(**{"card": "sandbox", "message": "sandbox", "books": None, "sandbox": True, **more})
+    nothing: Any = None
+    load(*rail_parts(nothing, **more))
 
 
 @pytest.mark.parametrize(
     ("more", "words"),
     [
         ({"card": "tests.rails.test_lacking.Half"}, "CUOTA_CARD_RAIL: tests.rails.test_lacking.Half lacks tokenize, find_charge, refund of the CardRail"),
-        ({"issuing": "tests.rails.test_lacking.Half", "safe": object()}, "CUOTA_ISSUING_RAIL: tests.rails.test_lacking.Half lacks issue, reveal, hide, limit of the IssuingRail"),
+        ({"issuing": "tests.rails.test_lacking.Half"}, "CUOTA_ISSUING_RAIL: tests.rails.test_lacking.Half lacks issue, reveal, hide, limit of the IssuingRail"),
         ({"message": "tests.rails.test_lacking.Half"}, "CUOTA_MESSAGE_RAIL: tests.rails.test_lacking.Half lacks shown_code, new_code, send_code, send of the MessageRail"),
-        ({"card": "tests.rails.test_lacking.Older"}, "CUOTA_CARD_RAIL: tests.rails.test_lacking.Older raised an error when it was created: .*argument"),
+        ({"card": "tests.rails.test_lacking.Older"}, "CUOTA_CARD_RAIL: tests.rails.test_lacking.Older\\(settings, books, vault, now\\) raised an error: .*argument"),
         ({"card": "tests.rails.test_lacking.__doc__"}, "CUOTA_CARD_RAIL: .*"),
     ],
 )  # fmt: skip

@@ -7,15 +7,18 @@ import json
 import logging
 import time
 from pathlib import Path
+from typing import Any, cast
 from uuid import UUID, uuid4
 
 import pytest
 
 from cuota.core.message import Message
 from cuota.core.webhook.signature import webhook_signature
+from cuota.flows.context import utc_now
 from cuota.rails import message_live
 from cuota.rails.message_live import LiveMessageRail
 from cuota.rails.senders import MailServer, Senders
+from cuota.rails.settings import RailSettings
 from cuota.rails.unavailable import RailUnavailable
 from support.rails.listeners import Hook, MailListener, certified, listening
 
@@ -40,7 +43,8 @@ def rail(
     """`hook` and `mail` are ports on loopback; 9 is one where nobody listens."""
     server = MailServer("127.0.0.1", mail, tls, "mailer", "p@ss") if mail is not None else None
     url = f"{scheme}://127.0.0.1:{hook}/send?key=k%201"
-    return LiveMessageRail(Senders(server, FROM if server else None, url, SECRET, secure))
+    senders, unused = Senders(server, FROM if server else None, url, SECRET, secure), cast("Any", None)
+    return LiveMessageRail(RailSettings(senders=senders), unused, unused, utc_now)
 
 
 async def test_a_code_is_posted_to_the_hook_signed_as_webhooks_are() -> None:

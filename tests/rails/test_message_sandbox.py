@@ -24,8 +24,11 @@ from cuota.rails.load import NoSuchRail, load
 from cuota.rails.message import SandboxMessageRail
 from cuota.rails.message_live import LiveMessageRail
 from cuota.rails.senders import Senders
+from cuota.rails.settings import RailSettings
+from cuota.rails.stores import Clock
 from cuota.rails.unavailable import RailUnavailable
 from cuota.run import runtime
+from support.rails.parts import rail_parts
 
 THEN = datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
 SENDERS = Senders(
@@ -45,7 +48,7 @@ def notice(phone: str | None = "2125550142", email: str | None = "jordan@mail.ex
 
 
 async def test_a_code_lands_in_the_inbox_as_a_text(pool: Pool) -> None:
-    rail = SandboxMessageRail(pool, now=lambda: THEN)
+    rail = SandboxMessageRail(*rail_parts(pool, now=lambda: THEN))
     assert (rail.new_code(), rail.shown_code) == ("123456", "123456")
     await rail.send_code("2125550142", "123456", "Pay in four")
     [found] = await look(pool)
@@ -54,14 +57,14 @@ async def test_a_code_lands_in_the_inbox_as_a_text(pool: Pool) -> None:
 
 
 async def test_two_codes_are_two_messages(pool: Pool) -> None:
-    rail = SandboxMessageRail(pool)
+    rail = SandboxMessageRail(*rail_parts(pool))
     for _ in range(2):
         await rail.send_code("2125550142", "123456", "Pay")
     assert len(await look(pool)) == 2
 
 
 async def test_a_notice_stands_there_once_for_each_way_however_often_it_is_asked_for(pool: Pool) -> None:
-    rail = SandboxMessageRail(pool)
+    rail = SandboxMessageRail(*rail_parts(pool))
     message = notice()
     await asyncio.gather(*(rail.send(message) for _ in range(8)))
     found = await look(pool)
@@ -75,7 +78,7 @@ async def test_a_notice_stands_there_once_for_each_way_however_often_it_is_asked
 
 async def test_the_newest_is_what_came_last_wherever_the_clock_stood(pool: Pool) -> None:
     times = iter([THEN, THEN - timedelta(days=40), THEN - timedelta(days=90)])
-    rail = SandboxMessageRail(pool, now=lambda: next(times))
+    rail = SandboxMessageRail(*rail_parts(pool, now=lambda: next(times)))
     sent = [notice(email=None) for _ in range(3)]
     for message in sent:
         await rail.send(message)
@@ -96,7 +99,7 @@ async def test_the_newest_is_what_came_last_wherever_the_clock_stood(pool: Pool)
 async def test_an_inbox_is_looked_into_by_number_or_address_as_a_person_types_it(
     pool: Pool, to: str, count: int
 ) -> None:
-    rail = SandboxMessageRail(pool)
+    rail = SandboxMessageRail(*rail_parts(pool))
     await rail.send(notice())
     await rail.send_code("2125550142", "123456", "Pay")
     await rail.send(notice("9175550199", "other@mail.example"))
@@ -104,7 +107,7 @@ async def test_an_inbox_is_looked_into_by_number_or_address_as_a_person_types_it
 
 
 async def test_pages_follow_one_another_without_a_gap(pool: Pool) -> None:
-    rail = SandboxMessageRail(pool)
+    rail = SandboxMessageRail(*rail_parts(pool))
     sent = [notice(email=None) for _ in range(7)]
     for message in sent:
         await rail.send(message)
@@ -124,7 +127,7 @@ async def test_the_newest_ten_thousand_are_kept_and_hardly_more(
         SELECT gen_random_uuid(), 'text', '2125550142', '', n::text, now() FROM generate_series(1, {KEPT}) n"""
     )
     await owner.close()
-    rail = SandboxMessageRail(pool)
+    rail = SandboxMessageRail(*rail_parts(pool))
     repeated = notice(email=None)
     for _ in range(150):
         await rail.send(repeated)
@@ -163,7 +166,7 @@ async def test_a_rail_that_hangs_is_one_that_did_not_answer(pool: Pool) -> None:
         async def send_code(self, phone: str, code: str, sender: str) -> None:
             await asyncio.Event().wait()
 
-    rail = BoundedMessageRail(Hanging(pool), seconds=0.05)
+    rail = BoundedMessageRail(Hanging(*rail_parts(pool)), seconds=0.05)
     assert (rail.shown_code, rail.new_code()) == ("123456", "123456")
     with pytest.raises(RailUnavailable, match="no answer within"):
         await rail.send(notice())
@@ -172,11 +175,12 @@ async def test_a_rail_that_hangs_is_one_that_did_not_answer(pool: Pool) -> None:
 
 
 class Custom:
-    """A rail of an operator's own, made without arguments; it keeps what it was asked."""
+    """A rail that an operator wrote. It keeps what it was created with, and every message."""
 
     shown_code = None
 
-    def __init__(self) -> None:
+    def __init__(self, settings: RailSettings, books: object, vault: object, now: Clock) -> None:
+        self.password, self.stores, self.now = settings.own["CUOTA_RAIL_PASSWORD"], (books, vault), now
         self.sent: list[Message] = []
 
     def new_code(self) -> str:
@@ -194,6 +198,9 @@ class Older:
 
     shown_code = None
 
+    def __init__(self, *given: object) -> None:
+        pass
+
     def new_code(self) -> str:
         return "739146"
 
@@ -210,33 +217,39 @@ def operators(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("operators")
-async def test_a_rail_of_one_s_own_is_made_without_arguments_and_sends(pool: Pool) -> None:
-    rails = load("sandbox", "operators_rails.Custom", pool, sandbox=True)
+async def test_a_rail_that_an_operator_wrote_gets_its_settings_the_database_the_vault_and_the_clock(
+    pool: Pool,
+) -> None:
+    own = {"CUOTA_RAIL_PASSWORD": "secret"}
+    given = rail_parts(pool, now=lambda: THEN, message="operators_rails.Custom", own=own)
+    rails = load(*given)
     message = notice()
     await rails.message.send(message)
     assert isinstance(rails.message, BoundedMessageRail)
-    assert rails.message._rail.sent == [message]
+    rail = rails.message._rail
+    assert isinstance(rail, Custom)
+    assert (rail.password, rail.stores, rail.now(), rail.sent) == ("secret", given[1:3], THEN, [message])
     assert (rails.message.new_code(), rails.message.shown_code) == ("739146", None)
 
 
 @pytest.mark.usefixtures("operators")
 async def test_a_rail_that_lacks_a_part_is_named_with_the_part(pool: Pool) -> None:
     with pytest.raises(NoSuchRail, match=r"CUOTA_MESSAGE_RAIL: operators_rails.Older lacks send of"):
-        load("sandbox", "operators_rails.Older", pool, sandbox=True)
+        load(*rail_parts(pool, message="operators_rails.Older"))
 
 
 async def test_live_is_loaded_with_its_senders_and_not_without(pool: Pool) -> None:
-    rails = load("sandbox", "live", pool, sandbox=True, senders=SENDERS)
+    rails = load(*rail_parts(pool, message="live", senders=SENDERS))
     assert isinstance(rails.message, BoundedMessageRail)
     assert isinstance(rails.message._rail, LiveMessageRail)
-    with pytest.raises(NoSuchRail, match="live needs CUOTA_TEXT_HOOK_URL"):
-        load("sandbox", "live", pool, sandbox=True)
+    with pytest.raises(NoSuchRail, match=r"CUOTA_MESSAGE_RAIL: live.* needs CUOTA_TEXT_HOOK_URL"):
+        load(*rail_parts(pool, message="live"))
 
 
 class Card:
     """Stands for a card rail that is no simulator; it is made and never called."""
 
-    def __init__(self, _books: object) -> None:
+    def __init__(self, *given: object) -> None:
         pass
 
     async def _never(self, *_: object) -> None:
@@ -252,13 +265,11 @@ async def test_production_takes_no_inbox_for_a_rail(
 ) -> None:
     monkeypatch.setattr(sys.modules["operators_rails"], "Card", Card, raising=False)
     with pytest.raises(NoSuchRail, match="CUOTA_MESSAGE_RAIL: production needs a real rail"):
-        load("operators_rails.Card", path, pool, sandbox=False, senders=SENDERS)
+        load(*rail_parts(pool, card="operators_rails.Card", message=path, sandbox=False, senders=SENDERS))
 
 
-async def test_the_service_s_own_rail_dates_by_the_clock_that_it_was_given(
-    settings: config.Settings, pool: Pool
-) -> None:
-    rails = load("sandbox", "sandbox", pool, sandbox=settings.sandbox, now=lambda: THEN)
+async def test_the_service_s_own_rail_dates_by_the_clock_that_it_was_given(pool: Pool) -> None:
+    rails = load(*rail_parts(pool, now=lambda: THEN))
     await rails.message.send(replace(notice(), email=None))
     [found] = await look(pool)
     assert found.created_at == THEN

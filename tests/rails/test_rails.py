@@ -19,6 +19,7 @@ from cuota.rails.bounded import BoundedCardRail
 from cuota.rails.card import Card, CardAnswer, RailUnavailable, SandboxCardRail
 from cuota.rails.load import NoSuchRail, load
 from support.makers import Merchant, checkout
+from support.rails.parts import rail_parts
 
 
 class Hanging(SandboxCardRail):
@@ -36,7 +37,7 @@ class Hanging(SandboxCardRail):
 
 
 async def test_a_rail_that_hangs_is_one_that_did_not_answer(merchant: Merchant) -> None:
-    rail = BoundedCardRail(Hanging(merchant.service.context.pool), seconds=0.05)
+    rail = BoundedCardRail(Hanging(*rail_parts(merchant.service.context.pool)), seconds=0.05)
     with pytest.raises(RailUnavailable, match="no answer within"):
         await rail.find_charge(uuid4())
 
@@ -45,7 +46,7 @@ async def test_a_card_that_cannot_be_put_away_is_told_and_nothing_is_charged(mer
     created = await merchant.create()
     seen, _ = await checkout(merchant.service, merchant.merchant_id, created)
     context = merchant.service.context
-    hanging = replace(context.rails, card=BoundedCardRail(Hanging(context.pool), seconds=0.05))
+    hanging = replace(context.rails, card=BoundedCardRail(Hanging(*rail_parts(context.pool)), seconds=0.05))
     assert seen.session.profile is not None
     terms = propose(context, seen, seen.session.profile)
     card = read_card("4242 4242 4242 4242", "12/39", "123", utc_now().date())
@@ -65,7 +66,7 @@ async def test_production_takes_no_simulator_by_whatever_name(
     merchant: Merchant, card: str, message: str, named: str
 ) -> None:
     with pytest.raises(NoSuchRail, match=named):
-        load(card, message, merchant.service.context.pool, sandbox=False)
+        load(*rail_parts(merchant.service.context.pool, sandbox=False, card=card, message=message))
 
 
 class Real:
@@ -76,8 +77,8 @@ class Real:
 
     tokenize = charge = find_charge = refund = _never
 
-    def __init__(self, books: object) -> None:
-        del books
+    def __init__(self, *given: object) -> None:
+        pass
 
 
 async def test_an_order_that_has_time_left_does_not_lapse_on_an_old_look(merchant: Merchant) -> None:

@@ -17,6 +17,10 @@ from cuota.config.table import SETTINGS
 from cuota.core.checkout.texting import TextLimits
 from cuota.core.risk.adverse import AGENCY
 from cuota.rails.senders import Senders
+from cuota.rails.settings import RailSettings
+
+# Settings of rails that operators wrote begin with this prefix. Cuota passes them on and does not read them.
+OWN_RAIL = "CUOTA_RAIL_"
 
 
 class BadSettings(Exception):
@@ -64,6 +68,20 @@ class Settings:
     more_audiences: tuple[str, ...] = ()
     trusted_proxies: tuple[Network, ...] = ()
     text_limits: TextLimits = field(default_factory=TextLimits)
+    own_rails: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Every setting that begins with CUOTA_RAIL_. Operators' own rails read them."""
+
+    @property
+    def rails(self) -> RailSettings:
+        """What these settings say about rails."""
+        return RailSettings(
+            card=self.card_rail,
+            message=self.message_rail,
+            issuing=self.issuing_rail,
+            sandbox=self.sandbox,
+            senders=self.senders,
+            own=self.own_rails,
+        )
 
     @property
     def audiences(self) -> tuple[str, ...]:
@@ -133,6 +151,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         brand_name=brand_name,
         creditor=str(given.get("CUOTA_CREDITOR", f"{brand_name}, {public_url}")),
         text_limits=derived.text_limits(given, environment),
+        own_rails={name: text for name, text in environ.items() if name.startswith(OWN_RAIL)},
         **_plain(given),
     )
 
@@ -220,7 +239,7 @@ def _read(environ: Mapping[str, str]) -> tuple[dict[str, object], list[str]]:
     given: dict[str, object] = {}
     problems = []
     for name, text in environ.items():
-        if not name.startswith("CUOTA_") or not text.strip():
+        if not name.startswith("CUOTA_") or name.startswith(OWN_RAIL) or not text.strip():
             continue
         if name not in settings:
             problems.append(f"{name}: there is no such setting. The settings are: {', '.join(settings)}.")

@@ -11,7 +11,8 @@ from uuid import UUID
 from cuota.core.checkout.card import CardEntry
 from cuota.core.money import CURRENCY
 from cuota.core.sandbox import TEST_CARDS
-from cuota.rails.stores import RailDatabase, RailVault
+from cuota.rails.settings import RailSettings
+from cuota.rails.stores import Clock, RailDatabase, RailVault
 from cuota.rails.unavailable import RailUnavailable
 
 __all__ = ["Card", "CardAnswer", "CardRail", "RailUnavailable", "SandboxCardRail"]
@@ -45,8 +46,8 @@ class CardAnswer:
 class CardRail(Protocol):
     """The interface of the class in CUOTA_CARD_RAIL. Amounts are cents. Every call may raise RailUnavailable.
 
-    The constructor gets a `RailDatabase`, which it need not use. `key` is an idempotency key: a repeated call with the same
-    key returns the same answer and acts only once.
+    `key` is an idempotency key: a repeated call with the same key returns the same answer and acts only once. The constructor
+    takes what `rails/load.py` gives to every rail: `(settings, books, vault, now)`.
     """
 
     async def tokenize(self, card: CardEntry) -> Card:
@@ -105,9 +106,10 @@ class SandboxCardRail:
     The table of test cards says how each number behaves. Any other valid number pays.
     """
 
-    def __init__(self, books: RailDatabase, safe: RailVault | None = None) -> None:
+    def __init__(self, settings: RailSettings, books: RailDatabase, vault: RailVault, now: Clock) -> None:
+        del settings, now
         self._books = books
-        self._safe = safe
+        self._vault = vault
 
     async def tokenize(self, card: CardEntry) -> Card:
         """Store how the card behaves, but never its number."""
@@ -118,9 +120,7 @@ class SandboxCardRail:
 
     def _fingerprint(self, number: str) -> str:
         """Return the card's fingerprint. Test cards have none, because everybody uses them."""
-        if self._safe is None or number in _BEHAVIOURS:
-            return ""
-        return self._safe.hash("card-fingerprint", number).hex()
+        return "" if number in _BEHAVIOURS else self._vault.hash("card-fingerprint", number).hex()
 
     async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
         """Charge the card according to its behavior, once for each key."""

@@ -153,17 +153,17 @@ WHERE a.authorization_id = d.authorization_id AND k.key = a.key RETURNING 1
 class CardNetwork:
     """Each call is one statement with its own transaction, like a call to a company outside."""
 
-    def __init__(self, books: RailDatabase, safe: RailVault) -> None:
+    def __init__(self, books: RailDatabase, vault: RailVault) -> None:
         self._books = books
-        self._safe = safe
+        self._vault = vault
 
     async def find(self, card: Presented) -> NetworkCard | None:
         """Return the issued card with its merchant and order, or None for a number that was never issued."""
-        row = await self._books.fetchrow(_FIND, self._safe.hash("issued-number", card.number))
+        row = await self._books.fetchrow(_FIND, self._vault.hash("issued-number", card.number))
         if row is None:
             return None
         typed = details_text(card.number, card.cvc, card.month, card.year)
-        fits = self._safe.hash("issued-card", typed) == row["details_hash"]
+        fits = self._vault.hash("issued-card", typed) == row["details_hash"]
         month, year = row["expires_month"], row["expires_year"]
         return NetworkCard(row["key"], row["merchant_id"], row["order_id"], fits, month, year)
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
 from cuota.core.checkout.card import passes_luhn
-from cuota.rails.stores import RailDatabase, RailVault
+from cuota.rails.settings import RailSettings
+from cuota.rails.stores import Clock, RailDatabase, RailVault
 from cuota.rails.unavailable import RailUnavailable
 
 __all__ = ["IssuingRail", "RailUnavailable", "SandboxIssuingRail", "VirtualCard", "details_text"]
@@ -40,7 +39,7 @@ class VirtualCard:
 class IssuingRail(Protocol):
     """The interface of the class in CUOTA_ISSUING_RAIL. Amounts are cents. Every call may raise RailUnavailable.
 
-    The constructor gets a `RailDatabase`, a `RailVault` and a clock, which it need not use. `key` is an idempotency key: a
+    The constructor takes what `rails/load.py` gives to every rail: `(settings, books, vault, now)`. `key` is an idempotency key: a
     repeated call acts only once. The number can be read until `hide` is called, and never after that. The service decides who
     may see the number (`flows/checkout/issue_card.py`), and stores no copy.
     """
@@ -86,9 +85,10 @@ def _new_number() -> str:
 class SandboxIssuingRail:
     """A simulated issuer. Uses of the card arrive through `rails/card_network.py`, which shares its tables."""
 
-    def __init__(self, books: RailDatabase, safe: RailVault, now: Callable[[], datetime]) -> None:
+    def __init__(self, settings: RailSettings, books: RailDatabase, vault: RailVault, now: Clock) -> None:
+        del settings
         self._books = books
-        self._safe = safe
+        self._vault = vault
         self._now = now
 
     async def issue(self, key: UUID, merchant_id: UUID, order_id: UUID, amount: int, currency: str) -> None:
@@ -99,10 +99,10 @@ class SandboxIssuingRail:
             if await self._books.fetchrow(_THERE, key) is not None:
                 return
             number, cvc = _new_number(), f"{secrets.randbelow(1000):03d}"
-            sealed = self._safe.encrypt(json.dumps([number, cvc]), _bound(key))
+            sealed = self._vault.encrypt(json.dumps([number, cvc]), _bound(key))
             await self._books.execute(
-                _ISSUE, key, merchant_id, order_id, sealed, self._safe.hash("issued-number", number),
-                self._safe.hash("issued-card", details_text(number, cvc, month, year)),
+                _ISSUE, key, merchant_id, order_id, sealed, self._vault.hash("issued-number", number),
+                self._vault.hash("issued-card", details_text(number, cvc, month, year)),
                 BRAND, month, year, currency, amount,
             )  # fmt: skip
         if await self._books.fetchrow(_THERE, key) is None:
@@ -113,7 +113,7 @@ class SandboxIssuingRail:
         row = await self._books.fetchrow(_REVEAL, key)
         if row is None or row["sealed"] is None:
             return None
-        number, cvc = json.loads(self._safe.decrypt(row["sealed"], _bound(key)))
+        number, cvc = json.loads(self._vault.decrypt(row["sealed"], _bound(key)))
         return VirtualCard(number, cvc, row["expires_month"], row["expires_year"], row["brand"])
 
     async def hide(self, key: UUID) -> None:

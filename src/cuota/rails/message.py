@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Protocol
 from uuid import UUID, uuid4
 
 from cuota.core.message import Message
 from cuota.core.sandbox import CODE
 from cuota.rails.inbox import PUT
-from cuota.rails.stores import RailDatabase
+from cuota.rails.settings import RailSettings
+from cuota.rails.stores import Clock, RailDatabase, RailVault
 from cuota.rails.unavailable import RailUnavailable
 
-__all__ = ["MessageRail", "RailUnavailable", "SandboxMessageRail", "code_text", "utc_now"]
+__all__ = ["MessageRail", "RailUnavailable", "SandboxMessageRail", "code_text"]
 
 
 class MessageRail(Protocol):
-    """The interface of the class in CUOTA_MESSAGE_RAIL, whose constructor takes no arguments. Both sends may raise RailUnavailable."""
+    """The interface of the class in CUOTA_MESSAGE_RAIL. Both sends may raise RailUnavailable.
+
+    The constructor takes what `rails/load.py` gives to every rail: `(settings, books, vault, now)`.
+    """
 
     shown_code: str | None
     """A code that the pages may show, because no message is really sent. None outside the sandbox."""
@@ -40,11 +42,6 @@ def code_text(code: str, sender: str) -> str:
     return f"{code} is your {sender} code. We never ask you for it: do not give it to anyone."
 
 
-def utc_now() -> datetime:
-    """Return the current time of the real clock."""
-    return datetime.now(UTC)
-
-
 class SandboxMessageRail:
     """Sends nothing. It stores each message in the inbox at /sandbox/inbox.
 
@@ -53,7 +50,8 @@ class SandboxMessageRail:
 
     shown_code: str | None = CODE
 
-    def __init__(self, books: RailDatabase, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(self, settings: RailSettings, books: RailDatabase, vault: RailVault, now: Clock) -> None:
+        del settings, vault
         self._books = books
         self._now = now
 

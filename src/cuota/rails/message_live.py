@@ -26,7 +26,9 @@ from cuota.core.message import Message
 from cuota.core.webhook.signature import webhook_signature
 from cuota.rails.bounded import MESSAGE_SECONDS
 from cuota.rails.message import code_text
-from cuota.rails.senders import MailServer, Senders
+from cuota.rails.senders import MailServer
+from cuota.rails.settings import RailSettings
+from cuota.rails.stores import Clock, RailDatabase, RailVault
 from cuota.rails.unavailable import RailUnavailable
 
 HOOK_SECONDS = 10.0
@@ -42,8 +44,12 @@ class LiveMessageRail:
 
     shown_code: str | None = None
 
-    def __init__(self, senders: Senders) -> None:
-        self._senders = senders
+    def __init__(self, settings: RailSettings, books: RailDatabase, vault: RailVault, now: Clock) -> None:
+        """Raise ValueError if the settings do not say how to send."""
+        del books, vault, now
+        if settings.senders is None:
+            raise ValueError("it needs CUOTA_TEXT_HOOK_URL and CUOTA_TEXT_HOOK_SECRET")
+        self._senders = settings.senders
         self._tls = ssl.create_default_context()
 
     def new_code(self) -> str:

@@ -1,9 +1,13 @@
-"""The storage that a rail gets: a database and a vault. The service's pool and vault implement these interfaces."""
+"""What every rail is given: a database, a vault and a clock. The service's pool and vault implement these interfaces."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Protocol
+
+# Returns the current time. The sandbox's clock can be moved.
+Clock = Callable[[], datetime]
 
 
 class RailDatabase(Protocol):

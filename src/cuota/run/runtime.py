@@ -145,16 +145,7 @@ async def opened(
     pool = await open_pool(where, pool_size or settings.pool_size, f"{SESSION_NAME}{key_id}")
     try:
         vault = await open_vault(pool, settings.secret_key, settings.old_secret_keys)
-        rails = load(
-            settings.card_rail,
-            settings.message_rail,
-            pool,
-            sandbox=settings.sandbox,
-            senders=settings.senders,
-            issuing=settings.issuing_rail,
-            safe=vault,
-            now=now,
-        )
+        rails = load(settings.rails, pool, vault, now)
         context = Context(settings, pool, rails, vault, policy, now=now)
         await ensure_key(context)
         yield context

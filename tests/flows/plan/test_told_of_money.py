@@ -21,6 +21,7 @@ from cuota.rails.message import SandboxMessageRail
 from cuota.work.due_orders import settle_due_orders
 from support.makers import Merchant, complete
 from support.own_service import Own
+from support.rails.parts import rail_parts
 
 ZONE = ZoneInfo("America/Los_Angeles")  # where makers.PROFILE lives
 NOON, NIGHT = 12, 2
@@ -181,7 +182,7 @@ async def test_a_worker_that_dies_after_sending_does_not_send_it_twice(own: Own)
     shop = own.auto_merchant
     order = await bought(own, shop)
     await shop.move(order, "refund", "10.00")
-    rails = replace(own.context.rails, message=Crashing(own.context.pool))
+    rails = replace(own.context.rails, message=Crashing(*rail_parts(own.context.pool)))
     with pytest.raises(asyncio.CancelledError):
         await send_messages(replace(own.context, rails=rails))
     own.service.clock.ahead += timedelta(minutes=2)

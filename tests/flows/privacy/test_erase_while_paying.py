@@ -28,6 +28,7 @@ from cuota.web.pages.checkout import session as pages
 from support.flows.people import PERSON, PHONE, PREFILL, bought, paid_off, words_left
 from support.makers import checkout, read_checkout
 from support.own_service import InProcess, Own
+from support.rails.parts import rail_parts
 
 CARD = read_card("4242 4242 4242 4242", "12/39", "123", date(2030, 1, 1))
 
@@ -125,7 +126,7 @@ class Meanwhile(SandboxCardRail):
     """A network during whose answer the consumer is erased, or is tried to be."""
 
     def __init__(self, own: Own, during: str) -> None:
-        super().__init__(own.context.pool)
+        super().__init__(*rail_parts(own.context.pool))
         self.own, self.during = own, during
         self.erasure: Erasure | None = None
 

@@ -20,6 +20,7 @@ from cuota.web.pages.inbox import parts
 from support.makers import Clock, Merchant, Running
 from support.pages.beside import Beside, beside
 from support.pages.visitor import Page, Visitor
+from support.rails.parts import rail_parts
 
 OWN = "https://pay.example"
 
@@ -182,7 +183,7 @@ async def test_a_text_that_cannot_be_sent_is_told_beside_the_number_and_may_be_a
                 raise RailUnavailable("the text hook answered 500")
             await super().send_code(phone, code, sender)
 
-    beside_it = beside(context, merchant.service.clock, message=Breaking(context.pool))
+    beside_it = beside(context, merchant.service.clock, message=Breaking(*rail_parts(context.pool)))
     async with beside_it.client() as http:
         visitor = Visitor(http)
         order = await merchant.create()

@@ -23,6 +23,7 @@ from support.makers import Merchant, Running
 from support.pages.beside import beside
 from support.pages.consumer import DECLINED, FAILS_LATER, NEW_CARD, Consumer, Plan, new_number
 from support.pages.visitor import Page, charges
+from support.rails.parts import rail_parts
 
 TOO_OFTEN = "There were too many payments or card changes in a short time. Nothing was charged"
 BAD_CARD = {"card_number": DECLINED, "card_expiry": "12/39", "card_cvc": "737"}
@@ -108,7 +109,9 @@ async def test_a_card_that_no_bank_could_be_asked_about_is_not_counted(
         async def tokenize(self, card: Any) -> Card:
             raise RailUnavailable
 
-    consumer = sign_in(at=beside(service.context, service.clock, card=Silent(service.context.pool)))
+    consumer = sign_in(
+        at=beside(service.context, service.clock, card=Silent(*rail_parts(service.context.pool)))
+    )
     plan = await consumer.buy_at(shop)
     await consumer.enter()
     for _ in range(5):
@@ -240,7 +243,9 @@ async def test_what_did_not_pay_counts_as_velocity_and_what_paid_does_not(
     await consumer.enter()
     hashes = {
         SignalKind.PHONE: context.vault.hash("signal-phone", consumer.phone),
-        SignalKind.CARD: card_hash(context, SandboxCardRail(context.pool, context.vault)._fingerprint(card)),
+        SignalKind.CARD: card_hash(
+            context, SandboxCardRail(*rail_parts(context.pool, context.vault))._fingerprint(card)
+        ),
     }
     now = service.clock.now()
     since = dict.fromkeys(SignalKind, now - timedelta(hours=24))

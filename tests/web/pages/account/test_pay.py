@@ -15,6 +15,7 @@ from support.makers import Merchant, Running
 from support.pages.beside import beside
 from support.pages.consumer import DECLINED, FAILS_LATER, LOST_LATER, NEW_CARD, PAYS, Consumer, Plan
 from support.pages.visitor import charges
+from support.rails.parts import rail_parts
 
 
 async def taken(plan: Plan) -> list[Any]:
@@ -161,7 +162,7 @@ class PaysTwice(SandboxCardRail):
 async def test_what_was_paid_before_a_card_said_no_stays_paid_and_the_page_does_not_deny_it(
     sign_in: Callable[..., Consumer], service: Running, shop: Merchant
 ) -> None:
-    other = beside(service.context, service.clock, card=PaysTwice(service.context.pool))
+    other = beside(service.context, service.clock, card=PaysTwice(*rail_parts(service.context.pool)))
     consumer = sign_in(at=other)
     plan = await consumer.buy_at(shop)
     await consumer.enter()
@@ -183,7 +184,7 @@ class Silent(SandboxCardRail):
 async def test_a_network_without_an_answer_leaves_a_payment_under_way_and_no_second_button(
     sign_in: Callable[..., Consumer], service: Running, shop: Merchant
 ) -> None:
-    other = beside(service.context, service.clock, card=Silent(service.context.pool))
+    other = beside(service.context, service.clock, card=Silent(*rail_parts(service.context.pool)))
     consumer = sign_in(at=other)
     plan = await consumer.buy_at(shop)
     await consumer.enter()

@@ -13,6 +13,7 @@ from cuota.work.due_orders import settle_due_orders
 from support.makers import Merchant, Running
 from support.pages.beside import beside
 from support.pages.visitor import CARD_DECLINED, Visitor, address_of, charges
+from support.rails.parts import rail_parts
 
 
 class Unreliable(SandboxCardRail):
@@ -37,7 +38,7 @@ class Unreliable(SandboxCardRail):
 @pytest.fixture
 async def line(service: Running) -> AsyncIterator[tuple[Visitor, Unreliable, Context]]:
     """A browser of a process whose line to the rail may break."""
-    rail = Unreliable(service.context.pool)
+    rail = Unreliable(*rail_parts(service.context.pool))
     other = beside(service.context, service.clock, card=rail)
     async with other.client() as http:
         yield Visitor(http), rail, other.context

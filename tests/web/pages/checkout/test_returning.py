@@ -21,6 +21,7 @@ from support.makers import Merchant, Running, phone_number
 from support.pages.beside import beside
 from support.pages.returning import again, bought
 from support.pages.visitor import CARD_DECLINED, STEPS, Visitor, charges
+from support.rails.parts import rail_parts
 from support.signed import started
 
 QUARTER = "Pay $25.00 today with Visa •••• 4242"
@@ -218,7 +219,7 @@ class PaysOnce(SandboxCardRail):
 async def test_a_card_that_declines_is_told_and_another_one_asked_for(
     service: Running, merchant: Merchant
 ) -> None:
-    other = beside(service.context, service.clock, card=PaysOnce(service.context.pool))
+    other = beside(service.context, service.clock, card=PaysOnce(*rail_parts(service.context.pool)))
     async with other.client() as http:
         visitor = Visitor(http)
         await bought(merchant, visitor)

@@ -22,6 +22,7 @@ from cuota.web.server.edge import JsonLines
 from support.makers import Clock, Running, make_merchant
 from support.pages.beside import Beside, beside
 from support.pages.visitor import Visitor
+from support.rails.parts import rail_parts
 
 CARD = "4012 8888 8888 1881"
 CODE = "739146"
@@ -94,7 +95,7 @@ def logs() -> AsyncIterator[io.StringIO]:
 async def bought(service: Running, own_database: dict[str, object], logs: io.StringIO) -> Bought:
     """A purchase with every kind of mistake in it, in a database of its own."""
     async with runtime.opened(service.settings, own_database, pool_size=4) as context:
-        running = beside(context, Clock(), message=Mailbox(context.pool))
+        running = beside(context, Clock(), message=Mailbox(*rail_parts(context.pool)))
         async with make_merchant(running) as merchant, running.client() as http:
             consumer = {
                 "phoneNumber": PHONE,
@@ -162,7 +163,7 @@ def test_no_log_line_holds_a_card_a_code_a_person_or_a_secret_of_the_browser(bou
 async def test_a_rail_with_a_bug_that_complains_with_the_card_in_hand_puts_no_number_into_the_log(
     service: Running, logs: io.StringIO
 ) -> None:
-    broken = beside(service.context, service.clock, card=Breaks(service.context.pool))
+    broken = beside(service.context, service.clock, card=Breaks(*rail_parts(service.context.pool)))
     async with make_merchant(broken) as merchant:
         order = await merchant.create()
         async with raising_nothing(broken).client() as http:
