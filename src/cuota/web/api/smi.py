@@ -18,11 +18,11 @@ from cuota.db.order.documents import encode
 from cuota.flows.order.create_order import Created, checkout_url, create_order
 from cuota.flows.settle import order_not_found
 from cuota.web import idempotent
+from cuota.web.api.query import unread_query
 from cuota.web.api.smi_body import read_smi_body
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.free_text import without_cards
 from cuota.web.ids import guid
-from cuota.web.query import unread_query
 from cuota.web.service import merchant_of, service_of
 
 Warnings = Sequence[dict[str, str]]
