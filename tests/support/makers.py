@@ -17,9 +17,10 @@ from cuota.core.checkout.card import read_card
 from cuota.core.consumer import Address, Profile
 from cuota.core.merchant import BodyProfile
 from cuota.core.order.order import Order
+from cuota.db.checkout.loaded import Checkout
 from cuota.flows.checkout.identify_consumer import check_code, give_details, send_code
 from cuota.flows.checkout.submit_checkout import submit_checkout
-from cuota.flows.checkout.take_step import Checkout, load, open_checkout, propose
+from cuota.flows.checkout.take_step import load, open_checkout, propose
 from cuota.flows.context import Context
 from cuota.flows.merchant import manage_merchants
 from cuota.web.server.edge import Edge

@@ -12,9 +12,10 @@ import asyncpg
 import httpx
 
 from cuota.core.checkout.card import read_card
+from cuota.db.checkout.loaded import Checkout
 from cuota.flows.checkout.issue_card import reveal_card
 from cuota.flows.checkout.submit_checkout import submit_checkout
-from cuota.flows.checkout.take_step import Checkout, propose
+from cuota.flows.checkout.take_step import propose
 from support.makers import Merchant, checkout, read_checkout
 from support.signed import started
 

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 from cuota.core.checkout.card import read_card
 from cuota.core.order.order import Order
+from cuota.db.checkout.loaded import Checkout
 from cuota.flows.checkout.submit_checkout import submit_checkout
-from cuota.flows.checkout.take_step import Checkout, propose
+from cuota.flows.checkout.take_step import propose
 from cuota.flows.context import Context
 from support.makers import checkout
 from support.own_service import Own

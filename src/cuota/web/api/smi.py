@@ -25,8 +25,6 @@ from cuota.web.free_text import without_cards
 from cuota.web.ids import guid
 from cuota.web.service import merchant_of, service_of
 
-Warnings = Sequence[dict[str, str]]
-
 
 async def checkout_collection(request: Request) -> Response:
     """Start a checkout."""
@@ -75,7 +73,11 @@ def _created(new: Created) -> bytes:
 
 
 def _shown(
-    checkout_id: UUID, uri: str, created_at: datetime, state: CheckoutState, warnings: Warnings = ()
+    checkout_id: UUID,
+    uri: str,
+    created_at: datetime,
+    state: CheckoutState,
+    warnings: Sequence[dict[str, str]] = (),
 ) -> bytes:
     shown = {
         "id": checkout_id,

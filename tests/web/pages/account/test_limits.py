@@ -16,7 +16,7 @@ from cuota.core.plan.asking import again_at
 from cuota.core.risk.signal import SignalKind
 from cuota.db.risk import history
 from cuota.db.risk.history import HistoryQuery
-from cuota.flows.plan.limit_asks import card_hash
+from cuota.flows.charge_card import card_hash
 from cuota.flows.plan.manage_plan import CHANGED
 from cuota.rails.card import Card, RailUnavailable, SandboxCardRail
 from support.makers import Merchant, Running
