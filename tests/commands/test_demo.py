@@ -25,7 +25,7 @@ def free_port() -> int:
 
 @contextmanager
 def demo(cuota: Cuota, *options: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
-    """A running demo, the shop's address, and everything it printed until it was ready."""
+    """Run a demo. Yield its process, the shop's address, and everything it printed until it was ready."""
     port, shop_port = free_port(), free_port()
     host = "[::1]" if any(":" in option for option in options) else "127.0.0.1"
     command = [sys.executable, "-m", "cuota", "demo", "--port", str(port), "--shop-port", str(shop_port)]

@@ -1,4 +1,4 @@
-"""Checkouts of one consumer, each before its button, and the press of the button."""
+"""Several checkouts of one consumer, each ready to pay, and the press of the payment button."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def press(context: Context, seen: Checkout) -> Order:
 
 
 async def opened(own: Own, phone: str, count: int, amount: str) -> list[Checkout]:
-    """Checkouts of one consumer, by turns at two merchants, each before its button."""
+    """Make checkouts of one consumer, at two merchants in turn, each ready to pay."""
     found = []
     for index in range(count):
         merchant = (own.merchant, own.auto_merchant)[index % 2]
