@@ -1,1 +1,1 @@
-"""What is fast and what is the limit, side by side: `python -m bench`."""
+"""Benchmarks. Each operation is measured beside its theoretical limit: `python -m bench`."""

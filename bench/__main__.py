@@ -1,6 +1,6 @@
-"""`python -m bench`: every work of the merchant's API, each beside its limits and its peers in the same run.
+"""`python -m bench`: measures every operation of the merchant's API beside its limits and beside other systems, in the same run.
 
-Ends by itself in about seven minutes; prints one table and writes it to bench/RESULTS.md and bench/results.json.
+Takes about seven minutes, prints one table, and writes the table to bench/RESULTS.md and bench/results.json.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from cuota import config
 from cuota.db.embedded.server import open_embedded
 
 SESSIONS = 16
-# Workers and clients. The limits are measured beside those of BESIDE; the others are held against these.
+# Pairs of (workers, clients). The limits are measured next to the pairs in BESIDE; the other pairs are compared with
+# these.
 SHAPES = ((1, 1), (1, 32), (1, 16), (1, 64), (1, 128), (2, 32))
 BESIDE = {(1, 1): 1, (1, 32): SESSIONS, (2, 32): SESSIONS}
 WARM = 0.6
-# So many orders of a pool a run at one client and at many may use up; a run that does ends early.
+# How many orders of a pool one run may use up, by the number of clients. A run that uses up all of them ends early.
 MOST = {clients: 4_000 if clients == 1 else 15_000 for _, clients in SHAPES}
-# So many statements pgbench sends by one session and by many: two to four seconds.
+# How many statements pgbench sends, by the number of sessions: enough for two to four seconds.
 STATEMENTS = {1: 3_000, SESSIONS: 14_000}
 POOL = sum(MOST[clients] for _, clients in SHAPES) + STATEMENTS[1] + 3 * STATEMENTS[SESSIONS] + 10
 WEB_LIMIT = "same web, no SQL"
@@ -46,7 +47,7 @@ PEERS_AT = 32
 
 @dataclass
 class BenchRun:
-    """One run: where the service is, who calls it, and what was found so far."""
+    """One run: the service, its clients, and the results so far."""
 
     place: BenchService
     where: dict[str, Any]
@@ -59,19 +60,20 @@ class BenchRun:
     rows: list[ReportRow] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
     limits: dict[tuple[str, int, int], dict[str, float]] = field(default_factory=dict)
-    # Order 1 of either pool goes into recording the statements, and one capture into the pool of captured ones.
+    # Order 1 of both pools is used to record the statements, and one capture adds an order to the pool of captured
+    # orders.
     used: dict[str, int] = field(default_factory=lambda: dict.fromkeys(work.ONCE, 2))
     moved: int = 2
 
     def take(self, name: str, count: int) -> int:
-        """The first of `count` orders that this work has not taken yet."""
+        """Return the number of the first of `count` orders that this operation has not used yet."""
         first, self.used[name] = self.used[name], self.used[name] + count
         assert self.used[name] <= POOL + 1, "the pool is too small"
         return first
 
 
 def prepare(bench: BenchRun) -> None:
-    """Fill the pools, record the statements, and keep an answer of each work."""
+    """Fill the pools, record the statements, and keep one answer of each operation."""
     merchant_id = UUID(bench.merchant["merchantId"])
     with service.serving(bench.place, 1):
         bench.token = service.token(bench.place, bench.merchant)
@@ -103,7 +105,7 @@ def _credentials(bench: BenchRun) -> str:
 
 
 def measure(bench: BenchRun, workers: int, clients: int, web: list[psutil.Process], bare_port: int) -> None:
-    """One shape: every work on the service, then at once on its limits."""
+    """Measure every operation on the service with this number of workers and clients, and directly afterwards its limits."""
     for name in work.WORKS:
         found, cost = _on_service(bench, name, workers, clients, web)
         bench.costs.append(cost)
@@ -134,7 +136,7 @@ def _limits(bench: BenchRun, name: str, workers: int, clients: int, bare_port: i
 
 
 def beside_peers(bench: BenchRun) -> None:
-    """The nearest work of others, at the same number of clients."""
+    """Measure the closest operation of the other systems, with the same number of clients."""
     own = {row.work: row for row in bench.rows if (row.clients, row.workers) == (PEERS_AT, 1)}
     limits: dict[str, dict[str, float]] = {name: {} for name in ("create", "read", "capture")}
     with peers.usual(bench.where, 20_000) as port:
@@ -194,7 +196,7 @@ def _on_sql(bench: BenchRun, name: str, sessions: int) -> float:
     count = STATEMENTS[sessions] // sessions * sessions
     pool = {"capture": "capture", "save": "capture", "refund": "refund"}.get(name)
     bench.moved += count if pool else 0
-    # A created order needs a number that no run before had: later ones of the same counter.
+    # Each created order needs a number that no earlier run used, so take later values of the same counter.
     first = (
         bench.take(pool, count) if pool else time.time_ns() // 1_000_000 % 2**44 if name == "create" else 1
     )
@@ -208,7 +210,7 @@ def _on_bare(bench: BenchRun, name: str, clients: int, port: int) -> float:
 
 
 async def check(bench: BenchRun) -> str:
-    """What was answered is in the database; answers PostgreSQL's version."""
+    """Check that the database holds everything that was answered. Return PostgreSQL's version."""
     owner = await asyncpg.connect(**bench.where)
     try:
         kept = await owner.fetchval("SELECT count(*) FROM movements")
@@ -224,7 +226,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def temporary() -> Iterator[Path]:
-    """A folder that the unprivileged user of the embedded PostgreSQL may reach."""
+    """Make a folder that the unprivileged user of the embedded PostgreSQL may enter."""
     folder = Path(tempfile.mkdtemp(prefix="cuota-bench-"))
     folder.chmod(0o711)
     try:
@@ -235,12 +237,12 @@ def temporary() -> Iterator[Path]:
 
 @contextmanager
 def with_postgres(place: BenchService) -> Iterator[dict[str, Any]]:
-    """Keeps the service's PostgreSQL running between two starts of the service; what asyncpg.connect takes."""
+    """Keep the service's PostgreSQL running between two starts of the service. Yield the arguments of asyncpg.connect."""
     try:
         with open_embedded(place.data) as embedded:
             yield dict(embedded.dsn_kwargs)
     finally:
-        # Nobody uses it any more, so it stops; only then may its folder go.
+        # No process uses PostgreSQL any more, so it stops. Only then may its folder be deleted.
         until = time.monotonic() + 60
         while (place.data / "pg" / "postmaster.pid").exists() and time.monotonic() < until:
             time.sleep(0.2)
@@ -249,7 +251,7 @@ def with_postgres(place: BenchService) -> Iterator[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "--seconds", type=float, default=2.5, help="so long each row is measured (default 2.5)"
+        "--seconds", type=float, default=2.5, help="how long each row is measured (default 2.5)"
     )
     options = parser.parse_args()
     started, before = time.monotonic(), os.getloadavg()

@@ -1,7 +1,8 @@
-"""The limit of the web: the service's own edge, framework and server, without authentication, flows and SQL.
+"""The limit of the web layer: the service's own edge, framework and server, without authentication, flows and SQL.
 
-Each endpoint reads and validates what the service's reads and validates, and answers a constant: an answer of the
-service, so of the same size. Run as `python -m bench.bare SOCKET_FD FILE`; FILE holds the answers by work.
+Each endpoint reads and validates the same input as the service's endpoint. It always answers with the same recorded
+answer of the service, which therefore has the right size. Run as `python -m bench.bare SOCKET_FD FILE`; FILE holds
+the answers by operation.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ MERCHANT = Merchant(UUID(int=7), "Bench", 100, 200_000, True, BodyProfile.STRICT
 
 
 def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
-    """The application."""
+    """Make the application."""
     bodies = {work: text.encode() for work, text in answers.items()}
 
     def answer(work: str) -> Response:
@@ -107,14 +108,14 @@ def serve(listener: socket.socket, app: Edge) -> None:
 
 @contextlib.contextmanager
 def running(answers: dict[str, str], workers: int) -> Iterator[int]:
-    """Start workers on one port; answers the port."""
+    """Start workers on one port, and return the port."""
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="cuota-bench-bare-"))
         file = Path(folder, "answers.json")
         file.write_text(json.dumps(answers))
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=2048))
         port = listener.getsockname()[1]
-        # The service counts into files that its workers share: so does this.
+        # The service writes its counters to files that its workers share. Do the same here.
         environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": folder}
         command = [sys.executable, "-m", "bench.bare", str(listener.fileno()), str(file)]
         for _ in range(workers):

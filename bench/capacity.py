@@ -1,8 +1,8 @@
-"""`python -m bench.capacity`: machines, database size and price for 1, 100 and 10,000 orders a second, on paper.
+"""`python -m bench.capacity`: computes machines, database size and price for 1, 100 and 10,000 orders a second.
 
-Multiplies what was measured: CPU of a whole order's life and its bytes (bench/lifetime.json, by bench.lifetime) and, for
-peak hours, CPU per request under load (the cost table of bench/RESULTS.md, by bench). Writes the tables of
-docs/capacity.md, between its two marks.
+Multiplies measured values: the CPU time and bytes of an order's whole life (bench/lifetime.json, from
+bench.lifetime), and the CPU time of a request under load for peak hours (the cost table of bench/RESULTS.md, from
+bench). Writes the tables into docs/capacity.md, between its two marks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SECONDS_A_MONTH = 86_400 * 365 / 12
 
 @dataclass(frozen=True)
 class Assumed:
-    """What is not measured here. Change it, run the module again."""
+    """The assumptions that are not measured here. To try others, change them and run the module again."""
 
     core_hour: float = 0.04
     gb_month: float = 0.10
@@ -54,7 +54,7 @@ class Assumed:
 
 @dataclass(frozen=True)
 class OrderCost:
-    """What one order costs in its whole life: CPU seconds and bytes."""
+    """The cost of one order in its whole life: CPU seconds and bytes."""
 
     web: float
     database: float
@@ -64,7 +64,7 @@ class OrderCost:
 
 @dataclass(frozen=True)
 class Need:
-    """What so many orders a second need, as a mean over the month."""
+    """The resources for this many orders a second, as a mean over the month."""
 
     rate: int
     web_cores: float
@@ -87,7 +87,7 @@ def order_of(life: dict[str, Any]) -> OrderCost:
 
 
 def need(rate: int, order: OrderCost, given: Assumed) -> Need:
-    """Cores at the peak, over the share of each that is used."""
+    """Return the number of cores for the peak hour, if only a share of each core is used."""
     web = rate * given.peak * order.web / given.busy
     database = rate * given.peak * order.database / given.busy
     machines = max(given.two_machines_at_least, math.ceil(web / given.cores_web))
@@ -95,7 +95,7 @@ def need(rate: int, order: OrderCost, given: Assumed) -> Need:
     shards = max(
         1, math.ceil(database / given.cores_database), math.ceil(size / 1000 / given.terabytes_database)
     )
-    # A database machine no larger than it needs to be, but of two cores at the least, for each copy of each shard.
+    # For each copy of each shard: the smallest database machine that is large enough, with at least two cores.
     each = max(2, math.ceil(database / shards))
     cores = machines * given.cores_web + shards * given.database_copies * each
     dollars = cores * 24 * 365 / 12 * given.core_hour + size * given.database_copies * given.gb_month
@@ -104,7 +104,7 @@ def need(rate: int, order: OrderCost, given: Assumed) -> Need:
 
 
 def costs(results: str) -> list[tuple[str, float, float]]:
-    """Work, and milliseconds of web and PostgreSQL, at 32 clients and one worker."""
+    """Return the CPU milliseconds of each operation, in the web process and in PostgreSQL (32 clients, one worker)."""
     row = re.compile(r"^\| (\w[\w ]*?) \| 32 \| 1 \| ([\d.]+) \| ([\d.]+) \| *[\d.]* *\|$", re.MULTILINE)
     return [(work, float(web), float(database)) for work, web, database in row.findall(results)]
 
@@ -112,7 +112,7 @@ def costs(results: str) -> list[tuple[str, float, float]]:
 def tables(life: dict[str, Any], results: str, given: Assumed) -> str:
     order = order_of(life)
     lines = [
-        f"Measured {life['measured']} on {'; '.join(life['machine'])}: {life['orders']} whole lives. A millisecond is one of one core.",
+        f"Measured {life['measured']} on {'; '.join(life['machine'])}: {life['orders']} orders, each through its whole life. Milliseconds are CPU time of one core.",
         "",
         "| step of one order's life | web ms | PostgreSQL ms |",
         "|---|--:|--:|",

@@ -1,7 +1,8 @@
-"""The load: a process of its own with a small HTTP/1.1 client, cheap enough not to be what is measured.
+"""The load generator: a separate process with a small HTTP/1.1 client that uses so little CPU that it does not distort the result.
 
-Reads a Job as JSON from standard input and prints a Measured as JSON. Each client sends its next request when it
-has its answer (closed loop), on one connection. Anything but 200 ends the run: a refusal is no speed.
+Reads a Job as JSON from standard input and prints a Measured as JSON. Each client uses one connection and sends its
+next request when it has the previous answer (closed loop). Any status but 200 ends the run, because a refusal is
+faster than real work.
 """
 
 from __future__ import annotations
@@ -20,19 +21,18 @@ import uvloop
 
 from bench import work
 
-# A run that is still going so long after its end has a service that does not answer.
+# If a run still runs this long after its planned end, the service does not answer.
 PATIENCE = 20.0
 LEAP = 15_485_863
 
 
 @dataclass(frozen=True)
 class LoadJob:
-    """What to send. Numbers `first` to `first + count - 1` of the pool, each once; `cycle` begins again.
+    """The requests to send, for numbers `first` to `first + count - 1` of the pool, each once; with `cycle` they start again.
 
-    `spread`: taken in leaps over a pool of so many, so that no two neighbours follow one another; the pool begins after
-    `base`, and those of it up to `above` are left out.
-    `credentials` is the body of a token request. `names`: what localstripe calls the things of its pool; the request
-    is localstripe's then.
+    With `spread`, the numbers are taken in leaps over a pool of `spread` orders, so that no two neighbors follow each
+    other; the pool begins after `base`, and orders up to `above` are skipped. `credentials` is the body of a token
+    request. `names` are the ids in localstripe's pool; with them, the requests go to localstripe.
     """
 
     work: str
@@ -53,7 +53,7 @@ class LoadJob:
 
 @dataclass(frozen=True)
 class Measured:
-    """`rps`, `p50_ms`, `p99_ms` of the answers after the warm-up; `answers` is all of them, warm-up included."""
+    """`rps`, `p50_ms` and `p99_ms` count the answers after the warm-up; `answers` counts all answers, with the warm-up."""
 
     rps: float
     p50_ms: float
@@ -63,12 +63,12 @@ class Measured:
 
 
 class Load:
-    """What the clients of one run share."""
+    """The state that the clients of one run share."""
 
     def __init__(self, job: LoadJob) -> None:
         numbers: Iterable[int] = range(job.first, job.first + job.count)
         if job.spread:
-            # No pool is a multiple of this prime: each number comes once before one comes again.
+            # No pool size is a multiple of this prime, so each number comes once before any number repeats.
             leaps = (job.base + number * LEAP % job.spread + 1 for number in numbers)
             numbers = [number for number in leaps if number > job.above]
         self.job = job
@@ -83,7 +83,7 @@ class Load:
         self.open = job.clients
 
     def next(self) -> bytes | None:
-        """The next request, or None at the end of the time or of the pool."""
+        """Return the next request, or None when the time is over or the pool is used up."""
         if time.perf_counter() >= self.end:
             return None
         number = next(self.numbers, None)
@@ -94,7 +94,7 @@ class Load:
         return work.request(self.job.work, number, self.head, self.job.credentials)
 
     def close(self, problem: str | None = None) -> None:
-        """One client has ended."""
+        """Note that one client has finished."""
         self.open -= 1
         if self.done.done():
             return
@@ -113,7 +113,7 @@ class LoadClient(asyncio.Protocol):
         self.ended = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports are no subclass of asyncio's.
+        # uvloop's transports are not subclasses of asyncio's.
         self.transport = cast("asyncio.Transport", transport)
         self.send()
 

@@ -1,4 +1,4 @@
-"""Debian's PostgreSQL, started for a while in a folder, with what it has to look into itself."""
+"""Starts Debian's PostgreSQL in a folder for a while, with the extensions that analyze its own statements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Elsewhere(BenchService):
-    """A service whose PostgreSQL is not the embedded one. `where` is what asyncpg.connect takes."""
+    """A service that uses another PostgreSQL than the embedded one. `where` has the arguments of asyncpg.connect."""
 
     where: dict[str, Any]
 
@@ -46,7 +46,7 @@ class Elsewhere(BenchService):
 
 @contextlib.contextmanager
 def postgresql(folder: Path) -> Iterator[dict[str, Any]]:
-    """Start it, and end it with the block."""
+    """Start PostgreSQL, and stop it at the end of the block."""
     if not (PROGRAMS / "postgres").exists():
         raise SystemExit("Needs Debian's PostgreSQL: apt-get install postgresql-15")
     data, port = folder / "debian", free_port()

@@ -1,6 +1,7 @@
-"""`python -m bench.decision`: what a decision costs, for a consumer with 100 earlier orders, among many others.
+"""`python -m bench.decision`: measures a risk decision for a consumer with 100 earlier orders, among many other consumers.
 
-Once the decision alone (its one read, and deciding on it), once its read by itself. Ends within a minute; prints a table.
+Measures the whole decision (one read, then the computation) and the read alone. Takes less than a minute and prints a
+table.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ ROUNDS = 2_000
 
 
 async def measure(context: Context, where: dict[str, Any], rounds: int) -> dict[str, list[float]]:
-    """Milliseconds of each round, by what was measured."""
+    """Return the milliseconds of each round, by what was measured."""
     new = await create_merchant(context, MerchantTerms(name="Bench"))
     owner = await asyncpg.connect(**where)
     await fill(owner, new.merchant.merchant_id, CONSUMERS, ORDERS)

@@ -1,9 +1,9 @@
-"""The open loop: a process that sends at times fixed beforehand, whatever becomes of what it sent before.
+"""An open-loop load generator: it sends requests at times that are fixed beforehand, whatever happens to earlier requests.
 
-Reads a Flood as JSON from standard input and prints what came of it as JSON. A request is sent on any idle connection
-of its sender; where none is idle, another is opened, and past `MOST_OPEN` the request waits. Latency counts from the
-time at which it should have been sent. `late_ms` says how far behind its own schedule the process was: where that is
-much, the numbers are the generator's and not the service's.
+Reads a Flood as JSON from standard input and prints the result as JSON. A request uses an idle connection of its
+sender. If none is idle, it opens another; if `MOST_OPEN` are open, it waits. Latency counts from the scheduled time.
+`late_ms` says how far the generator was behind its own schedule: if that is much, the numbers describe the generator
+and not the service.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ import uvloop
 from bench import work
 
 MIX = (("create", 60), ("read", 25), ("capture", 15))
-# Of each sender before it begins, and of all together: no more than a listening socket lets wait.
+# Connections opened before the start, for each sender and in all: no more than a listening socket queues.
 FIRST_OPEN, MOST_OPEN = 100, 2_000
-# No answer in so long is counted as none.
+# After this many seconds a request counts as unanswered.
 PATIENCE = 10.0
 
 
@@ -42,7 +42,7 @@ class Sender:
 
 @dataclass(frozen=True)
 class Flood:
-    """`phases` is the length of each in seconds. `pool` is how many approved orders each merchant has."""
+    """`phases` has the length of each phase in seconds. `pool` is the number of approved orders of each merchant."""
 
     port: int
     phases: list[float]
@@ -52,7 +52,7 @@ class Flood:
 
 
 class FloodTally:
-    """What came of one sender's requests of one work in one second."""
+    """The results of one sender's requests of one operation in one second."""
 
     def __init__(self) -> None:
         self.offered = self.refused = self.bare = self.other = 0
@@ -64,7 +64,7 @@ class FloodTally:
 
 
 class FloodRun:
-    """What the connections share."""
+    """The state that the connections share."""
 
     def __init__(self, flood: Flood) -> None:
         self.flood = flood
@@ -160,7 +160,7 @@ class FloodConnection(asyncio.Protocol):
 
 
 def arrivals(flood: Flood) -> list[tuple[float, int, str]]:
-    """When who sends what: each sender's requests come independently of each other, as those of many customers do."""
+    """Return the time and sender of each request. The times are independent of each other, like those of many customers."""
     chance = random.Random(flood.seed)
     names, weights = [name for name, _ in MIX], [weight for _, weight in MIX]
     found = []
@@ -199,7 +199,7 @@ def _due(run: FloodRun) -> Iterator[tuple[float, int, bytes, FloodTally]]:
 async def _drive(flood: Flood) -> dict[str, Any]:
     run = FloodRun(flood)
     schedule = list(_due(run))
-    # Nothing here is garbage, and looking for it would make the process late.
+    # Nothing here becomes garbage, and a garbage collection would make the process late.
     gc.disable()
     for sender in range(len(flood.senders)):
         await asyncio.gather(*(run.connect(sender) for _ in range(FIRST_OPEN)))
@@ -207,12 +207,12 @@ async def _drive(flood: Flood) -> dict[str, Any]:
     for at, sender, request, tally in schedule:
         due = began + at
         while (wait := due - time.perf_counter()) > 0:  # noqa: ASYNC110 - the clock sets no event
-            # A shorter sleep is none to the event loop, and would keep a core busy.
+            # The event loop treats a shorter sleep as no sleep at all, and would keep a core busy.
             await asyncio.sleep(max(wait, 0.001))
         run.late.append(time.perf_counter() - due)
         run.send(sender, due, request, tally)
         if len(run.late) % 16 == 0:
-            # Behind its schedule it still reads answers.
+            # When the process is behind its schedule, it still reads answers.
             await asyncio.sleep(0)
     took = time.perf_counter() - began
     cpu = (time.process_time() - spent) / took

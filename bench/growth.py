@@ -1,9 +1,10 @@
-"""`python -m bench.growth`: the same work with ten thousand orders, and with a million (`--most 5000000`: five).
+"""`python -m bench.growth`: measures the same operations with ten thousand and with a million orders (`--most 5000000`: five million).
 
-One database grows; at each size orders are read, captured and created by turns, in leaps, so that what is asked for was
-not asked for a moment ago: among the newest hundred thousand, where a shop's day is, and anywhere among all that are
-older. What it costs must not grow with the shop: the last columns are the speed beside that of the smallest, and what an
-operation read from the disk because memory does not hold it. Writes the table into bench/GROWTH.md.
+One database grows. At each size, orders are read, captured and created in alternating rounds. The order numbers jump,
+so that no request uses the same rows as the request before. The orders are either among the newest hundred thousand,
+like a shop's orders of the day, or anywhere among the older ones. The cost must not grow with the number of orders:
+the last columns compare the speed with the smallest size, and show how much an operation read from the disk because
+it was not in memory. Writes the table into bench/GROWTH.md.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ SIZES = (10_000, 1_000_000, 5_000_000)
 CLIENTS, SECONDS, ROUNDS = 32, 2.0, 3
 CAPTURES = 3_000
 NEWEST = 100_000
-# So many orders are copied in one transaction.
+# How many orders one transaction copies.
 BATCH = 250_000
 FILE = Path(__file__).parent / "GROWTH.md"
 
 
 @dataclass(frozen=True)
 class GrowthRate:
-    """Requests a second of one work at one size, the median of the rounds, and beside the smallest size.
+    """Requests a second of one operation at one size (the median of the rounds), also relative to the smallest size.
 
-    `disk_kib`: what the machine read from the disk for one request of it.
+    `disk_kib` is how much the machine read from the disk for one request.
     """
 
     orders: int
@@ -63,7 +64,7 @@ async def weigh(where: dict[str, Any]) -> int:
 
 
 def disk_read(folder: Path) -> int:
-    """Bytes that the disk under this folder has given out since the machine started."""
+    """Return how many bytes were read from the disk under this folder since the machine started."""
     device = folder.stat().st_dev
     for line in Path("/proc/diskstats").read_text().splitlines():
         major, minor, _, _, _, sectors, *_ = line.split()
@@ -73,7 +74,10 @@ def disk_read(folder: Path) -> int:
 
 
 def jobs(size: int, before: int, number: int) -> dict[str, dict[str, Any]]:
-    """What the works of one round go through. Captures take orders that no round before took, at this size or smaller."""
+    """Return the pools of one round's operations.
+
+    Captures use orders that no earlier round used, at this size or a smaller one.
+    """
     older = size - NEWEST
     captures = {"first": number * CAPTURES, "count": CAPTURES}
     if older <= 0:
@@ -92,7 +96,7 @@ def jobs(size: int, before: int, number: int) -> dict[str, dict[str, Any]]:
 def measure(
     place: BenchService, token: str, size: int, before: int
 ) -> dict[str, list[tuple[float, float, float]]]:
-    """Several rounds of each work, by turns, so that what else the machine does falls on all of them."""
+    """Run several rounds of each operation in turn, so that other load on the machine affects all operations alike."""
     found: dict[str, list[tuple[float, float, float]]] = {}
     for number in range(ROUNDS):
         for name, through in jobs(size, before, number).items():
@@ -138,7 +142,7 @@ def main() -> None:
 
 def write(rows: list[GrowthRate], weights: list[tuple[int, int]], most: int) -> None:
     lines = [
-        "| orders | work | requests/s | p99 ms | from disk, KiB each | beside the smallest |",
+        "| orders | work | requests/s | p99 ms | from disk, KiB each | relative to the smallest size |",
         "|--:|---|--:|--:|--:|--:|",
         *(
             f"| {r.orders:,} | {r.work} | {r.rps:,.0f} | {r.p99_ms:.1f} | {r.disk_kib:.1f} | {r.beside:.2f} |"

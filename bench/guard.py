@@ -1,8 +1,8 @@
-"""`python -m bench.guard`: the most CPU that one request without any credential costs, for every route.
+"""`python -m bench.guard`: measures, for every route, the most CPU time that one request without a valid credential can cost.
 
-Every route of the application is sent every hostile body, query and header below, on a service with one worker. What a
-request cost is the worker's own CPU time, which a busy machine does not change much: the least of several rounds.
-Prints one table and writes it to bench/GUARD.md.
+Sends every hostile body, query and header below to every route of a service with one worker. The cost of a request is
+the worker's own CPU time, which hardly depends on other load. The smallest value of several rounds counts. Prints one
+table and writes it to bench/GUARD.md.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SIGNATURES = (
 
 @dataclass(frozen=True)
 class Attack:
-    """One hostile request, whatever its route: a name, a query, header fields, and a body with its type."""
+    """One hostile request for any route: a name, a query, header fields, and a body with its content type."""
 
     name: str
     query: str = ""
@@ -47,7 +47,7 @@ class Attack:
 
 
 def json_bodies(merchant_id: str) -> Iterator[tuple[str, bytes]]:
-    """Texts that are dear to read, in two sizes: a little below the bounds of signed bodies, and of small ones."""
+    """Texts that are expensive to parse, in two sizes: a little below the limit of signed bodies, and of small bodies."""
     named = f'{{"merchantId":"{merchant_id}",'.encode()
     for size in (130_000, 16_000, 4_000):
         n = size - 200
@@ -68,7 +68,7 @@ def json_bodies(merchant_id: str) -> Iterator[tuple[str, bytes]]:
 
 
 def forms(merchant_id: str) -> Iterator[tuple[str, bytes]]:
-    """Form-encoded texts, for bodies; those that fit into an address are also sent as queries."""
+    """Form-encoded texts, used as bodies. Those that fit into a URL are also sent as queries."""
     named = urlencode({"merchantId": merchant_id, "signature": _SIGNATURES[0]}).encode()
     for size in (65_000, 16_000, 7_000):
         n = size - len(named) - 100
@@ -82,7 +82,7 @@ def forms(merchant_id: str) -> Iterator[tuple[str, bytes]]:
 
 
 def headers() -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
-    """Header fields that somebody parses."""
+    """Header fields that the service parses."""
     n = 15_000
     yield "cookie of backslashes", (("Cookie", 'device="' + "\\" * n + '"'),)
     yield "many cookies", (("Cookie", "a=b;" * (n // 4)),)
@@ -99,7 +99,7 @@ def headers() -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
 
 
 def attacks(merchant_id: str) -> list[Attack]:
-    """All of them."""
+    """Return all attacks."""
     found = [Attack("plain")]
     for number, signature in enumerate(_SIGNATURES):
         signed = (("X-Pay-Signature", signature),)
@@ -115,7 +115,7 @@ def attacks(merchant_id: str) -> list[Attack]:
 
 
 def targets(merchant_id: str) -> list[tuple[str, str]]:
-    """Method and path of every route, from the application itself."""
+    """Return the method and path of every route of the application."""
     named = {"merchant_id": merchant_id, "name": "page.css", "digest": "0" * 12, "step": "pay"}
     found = []
     for route in ROUTES:
@@ -128,12 +128,12 @@ def targets(merchant_id: str) -> list[tuple[str, str]]:
 
 
 def route_names() -> list[str]:
-    """Every method and path, as the application writes them."""
+    """Return every method and path, as the application's table of routes writes them."""
     return [f"{method} {route.path}" for route in ROUTES for method in route.methods.split()]
 
 
 def request(method: str, path: str, attack: Attack) -> bytes:
-    """The bytes of it; the connection is closed after the answer."""
+    """Return the bytes of the request. The connection is closed after the answer."""
     given = dict(attack.headers)
     given.setdefault("Content-Type", attack.kind)
     target = f"{path}?{attack.query}" if attack.query else path
@@ -149,9 +149,9 @@ def request(method: str, path: str, attack: Attack) -> bytes:
 
 
 def exchange(port: int, content: bytes) -> bytes:
-    """The first line of the answer, which is read to its end."""
+    """Read the whole answer, and return its first line."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
-        # It may be refused before the whole body came.
+        # The service may refuse the request before the whole body has arrived.
         with contextlib.suppress(OSError):
             connection.sendall(content)
         answer = b""
@@ -162,13 +162,13 @@ def exchange(port: int, content: bytes) -> bytes:
 
 
 def cpu_ms(worker: psutil.Process) -> float:
-    """CPU time of all threads of a process, in milliseconds, to the nanosecond (Linux)."""
+    """Return the CPU time of all threads of a process, in milliseconds, with nanosecond precision (Linux)."""
     files = Path(f"/proc/{worker.pid}/task").glob("*/schedstat")
     return sum(int(file.read_text().split()[0]) for file in files) / 1e6
 
 
 def cost_of(port: int, worker: psutil.Process, content: bytes, rounds: int) -> tuple[float, bytes]:
-    """The least CPU time of these rounds, and the first line of the answer."""
+    """Return the smallest CPU time of these rounds, and the first line of the answer."""
     least, said = float("inf"), b""
     for _ in range(rounds):
         before = cpu_ms(worker)
@@ -182,11 +182,11 @@ def cost_of(port: int, worker: psutil.Process, content: bytes, rounds: int) -> t
 def measure(
     port: int, worker: psutil.Process, merchant_id: str, rounds: int
 ) -> list[tuple[str, str, float, str]]:
-    """For each route the attack that cost most: route, attack, milliseconds, answer."""
+    """Return, for each route, the attack that cost the most: route, attack, milliseconds, answer."""
     rows = []
     every = attacks(merchant_id)
     for name, (method, path) in zip(route_names(), targets(merchant_id), strict=True):
-        # A body that nobody reads is left out.
+        # Skip bodies that no code reads.
         usable = [attack for attack in every if not attack.body or method not in {"GET", "OPTIONS"}]
         exchange(port, request(method, path, every[0]))
         worst = ("", 0.0, b"")
@@ -199,16 +199,16 @@ def measure(
 
 
 def write(rows: list[tuple[str, str, float, str]], seconds: float) -> None:
-    """The table, dearest first."""
+    """Return the table, most expensive route first."""
     lines = ["# What a stranger can make one request cost", ""]
     lines += [
         f"- Measured by `python -m bench.guard` in {seconds:.0f} s.",
         *(f"- {line}" for line in machine()),
     ]
     lines += [
-        f"- CPU of the one worker for one request without a credential; the goal is under {GOAL_MS:g} ms for each.",
-        "- Every route of the application, each with every hostile body, query and header of `bench/guard.py`; the worst is shown.",
-        "- `/metrics` adds up the counters of all workers. Whatever is asked, it spends a tenth of a worker's time on that at most.",
+        f"- CPU time of the only worker for one request without a credential; the goal is less than {GOAL_MS:g} ms for each.",
+        "- Every route gets every hostile body, query and header of `bench/guard.py`; the table shows the most expensive one.",
+        "- `/metrics` adds up the counters of all workers. However often it is requested, this takes at most a tenth of a worker's time.",
         "", "| route | worst request | CPU ms | answer |", "|---|---|--:|---|",
     ]  # fmt: skip
     ordered = sorted(rows, key=lambda row: -row[2])
@@ -217,9 +217,9 @@ def write(rows: list[tuple[str, str, float, str]], seconds: float) -> None:
 
 
 def main() -> None:
-    """Measure and write."""
+    """Measure, print, and write the table."""
     parser = argparse.ArgumentParser(prog="python -m bench.guard", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="as often each request is sent (default 5)")
+    parser.add_argument("--rounds", type=int, default=5, help="how often each request is sent (default 5)")
     options = parser.parse_args()
     started = time.monotonic()
     with temporary() as folder:

@@ -1,7 +1,7 @@
-"""`python -m bench.lifetime`: what one order costs in its whole life, in CPU and in bytes; writes bench/lifetime.json.
+"""`python -m bench.lifetime`: measures what one order costs in its whole life, in CPU time and bytes. Writes bench/lifetime.json.
 
 Each order is created, read twice, taken through the hosted checkout, captured, and collected over six weeks; each of
-its events goes to a receiver. Every step is the product's own. Ends by itself in under four minutes.
+its events goes to a receiver. Every step uses the real product. Takes less than four minutes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WAL = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
 
 
 class LenientService(service.BenchService):
-    """With a policy that declines nobody: how fast the same few shoppers come back is no matter here."""
+    """Use a policy that declines nobody, because the same few shoppers come back much faster than in reality."""
 
     @property
     def settings(self) -> dict[str, str]:
@@ -46,7 +46,7 @@ class LenientService(service.BenchService):
 
 @dataclass
 class OrderDriver:
-    """Who creates orders and takes them through the checkout."""
+    """The merchant that creates orders, and takes them through the checkout."""
 
     http: httpx.Client
     hooks: str
@@ -77,7 +77,7 @@ class OrderDriver:
 
 
 class Meter:
-    """CPU seconds of web and PostgreSQL between two looks."""
+    """The CPU seconds of web and PostgreSQL between two readings."""
 
     def __init__(self, place: LenientService, web: list[Any], orders: int) -> None:
         self._place, self._web, self._orders = place, web, orders
@@ -85,7 +85,7 @@ class Meter:
 
     @contextmanager
     def step(self, name: str, *, less: float = 0.0) -> Iterator[None]:
-        """Milliseconds an order; `less` is taken off: what the command costs that does nothing."""
+        """Return the milliseconds per order. `less` is subtracted: the cost of a command that does nothing."""
         before = self._look()
         yield
         after = self._look()
@@ -103,7 +103,7 @@ class Meter:
 
 
 def _idle(place: LenientService) -> float:
-    """CPU seconds of a command that has nothing to do."""
+    """Return the CPU seconds of a command that has nothing to do."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     service.cuota(place, "time")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -111,7 +111,10 @@ def _idle(place: LenientService) -> float:
 
 
 async def _ask(where: dict[str, Any], *, count: int = 0) -> tuple[dict[str, int], int]:
-    """Bytes of each table with its indexes, and of WAL; waits until so many orders' events are delivered."""
+    """Return the bytes of each table with its indexes, and of the WAL.
+
+    Waits until the events of this many orders are delivered.
+    """
     connection = await asyncpg.connect(**where)
     try:
         until = time.monotonic() + 120
@@ -125,7 +128,7 @@ async def _ask(where: dict[str, Any], *, count: int = 0) -> tuple[dict[str, int]
 
 
 def measure(place: LenientService, where: dict[str, Any], hooks: str, orders: int) -> dict[str, Any]:
-    """One life for each of so many orders, step by step."""
+    """Take this many orders through their whole life, step by step."""
     made = service.merchant(place)
     with service.serving(place, 1) as web, ThreadPoolExecutor(THREADS) as threads:
         headers = {"Authorization": f"Bearer {service.token(place, made)}"}

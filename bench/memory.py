@@ -1,7 +1,8 @@
-"""`python -m bench.memory`: what one worker holds after a million requests, and whether it still grows.
+"""`python -m bench.memory`: measures the memory of one worker over a million requests, and whether it still grows at the end.
 
-Reads, creations, captures, dry runs and tokens by turns, 64 clients; the worker's resident memory after each turn. Its
-second half should be flat. Writes bench/MEMORY.md. `--requests 100000` for a quick look.
+Sends reads, creations, captures, dry runs and tokens in turns, with 64 clients, and notes the worker's resident
+memory after each turn. In the second half the memory should stay constant. Writes bench/MEMORY.md. `--requests
+100000` gives a quick result.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from bench.client import LoadJob, drive
 from bench.service import BenchService
 
 WORKS = ("read", "create", "capture", "dry run", "token")
-# Of a turn; a token costs as much as ten of the others.
+# Requests of each kind in one turn. A token costs as much as ten of the others.
 SHARE = {"read": 0.4, "create": 0.3, "capture": 0.08, "dry run": 0.2, "token": 0.02}
 TURNS, CLIENTS = 20, 64
 FILE = Path(__file__).parent / "MEMORY.md"

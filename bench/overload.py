@@ -1,8 +1,8 @@
-"""`python -m bench.overload`: what is answered when more is asked than can be done. Under four minutes.
+"""`python -m bench.overload`: measures how many requests are answered when more arrive than the service can handle.
 
-Ten merchants send 60 % creations, 25 % reads and 15 % captures at fixed times (bench/flood.py). First the rate at which
-the service is full is found, then 1, 2, 5 and 10 times as much is sent; then one merchant sends ten times its share
-beside nine honest ones; then a flood comes and goes. Prints a table and writes it into docs/proof.md.
+Ten merchants send 60 % creations, 25 % reads and 15 % captures at fixed times (bench/flood.py). First the benchmark finds
+the rate at which the service is full. Then it sends 1, 2, 5 and 10 times that rate. Then one merchant sends ten times its
+share beside nine others. Then a flood starts and stops. Writes a table into docs/proof.md, within four minutes.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ MERCHANTS = 10
 POOL = 4_000  # approved orders of each merchant
 FIRST, STEPS, MOST_STEPS, ENOUGH_KEPT = 1_000.0, (1.2, 1.05), 10, 0.98
 STEP_SECONDS, LEVEL_SECONDS, REST_SECONDS = 3.0, 8.0, 1.0
-# Load in multiples of saturation, and which part of the peak is to be left; None: measured only.
+# The load in multiples of saturation, and the share of the peak that must still be answered. None: only measured.
 TIMES: dict[int, float | None] = {1: 0.9, 2: 0.9, 5: 0.8, 10: None}
-# Beside the greedy merchant the others are to be well served, so together they leave room for a tenth of it.
+# The other merchants should be served well beside the greedy one, so their load leaves room for its share.
 EASE = 0.8
-# A second is as before when nothing is refused in it and its p99 is at most this many times that before the flood.
+# A second counts as normal if no request is refused in it and its p99 is at most this many times the p99 before the
+# flood.
 AS_BEFORE, BEFORE, FLOODED, AFTER = 3.0, 4, 6, 10
 QUIET = 1.0  # load average of a machine with nothing else to do
 KINDS = tuple(name for name, _ in flood.MIX)
@@ -42,7 +43,7 @@ KINDS = tuple(name for name, _ in flood.MIX)
 
 @dataclass
 class Count:
-    """What came of some requests."""
+    """The results of some requests."""
 
     offered: int = 0
     refused: int = 0
@@ -65,7 +66,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Came:
-    """What came of a flood."""
+    """The results of one flood."""
 
     found: dict[str, Any]
 
@@ -91,14 +92,14 @@ class Came:
 
 @dataclass
 class OverloadRun:
-    """One run: whom it asks, and the lines that it has to tell."""
+    """One run: the service that it measures, and the lines of its report."""
 
     place: BenchService
     tokens: list[str]
     floods: int = 0
 
     def send(self, rates: list[list[float]], phases: list[float]) -> Came:
-        """`rates` by merchant and phase."""
+        """Run one flood. `rates` has the requests a second by merchant and phase."""
         self.floods += 1
         senders = [Sender(token, by_phase) for token, by_phase in zip(self.tokens, rates, strict=True)]
         came = Came(flood.drive(Flood(self.place.port, phases, senders, POOL, self.floods)))
@@ -112,7 +113,7 @@ class OverloadRun:
 
 
 def tried(bench: OverloadRun, rate: float) -> Count:
-    """What came of a step; of a second try where the first did not keep enough: a disk may pause in any three seconds."""
+    """Return the results of one step. If it kept too little, try once more: the disk may pause in any three seconds."""
     for _ in range(2):
         count = bench.evenly(rate, STEP_SECONDS).count()
         say(
@@ -125,7 +126,7 @@ def tried(bench: OverloadRun, rate: float) -> Count:
 
 
 def saturation(bench: OverloadRun) -> tuple[float, float]:
-    """The rate up to which hardly anything is refused, and the most that was answered in a second on the way."""
+    """Return the highest rate at which hardly any request is refused, and the most answers in one second until then."""
     bench.evenly(FIRST / 2, STEP_SECONDS)  # what is made once, is made now
     rate, full, peak = FIRST, 0.0, 0.0
     for step in STEPS:
@@ -143,14 +144,14 @@ def saturation(bench: OverloadRun) -> tuple[float, float]:
 
 
 LEVELS = (
-    "| load | offered/s | answered/s | of the peak | goal | p50 ms | p99 ms | refused | captures kept | reads kept "
-    "| creations kept | refusals without Retry-After | anything else | generator |\n"
+    "| load | sent/s | answered/s | of the peak | goal | p50 ms | p99 ms | refused | captures kept | reads kept "
+    "| creations kept | refusals without Retry-After | other results | generator |\n"
     "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"
 )
 
 
 def levels(bench: OverloadRun, full: float, peak: float) -> tuple[list[str], float]:
-    """The lines, and the most that was answered in a second at any load."""
+    """Return the lines of the table, and the most that was answered in a second at any load."""
     found = {times: bench.evenly(full * times, LEVEL_SECONDS) for times in TIMES}
     goodput = {times: came.count().good / LEVEL_SECONDS for times, came in found.items()}
     peak = max(peak, *goodput.values())
@@ -169,14 +170,14 @@ def levels(bench: OverloadRun, full: float, peak: float) -> tuple[list[str], flo
 
 
 GREEDY = (
-    "| nine honest merchants beside | their offered/s | answered/s | kept | p50 ms | p99 ms | the tenth: offered/s "
+    "| nine honest merchants, while the tenth sends | they send/s | answered/s | kept | p50 ms | p99 ms | the tenth sends/s "
     "| answered/s | kept | generator |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|---|"
 )
 
 
 def greedy(bench: OverloadRun, full: float) -> list[str]:
     share, lines = full * EASE / MERCHANTS, [GREEDY]
-    for name, times in (("a tenth at its share", 1), ("a tenth at ten times its share", 10)):
+    for name, times in (("its share", 1), ("ten times its share", 10)):
         rates = [[share]] * (MERCHANTS - 1) + [[share * times]]
         came = bench.send(rates, [LEVEL_SECONDS])
         honest, tenth = (
@@ -193,7 +194,7 @@ def greedy(bench: OverloadRun, full: float) -> list[str]:
 
 
 def recovery(bench: OverloadRun, full: float) -> list[str]:
-    """Half of what it can do, then ten times that, then half again; when is a second as before?"""
+    """Send half of the saturation rate, then ten times that rate, then half again. Return a sentence about the recovery."""
     rates = [full / 2 / MERCHANTS, full * 10 / MERCHANTS, full / 2 / MERCHANTS]
     came = bench.send([rates] * MERCHANTS, [float(BEFORE), float(FLOODED), float(AFTER)])
     before = came.count(seconds=range(1, BEFORE)).percentile(99)
@@ -209,8 +210,9 @@ def recovery(bench: OverloadRun, full: float) -> list[str]:
     found = f"{normal} s" if normal is not None else f"**not within {AFTER} s**"
     return [
         (
-            f"After {FLOODED} s of ten times saturation, back to half of it: as before (nothing refused in a second, its "
-            f"p99 at most {AS_BEFORE:g} times the {before:.0f} ms before the flood) after {found}; the goal is 5 s. "
+            f"After {FLOODED} s at ten times saturation, the load falls back to half of saturation. The service is back to "
+            f"normal after {found} (no refusal in a second, and a p99 of at most {AS_BEFORE:g} times the {before:.0f} ms before "
+            "the flood); the goal is 5 s. "
             f"Generator: {came.generator}."
         )
     ]
@@ -221,7 +223,7 @@ def say(text: str) -> None:
 
 
 def prepare(place: BenchService, where: dict[str, Any]) -> list[str]:
-    """Ten merchants, each with approved orders to read and to capture; answers their tokens."""
+    """Make ten merchants, each with approved orders to read and capture. Return their tokens."""
     tokens = []
     for number in range(MERCHANTS):
         merchant = service.merchant(place, f"Shop {number}")
@@ -234,7 +236,7 @@ def prepare(place: BenchService, where: dict[str, Any]) -> list[str]:
 
 @contextmanager
 def _place() -> Iterator[tuple[BenchService, dict[str, Any]]]:
-    """A folder that the unprivileged user of the embedded PostgreSQL may reach, and a PostgreSQL in it."""
+    """Make a folder that the unprivileged user of the embedded PostgreSQL may enter, and start PostgreSQL in it."""
     folder = Path(tempfile.mkdtemp(prefix="cuota-bench-"))
     folder.chmod(0o711)
     place = BenchService(folder / "data", service.free_port())
@@ -250,22 +252,21 @@ def _place() -> Iterator[tuple[BenchService, dict[str, Any]]]:
 
 TITLE = "## Overload"
 EXPLAINED = """\
-What is asked past what can be done is refused before any work: 503 with `Retry-After`, nothing applied
+The service refuses requests beyond its capacity before it does any work for them: 503 with `Retry-After`, nothing applied
 ([running.md](running.md), "Overload").
 
 {}
 
-How to read it:
+How to read the tables:
 
-- Open loop: every request has its time, whatever became of those before, and latency counts from that time. Arrivals are
-  independent of each other, from ten merchants alike. p50 and p99 are of what was answered 200.
-- Saturation is the last step of a ramp (each a fifth more, then a twentieth) of which at least 98 % was answered, at the
-  second try if not at the first; the peak is the most that was answered in a second at any step or at any load below.
-- Every request that is refused was read and parsed first. The higher the load, the more of the process's time goes into
-  that. More workers share it; a proxy in front that limits rates keeps it away
-  ([decisions/overload.md](decisions/overload.md)).
-- The generator runs on the same cores as the service and its PostgreSQL, and takes from both what its column says: at ten
-  times that is no longer little. A process that is sent ten times what it can do also spends the time to read and refuse it.
+- Each request has a fixed time, whatever happens to earlier requests (open loop). Latency counts from that time. Ten equal
+  merchants send requests independently of each other. p50 and p99 count only requests that were answered 200.
+- Saturation is the last step of a ramp at which at least 98 % were answered 200 (a failed step is tried once more). Steps
+  grow by a fifth, later by a twentieth. The peak is the most answers in one second at any step or load.
+- "Kept" is the share of the requests that were answered 200. "Late" is how far the generator was behind its own schedule.
+- The service reads and parses every request before it refuses it. So refusals take more of its time at a higher load. More
+  workers share this cost; a proxy in front with a rate limit avoids it ([decisions/overload.md](decisions/overload.md)).
+- The generator runs on the same cores as the service and its PostgreSQL. At ten times saturation it uses much of them.
 """
 
 
@@ -285,7 +286,7 @@ def main() -> None:
     said = (
         f"Measured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by `python -m bench.overload` on {', '.join(report.machine())}, "
         f"with {options.workers} worker process. Saturation is {full:,.0f} requests a second, the peak {peak:,.0f}. Load average of "
-        f"the machine: {before:.1f} before, {os.getloadavg()[0]:.1f} after (one minute each).{' **Others were at work on it: take these figures again.**' if before > QUIET else ''} "
+        f"the machine: {before:.1f} before, {os.getloadavg()[0]:.1f} after (one minute each).{' **Other programs were running, so repeat this measurement.**' if before > QUIET else ''} "
         f"`cuota verify` afterwards: {verified}"
     )
     text = "\n\n".join([said, *("\n".join(lines) for lines in tables)])

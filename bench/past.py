@@ -1,4 +1,4 @@
-"""Many consumers with many earlier orders, written in one go: what a decision has to find its own among."""
+"""Inserts many consumers with many earlier orders, so that a risk decision has to find its own rows among them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from uuid import UUID
 
 import asyncpg
 
-# c counts consumers, n a consumer's orders; two of four installments are paid, every tenth order's second one late.
+# c counts consumers, n counts a consumer's orders. Two of four installments are paid; the second one of every tenth
+# order late.
 _IDS = "md5('order' || c || '-' || n)::uuid"
 _EACH = "FROM generate_series(1, $2::integer) c, generate_series(1, $3::integer) n"
 _AT = "now() - interval '1 day' * n"
@@ -36,9 +37,9 @@ _NAMES = "SELECT md5('consumer' || $1::integer)::uuid"
 
 
 async def fill(owner: asyncpg.Connection, merchant_id: UUID, consumers: int, orders: int) -> None:
-    """Write `consumers` with `orders` earlier orders each, as the database's owner."""
+    """Insert `consumers` with `orders` earlier orders each, as the database's owner."""
     async with owner.transaction():
-        # Triggers would check each row of what is right by construction.
+        # The inserted rows are correct, so the triggers need not check each of them.
         await owner.execute("SET LOCAL session_replication_role = replica")
         for statement in _FILL:
             await owner.execute(statement, merchant_id, consumers, orders)
@@ -46,6 +47,6 @@ async def fill(owner: asyncpg.Connection, merchant_id: UUID, consumers: int, ord
 
 
 async def consumer(owner: asyncpg.Connection, number: int) -> UUID:
-    """The id of one of them."""
+    """Return the id of one of the consumers."""
     found: UUID = await owner.fetchval(_NAMES, number)
     return found

@@ -1,12 +1,11 @@
-"""Made-up consumers, their orders, what their merchant says of them, and what becomes of each order: with known truth.
+"""Simulates consumers, their orders, the merchant's data about them, and the outcome of each order, with a known truth.
 
-The same seed makes the same population. Every order has an outcome, declined ones too: what a real trial never sees is
-what its statistics are judged by here.
+The same seed gives the same population. Every order has an outcome, also a declined order. A real trial never sees
+the outcomes of declined orders, so this data can check the statistics of a trial.
 
-    python -m bench.population --seed 1 --orders 5000 [--noise]      # one JSON object a line
-    python -m bench.population --orders 6000 --html report.html      # what the report of a trial on them looks like
-
-No command loads them into a database: they have neither consumers nor money that moved.
+`python -m bench.population --seed 1 --orders 5000 [--noise]` prints one JSON object for each order. `--orders 6000
+--html report.html` writes the report of a trial on these orders. No command loads them into a database, because they
+have neither consumers nor money that moved.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ from cuota.trial.trial import TrialOrder
 
 FIRST_DAY = date(2026, 1, 1)
 DAYS = 180
-# Log-odds of a loss at SCORE, and how many points of the score are one unit of them.
+# The log-odds of a loss at SCORE, and the number of points of the score that equal one unit of log-odds.
 SCORE, LOG_ODDS_THERE, POINTS_A_UNIT = 560, -3.4, 55
-# What a merchant knows of a consumer (trust, a standard normal) and what nobody knows, in the same unit.
+# What a merchant knows about a consumer (trust, a standard normal variable), and what nobody knows, in the same unit.
 KNOWN, UNKNOWN = 1.0, 0.4
-# A field that the merchant's system leaves out, or fills with what nobody can read.
+# How often the merchant's system leaves a field out, or fills it with an unreadable value.
 LEFT_OUT, GARBLED = 0.04, 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedConsumer:
-    """Trust is what the merchant could know; `shown` is what its fields follow: trust itself, or nothing at all."""
+    """`trust` is what the merchant could know. `shown` is what its data depends on: trust itself, or nothing."""
 
     number: int
     careful: bool
@@ -54,7 +53,7 @@ class SimulatedConsumer:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One order, what its merchant sends with it (as strings), and the truth: its risk, and whether it would be lost."""
+    """One order, the merchant's data (as strings), and the truth: the order's risk, and whether its money would be lost."""
 
     order: int
     consumer: int
@@ -74,7 +73,10 @@ def standard_policy() -> Policy:
 
 
 def generate(seed: int, orders: int, *, helpful: bool, policy: Policy | None = None) -> list[Placed]:
-    """`helpful`: the fields follow what decides about losses; otherwise they look alike and follow nothing."""
+    """Make the orders.
+
+    With `helpful`, the merchant's data depends on what causes losses; otherwise it looks alike but is random.
+    """
     chance = random.Random(f"{seed}-{helpful}")
     policy = policy or standard_policy()
     made: list[Placed] = []
@@ -88,7 +90,7 @@ def generate(seed: int, orders: int, *, helpful: bool, policy: Policy | None = N
 
 
 def decided(placed: Iterable[Placed], policy: Policy, *, as_of: date, matures: int = 90) -> list[TrialOrder]:
-    """As the trial of a service would have them: outcomes only of what was approved, `matures` days ago or earlier."""
+    """Return what a real trial would know: outcomes only of approved orders that are at least `matures` days old."""
     return [_decided(each, policy, as_of=as_of, matures=matures) for each in placed]
 
 
@@ -142,7 +144,7 @@ def _placed(chance: random.Random, number: int, consumer: SimulatedConsumer, pol
     risk = 1 / (1 + math.exp(-odds))
     lost = chance.random() < risk
     additional = _additional(chance, consumer, day, amount)
-    # Who does not pay has most often paid the first installment, sometimes more.
+    # Consumers who stop paying have usually paid the first installment, sometimes more.
     unpaid = chance.choice((amount, amount * 3 // 4, amount * 3 // 4, amount // 2)) if lost else 0
     return Placed(number, consumer.number, day, facts, additional, risk, lost, unpaid)
 
@@ -175,7 +177,7 @@ def _mismatches(chance: random.Random, consumer: SimulatedConsumer) -> Mismatche
 
 
 def _additional(chance: random.Random, consumer: SimulatedConsumer, day: date, amount: int) -> dict[str, str]:
-    """As a storefront would send it: strings, a guest without an account's fields, now and then something odd."""
+    """Return the data as a storefront would send it: strings, fewer fields for a guest, and sometimes an odd value."""
 
     def yes(base: float, slope: float) -> bool:
         return chance.random() < 1 / (1 + math.exp(-(base + slope * consumer.shown)))

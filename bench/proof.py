@@ -1,4 +1,4 @@
-"""A section of docs/proof.md, as a measurement writes it anew."""
+"""Replaces a section of docs/proof.md by new measurements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PROOF = Path(__file__).parents[1] / "docs" / "proof.md"
 
 
 def write(title: str, text: str) -> None:
-    """Put the section of this title (`## ...`) there; the others stay as they are."""
+    """Write the section with this title (`## ...`). The other sections stay unchanged."""
     whole = PROOF.read_text() if PROOF.exists() else "# Proof\n"
     before, found, rest = whole.partition(f"\n{title}\n")
     _, following, after = rest.partition("\n## ")

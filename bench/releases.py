@@ -1,8 +1,9 @@
-"""`python -m bench.releases FOLDER`: this checkout beside another one, on the same machine, in alternating turns.
+"""`python -m bench.releases FOLDER`: compares this checkout with another one on the same machine, in alternating rounds.
 
 FOLDER is a checkout of the other commit with its own .venv (`git worktree add FOLDER COMMIT; make -C FOLDER
-.venv/dev`). Both services run at the same time, each on its own PostgreSQL; only one of them is asked at a time. Takes about
-three minutes and prints a table; `--write FILE` keeps it. CPU a request is the steadier measure on a busy machine.
+.venv/dev`). Both services run at the same time, each on its own PostgreSQL, but only one of them gets requests at a
+time. Takes about three minutes and prints a table; `--write FILE` also saves it. On a busy machine, the CPU time of a
+request is the steadier measure.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ ReleaseRates = dict[tuple[str, int, str], list[dict[str, float]]]
 
 
 class ReleaseSide(AbstractContextManager["ReleaseSide"]):
-    """One checkout's service, measured by a process of its own interpreter."""
+    """The service of one checkout, measured by a process with that checkout's own interpreter."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
@@ -54,7 +55,7 @@ class ReleaseSide(AbstractContextManager["ReleaseSide"]):
         return self
 
     def ask(self, work: str, clients: int, first: int) -> dict[str, float]:
-        """Measure one work for two seconds."""
+        """Measure one operation for two seconds."""
         assert self._process.stdin is not None
         asked = {"work": work, "clients": clients, "first": first, "count": COUNT[clients]}
         print(json.dumps(asked), file=self._process.stdin, flush=True)
@@ -74,7 +75,7 @@ class ReleaseSide(AbstractContextManager["ReleaseSide"]):
 
 
 def commit(folder: Path) -> str:
-    """The commit that a checkout is at."""
+    """Return the commit of a checkout."""
     command = ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
@@ -105,7 +106,7 @@ def main() -> None:
 
 
 def table(found: ReleaseRates, old: str, new: str) -> str:
-    """The medians of the turns, and the new release as a part of the old one."""
+    """Return the medians of the rounds, and the ratio of the new release to the old one."""
     lines = []
     for clients in CLIENTS:
         for work in WORKS:

@@ -1,4 +1,4 @@
-"""What was measured, as one table for people and one list for programs."""
+"""Writes the results as a table for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -17,44 +17,47 @@ PACKAGES = ("cuota", "asyncpg", "starlette", "uvicorn", "uvloop")
 
 NOTES = [
     (
-        "Each row stands once beside each limit; a ratio compares numbers of the same run. The limits were measured right "
-        "after the rows of 1 and 32 clients; the rows of 16, 64 and 128 stand beside those of 32."
+        "There is one row for each operation and limit. A ratio compares numbers of the same run. The limits were "
+        "measured right after the rows of 1 and 32 clients; the rows of 16, 64 and 128 clients are compared with the "
+        "limits of 32."
     ),
     (
-        "`same SQL, no web`: pgbench with the very statements that the service sends (recorded from its flows), prepared, "
-        "over 16 sessions (one session where there is one client), on the service's own database. A capture is "
-        "its read and its save; `capture, save alone` leaves the read out."
+        "`same SQL, no web`: pgbench runs the same prepared statements that the service sends (recorded from its flows), "
+        "on the service's own database, in 16 sessions (in one session for one client). A capture is its read and its "
+        "save; `capture, save alone` leaves out the read."
     ),
     (
         "`same web, no SQL`: the service's edge, framework, server settings and number of workers, with an endpoint that "
-        "reads and validates the same body and answers a constant of the same size; no authentication, no flow, no database."
+        "reads and validates the same body and answers with a constant of the same size; no authentication, no flow, no "
+        "database."
     ),
     (
-        "The load comes from one process with a closed loop: each client sends its next request when it has its answer. "
-        "It runs on the same cores, as does PostgreSQL: with two cores, two workers have no core of their own."
+        "One process generates the load with a closed loop: each client sends its next request when it has its answer. "
+        "The generator and PostgreSQL run on the same cores as the service, so with two cores, two workers have no core "
+        "of their own."
     ),
     (
-        "Each capture is the first of 25.00 on an order of its own of 100.00, each refund the first of 25.00 on an order of "
-        "its own that is captured in full; no two meet on one order. The orders are copies of two that went through the "
+        "Each capture takes 25.00 of a different order of 100.00. Each refund returns 25.00 of a different, fully "
+        "captured order. So no two requests change the same order. The orders are copies of two that went through the "
         "hosted checkout."
     ),
     (
-        "`the usual way`: FastAPI and SQLAlchemy's ORM on the same PostgreSQL with 16 sessions (bench/peers/usual.py): it "
-        "checks a token by comparing texts and keeps no plan, feed, ledger of two sides or webhooks. `localstripe`: a payment "
-        "intent for an order, a charge read, a charge captured in part; it holds all in memory and copies it to a file "
-        "with each change. Both with one process, beside 32 clients."
+        "`the usual way`: FastAPI and SQLAlchemy's ORM on the same PostgreSQL with 16 sessions (bench/peers/usual.py). It"
+        " compares tokens as text, and has no plan, feed, double-entry ledger or webhooks. `localstripe`: an intent "
+        "stands for an order, then a charge is read, and a charge is captured in part; it holds all data in memory and "
+        "copies it to a file with each change. Both run as one process, with 32 clients."
     ),
     "Durable commits throughout: fsync, full_page_writes and synchronous_commit are on.",
     (
-        "CPU of PostgreSQL includes its background writers. Round trips are transactions committed by request, at one client; "
-        "the worker's own few a second are in them."
+        "The CPU time of PostgreSQL includes its background writers. Round trips are committed transactions divided by "
+        "requests, at one client; they include a few transactions a second of the worker itself."
     ),
 ]
 
 
 @dataclass(frozen=True)
 class ReportRow:
-    """One work beside one limit. `ratio` is rps by limit_rps, both of this run."""
+    """One operation beside one limit. `ratio` is rps divided by limit_rps, both from this run."""
 
     work: str
     clients: int
@@ -69,7 +72,7 @@ class ReportRow:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a thousand requests of one work cost in CPU seconds, and one request in round trips, if counted."""
+    """The cost of one operation: CPU seconds for a thousand requests, and round trips for one request, if counted."""
 
     work: str
     clients: int
@@ -80,7 +83,7 @@ class Cost:
 
 
 def machine() -> list[str]:
-    """The facts without which a number means nothing."""
+    """The facts about the machine and versions that a reader needs to judge the numbers."""
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -96,7 +99,7 @@ def machine() -> list[str]:
 
 
 def measured_by(command: str) -> str:
-    """When, by what and where: how each page of figures begins."""
+    """Return the sentence that begins each page of figures: when, by which command and on which machine they came."""
     return f"Measured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by `{command}`; {'; '.join(machine())}"
 
 
@@ -106,7 +109,7 @@ def versions(postgresql: str) -> str:
 
 
 def table(rows: Iterable[ReportRow]) -> str:
-    """Every row beside its limit."""
+    """Return one row of the table for each comparison with a limit."""
     lines = [
         "| work | clients | workers | requests/s | p50 ms | p99 ms | limit | limit/s | ratio |",
         "|---|--:|--:|--:|--:|--:|---|--:|--:|",
@@ -120,7 +123,7 @@ def table(rows: Iterable[ReportRow]) -> str:
 
 
 def cost_table(costs: Iterable[Cost]) -> str:
-    """CPU and round trips."""
+    """Return the table of CPU time and round trips."""
     lines = [
         "| work | clients | workers | web CPU s / 1,000 | PostgreSQL CPU s / 1,000 | round trips / request |",
         "|---|--:|--:|--:|--:|--:|",

@@ -1,8 +1,9 @@
-"""`python -m bench.row_security`: what row-level security by merchant costs, on and off side by side, in alternating rounds.
+"""`python -m bench.row_security`: compares the speed with and without row-level security by merchant, in alternating rounds.
 
-Two databases on one server hold the same; one has row-level security. Creates, reads and captures run through the service's own
-flows on one session, two merchants in turn, so that each statement is another merchant's than the one before: the dearest case.
-CPU is this process's and that of its database session. Ends within three minutes; prints a table.
+Two databases on one server hold the same data; one of them has row-level security. Orders are created, read and
+captured by the service's own flows in one session. Two merchants alternate, so that each statement belongs to another
+merchant than the one before, which is the most expensive case. CPU time is that of this process and of its database
+session. Takes less than three minutes and prints a table.
 """
 
 from __future__ import annotations
@@ -31,12 +32,13 @@ from cuota.core.consumer import Address, Profile
 from cuota.core.merchant import Merchant
 from cuota.core.order.movement import MovementKind, MovementRequest
 from cuota.db import row_security
+from cuota.db.checkout.loaded import Checkout
 from cuota.db.embedded.server import open_embedded
 from cuota.db.order import orders
 from cuota.db.row_security import narrow
 from cuota.flows.checkout.identify_consumer import check_code, give_details, send_code
 from cuota.flows.checkout.submit_checkout import submit_checkout
-from cuota.flows.checkout.take_step import Checkout, load, open_checkout, propose
+from cuota.flows.checkout.take_step import load, open_checkout, propose
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import MerchantTerms, create_merchant
 from cuota.flows.order.capture_order import capture_order
@@ -56,7 +58,7 @@ PROFILE = Profile(
 
 @dataclass
 class ComparedService:
-    """One of the two: a service, two merchants, the process of its session, and how many orders are used up."""
+    """One of the two databases: a service, two merchants, the process of its session, and the number of used orders."""
 
     context: Context
     merchants: list[Merchant]
@@ -64,7 +66,7 @@ class ComparedService:
     used: int = 0
 
     async def one(self, work: str, number: int) -> None:
-        """One create, read or capture, as the request of a merchant."""
+        """Create, read or capture one order, as the request of a merchant does."""
         merchant = self.merchants[number % 2]
         narrow(merchant.merchant_id)
         if work == "create":
@@ -78,13 +80,13 @@ class ComparedService:
             await capture_order(self.context, merchant.merchant_id, order_id(self.used // 2 + 1), asked)
 
     def cpu(self) -> float:
-        """Seconds of processor time that this process and its database session have used."""
+        """Return the seconds of CPU time that this process and its database session have used."""
         fields = Path(f"/proc/{self.backend}/stat").read_text().rpartition(")")[2].split()
         return time.process_time() + (int(fields[11]) + int(fields[12])) / TICKS
 
 
 async def _approved(context: Context, merchant: Merchant, phone: str) -> Any:
-    """The id of an approved order, which is copied."""
+    """Return the id of an approved order, which is then copied."""
     body = read_order_body(parse_object(ORDER_JSON), merchant, https_only=False)
     created = await create_order(context, merchant, body)
     opened = await open_checkout(context, merchant.merchant_id, created.token)
@@ -107,10 +109,10 @@ async def _approved(context: Context, merchant: Merchant, phone: str) -> Any:
 
 @contextlib.asynccontextmanager
 async def side(settings: config.Settings, where: dict[str, Any], pool: int) -> AsyncIterator[ComparedService]:
-    """One of the two, with `pool` approved orders of each merchant."""
+    """Prepare one of the two databases, with `pool` approved orders for each merchant."""
     async with runtime.opened(settings, where, pool_size=1) as context:
         merchants = []
-        # Two consumers: what is copied is owed, and there is a limit to that.
+        # Two consumers, because copied orders count as debt, and a consumer's debt is limited.
         for name, phone in (("One", "2125550142"), ("Two", "2125550143")):
             terms = MerchantTerms(name=name, defer_funds_capture=True)
             merchants.append((await create_merchant(context, terms)).merchant)
@@ -123,7 +125,10 @@ async def side(settings: config.Settings, where: dict[str, Any], pool: int) -> A
 async def measure(
     sides: dict[str, ComparedService], rounds: int, each: int
 ) -> dict[tuple[str, str], list[tuple[float, float]]]:
-    """(CPU seconds, real seconds) of each round, by side and work. Who begins alternates."""
+    """Return (CPU seconds, real seconds) of each round, by database and operation.
+
+    The databases take turns in going first.
+    """
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for number in range(rounds + 1):
         for work in ("create", "read", "capture"):
@@ -139,7 +144,7 @@ async def measure(
 
 
 def table(found: dict[tuple[str, str], list[tuple[float, float]]], each: int) -> list[str]:
-    """The medians, and how much more the one costs than the other."""
+    """Return the medians, and how much more one database costs than the other."""
     lines = [
         "| work | CPU off | CPU on | more | a second off | a second on | fewer |",
         "|---|---|---|---|---|---|---|",

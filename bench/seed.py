@@ -1,7 +1,7 @@
-"""The pool of approved orders: one goes through the hosted checkout, the others are its rows again under other ids.
+"""Makes the pool of approved orders. One order goes through the hosted checkout; its rows are then copied under other ids.
 
-So every order holds what the service itself has written: order, document, plan, installments, charge, ledger,
-events, decision. `cuota verify` looks at all of them at the end of the run.
+So every order holds exactly what the service writes: order, document, plan, installments, charge, ledger, events,
+decision. `cuota verify` checks all of them at the end of the run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import httpx
 from bench.work import ORDER_JSON, POOL_PREFIX, order_id_sql
 from cuota.commands.checkout_walker import walk
 
-# What merchants and consumers are told is told once: the copies have nothing to say. A browser knows one order only.
+# Messages to merchants and consumers are sent only for the first order; the copies have none. A browser knows one
+# order only.
 _COLUMNS = """
 SELECT table_name, array_agg(column_name::text) AS columns, array_agg(data_type::text) AS types
 FROM information_schema.columns c WHERE table_schema = 'public'
@@ -25,7 +26,7 @@ GROUP BY table_name HAVING array_agg(column_name::text) @> '{merchant_id,order_i
 
 
 def approved_order(url: str, token: str) -> UUID:
-    """Create an order and complete its checkout as a browser without script would."""
+    """Create an order and complete its checkout, as a browser without JavaScript would."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     answer = httpx.post(f"{url}/order", content=ORDER_JSON, headers=headers, trust_env=False)
     created = answer.raise_for_status().json()
@@ -34,7 +35,7 @@ def approved_order(url: str, token: str) -> UUID:
 
 
 def captured_order(url: str, token: str) -> UUID:
-    """An approved order, captured in full."""
+    """Make an approved order that is captured in full."""
     order = approved_order(url, token)
     body = {"amount": "100.00", "merchantReference": "whole"}
     headers = {"Authorization": f"Bearer {token}"}
@@ -50,16 +51,17 @@ async def fill(
     prefix: str = POOL_PREFIX,
     first: int = 1,
 ) -> None:
-    """Copy the model, as orders `first` to `count` of a pool."""
+    """Copy the model order, as orders `first` to `count` of a pool."""
     owner = await asyncpg.connect(**where)
     try:
         tables = await owner.fetch(_COLUMNS)
         async with owner.transaction():
-            # Triggers would check each row of what is a copy of checked rows: a third of the time.
+            # The copies are copies of checked rows, so the triggers need not check each of them. This saves a third
+            # of the time.
             await owner.execute("SET LOCAL session_replication_role = replica")
             for table in tables:
                 await owner.execute(_copy(table, prefix), merchant_id, model, first, count)
-        # As autovacuum would have left it, and with no checkpoint due in the middle of a measurement.
+        # Bring the tables into the state after autovacuum, and avoid a checkpoint in the middle of a measurement.
         await owner.execute("VACUUM ANALYZE")
         await owner.execute("CHECKPOINT")
     finally:
@@ -78,6 +80,6 @@ def _value(name: str, kind: str, prefix: str) -> str:
     if name == "order_id":
         return order_id_sql("n", prefix)
     if kind == "uuid" and name not in {"merchant_id", "consumer_id"}:
-        # The same old id becomes the same new one in every table, so references hold.
+        # The same old id gets the same new id in every table, so references stay valid.
         return f"md5({name}::text || '{prefix}' || n)::uuid"
     return name

@@ -1,4 +1,4 @@
-"""The real service, as an operator starts it, and what it costs: CPU seconds and round trips to the database."""
+"""Starts the real service as an operator does, and measures its CPU time and its round trips to the database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import psutil
 
 @dataclass(frozen=True)
 class BenchService:
-    """Where the service lives: its data folder, its port, and the environment that names both."""
+    """The service's data folder, its port, and the environment variables that name both."""
 
     data: Path
     port: int
@@ -31,7 +31,7 @@ class BenchService:
 
     @property
     def environment(self) -> dict[str, str]:
-        """This process's, with no setting of somebody else's."""
+        """The environment of this process without any CUOTA_ variables."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("CUOTA_")}
         return {**inherited, **self.settings}
 
@@ -52,7 +52,7 @@ def free_port() -> int:
 
 
 def cuota(place: BenchService, *arguments: str) -> str:
-    """Run one command; what it printed."""
+    """Run one command, and return its output."""
     command = [sys.executable, "-m", "cuota", *arguments]
     return subprocess.run(
         command, env=place.environment, check=True, stdout=subprocess.PIPE, text=True
@@ -61,7 +61,7 @@ def cuota(place: BenchService, *arguments: str) -> str:
 
 @contextlib.contextmanager
 def serving(place: BenchService, workers: int, path: Path | None = None) -> Iterator[list[psutil.Process]]:
-    """`cuota serve`; answers its worker processes once it is ready. `path` is put before its PYTHONPATH."""
+    """Run `cuota serve`. Yield its worker processes once it is ready. `path` is put in front of its PYTHONPATH."""
     environment = place.environment
     if path is not None:
         environment["PYTHONPATH"] = f"{path}{os.pathsep}{environment.get('PYTHONPATH', '')}"
@@ -81,13 +81,13 @@ def serving(place: BenchService, workers: int, path: Path | None = None) -> Iter
 
 
 def merchant(place: BenchService, name: str = "Shop") -> dict[str, Any]:
-    """A new merchant that captures by calls of its own, with its credentials."""
+    """Make a new merchant that captures by API calls, and return its credentials."""
     made = cuota(place, "merchant", "create", "--name", name, "--defer-funds-capture", "--json")
     return dict(json.loads(made))
 
 
 def credentials(merchant: dict[str, Any]) -> dict[str, str]:
-    """The body of a token request."""
+    """Return the body of a token request."""
     return {
         "client_id": merchant["clientId"],
         "client_secret": merchant["clientSecret"],
@@ -97,19 +97,19 @@ def credentials(merchant: dict[str, Any]) -> dict[str, str]:
 
 
 def token(place: BenchService, merchant: dict[str, Any]) -> str:
-    """An access token; it outlives a restart of the service."""
+    """Return an access token. It stays valid when the service restarts."""
     answer = httpx.post(f"{place.url}/oauth/token", json=credentials(merchant), trust_env=False)
     return str(answer.raise_for_status().json()["access_token"])
 
 
 def cpu_seconds(processes: list[psutil.Process]) -> float:
-    """User and system time of these processes, and of what they started and has ended."""
+    """Return the user and system time of these processes, and of their children that have ended."""
     times = [process.cpu_times() for process in processes]
     return float(sum(t.user + t.system + t.children_user + t.children_system for t in times))
 
 
 def postgres_cpu_seconds(place: BenchService) -> float:
-    """CPU time of the whole PostgreSQL: its sessions, and the writers behind them."""
+    """Return the CPU time of the whole PostgreSQL: its sessions, and its background writers."""
     postmaster = psutil.Process(int((place.data / "pg" / "postmaster.pid").read_text().splitlines()[0]))
     total = cpu_seconds([postmaster])
     for child in postmaster.children():
@@ -119,9 +119,9 @@ def postgres_cpu_seconds(place: BenchService) -> float:
 
 
 async def commits(where: dict[str, Any]) -> int:
-    """Transactions committed so far. A statement outside a transaction is one of its own: a round trip.
+    """Return the number of transactions committed so far. A statement outside a transaction counts as one: a round trip.
 
-    PostgreSQL adds a session's count about a second late, when the session next does something.
+    PostgreSQL adds a session's count about a second late, when the session does something again.
     """
     connection = await asyncpg.connect(**where)
     try:

@@ -1,8 +1,8 @@
-"""One release under measurement: `bench/releases.py` starts this file of each release with that release's interpreter.
+"""Runs in one release under measurement: `bench/releases.py` starts this file with each release's own interpreter.
 
-Prepares a service, its merchant and a pool of approved orders, then answers each line of standard input,
-`{"work", "clients", "first", "count"}`, with a line of JSON: requests a second, p99, and CPU milliseconds a request.
-`bench` and `cuota` are those of the release under measurement: the folder it runs in comes first on the path.
+Prepares a service, its merchant and a pool of approved orders. Then it answers each line of standard input, `{"work",
+"clients", "first", "count"}`, with a line of JSON: requests a second, p99, and CPU milliseconds for each request. The
+modules `bench` and `cuota` are those of the release under measurement, because its folder comes first on the path.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
 def measure(
     place: BenchService, web: list[psutil.Process], token: str, asked: dict[str, object]
 ) -> dict[str, float]:
-    """Drive one work for a moment."""
+    """Measure one operation for a short time."""
     work, clients = str(asked["work"]), int(str(asked["clients"]))
     first, count = int(str(asked["first"])), int(str(asked["count"]))
     before = service.cpu_seconds(web), service.postgres_cpu_seconds(place)

@@ -1,8 +1,8 @@
-"""`python -m bench.slow`: what honest merchants notice of 2,000 slow connections. Under three minutes.
+"""`python -m bench.slow`: measures how 2,000 slow connections affect other merchants. Takes less than three minutes.
 
-Three merchants send creations, reads and captures at fixed times (bench/flood.py); beside them nobody, then 2,000
-connections of each kind (bench/slow_clients.py), begun anew whenever the service ends one. Prints a table and writes it
-into docs/proof.md.
+Three merchants send creations, reads and captures at fixed times (bench/flood.py): first alone, then beside 2,000
+slow connections of each kind (bench/slow_clients.py). When the service ends a slow connection, a new one is opened.
+Prints a table and writes it into docs/proof.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from bench.service import BenchService
 
 MERCHANTS = 3
 POOL = 1_000
-# Longer than the longest deadline, so that the service ends all of them in the middle of it.
+# Longer than the longest timeout, so that the service ends all slow connections during the measurement.
 SECONDS = 16.0
 WARM_SECONDS = 3.0
 
@@ -50,7 +50,7 @@ class SlowRun:
         return Came(flood.drive(Flood(self.place.port, [seconds], senders, POOL, self.floods)))
 
     def row(self, kind: str, crowd: SlowProcess | None) -> tuple[float, str]:
-        """The p99, and the row that it stands in."""
+        """Return the p99, and the row of the table that contains it."""
         spent = service.cpu_seconds(self.web)
         came = self.honest(SECONDS)
         cpu = (service.cpu_seconds(self.web) - spent) / came.found["took"]
@@ -67,7 +67,7 @@ class SlowRun:
 
 
 class SlowProcess:
-    """The process of the slow ones."""
+    """The process that keeps the slow connections open."""
 
     def __init__(self, place: BenchService, kind: str, count: int, token: str) -> None:
         command = [sys.executable, "-m", "bench.slow_clients", str(place.port), kind, str(count)]
@@ -80,7 +80,7 @@ class SlowProcess:
             raise RuntimeError("the slow clients did not get ready")
 
     def end(self) -> dict[str, Any]:
-        """What came of them."""
+        """Return what happened to the slow connections."""
         said, _ = self.process.communicate(timeout=30)
         found: dict[str, Any] = json.loads(said.strip().splitlines()[-1])
         return found
@@ -129,7 +129,7 @@ def measure(bench: SlowRun, count: int) -> list[str]:
 
 
 def prepare(place: BenchService, where: dict[str, Any]) -> list[str]:
-    """Three honest merchants with approved orders, and one for the slow; answers their tokens."""
+    """Make three merchants with approved orders, and one for the slow connections. Return their tokens."""
     tokens = []
     for number in range(MERCHANTS + 1):
         merchant = service.merchant(place, f"Shop {number}")

@@ -1,7 +1,7 @@
-"""A process that keeps many slow connections open: each that the service ends is begun anew at once.
+"""Keeps many slow connections open. When the service ends one, a new one is opened at once.
 
-`python -m bench.slow_clients PORT KIND COUNT`, and a token on standard input. Prints `ready` when all are open; at the
-end of standard input it prints what came of them as JSON.
+Run as `python -m bench.slow_clients PORT KIND COUNT`, with a token on standard input. Prints `ready` when all
+connections are open. At the end of standard input, prints the results as JSON.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import uvloop
 from bench import work
 
 KINDS = ("send nothing", "send half a head", "send half a body", "read nothing")
-# A new one so often: a thousand a second to begin with.
+# The pause between new connections: at first a thousand a second.
 PACE = 0.001
 LOOK_SECONDS = 0.1
 DOCUMENTS = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 17
 
 
 def asked(kind: str, token: str) -> bytes:
-    """What a connection of this kind sends."""
+    """Return the bytes that a connection of this kind sends."""
     if kind == "send nothing":
         return b""
     if kind == "read nothing":
@@ -38,7 +38,7 @@ def asked(kind: str, token: str) -> bytes:
 
 
 class Slow(asyncio.Protocol):
-    """One connection that reads what it is told."""
+    """One slow connection that reads what the service sends."""
 
     def __init__(self, crowd: Crowd) -> None:
         self.crowd = crowd
@@ -59,7 +59,7 @@ class Slow(asyncio.Protocol):
 
 
 class Crowd:
-    """All of them."""
+    """All slow connections."""
 
     def __init__(self, port: int, kind: str, token: str) -> None:
         self.port, self.kind, self.asked = port, kind, asked(kind, token)
@@ -76,7 +76,7 @@ class Crowd:
     async def begin(self) -> None:
         loop = asyncio.get_running_loop()
         peer = socket.socket()
-        # The smaller its window, the less the systems on both sides keep of what it does not read.
+        # With a smaller window, the systems on both sides buffer less of what the connection does not read.
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         peer.setblocking(False)
         try:
@@ -84,7 +84,7 @@ class Crowd:
             if self.kind != "read nothing":
                 await loop.create_connection(lambda: Slow(self), sock=peer)
                 return
-            # No event loop would tell of a reset without reading.
+            # Without reading, an event loop does not notice a reset.
             peer.send(self.asked)
             self.unread[peer.fileno()] = peer, time.monotonic()
             self.resets.register(peer, 0)
@@ -94,7 +94,7 @@ class Crowd:
             peer.close()
 
     def look(self) -> None:
-        """Whoever reads nothing is told of an end by asking only."""
+        """Check whether the service has ended the connections that read nothing: only a poll shows it."""
         for number, _ in self.resets.poll(0):
             self.resets.unregister(number)
             peer, began = self.unread.pop(number)

@@ -1,7 +1,7 @@
-"""The limit of the database: pgbench with the very statements that the service sends.
+"""The limit of the database: pgbench with the same statements that the service sends.
 
-They are recorded while the service's own flows run once, so that no copy of them can grow old. What differs from
-one request to the next becomes an expression of pgbench's counter, the rest a parameter.
+The statements are recorded while the service's own flows run once, so they cannot become outdated. Values that differ
+between requests become expressions of pgbench's counter; the others become parameters.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ THREADS = 2
 
 @dataclass
 class StatementRecorder:
-    """A pool, or a session of it, that remembers what it was asked."""
+    """Wraps a pool, or a session of it, and records its statements."""
 
     inner: Any
     asked: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
@@ -57,7 +57,7 @@ class StatementRecorder:
 
 @dataclass(frozen=True)
 class Script:
-    """A pgbench script with its parameters, and how many statements it holds."""
+    """A pgbench script with its parameters, and the number of its statements."""
 
     text: str
     parameters: dict[str, str]
@@ -65,14 +65,14 @@ class Script:
 
 
 async def record(settings: config.Settings, where: dict[str, Any], merchant_id: UUID) -> dict[str, Script]:
-    """One script for each work that has statements, and `save` for a capture without its read.
+    """Return one script for each operation that sends statements, and `save` for a capture without its read.
 
-    Uses up order 1 of either pool.
+    Uses up order 1 of both pools.
     """
     model, whole = order_id(1), order_id(1, CAPTURED_PREFIX)
     async with runtime.opened(settings, where, pool_size=2) as opened:
         pool = StatementRecorder(opened.pool)
-        # It stands for a pool in every method that these flows call.
+        # The recorder has every method of the pool that these flows call.
         context = replace(opened, pool=cast("Pool", pool))
         merchant = replace(MERCHANT, merchant_id=merchant_id)
         body = read_order_body(parse_object(ORDER_JSON), merchant, https_only=False)
@@ -111,7 +111,7 @@ async def record(settings: config.Settings, where: dict[str, Any], merchant_id: 
 
 
 def _script(asked: list[tuple[str, tuple[Any, ...]]], changing: dict[Any, str]) -> Script:
-    # Each client counts for itself; together they take every number from :first on once, in order.
+    # Each client counts for itself. Together they use every number from :first on once, in order.
     lines = ["\\set n :first + :i * :clients + :client_id", "\\set i :i + 1"]
     parameters: dict[str, str] = {}
 
@@ -139,7 +139,7 @@ def _is_in(value: Any, changing: dict[Any, str]) -> bool:
 
 
 def _text(value: Any) -> str:
-    """A value as PostgreSQL reads it from text."""
+    """Return a value in the text form that PostgreSQL reads."""
     if isinstance(value, list | tuple):
         return "{" + ",".join("NULL" if item is None else _quoted(_text(item)) for item in value) + "}"
     if isinstance(value, bool):
@@ -154,7 +154,7 @@ def _quoted(text: str) -> str:
 def pgbench(
     script: Script, where: dict[str, Any], folder: Path, *, clients: int, first: int, count: int
 ) -> float:
-    """Run a script `count` times over so many sessions, prepared; answers transactions a second."""
+    """Run a script `count` times over this many sessions, with prepared statements. Return transactions a second."""
     file = folder / "script.sql"
     file.write_text(script.text)
     given = {"first": str(first), "i": "0", "clients": str(clients), **script.parameters}

@@ -1,7 +1,7 @@
-"""`python -m bench.together`: what it gives to save and read together what waits at a moment (`db/gathered`).
+"""`python -m bench.together`: measures the gain from batching the saves and reads that wait at the same moment (`db/gathered`).
 
-The service as it is, and the same with each ask sent down by itself, by turns on the same PostgreSQL. Writes
-bench/TOGETHER.md; takes about two minutes.
+Compares the service as it is with a service that sends each call to the database by itself, in alternating rounds on
+the same PostgreSQL. Writes bench/TOGETHER.md and takes about two minutes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def write(found: TogetherRates) -> None:
-    """The medians of the turns, side by side."""
+    """Return the medians of the rounds, side by side."""
     lines = []
     for work in WORKS:
         for clients in CLIENTS:
@@ -67,7 +67,7 @@ def write(found: TogetherRates) -> None:
                 f"| {work} | {clients} | {rps:,.0f} | {alone:,.0f} | {rps / alone:.2f} | {late:.1f} | {late_alone:.1f} |"
             )
     FILE.write_text(
-        f"# Together, and one at a time\n\n{report.measured_by('python -m bench.together')}; one web worker, the load on the same cores. Medians of {TURNS} turns of "
+        f"# With batching and without\n\n{report.measured_by('python -m bench.together')}; one web worker, the load on the same cores. Medians of {TURNS} turns of "
         f"{SECONDS:g} s each.\n\n"
         "| work | clients | together/s | one at a time/s | ratio | p99 ms together | p99 ms one at a time |\n"
         "|---|--:|--:|--:|--:|--:|--:|\n" + "\n".join(lines) + "\n"

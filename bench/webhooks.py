@@ -1,6 +1,6 @@
-"""`python -m bench.webhooks`: how soon after the commit webhooks arrive at a steady pace, and how many a second go out.
+"""`python -m bench.webhooks`: measures how soon after the commit webhooks arrive at a steady rate, and how many are sent a second.
 
-Orders are created through the service; one endpoint, in a process of its own, writes down when each event came.
+Orders are created through the service. One endpoint, in a separate process, records when each event arrived.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
 class Hook(asyncio.Protocol):
-    """One connection of the receiver: acknowledges at once and prints event id and time of arrival."""
+    """One connection of the receiver. It acknowledges at once and prints the event id and the time of arrival."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport: Any = transport
@@ -64,7 +64,7 @@ async def receive(port: int) -> None:
 
 @contextlib.contextmanager
 def receiving(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The receiver's address, and the file of what has come."""
+    """Return the receiver's address, and the file that lists the arrivals."""
     port, came = service.free_port(), folder / "came"
     with came.open("w") as out:
         process = subprocess.Popen(
@@ -78,7 +78,7 @@ def receiving(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 async def steadily(place: BenchService, token: str, seconds: float) -> None:
-    """RATE orders a second, on a fixed timetable whatever the answers take."""
+    """Create RATE orders a second, at fixed times, however long the answers take."""
     began, count = time.perf_counter(), int(RATE * seconds)
     request = work.request("create", 0, work.head(token))
 
@@ -98,7 +98,7 @@ async def steadily(place: BenchService, token: str, seconds: float) -> None:
 
 @dataclass(frozen=True)
 class DeliveryTimes:
-    """Seconds from commit to arrival, sorted; arrivals a second, the first and last twentieth left out."""
+    """Return the seconds from commit to arrival, sorted, and the arrivals a second without the first and last twentieth."""
 
     waits: list[float]
     rate: float
@@ -109,7 +109,7 @@ class DeliveryTimes:
 
 
 async def found(where: dict[str, Any], came: Path, after: float) -> DeliveryTimes:
-    """Of what was committed after a moment; waits until all of it has come."""
+    """Return the arrivals of the events committed after a moment. Waits until all of them have arrived."""
     owner = await asyncpg.connect(**where)
     try:
         rows = await owner.fetch(
@@ -155,7 +155,7 @@ def run(place: BenchService, where: dict[str, Any], folder: Path, seconds: float
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.webhooks", description=__doc__)
     parser.add_argument(
-        "--seconds", type=float, default=5.0, help="so long each part is measured (default 5)"
+        "--seconds", type=float, default=5.0, help="how long each part is measured (default 5)"
     )
     parser.add_argument("--receive", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()

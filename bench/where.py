@@ -1,8 +1,8 @@
-"""`python -m bench.where`: where the time of a creation, a read and a capture goes, in PostgreSQL and in the web process.
+"""`python -m bench.where`: shows where the time of a creation, a read and a capture goes, in PostgreSQL and in the web process.
 
-On Debian's PostgreSQL, with its pg_stat_statements and auto_explain (apt-get install postgresql-15), 32 clients, one web
-worker; py-spy, from .venv/peers, looks at the worker. Each tool costs time itself: shares count here, not speeds. Writes
-bench/WHERE.md; takes about a minute.
+Uses Debian's PostgreSQL with pg_stat_statements and auto_explain (apt-get install postgresql-15), 32 clients and one
+web worker; py-spy, from .venv/peers, profiles the worker. Each of these tools costs time itself, so only shares are
+valid here, not speeds. Writes bench/WHERE.md and takes about a minute.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def look(bench: WhereRun, work: str, number: int, folder: Path) -> Iterable[str]:
-    """One work: its statements, the steps in them, and the web process."""
+    """One operation: its statements, their steps, and the profile of the web process."""
     first = number * 3 * POOL // 9 + 2
 
     def load(turn: int) -> int:
@@ -79,7 +79,7 @@ def look(bench: WhereRun, work: str, number: int, folder: Path) -> Iterable[str]
 
 
 def statements(rows: list[asyncpg.Record], answers: int) -> str:
-    """What pg_stat_statements counted."""
+    """Return the counts of pg_stat_statements."""
     lines = [
         f"| `{' '.join(row['query'].split())[:90].replace('|', ' ')}` | {row['calls'] / answers:.3f} "
         f"| {answers / row['calls']:.1f} | {row['ms'] / answers * 1000:.0f} | {row['wal_bytes'] / answers:.0f} |"
@@ -93,7 +93,7 @@ def statements(rows: list[asyncpg.Record], answers: int) -> str:
 
 
 def web(process: psutil.Process, load: Any, folder: Path) -> str:
-    """What py-spy saw the worker do, by whose code ran."""
+    """Return the worker's time in py-spy's profile, by the package whose code ran."""
     if not SPY.exists():
         return "py-spy is not there: `make .venv/peers/ready` installs it.\n"
     raw = folder / "stacks.txt"

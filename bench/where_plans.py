@@ -1,4 +1,4 @@
-"""What auto_explain wrote of the statements of one load: the time of each step, added up over its calls."""
+"""Adds up what auto_explain logged about the statements of one load: the time of each step over all its calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Plans = list[dict[str, Any]]
 
 @contextlib.contextmanager
 def explaining(where: dict[str, Any], folder: Path) -> Iterator[Callable[[], Plans]]:
-    """While inside, a fifth of all statements are explained as they ran; then they can be asked for."""
+    """Inside the block, a fifth of all statements are explained as they run. Afterwards the plans can be read."""
     log = folder / "debian" / "log" / "server.json"
     before = log.stat().st_size
 
@@ -49,7 +49,7 @@ def _set(where: dict[str, Any], settings: dict[str, str]) -> None:
 
 
 def table(plans: Plans) -> str:
-    """The two statements that took longest in all, and their dearest steps."""
+    """Return the two statements that took the most time in all, and their slowest steps."""
     by_query: dict[str, Plans] = defaultdict(list)
     for plan in plans:
         by_query[" ".join(plan["Query Text"].split())].append(plan)
@@ -78,7 +78,7 @@ def _whole(plan: dict[str, Any]) -> float:
 
 
 def _add(node: dict[str, Any], steps: defaultdict[str, float]) -> float:
-    """Add a step's own time, without that of the steps under it; answers its time with them."""
+    """Add a step's own time, without the time of the steps below it. Return its time including them."""
     whole = float(node.get("Actual Total Time", 0.0)) * float(node.get("Actual Loops", 1))
     under = sum(_add(child, steps) for child in node.get("Plans", []))
     what = node.get("Operation") or node["Node Type"]

@@ -1,4 +1,4 @@
-"""The works that are measured: what a client sends, and how the orders of the pool are numbered."""
+"""The operations that are measured: the requests that a client sends, and the numbers of the orders in the pool."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from uuid import UUID
 
 WORKS = ("token", "create", "read", "capture", "refund", "dry run")
-# Each takes an order of the pool that nobody has taken before.
+# Each of these operations uses an order of the pool that no request used before.
 ONCE = ("capture", "refund")
 AMOUNT = "25.00"
 
@@ -17,7 +17,7 @@ ADDRESS = {
     "state": "CA",
     "postcode": "94103",
 }
-# An order as a shop with two things in the cart sends it: about 1 KB.
+# An order as a shop with two items in the cart sends it: about 1 KB.
 ORDER = {
     "amount": "100.00",
     "consumer": {
@@ -43,21 +43,21 @@ ORDER = {
 }
 ORDER_JSON = json.dumps(ORDER, separators=(",", ":")).encode()
 
-# Order n of the pool, as UUIDv7: one formula for the client, the seed and pgbench.
+# Order n of the pool has this UUIDv7: the client, the seed and pgbench use the same formula.
 POOL_PREFIX = "01990000-0000-7000-8000-"
-# Orders that are captured in full, to be refunded.
+# Orders that are captured in full, so that they can be refunded.
 CAPTURED_PREFIX = "01990000-0000-7002-8000-"
-# What pgbench creates: ordered by time as the service's own, beside the pool.
+# Orders that pgbench creates: their ids are ordered by time, like the service's own, and differ from the pool's.
 CREATED_PREFIX = "01990000-0000-7001-8000-"
 
 
 def order_id(number: int, prefix: str = POOL_PREFIX) -> UUID:
-    """The id of order `number` of a pool."""
+    """Return the id of order `number` of a pool."""
     return UUID(f"{prefix}{number:012x}")
 
 
 def order_id_sql(number: str, prefix: str = POOL_PREFIX) -> str:
-    """The same as an SQL expression."""
+    """Return the same as an SQL expression."""
     return f"('{prefix}' || lpad(to_hex({number}::bigint), 12, '0'))::uuid"
 
 
@@ -75,14 +75,14 @@ def _get(path: str, head: bytes) -> bytes:
 
 
 def request(work: str, number: int, head: bytes, credentials: str = "") -> bytes:
-    """The bytes of one request; `number` names the order of its pool, `head` the headers of every request."""
+    """Return the bytes of one request. `number` names the order of its pool, `head` has the headers of every request."""
     if work == "token":
         return _post("/oauth/token", head, credentials.encode())
     if work == "create":
         return _post("/order", head, ORDER_JSON)
     if work == "read":
         return _get(f"/order/{POOL_PREFIX}{number:012x}", head)
-    # What is only looked at uses up no reference.
+    # A dry run uses up no reference.
     key = f"{'look' if work == 'dry run' else 'bench'}-{number:012d}"
     body = f'{{"amount":"{AMOUNT}","merchantReference":"{key}"}}'.encode()
     if work == "refund":
@@ -92,7 +92,7 @@ def request(work: str, number: int, head: bytes, credentials: str = "") -> bytes
 
 
 def localstripe_request(work: str, name: str, head: bytes) -> bytes:
-    """Its nearest work: an intent, a charge read, a charge captured in part. `name` is the charge's id."""
+    """Return localstripe's closest operation: create an intent, read a charge, capture a part. `name` is the charge's id."""
     if work == "create":
         return _post("/v1/payment_intents", head, b'{"amount":10000,"currency":"usd"}')
     if work == "read":
@@ -101,5 +101,5 @@ def localstripe_request(work: str, name: str, head: bytes) -> bytes:
 
 
 def head(token: str) -> bytes:
-    """The headers that every request carries."""
+    """Return the headers of every request."""
     return f"Host: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n".encode()

@@ -1,4 +1,4 @@
-"""What the tests share: one real PostgreSQL, a service on loopback with a clock that can be moved, and its contract."""
+"""Fixtures that the tests share: one real PostgreSQL, and a service on loopback with a movable clock and its contract."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cuota import config
 from support.folders import new_folder
 from support.needed import told
 
-# The application is imported where a fixture starts it: the tests of pure modules need none of it, and start faster.
+# Fixtures import the application when they start it. Tests of pure modules do not need it, and so start faster.
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 WIDE = Path(__file__).parent / "wide.toml"
 
-# A Citus cluster to test on, by the URL of its coordinator as superuser; no setting of the service.
+# The Citus cluster to test on, as the URL of its coordinator for a superuser. It is not a setting of the service.
 CITUS = os.environ.get("CUOTA_TEST_CITUS")
 
 for name in [name for name in os.environ if name.startswith("CUOTA_")]:
@@ -38,7 +38,7 @@ for name in [name for name in os.environ if name.startswith("CUOTA_")]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What was not tested, and why, stands where nobody overlooks it."""
+    """At the end of the run, list what was not tested, and why."""
     skipped = terminalreporter.stats.get("skipped", [])
     lines = told(report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple))
     if lines:
@@ -49,7 +49,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def folder() -> Iterator[Path]:
-    """A folder that the unprivileged user of the embedded PostgreSQL may reach; pytest's own are 0700."""
+    """Make a folder that the unprivileged user of the embedded PostgreSQL may enter. Pytest's own folders have mode 0700."""
     path = new_folder("cuota-test-")
     yield path
     shutil.rmtree(path, ignore_errors=True)
@@ -79,12 +79,12 @@ def settings(folder: Path) -> config.Settings:
 
 @pytest.fixture(scope="session")
 async def template(embedded: Embedded, settings: config.Settings) -> str:
-    """A migrated, empty database to copy from."""
+    """A migrated, empty database that other tests copy."""
     import cuota.web.app  # noqa: F401 - every module that compares its own times with the pool's has done so now
     from cuota.db import pool
     from cuota.run import runtime
 
-    # A busy machine may keep a request waiting for a session for longer than half a second.
+    # On a busy machine, a request may wait for a session for longer than half a second.
     pool.WAIT_SECONDS = 20.0
     await runtime.migrated(settings, dict(embedded.dsn_kwargs))
     await _copy(embedded, "cuota", "cuota_template")
@@ -101,7 +101,7 @@ async def _copy(embedded: Embedded, source: str, name: str) -> None:
 
 @pytest.fixture
 async def own_database(embedded: Embedded, template: str) -> AsyncIterator[dict[str, object]]:
-    """A migrated database of this test's own, to spoil; what asyncpg.connect takes (as its owner)."""
+    """A migrated database of this test's own, which the test may damage: the arguments of asyncpg.connect for its owner."""
     name = f"own_{secrets.token_hex(4)}"
     await _copy(embedded, template, name)
     where = {**embedded.dsn_kwargs, "database": name}
@@ -113,7 +113,7 @@ async def own_database(embedded: Embedded, template: str) -> AsyncIterator[dict[
 
 @pytest.fixture
 async def own(settings: config.Settings, own_database: dict[str, object]) -> AsyncIterator[Own]:
-    """A service on a database that this test may spoil, without a port."""
+    """A service on a database that this test may damage, without a port."""
     from support.own_service import opened_own
 
     async with opened_own(settings, own_database) as opened:
@@ -122,7 +122,7 @@ async def own(settings: config.Settings, own_database: dict[str, object]) -> Asy
 
 @pytest.fixture(scope="module")
 async def citus() -> AsyncIterator[str]:
-    """The URL, at the coordinator, of a migrated and distributed database that these tests may spoil."""
+    """The URL, at the coordinator, of a migrated and distributed database that these tests may damage."""
     if CITUS is None:
         pytest.skip("no Citus cluster (CUOTA_TEST_CITUS, the URL of its coordinator as superuser)")
     from support.db.cluster import cluster_database
@@ -173,7 +173,7 @@ async def running(settings: config.Settings, where: dict[str, object]) -> AsyncI
 
 @pytest.fixture(scope="session")
 async def service(settings: config.Settings, embedded: Embedded, template: str) -> AsyncIterator[Running]:
-    """The service that most tests share; each makes a merchant of its own."""
+    """The service that most tests share. Each test makes its own merchant."""
     del template
     async with running(settings, dict(embedded.dsn_kwargs)) as started:
         yield started
@@ -181,7 +181,7 @@ async def service(settings: config.Settings, embedded: Embedded, template: str) 
 
 @pytest.fixture
 async def merchant(service: Running) -> AsyncIterator[Merchant]:
-    """A merchant that captures by calls of its own (deferFundsCapture true), 1.00 to 2000.00."""
+    """A merchant that captures by API calls (deferFundsCapture true), with a range of 1.00 to 2000.00."""
     from support.makers import make_merchant
 
     async with make_merchant(service, defer_funds_capture=True) as made:
@@ -199,7 +199,7 @@ async def auto_merchant(service: Running) -> AsyncIterator[Merchant]:
 
 @pytest.fixture(scope="session")
 async def chromium() -> AsyncIterator[Browser]:
-    """The browser that all tests of this process share; each opens a profile of its own."""
+    """The browser that all tests of this process share. Each test opens its own profile."""
     from support.browser.chromium import opened_chromium
 
     async with opened_chromium() as opened:

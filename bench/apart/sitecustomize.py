@@ -1,4 +1,4 @@
-"""Read by a worker that `bench.together` starts: each ask goes down by itself, as if nothing were gathered.
+"""Loaded by a worker that `bench.together` starts: each call goes to the database by itself, without batching.
 
 The product has no such switch.
 """

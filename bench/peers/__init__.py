@@ -1,4 +1,7 @@
-"""Others doing the nearest work on this machine: the usual way, and localstripe. Each in an environment of its own."""
+"""Other systems with similar operations on this machine: the usual design, and localstripe.
+
+Each has its own virtual environment.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from bench.work import ORDER_JSON, order_id_sql
 PYTHON = Path(sys.prefix) / "peers" / "bin" / "python"
 TOKEN = "sk_bench_0123456789"
 CHARGES = 1_500
-# As the peer's own code would have written it.
+# Insert the rows as that system's own code would write them.
 _FILL = f"""INSERT INTO orders (order_id, merchant_id, status, amount, captured, document, created_at)
     SELECT {order_id_sql("n")}, '00000000-0000-0000-0000-000000000007', 'Approved', 10000, 0, $1::json, now()
     FROM generate_series(1, $2::bigint) n"""
@@ -29,7 +32,7 @@ _FILL = f"""INSERT INTO orders (order_id, merchant_id, status, amount, captured,
 
 @contextlib.contextmanager
 def usual(where: dict[str, Any], count: int) -> Iterator[int]:
-    """FastAPI and SQLAlchemy's ORM on the same PostgreSQL, with `count` orders; answers the port."""
+    """Start FastAPI with SQLAlchemy's ORM on the same PostgreSQL, with `count` orders. Return the port."""
     database = "usual_way"
     asyncio.run(_execute(where, f"CREATE DATABASE {database}"))
     port = _free_port()
@@ -48,7 +51,7 @@ def usual(where: dict[str, Any], count: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def localstripe() -> Iterator[tuple[int, tuple[str, ...]]]:
-    """localstripe, with charges that wait to be captured; answers the port and their names."""
+    """Start localstripe, with charges that can be captured. Return the port and the ids of the charges."""
     port = _free_port()
     with tempfile.TemporaryFile() as log:
         command = [str(PYTHON), "-m", "localstripe", "--port", str(port), "--from-scratch"]

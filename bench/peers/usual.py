@@ -1,9 +1,9 @@
 # ruff: noqa: N815 - the fields are called as in the JSON
-"""The usual way to build this: FastAPI, SQLAlchemy's ORM, one transaction a request with SELECT FOR UPDATE.
+"""The usual design of such a service: FastAPI, SQLAlchemy's ORM, one transaction for each request with SELECT FOR UPDATE.
 
-Less than the service does (one token compared as text, no plan, no feed, few rules), written as the frameworks'
-own guides write it. Run as `python usual.py PORT SOCKET_FOLDER DB_PORT USER DATABASE TOKEN` in an environment with
-bench/peers/requirements.lock.
+It does less than the service (it compares one token as text, and has no plan, no feed and few rules). It follows the
+guides of its frameworks. Run as `python usual.py PORT SOCKET_FOLDER DB_PORT USER DATABASE TOKEN` in an environment
+with bench/peers/requirements.lock.
 """
 
 import sys
@@ -29,7 +29,7 @@ sessions = async_sessionmaker(engine, expire_on_commit=False)
 
 
 class Base(DeclarativeBase):
-    """Every table."""
+    """The base class of every table."""
 
 
 class OrderRow(Base):
@@ -70,7 +70,7 @@ class TransferRow(Base):
 
 
 class EventRow(Base):
-    """What happened."""
+    """An event of an order."""
 
     __tablename__ = "events"
     event_id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
@@ -81,7 +81,7 @@ class EventRow(Base):
 
 
 class AddressBody(BaseModel):
-    """As in the service's API."""
+    """A part of the request, with the same fields as in the service's API."""
 
     addressLine1: str = Field(min_length=3, max_length=50)
     addressLine2: str | None = Field(default=None, max_length=50)
@@ -91,7 +91,7 @@ class AddressBody(BaseModel):
 
 
 class ConsumerBody(BaseModel):
-    """As in the service's API."""
+    """A part of the request, with the same fields as in the service's API."""
 
     phoneNumber: str | None = Field(default=None, pattern=r"^[2-9][0-9]{9}$")
     givenNames: str | None = Field(default=None, min_length=2, max_length=50)
@@ -100,7 +100,7 @@ class ConsumerBody(BaseModel):
 
 
 class Item(BaseModel):
-    """As in the service's API."""
+    """A part of the request, with the same fields as in the service's API."""
 
     name: str | None = None
     sku: str | None = None
@@ -110,14 +110,14 @@ class Item(BaseModel):
 
 
 class MerchantUrls(BaseModel):
-    """As in the service's API."""
+    """A part of the request, with the same fields as in the service's API."""
 
     redirectConfirmUrl: str
     redirectCancelUrl: str
 
 
 class NewOrderBody(BaseModel):
-    """As in the service's API."""
+    """The body of `POST /order`, with the same fields as in the service's API."""
 
     amount: Decimal = Field(gt=0, decimal_places=2)
     consumer: ConsumerBody | None = None
@@ -132,14 +132,14 @@ class NewOrderBody(BaseModel):
 
 
 class NewCapture(BaseModel):
-    """As in the service's API."""
+    """The body of a capture, with the same fields as in the service's API."""
 
     amount: Decimal = Field(gt=0, decimal_places=2)
     merchantReference: str = Field(min_length=1, max_length=100)
 
 
 class CaptureShown(BaseModel):
-    """A capture's answer."""
+    """The answer to a capture."""
 
     merchantReference: str
     amount: Decimal
@@ -147,7 +147,7 @@ class CaptureShown(BaseModel):
 
 
 class OrderShown(BaseModel):
-    """The record."""
+    """The answer with the whole order."""
 
     orderId: uuid.UUID
     orderStatus: str
@@ -184,7 +184,7 @@ app = FastAPI(lifespan=tables)
 
 @app.post("/order")
 async def create(body: NewOrderBody, session: UsualSession, caller: Caller) -> dict[str, str]:
-    """Create an order. Approved at once, since there is no checkout here."""
+    """Create an order. It is approved at once, because this system has no checkout."""
     now = datetime.now(UTC)
     order = OrderRow(
         order_id=uuid.uuid4(),
@@ -211,7 +211,7 @@ async def create(body: NewOrderBody, session: UsualSession, caller: Caller) -> d
 
 @app.get("/order/{order_id}")
 async def read(order_id: uuid.UUID, session: UsualSession, caller: Caller) -> OrderShown:
-    """The record."""
+    """Return the order."""
     order = await session.get(OrderRow, order_id)
     if order is None or order.merchant_id != caller:
         raise HTTPException(404)
@@ -233,7 +233,7 @@ async def read(order_id: uuid.UUID, session: UsualSession, caller: Caller) -> Or
 async def capture(
     order_id: uuid.UUID, body: NewCapture, session: UsualSession, caller: Caller
 ) -> CaptureShown:
-    """Capture under the order's lock."""
+    """Capture under the order's row lock."""
     order = await session.get(OrderRow, order_id, with_for_update=True)
     if order is None or order.merchant_id != caller:
         raise HTTPException(404)

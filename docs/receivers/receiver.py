@@ -27,30 +27,30 @@ if not WEBHOOK_KEY or not SIGNING_KEY:
 
 
 def genuine(headers: Message, body: bytes) -> bool:
-    """Whether both signatures fit these very bytes, and the timestamp is less than five minutes off."""
+    """True if both signatures match exactly these bytes, and the timestamp is less than five minutes off."""
     name, sent_at = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not re.fullmatch(r"\w{1,100}", name, re.ASCII) or not re.fullmatch(r"[0-9]{1,12}", sent_at):
         return False
     if abs(time.time() - int(sent_at)) > TOLERANCE:
         return False
     wanted = "v1," + sign(WEBHOOK_KEY, f"{name}.{sent_at}.".encode() + body)
-    # Two stand here while a secret rotates: one must fit. All are compared, each in constant time.
+    # During a rotation the header has two signatures, and one of them must match. Compare all, each in constant time.
     fits = [same(given, wanted) for given in headers.get("webhook-signature", "").split(" ")]
     return any(fits) and same(headers.get("X-Pay-Signature", ""), sign(SIGNING_KEY, body))
 
 
 def sign(key: bytes, message: bytes) -> str:
-    """Base64 of HMAC-SHA256."""
+    """Return the base64 of HMAC-SHA256."""
     return base64.b64encode(hmac.new(key, message, hashlib.sha256).digest()).decode()
 
 
 def same(given: str, wanted: str) -> bool:
-    """Compare in constant time; as bytes, since a stranger may send anything."""
+    """Compare in constant time, as bytes, because the headers may contain anything."""
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted.encode())
 
 
 def keep(name: str, body: bytes) -> bool:
-    """Put it into the inbox, on the disk, under its id; False where it came before."""
+    """Store the event in the inbox, on the disk, under its id. Return False if it is already there."""
     with NamedTemporaryFile(dir=INBOX, prefix=".new-") as new:
         new.write(body)
         new.flush()
@@ -63,7 +63,7 @@ def keep(name: str, body: bytes) -> bool:
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """Keeps what is genuine and answers at once. The work is done later, from the inbox."""
+    """Stores genuine webhooks and answers at once. The work is done later, from the inbox."""
 
     timeout = 10
 
@@ -73,7 +73,7 @@ class Receiver(BaseHTTPRequestHandler):
         self.end_headers()
 
     def receive(self) -> int:
-        """Tell 204 for what is kept or was kept before, 401 for what does not prove where it comes from."""
+        """Answer 204 for a webhook that is stored now or was stored before, and 401 for one whose signature is wrong."""
         length = self.headers.get("Content-Length", "")
         if not re.fullmatch(r"[0-9]{1,7}", length) or int(length) > MOST_BYTES:
             return 413

@@ -1,4 +1,4 @@
-"""A real Chromium, and the shop on an origin of its own beside the service."""
+"""A real Chromium, and the shop on its own origin beside the service."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from support.makers import Running, make_merchant
 
 @pytest.fixture(scope="session")
 async def shop(service: Running, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shop]:
-    """`python -m cuota_demo` against the service of this run, with a folder of its own."""
+    """Run `python -m cuota_demo` against the service of this run, with its own folder."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -67,14 +67,15 @@ async def _answering(process: asyncio.subprocess.Process, url: str) -> None:
 
 @pytest.fixture
 async def open_tab(chromium: Browser) -> AsyncIterator[OpenTab]:
-    """Opens tabs, each in a browser profile of its own; what the console complained about fails the test at its end.
+    """Opens tabs, each in its own browser profile. An error in a tab's console fails the test at its end.
 
-    Broken content policies are such complaints, and so is any script, style or picture that did not come.
+    Such errors include violations of the content security policy, and any script, style or picture that was not
+    loaded.
     """
     complaints: list[str] = []
 
     def heard(kind: str, text: str) -> None:
-        # A page that answers 4xx on purpose is noted by the browser too; a broken part of one is noted below.
+        # The browser also logs a page that answers 4xx on purpose. A failed part of a page is logged below.
         if kind in {"error", "warning"} and "the server responded with a status of 4" not in text:
             complaints.append(f"{kind}: {text}")
 

@@ -1,4 +1,4 @@
-"""A consumer on their own page, in a real browser: with a keyboard alone, without script, in every state and look."""
+"""The account page in a real browser: with only a keyboard, without JavaScript, in every state and color scheme."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ FAILS_LATER, LOST_LATER = "4000000000000341", "4000000000009987"
 
 @pytest.fixture
 def number() -> str:
-    """A consumer's number, theirs alone."""
+    """Return a new consumer's phone number."""
     return f"3{secrets.randbelow(90) + 10}46{secrets.randbelow(90_000) + 10_000}"
 
 
 async def buy(
     service: Running, shop: Merchant, number: str, card: str = CARD_THAT_PAYS, amount: str = "100.00"
 ) -> str:
-    """A plan of this number's: the order's id."""
+    """Make a plan of this number, and return the order's id."""
     order = await shop.create(amount)
     await complete(service, shop.merchant_id, order, card, phone=number)
     return str(order["orderId"])
 
 
 async def enter(page: Page, service: Running, number: str) -> None:
-    """Through the number and the code."""
+    """Sign in with the number and the code."""
     await page.goto(f"{service.settings.public_url}/account")
     await fill(page, phone=number)
     await fill(page, code="123456")
@@ -106,13 +106,13 @@ async def test_the_account_needs_no_mouse(
 
 
 async def strike(page: Page, key: str) -> None:
-    """Press a key, and arrive."""
+    """Press a key, and wait for the next page."""
     async with page.expect_navigation():
         await page.keyboard.press(key)
 
 
 async def tab_to(page: Page, wanted: str) -> None:
-    """Press Tab until what has the focus is what is wanted; every stop on the way must show that it has it."""
+    """Press Tab until the wanted element has the focus. Every element on the way must show that it has the focus."""
     for _ in range(40):
         if await page.evaluate(f"(e => e !== document.body && {wanted})(document.activeElement)"):
             return
@@ -128,7 +128,7 @@ SMALL = """() => [...document.querySelectorAll("main a:not(.test a), main button
 
 
 class Inspector:
-    """Looks at a page as it stands; what it finds is told all together at the end."""
+    """Checks the page as it is now. All problems are reported together at the end."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -194,7 +194,7 @@ async def test_every_state_of_a_plan_is_accessible_and_fits(
         await inspector.look("refused")
         await inspector.visit(f"{plans[2]}/card", "card")
         await page.get_by_text("Sandbox test cards").click()
-        # The page itself says what is wrong: nothing is sent.
+        # The page itself shows the error: no request is sent.
         await page.locator("[name=card_number]").fill("4242")
         await page.locator("form.ask button.primary").click()
         await expect(page.locator("[name=card_number]")).to_be_focused()

@@ -30,7 +30,7 @@ SCRIPTS = pytest.mark.parametrize(
 
 
 async def order_id(page: Page) -> str:
-    """The order that the checkout's address is about, or that the shop was handed back."""
+    """Return the id of the order in the checkout's address, or in the address of the shop's page after it."""
     parts = urlsplit(page.url)
     return parse_qs(parts.query).get("orderId", parts.path.split("/")[3:4])[0]
 
@@ -123,7 +123,7 @@ async def test_a_purchase_needs_no_mouse(open_tab: OpenTab, shop: Shop) -> None:
 
 
 async def tab_to(page: Page, wanted: str) -> None:
-    """Press Tab until what has the focus is what is wanted; every stop on the way must show that it has it."""
+    """Press Tab until the wanted element has the focus. Every element on the way must show that it has the focus."""
     for _ in range(60):
         if await page.evaluate(f"(e => e !== document.body && {wanted})(document.activeElement)"):
             return
@@ -134,7 +134,7 @@ async def tab_to(page: Page, wanted: str) -> None:
 
 
 async def follow(page: Page, key: str, address: str) -> None:
-    """Press a key, and arrive."""
+    """Press a key, and wait for the next page."""
     await page.keyboard.press(key)
     await page.wait_for_url(re.compile(re.escape(address)))
 

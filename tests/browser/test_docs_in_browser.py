@@ -1,4 +1,4 @@
-"""The documentation in a real browser: the reference is tried for real, the guides work without script."""
+"""The documentation in a real browser: the reference sends real requests, and the guides work without JavaScript."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGES = ["/docs", *(guide.path for guide in listed())]
 
 
 async def reference(open_tab: OpenTab, service: Running, **options: object) -> Page:
-    """The reference, shown, in a tab that notes every request to another origin."""
+    """Open the reference in a tab that records every request to another origin."""
     page = await open_tab(**{"viewport": DESKTOP, **options})
     page.set_default_timeout(SLOW)
     await page.goto(f"{service.settings.public_url}/docs/reference")
@@ -29,18 +29,18 @@ async def reference(open_tab: OpenTab, service: Running, **options: object) -> P
 
 
 async def shown(page: Page) -> None:
-    """Wait until the reference has read the document."""
+    """Wait until the reference has loaded the document."""
     await expect(page.get_by_role("heading", name="Merchant API", level=1)).to_be_visible(timeout=SLOW)
 
 
 async def to_operation(page: Page, group: str, operation: str) -> None:
-    """Go to an operation by the contents at the side."""
+    """Go to an operation by the table of contents at the side."""
     await page.get_by_role("button", name=f"Open Group - {group}").click()
     await page.get_by_role("link", name=re.compile(operation)).first.click()
 
 
 async def send(page: Page, label: str) -> str:
-    """Open the form of an operation, send it as it stands, and answer the body that came back."""
+    """Open the form of an operation, send it unchanged, and return the body of the answer."""
     await page.get_by_role("button", name=f"({label})").first.click()
     method = label.split(" ", 1)[0].upper()
     async with page.expect_response(lambda answer: answer.request.method == method) as waiting:
@@ -114,7 +114,7 @@ async def test_in_production_the_reference_offers_nothing_to_send(
     page = await open_tab(viewport=DESKTOP)
 
     async def as_production(route: Route) -> None:
-        # The page as production serves it, by the one word that differs (tests/web/docs/test_docs_page.py holds that).
+        # Production serves the same page with one different word (tests/web/docs/test_docs_page.py checks that).
         answer = await route.fetch()
         body = (await answer.text()).replace('data-try="yes"', 'data-try="no"')
         await route.fulfill(response=answer, body=body)

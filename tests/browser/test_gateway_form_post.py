@@ -1,4 +1,4 @@
-"""A real browser posts the gateway's form from a shop's page: what it encodes is what was signed."""
+"""A real browser posts the gateway's form from a shop's page: the signature must match what the browser encodes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ OpenTab = Callable[..., Awaitable[Page]]
 VALUES = {
     "order.customer.firstName": "Zoë ~*",
     "order.lineItems[0].name": "Café & 'thé' (日本) \"x\" + 100% ☕",
-    # As browsers send a line break, and so as it must be signed.
+    # Browsers send a line break as CR LF, so it must be signed as CR LF.
     "description": "one\r\ntwo",
 }
 
 
 async def post(page: Page, merchant: Merchant, fields: Fields) -> None:
-    """A page of the shop with the form in it, whose button is pressed."""
+    """Open a page of the shop with the form, and press its button."""
     hidden = "".join(
         f'<input type="hidden" name="{html.escape(name)}" value="{html.escape(value)}">'
         for name, value in fields
@@ -45,7 +45,8 @@ async def test_a_signed_form_leads_the_browser_to_the_checkout_and_back(
     page = await open_tab()
     await post(page, merchant, signed(merchant, form_fields(merchant, **VALUES)))
     await expect(page.get_by_role("heading", name="Pay in four")).to_be_visible()
-    # A page reloaded, or the form posted again: the same order, and the step that this browser had reached.
+    # Reloading the page or posting the form again leads to the same order and to the step that this browser had
+    # reached.
     first = page.url.partition("?")[0]
     await post(page, merchant, signed(merchant, form_fields(merchant, **VALUES)))
     await expect(page).to_have_url(first)

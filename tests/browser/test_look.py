@@ -1,4 +1,4 @@
-"""Every page and state of checkout and shop: for everybody, on a phone, in the dark, with no motion, without a complaint."""
+"""Checks every page and state of checkout and shop: accessibility, phone size, dark mode, reduced motion, console errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 
 
 class Inspector:
-    """Looks at a page as it stands; what it finds is told all together at the end."""
+    """Checks the page as it is now. All problems are reported together at the end."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -99,7 +99,7 @@ async def test_every_state_of_the_checkout_is_accessible_and_fits(
 
 
 async def _stay(route: Route) -> None:
-    """The last page leads on to the merchant by itself: here it stays, to be looked at."""
+    """The last page goes on to the merchant automatically. Keep it open here, to check it."""
     await route.abort("aborted")
 
 
@@ -136,7 +136,8 @@ async def test_every_other_end_of_the_checkout_is_accessible_and_fits(
     await inspector.look("finished, in another browser")
     await page.goto(f"{order['redirectUrl'].partition('?')[0]}/{order['orderId']}")
     await inspector.look("another browser")
-    # The page of a decline leads back after three seconds, so that its reasons can be read; they come in writing too.
+    # The page of a decline goes on after three seconds, so that people can read the reasons. They also get them by
+    # letter.
     assert [each for each in inspector.found if not each.startswith("declined: meta-refresh:")] == []
 
 

@@ -1,4 +1,4 @@
-"""A shopper who comes back: the second purchase in a real browser is one click on a page that is read first."""
+"""A returning shopper in a real browser: the second purchase takes one click, on a page that shows the terms first."""
 
 from __future__ import annotations
 

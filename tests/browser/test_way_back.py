@@ -1,4 +1,4 @@
-"""After the last form the browser is back at the merchant without a click, with script and without."""
+"""After the last form the browser returns to the merchant without a click, with JavaScript and without."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCRIPTS = pytest.mark.parametrize(
 
 
 async def handed_back(page: Page, shop: Shop) -> dict[str, Any]:
-    """The order's record, read by the token and the id that the browser brought to the shop."""
+    """Return the order's record, read with the token and the id that the browser brought to the shop."""
     query = parse_qs(urlsplit(page.url).query)
     record = await shop.merchant.read({"orderId": query["orderId"][0]})
     assert record["token"] == query["token"][0]
@@ -86,7 +86,7 @@ async def test_who_cancels_is_on_the_shops_cancel_page_without_another_click(
 
 @asynccontextmanager
 async def _shop_that_moved() -> AsyncIterator[str]:
-    """A merchant's server that sends everybody on to its other name, as `www` and `https` redirects do."""
+    """A merchant's server that redirects every request to its other name, as redirects to `www` and `https` do."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")

@@ -1,4 +1,4 @@
-"""The client against the real service, blocking and asyncio alike."""
+"""Runs the client against the real service, blocking and asyncio alike."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def shop(merchant: Merchant, kind: str) -> AsyncIterator[Both]:
-    """A client of a merchant of this test's own, with next to no pauses."""
+    """A client of this test's own merchant, with almost no pauses between retries."""
     async with Both.of(kind, merchant) as both:
         yield both
 
 
 @pytest.fixture
 async def cutter(merchant: Merchant) -> AsyncIterator[Cutter]:
-    """A way to the service that can lose what passes through it."""
+    """A proxy to the service that can lose requests and answers."""
     async with Cutter.to(merchant.service.settings.public_url) as opened:
         yield opened
 
 
 @pytest.fixture
 async def lossy(merchant: Merchant, cutter: Cutter, kind: str) -> AsyncIterator[Both]:
-    """The same client, whose way to the service is the cutter."""
+    """The same client, connected through the proxy that loses answers."""
     async with Both.of(kind, merchant, base_url=cutter.url) as both:
         yield both

@@ -1,4 +1,4 @@
-"""Each call of the client, as a merchant makes it, on the real service."""
+"""Tests each call of the client on the real service, as a merchant makes it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from support.sending import deliver, webhook_secret
 
 @dataclass
 class Address:
-    """A merchant's address on loopback; `got` holds headers and body of each webhook."""
+    """A merchant's receiver on loopback. `got` has the headers and body of each webhook."""
 
     url: str = ""
     got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)

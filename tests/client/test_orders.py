@@ -1,4 +1,4 @@
-"""Listing orders with the client: every page is fetched as it is read, in both clients."""
+"""Lists orders with both clients: each page is fetched when it is needed."""
 
 from __future__ import annotations
 

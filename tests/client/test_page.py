@@ -1,4 +1,4 @@
-"""docs/client.md says what is: its examples run, its tables are whole."""
+"""docs/client.md is correct: its examples run, and its tables are complete."""
 
 from __future__ import annotations
 

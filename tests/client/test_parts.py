@@ -1,4 +1,4 @@
-"""The client's pure parts: amounts, errors, what it is told, and that it stands alone."""
+"""The client's pure parts: amounts, errors, webhooks, and that it imports nothing else of Cuota."""
 
 from __future__ import annotations
 

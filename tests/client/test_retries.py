@@ -1,4 +1,4 @@
-"""What is tried again, what is not, and that nothing is done twice, whatever is lost on the way."""
+"""Which calls are retried, which are not, and that nothing happens twice, whatever gets lost on the way."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOVED = {"capture": "captured", "void": "voided", "refund": "refunded"}
 
 @pytest.fixture
 async def order_id(merchant: Merchant) -> str:
-    """An approved order of 100.00, of which 50.00 are captured."""
+    """Return an approved order of 100.00, of which 50.00 are captured."""
     order = await merchant.approved("100.00")
     await merchant.move(order, "capture", "50.00", "first")
     return str(order["orderId"])
@@ -120,7 +120,7 @@ async def test_what_could_act_twice_is_never_sent_again(
     error = await reason(lossy("register_endpoint", "http://127.0.0.1:9/hooks"), Unavailable)
     assert error.undecided
     assert len(cutter.tries("POST /webhook-endpoints ")) == 1
-    # The same call with the same key: the stored answer, with its secret, and no second endpoint.
+    # The same call with the same key returns the stored answer with its secret, and makes no second endpoint.
     again = await lossy(
         "register_endpoint", "http://127.0.0.1:9/hooks", idempotency_key=error.idempotency_key
     )
@@ -166,7 +166,7 @@ async def test_where_nobody_listens_nothing_was_applied(merchant: Merchant, kind
 
 
 class Later:
-    """A service that answers what it is told, and counts."""
+    """A service that gives prepared answers, and counts the requests."""
 
     def __init__(
         self, status: int, *headers: str, body: str = '{"code": "unavailable", "message": "later"}'

@@ -1,4 +1,4 @@
-"""The token: one for everybody, kept, replaced in time, and once after a 401."""
+"""The access token: all calls share it, it is replaced in time, and it is requested once more after a 401."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ TOKEN = "POST /oauth/token"
 
 @pytest.fixture
 async def watched(merchant: Merchant, cutter: Cutter, kind: str) -> Any:
-    """A client all of whose requests, those for tokens too, go through the cutter."""
+    """A client whose requests, including token requests, go through the proxy that loses answers."""
     async with Both.of(kind, merchant, base_url=cutter.url, auth_url=cutter.url) as both:
         yield both
 
 
 def later(both: Both, seconds: float) -> None:
-    """The client's own clock goes forward."""
+    """Move the client's own clock forward."""
     terms = both.client._terms
     before = terms.clock
     moved = ClientOptions(**{**vars(terms), "clock": lambda: before() + seconds})
@@ -81,7 +81,7 @@ async def test_a_revoked_secret_is_told_as_unauthorized_and_asked_once_for_all(
     cutter.slow["/oauth/token"] = 1.5
     errors = await asyncio.gather(*(reason(watched("configuration"), Unauthorized) for _ in range(50)))
     assert {error.code for error in errors} == {"invalid_client"}
-    # Who waits while one asks shares its answer.
+    # Calls that wait while one call requests a token share its answer.
     assert len(cutter.tries(TOKEN)) in {2, 3}
     assert merchant.client_secret not in "".join(f"{error!r} {error}" for error in errors)
 

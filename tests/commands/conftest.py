@@ -1,4 +1,4 @@
-"""One data folder for all tests of a file, kept open so that its database starts once."""
+"""One data folder for all tests of a file. Its database stays open, so that it starts only once."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def cuota() -> Iterator[Cuota]:
 
 @pytest.fixture(scope="module")
 def bare() -> Iterator[Cuota]:
-    """For what is refused before any database is touched."""
+    """The command for tests that fail before any database is opened."""
     with on_a_folder() as command:
         yield command

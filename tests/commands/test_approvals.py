@@ -1,4 +1,4 @@
-"""`cuota merchant approvals` and `cuota approvals report`: a trial on data that helps turns on, one on noise is refused."""
+"""`cuota merchant approvals` and `cuota approvals report`: a trial may turn on only if its data helps."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ AGO = timedelta(days=400)
 
 @dataclass(frozen=True)
 class Shops:
-    """Three merchants: one whose data helps, one whose data is noise, one that has sold nothing."""
+    """Three merchants: one with useful data, one with random data, one that has sold nothing."""
 
     cuota: Cuota
 
     def mode(self, name: str) -> dict[str, Any]:
-        """What stands in the database."""
+        """Read one value from the database."""
         found: list[Any] = []
 
         async def look(where: dict[str, Any]) -> None:
@@ -71,7 +71,7 @@ async def _sold(command: Cuota, where: dict[str, Any]) -> None:
 
 
 async def _trial(owner: asyncpg.Connection, merchant_id: UUID, population: list[Placed]) -> None:
-    """The rows that the service writes of such orders, in one go."""
+    """Insert the rows that the service writes for such orders."""
     policy, orders, decided, owed = standard_policy(), [], [], []
     for placed in population:
         fields = read_fields(placed.additional, placed.placed_on).fields
@@ -158,7 +158,7 @@ def test_a_trial_on_data_that_helps_is_reported_and_turns_on(shops: Shops, tmp_p
     assert "Advanced Approvals of Helpful" in page
     assert f"Mode: trial. As of {facts['at']}, under policy {facts['policy']}." in page
     assert facts["model"]["version"] in page
-    # In shadow: recorded from now on, and no decision goes by it.
+    # In trial mode: recorded from now on, but no decision depends on it.
     assert shops.mode("Helpful") == {
         "approvals": "trial",
         "approvals_model": facts["model"]["version"],
@@ -171,7 +171,7 @@ def test_a_trial_on_data_that_helps_is_reported_and_turns_on(shops: Shops, tmp_p
     assert " in, " in told.stdout
     on = shops.cuota("merchant", "approvals", "Helpful", "on")
     assert on.returncode == 0, on.stderr
-    # The same orders give the same model: nothing new was stored.
+    # The same orders give the same model, so nothing new was stored.
     assert shops.mode("Helpful") == {
         "approvals": "on",
         "approvals_model": facts["model"]["version"],

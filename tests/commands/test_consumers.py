@@ -1,4 +1,4 @@
-"""`cuota consumer export` and `erase`, as an operator meets them."""
+"""`cuota consumer export` and `erase`, as an operator uses them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PHONE = "2125550166"
 
 @pytest.fixture(scope="module")
 def known(cuota: Cuota) -> Cuota:
-    """A sandbox in which the number was given with an order, and confirmed by a code."""
+    """A sandbox in which an order has given a number and a code has confirmed it."""
     with serving(cuota) as (line, _):
         made = json.loads(
             cuota("merchant", "create", "--name", "Known", "--json", CUOTA_PUBLIC_URL=line["url"]).stdout
@@ -84,7 +84,7 @@ def test_what_is_no_number_is_wrong_use(bare: Cuota, number: str) -> None:
 
 
 def test_a_person_at_a_terminal_types_the_number_once_more(known: Cuota) -> None:
-    """The last test: it erases somebody about whom nothing is stored."""
+    """This test runs last, because it erases the data."""
     primary, secondary = pty.openpty()
     command = [sys.executable, "-m", "cuota", "consumer", "erase", "--phone", "2125550100"]
     process = subprocess.Popen(

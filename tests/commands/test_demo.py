@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import httpx
+import pytest
 
 from support.commands import Cuota
 
@@ -23,8 +25,9 @@ def free_port() -> int:
 
 @contextmanager
 def demo(cuota: Cuota, *options: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
-    """A running demo, the shop's address, and everything it printed until it was ready."""
+    """Run a demo. Yield its process, the shop's address, and everything it printed until it was ready."""
     port, shop_port = free_port(), free_port()
+    host = "[::1]" if any(":" in option for option in options) else "127.0.0.1"
     command = [sys.executable, "-m", "cuota", "demo", "--port", str(port), "--shop-port", str(shop_port)]
     command += options
     with subprocess.Popen(command, env=cuota.environment(), stdout=subprocess.PIPE, text=True) as process:
@@ -35,7 +38,7 @@ def demo(cuota: Cuota, *options: str) -> Iterator[tuple[subprocess.Popen[str], s
             if "Ctrl-C stops the demo" in line:
                 break
         try:
-            yield process, f"http://127.0.0.1:{shop_port}", printed
+            yield process, f"http://{host}:{shop_port}", printed
         finally:
             process.terminate()
             process.wait(60)
@@ -74,6 +77,18 @@ def test_a_demo_that_listens_everywhere_prints_addresses_that_a_browser_can_open
         assert printed[0].split()[:3] == ["The", "shop", shop]
         front = httpx.get(shop, trust_env=False)
         assert front.status_code == 200
+
+
+@pytest.mark.parametrize("host", ["::1", "::"])
+def test_a_demo_on_ipv6_prints_addresses_with_brackets_and_answers_there(cuota: Cuota, host: str) -> None:
+    with demo(cuota, "--host", host) as (_, shop, printed):
+        text = "".join(printed)
+        assert printed[0].split()[:3] == ["The", "shop", shop]
+        service = next(line.split()[2] for line in printed if line.split()[:2] == ["The", "API"])
+        assert service.startswith("http://[::1]:")
+        assert not re.search(r"//:|127\.0\.0\.1", text)
+        for address in (shop, f"{shop}/health", f"{service}/health/ready"):
+            assert httpx.get(address, trust_env=False).status_code == 200
 
 
 def test_the_shop_ends_with_a_demo_that_is_killed(cuota: Cuota) -> None:

@@ -1,4 +1,4 @@
-"""`cuota explain`, as it is typed by somebody who has a reference, a wrong id, a pipe, or a span that is none."""
+"""`cuota explain` with a reference, a wrong id, a pipe, or an invalid time span."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAID = {"accountCreationDate": "2020-01-01", "customerLoggedIn": "yes", "sameDev
 
 @dataclass(frozen=True)
 class Sold:
-    """An order by its id, its decision, and its reference, which only it has; two orders share another one."""
+    """Make an order with a unique reference, its decision, and two orders that share another reference."""
 
     cuota: Cuota
     order: str
@@ -112,7 +112,7 @@ def test_a_reader_who_goes_away_is_no_error(sold: Sold) -> None:
     said = process.stderr.read()
     process.stderr.close()
     process.wait(60)
-    # The one line that names the data, and no trace of an error.
+    # Only the line that names the data, and no error.
     assert said.decode().splitlines() == [
         f"cuota: sandbox, data in {sold.cuota.data}; no service has run on it yet."
     ]

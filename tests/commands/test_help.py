@@ -1,4 +1,4 @@
-"""A person can learn the command from its help; wrong use is exit 2 and says what is right."""
+"""The help texts explain the command. Wrong use exits with 2 and says what is right."""
 
 from __future__ import annotations
 

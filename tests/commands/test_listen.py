@@ -1,4 +1,4 @@
-"""`cuota listen --forward`: events as they come, for people and scripts, sent on with signatures that hold."""
+"""`cuota listen --forward`: prints events for people and scripts, and forwards them with valid signatures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def receiver() -> Iterator[tuple[str, Got]]:
 
 @contextlib.contextmanager
 def listening(cuota: Cuota, *more: str) -> Iterator[Queue[str]]:
-    """The lines that `cuota listen` prints."""
+    """Return the lines that `cuota listen` prints."""
     command = [sys.executable, "-m", "cuota", "listen", "--merchant", "Listened", *more]
     process = subprocess.Popen(command, env=cuota.environment(), stdout=subprocess.PIPE, text=True)
     lines: Queue[str] = Queue()

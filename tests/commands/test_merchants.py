@@ -29,7 +29,7 @@ SECRETS = {"clientId", "clientSecret", "audience", "signingSecret", "webhookSecr
 def create(cuota: Cuota, *more: str) -> dict[str, Any]:
     done = cuota("merchant", "create", "--name", f"Shop {secrets.token_hex(4)}", *more, "--json")
     assert done.returncode == 0, done.stderr
-    # Where it acts, and nothing else.
+    # Only the line that says which data the command uses.
     assert done.stderr.startswith("cuota: sandbox, data in ")
     assert done.stderr.count("\n") == 1
     return dict(json.loads(done.stdout))
@@ -38,7 +38,7 @@ def create(cuota: Cuota, *more: str) -> dict[str, Any]:
 def read(cuota: Cuota, *arguments: str) -> Any:
     done = cuota(*arguments, "--json")
     assert done.returncode == 0, done.stderr
-    # Where it acts, and nothing else.
+    # Only the line that says which data the command uses.
     assert done.stderr.startswith("cuota: sandbox, data in ")
     assert done.stderr.count("\n") == 1
     return json.loads(done.stdout)
@@ -71,7 +71,7 @@ def test_every_term_can_be_chosen_and_changed(cuota: Cuota) -> None:
     )  # fmt: skip
     assert (made["minimumAmount"], made["maximumAmount"], made["profile"]) == ("5.00", "99.99", "lenient")
     assert made["deferFundsCapture"] is True
-    # As browsers say them: without the scheme's own port.
+    # Origins as browsers write them: without the scheme's default port.
     assert made["origins"] == ["https://a.example", "http://localhost:3000"]
     changed = read(
         cuota, "merchant", "update", made["name"].upper(), "--no-defer-funds-capture", "--maximum", "50"
@@ -155,7 +155,7 @@ def test_bad_terms_are_exit_1_and_one_line(
     assert (done.returncode, done.stdout) == (1, "")
     assert said in done.stderr
     assert done.stderr.startswith("cuota: ")
-    # Beside the line that says which data the command acts on, where it came so far.
+    # Beside the line that says which data the command uses, if the command got that far.
     lines = done.stderr.splitlines()
     assert len([line for line in lines if not line.startswith("cuota: sandbox, data in ")]) == 1
 
@@ -190,7 +190,7 @@ def test_a_reader_that_goes_away_early_is_no_accident(cuota: Cuota) -> None:
     assert process.stdout
     process.stdout.close()
     assert process.stderr
-    # Nothing but the line that says which data the command acts on.
+    # Only the line that says which data the command uses.
     assert process.stderr.read().count(b"\n") == 1
     assert process.wait() == 1
     process.stderr.close()

@@ -1,4 +1,4 @@
-"""CUOTA_METRICS_LISTEN: metrics and health on a port of their own."""
+"""CUOTA_METRICS_LISTEN gives metrics and health their own port."""
 
 from __future__ import annotations
 

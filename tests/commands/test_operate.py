@@ -1,4 +1,4 @@
-"""`cuota migrate`, `verify`, `keys` and `serve`, as a script meets them."""
+"""`cuota migrate`, `verify`, `keys` and `serve`, as a script uses them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.serving import ORDER, serving
 
 
 def sql(cuota: Cuota, *statements: str) -> None:
-    """As one who has got hold of the database."""
+    """Change the database directly, like an attacker who has access to it."""
 
     async def run(where: dict[str, Any]) -> None:
         connection = await asyncpg.connect(**where)
@@ -47,7 +47,7 @@ def test_two_workers_both_answer_and_count_together(cuota: Cuota) -> None:
     with serving(cuota, "--workers", "2") as (line, process):
         assert line["workers"] == 2
         for _ in range(40):
-            # A connection of its own each time, so that both workers get some.
+            # Open a new connection each time, so that both workers get some requests.
             assert httpx.get(f"{line['listen']}/configuration", trust_env=False).status_code == 401
         text = httpx.get(f"{line['listen']}/metrics", trust_env=False).text
         assert process.poll() is None
@@ -124,7 +124,7 @@ def test_a_database_of_another_environment_or_release_is_refused_in_one_line(cuo
 
 
 def test_a_merchant_is_told_the_audience_of_the_service_that_ran_last(cuota: Cuota) -> None:
-    """A service on another port than the usual one would refuse the usual audience."""
+    """A service on another port than the default would refuse the default audience."""
     with serving(cuota) as (ready, _):
         made = cuota("merchant", "create", "--name", "Told", "--json")
     assert json.loads(made.stdout)["audience"] == ready["url"]

@@ -1,4 +1,4 @@
-"""Every command says which data and which service it acts on, and stops where it needs a service that is not there."""
+"""Every command names the data and the service that it uses, and fails if it needs a service that does not run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.serving import ORDER, serving
 
 @pytest.fixture(scope="module")
 def idle() -> Iterator[Cuota]:
-    """A sandbox in which a service has run, and none is running."""
+    """A sandbox in which a service has run, but no service is running now."""
     with on_a_folder() as command, open_embedded(command.data):
         with serving(command):
             assert command("merchant", "create", "--name", "Alder").returncode == 0
@@ -96,7 +96,7 @@ def test_a_replay_says_that_a_service_must_start_to_send_it(idle: Cuota) -> None
 
 
 def order(url: str, made: dict[str, str]) -> None:
-    """One order whose event has a receiver, which is not there; returns when the event is in the feed."""
+    """Make one order whose event has an unreachable receiver. Returns when the event is in the feed."""
     asked = {"client_id": made["clientId"], "client_secret": made["clientSecret"]}
     asked |= {"audience": made["audience"], "grant_type": "client_credentials"}
     merchant = {**ORDER["merchant"], "statusCallbackUrl": "http://127.0.0.1:9/"}

@@ -1,4 +1,4 @@
-"""The policy and the letters' words are the service's, whatever the shell of a command says."""
+"""Commands use the service's policy and letter texts, whatever the environment of their own shell says."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _changed(folder: Path, version: str, was: str = 'new = "2000.00"', now: str 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[tuple[Cuota, str, str]]:
-    """A service that ran under a policy, creditor and agency of its own; a declined decision of it, and a shop."""
+    """A service that ran with its own policy, creditor and agency, one of its declined decisions, and a shop."""
     with on_a_folder() as command, open_embedded(command.data) as embedded:
         where = dict(embedded.dsn_kwargs)
         path = _changed(command.data.parent, "2026-12-own", "most_points = 60", "most_points = 45")
@@ -122,7 +122,8 @@ def test_a_changed_policy_is_refused_once_it_has_decided_and_replaced_before(
             await runtime.note_served(first, decides=True)
             await runtime.note_served(second, decides=True)
             assert await policies.read(first.pool, "2027-02-draft") == final.read_text()
-            # The first runs on, under a text that is not kept: it must not decide, and the second may.
+            # The first service still runs with a policy that is not stored. It must not decide, and the second one
+            # may.
             assert not await seal_policy(first)
             assert await seal_policy(second)
             with pytest.raises(WrongPolicy, match="decisions were already made by another text"):

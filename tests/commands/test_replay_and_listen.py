@@ -1,4 +1,4 @@
-"""`cuota listen` and `cuota webhook replay`, as a person meets them; and looking where nothing is."""
+"""`cuota listen` and `cuota webhook replay`, as a person uses them, also without any data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cuota explain`, `decide` and `policy`, as an operator meets them: on what a real service has decided."""
+"""`cuota explain`, `decide` and `policy` on the decisions of a real service, as an operator uses them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VERSION = read_policy(None)[0].version
 
 @dataclass(frozen=True)
 class Decided:
-    """One consumer's orders: approved, then declined above the limit; and one of somebody else's, approved."""
+    """Make one consumer's orders (approved, then declined above the limit), and an approved order of another consumer."""
 
     cuota: Cuota
     shop: str
@@ -35,7 +35,7 @@ class Decided:
     decisions: dict[str, str]
 
     def sql(self, *statements: str) -> None:
-        """As one who has got hold of the database."""
+        """Change the database directly, like an attacker who has access to it."""
 
         async def run(where: dict[str, Any]) -> None:
             connection = await asyncpg.connect(**where)

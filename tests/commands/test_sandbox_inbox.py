@@ -1,4 +1,4 @@
-"""`cuota sandbox inbox`: what consumers were sent, for a person at a terminal and for a script."""
+"""`cuota sandbox inbox` shows the messages to consumers, for a person at a terminal and for a script."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BAD = "Due \x1b[2Jnow."
 
 @pytest.fixture(scope="module")
 def told() -> Iterator[Cuota]:
-    """An inbox with a code to one number, and a notice to somebody else by both ways."""
+    """An inbox with a code for one number, and a notice to another consumer by text and by mail."""
     with on_a_folder() as command, open_embedded(command.data):
         settings = config.load({"CUOTA_DATA_DIR": str(command.data)})
 

@@ -1,4 +1,4 @@
-"""An unknown or bad setting stops the start with its name and what it should be, in one go and without a trace."""
+"""An unknown or wrong setting stops the start. The error names all of them and says what they should be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cuota time` as an operator types it."""
+"""`cuota time`, as an operator uses it."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def test_an_advance_says_from_where_to_where(cuota: Cuota) -> None:
     span = datetime.fromisoformat(moved["to"]) - datetime.fromisoformat(moved["from"])
     assert abs(span - timedelta(hours=36)) < timedelta(milliseconds=2)
     assert now(cuota) >= before + timedelta(hours=36)
-    # Moving takes a moment of real time itself, which the clock is behind by.
+    # Moving the clock takes a moment of real time, by which the clock is behind.
     assert re.search(r"1 day, 1[12]:\d\d:\d\d ahead", cuota("time").stdout)
     assert "The service's clock is at" in cuota("time", "advance", "90m").stdout
-    # Before the command's name --json counts as well.
+    # --json also counts before the command's name.
     assert json.loads(cuota("time", "--json", "advance", "1m").stdout)["stopped"] is False
 
 

@@ -1,4 +1,4 @@
-"""With a synchronous standby: what only the primary's disk has is never told as done."""
+"""With a synchronous standby, a commit that is only on the primary's disk is never reported as done."""
 
 from __future__ import annotations
 

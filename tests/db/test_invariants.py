@@ -1,4 +1,4 @@
-"""What the database itself makes impossible, whoever asks: each is tried in SQL on a really approved order."""
+"""What the database itself prevents: each case is tried in SQL on a really approved order."""
 
 from __future__ import annotations
 

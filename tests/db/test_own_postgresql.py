@@ -1,4 +1,4 @@
-"""An operator's own PostgreSQL: the SQL and the commands of docs/running.md, as they stand there."""
+"""An operator's own PostgreSQL, with exactly the SQL and the commands of docs/running.md."""
 
 from __future__ import annotations
 

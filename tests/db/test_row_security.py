@@ -1,4 +1,4 @@
-"""Row-level security by merchant, where it is on: a statement that forgets its merchant sees nothing of another's."""
+"""With row-level security, a statement without a merchant sees no rows of another merchant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The service connects as a database role of its own, which owns nothing and has no more rights than it needs."""
+"""The service connects as its own database role, which owns nothing and has no more rights than it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cuota verify` finds a single altered cent, wherever it is, and nothing where nothing is wrong."""
+"""`cuota verify` finds a single altered cent anywhere, and reports nothing if nothing is wrong."""
 
 from __future__ import annotations
 

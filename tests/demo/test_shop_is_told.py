@@ -1,4 +1,4 @@
-"""`cuota demo` as a person starts it, on the data of an earlier release: the shop hears of its orders by itself."""
+"""`cuota demo` with the data of an earlier release: the shop receives its webhooks without any setup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paying in a window on the shop's page: what the shop signs, writes down, believes, and does when the page is gone."""
+"""Payment in a window over the shop's page: what the shop signs, stores and checks, also if the page is closed."""
 
 from __future__ import annotations
 

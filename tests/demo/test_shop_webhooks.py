@@ -1,4 +1,4 @@
-"""What the provider tells the shop: believed when it is proved, counted once, shown, and asked for where it is missing."""
+"""Webhooks to the shop: verified, counted once, shown. The shop asks the provider if one is missing."""
 
 from __future__ import annotations
 

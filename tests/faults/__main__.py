@@ -30,7 +30,7 @@ _SHOWN = 100
 
 
 def main() -> int:
-    """Run one campaign and say what came of it."""
+    """Run one campaign and print its result."""
     options = _options()
     # Stopped from outside, it still ends what it has started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

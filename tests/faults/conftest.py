@@ -1,4 +1,4 @@
-"""What the tests of faults share: one service with failpoints in it, struck again and again."""
+"""Code that the tests of faults share: one service with failpoints, used again and again."""
 
 from __future__ import annotations
 

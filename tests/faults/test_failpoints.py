@@ -1,4 +1,4 @@
-"""A fault at every step of every call that moves money: whoever asks again has one definite answer and one effect."""
+"""A fault at every step of every call that moves money: a repeated request gets one definite answer, with one effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kill -9` of each process under load: what was acknowledged is there, once, and the books agree."""
+"""`kill -9` of each process under load: every acknowledged operation exists exactly once, and the ledger agrees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fault at each step of collecting an installment: it is charged once, and the consumer is told once."""
+"""A fault at each step of collecting an installment: the card is charged once, and the consumer gets one message."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_every_event_is_delivered_whatever_happens_at_that_moment(
     if action == "hang":
         # Who hangs has passed this step already, and would take the next test's event past its strike.
         time.sleep(HANG_SECONDS)
-    # What hung or was cut off goes by its lease, and what failed is tried again later: a minute passes at once here.
+    # Claims end with their lease, and failed deliveries are tried again later. Let that minute pass at once.
     shop.later("1 minute")
     shop.told_in_order(order)
 

@@ -1,4 +1,4 @@
-"""`cuota work` alone: it does what falls due beside the service's own workers, stops cleanly, and loses nothing."""
+"""`cuota work` alone: it does due work beside the service's own workers, stops cleanly, and loses nothing."""
 
 from __future__ import annotations
 

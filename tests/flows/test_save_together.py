@@ -1,4 +1,4 @@
-"""Saving what waits together changes nothing that a caller sees: each is applied, stale or refused for itself."""
+"""Batched saves look the same to each caller: each outcome is applied, stale or refused by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hostile requests are sent to: the shared service, and another environment beside it."""
+"""The services that get hostile requests: the shared one, and one of another environment."""
 
 from __future__ import annotations
 

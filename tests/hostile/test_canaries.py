@@ -1,4 +1,4 @@
-"""Secrets and persons go where they belong, and nowhere else: a whole life, and everything that it left behind."""
+"""Takes secrets and personal data through every step, and checks that they are stored only where they belong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measurement of what strangers can cost covers every route of the application, and its table names each."""
+"""`bench.guard` measures every route of the application, and its table names each route."""
 
 from __future__ import annotations
 

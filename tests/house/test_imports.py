@@ -1,4 +1,4 @@
-"""What may be imported where, beyond the layers in pyproject.toml: core and the client stand alone."""
+"""Import rules beyond the layers in pyproject.toml: core and the client import nothing else of Cuota."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lock files hold what pyproject.toml asks for, hashed, and name no place to fetch it from."""
+"""The lock files match pyproject.toml, have a hash for each package, and name no registry."""
 
 from __future__ import annotations
 

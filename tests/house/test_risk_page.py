@@ -1,4 +1,4 @@
-"""docs/risk.md says what is: its policy loads, its tables are whole, its numbers are those of the code."""
+"""docs/risk.md is correct: its policy loads, its tables are complete, its numbers are those of the code."""
 
 from __future__ import annotations
 

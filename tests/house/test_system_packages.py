@@ -1,4 +1,4 @@
-"""System packages are never installed behind a person's back, and always where nobody has to be asked."""
+"""System packages are installed only after a person agrees, or where no person can be asked."""
 
 from __future__ import annotations
 

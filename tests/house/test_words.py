@@ -1,4 +1,4 @@
-"""What a person reads is American English, and its dates come from one place."""
+"""Texts for people are in American English, and one module formats their dates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Migrations: forward only, once, by whoever comes first, and never on a database that is not ours."""
+"""Migrations run forward only, once, by the first process that starts, and never on another program's database."""
 
 from __future__ import annotations
 

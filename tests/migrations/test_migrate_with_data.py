@@ -1,4 +1,4 @@
-"""A database that an earlier release has filled goes on under this one: its plans are collected, its events are told."""
+"""This release continues with a database that an earlier release filled: it collects plans and sends events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every decision under every policy that loads: replayed exactly, fair to good history, honest about why."""
+"""Properties of every decision under every valid policy: repeatable, fair to good history, correct about its reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a card rail says is taken only where it is a plain yes or no; anything else is no answer, and is looked up."""
+"""Only a plain yes or no of a card rail counts. Anything else counts as no answer, and the charge is looked up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The issuing rail, and what its simulator promises by itself."""
+"""The issuing rail, and the promises of its simulator."""
 
 from __future__ import annotations
 

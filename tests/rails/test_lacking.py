@@ -1,4 +1,4 @@
-"""A rail's class that lacks something of its protocol stops the start, and the error names what."""
+"""A rail's class without a method of its protocol stops the start, and the error names the method."""
 
 from __future__ import annotations
 

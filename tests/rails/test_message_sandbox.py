@@ -1,4 +1,4 @@
-"""The sandbox's message rail: what consumers would get lands in the inbox, once, dated by the sandbox's clock."""
+"""The sandbox's message rail puts each message into the inbox once, dated by the sandbox's clock."""
 
 from __future__ import annotations
 

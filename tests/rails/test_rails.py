@@ -1,4 +1,4 @@
-"""What every rail is held to, whoever wrote it."""
+"""The rules for every rail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The receivers that the docs give away: what each accepts, and what it does not."""
+"""The example receivers of the docs: what each accepts, and what it refuses."""
 
 from __future__ import annotations
 

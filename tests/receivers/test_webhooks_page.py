@@ -1,4 +1,4 @@
-"""docs/webhooks.md says what is: its receivers, its example, its tables."""
+"""docs/webhooks.md is correct: its receivers, its example, its tables."""
 
 from __future__ import annotations
 

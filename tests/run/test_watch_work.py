@@ -1,4 +1,4 @@
-"""A process whose background work has broken down does not look well: it ends, so that its parent starts another."""
+"""A process whose background work has failed exits, so that its parent starts another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`<pay-button>`: a button like any other, by keyboard and for everybody, and the way to a virtual card."""
+"""`<pay-button>`: accessible, works by keyboard, and can start a virtual-card checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way in which a checkout ends without being paid, and what the page is told: the window closed, Escape, declined, expired."""
+"""Every way in which a checkout ends unpaid, and the callback for each: window closed, Escape, declined, expired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cuota demo` in a real browser: a shopper pays without leaving the shop, and the shop hears of it by itself."""
+"""`cuota demo` in a real browser: a shopper pays without leaving the shop, and the shop gets the result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def shop() -> Iterator[str]:
 
 
 async def button_of(page: Page, shop: str, wish: str) -> Locator:
-    """A kettle in the cart, and the button that opens the window, ready."""
+    """Put a kettle into the cart, and wait for the button that opens the window."""
     await page.goto(shop)
     await page.get_by_role("button", name="Gooseneck Kettle").click()
     await page.goto(f"{shop}/cart?{wish}")

@@ -1,4 +1,4 @@
-"""Pages that mean ill: frames around the checkout, and words from every wrong origin, window and token."""
+"""Malicious pages: frames around the checkout, and messages from every wrong origin, window and token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pay.js?inspect`: a panel with every message, and what became of the signature; a card number is never on it."""
+"""`pay.js?inspect`: a panel with every message and the result of the signature check, never with a card number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""However the script is loaded, and whatever the page's policies are, the checkout opens; and nothing complains."""
+"""The checkout opens however the script is loaded and whatever policies the page has, without console errors."""
 
 from __future__ import annotations
 

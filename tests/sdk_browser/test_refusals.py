@@ -1,4 +1,4 @@
-"""What cannot be opened is said in words: wrong parameters, a wrong signature, no network, a slow one."""
+"""If a checkout cannot be opened, a text says why: wrong parameters, a wrong signature, no network, a slow network."""
 
 from __future__ import annotations
 

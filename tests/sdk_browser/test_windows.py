@@ -1,4 +1,4 @@
-"""A purchase in the SDK's popup, in its modal and by its redirect: what the page is told, and when."""
+"""A purchase in the SDK's popup, in its modal and by redirect: which callbacks the page gets, and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One face for both clients, and a TCP proxy that loses answers."""
+"""Calls both clients in the same way, and has a TCP proxy that loses answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ PAUSES = (0.01, 0.01)
 
 
 class Both:
-    """Either client, called the same way: `await both("capture", ...)`. The blocking one runs in a thread each."""
+    """Either client, called in the same way:
+
+    `await both("capture", ...)`. The blocking client runs in a thread for each call.
+    """
 
     def __init__(self, client: Client | AsyncClient, threads: ThreadPoolExecutor) -> None:
         self.client = client
@@ -56,11 +59,11 @@ class Both:
         return await asyncio.get_running_loop().run_in_executor(self.threads, whole)
 
     def events(self, *args: Any, **kwargs: Any) -> AsyncIterator[Event]:
-        """The iterator of either, one event at a time."""
+        """Iterate over the events of either client."""
         return self._walk("events", *args, **kwargs)
 
     def orders(self, *args: Any, **kwargs: Any) -> AsyncIterator[Order]:
-        """The iterator of either, one order at a time."""
+        """Iterate over the orders of either client."""
         return self._walk("orders", *args, **kwargs)
 
     async def _walk(self, name: str, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
@@ -76,9 +79,9 @@ class Both:
 
 @dataclass
 class Cutter:
-    """A TCP proxy. `lose` is called with each request's head; True: the request arrives, its answer does not.
+    """A TCP proxy. It calls `lose` with each request's head. If that returns True, the request arrives, but its answer is lost.
 
-    `slow`: seconds that the answers to a path take longer.
+    `slow`: seconds by which the answers to a path are delayed.
     """
 
     host: str
@@ -101,7 +104,7 @@ class Cutter:
             server.close()
 
     def next_ones(self, path: str, times: int) -> None:
-        """Lose the answers of the next so many requests whose first line holds this."""
+        """Lose the answers to this many requests whose first line contains this text."""
         left = times
 
         def lose(head: str) -> bool:
@@ -113,11 +116,11 @@ class Cutter:
         self.lose = lose
 
     def tries(self, path: str) -> list[str]:
-        """The heads of the requests whose first line holds this."""
+        """Return the heads of the requests whose first line contains this text."""
         return [head for head in self.seen if path in head.partition("\r\n")[0]]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection of the client; one of its own to the service for each request."""
+        """Serve one connection of the client. Each request gets a new connection to the service."""
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -147,13 +150,13 @@ def _length(head: str) -> int:
 
 
 def header(head: str, name: str) -> str | None:
-    """One header of a request's head."""
+    """Return one header of a request's head."""
     lines = (line.partition(": ") for line in head.split("\r\n"))
     return next((value for found, _, value in lines if found.lower() == name.lower()), None)
 
 
 async def reason(awaitable: Any, kind: type[BaseException]) -> Any:
-    """The error that a call raises."""
+    """Return the error that a call raises."""
     try:
         await awaitable
     except kind as error:

@@ -15,7 +15,7 @@ from support.command_server import command_server
 from support.folders import new_folder
 
 Done = subprocess.CompletedProcess[str]
-# As the command names itself where it tells what to type next.
+# The command's own name in its hints about what to type next.
 COMMAND = f"{sys.executable} -m cuota"
 
 
@@ -30,7 +30,7 @@ class Cuota:
         return {**kept, "CUOTA_DATA_DIR": str(self.data), **settings}
 
     def __call__(self, *arguments: str | bytes, **settings: str) -> Done:
-        """Run to the end. Whatever happens, nobody is shown a traceback."""
+        """Run a command to its end. It must never print a traceback."""
         words = [os.fsdecode(argument) for argument in arguments]
         done = command_server().run(words, self.environment(**settings), 90)
         assert "Traceback" not in done.stderr, done.stderr
@@ -38,13 +38,13 @@ class Cuota:
 
 
 def only_where(done: Done) -> bool:
-    """Whether standard error holds nothing but the line that says where the command acted."""
+    """True if standard error contains only the line that names the database and the service."""
     return done.stderr.startswith("cuota: sandbox, data in ") and done.stderr.count("\n") == 1
 
 
 @contextmanager
 def on_a_folder() -> Iterator[Cuota]:
-    """A data folder that the unprivileged user of postgres may reach."""
+    """Make a data folder that the unprivileged user of postgres may enter."""
     base = new_folder("cuota-cli-")
     try:
         yield Cuota(base / "data")

@@ -1,7 +1,6 @@
-"""Holds an exchange against the OpenAPI document: what the service answers must be what its contract says.
+"""Checks an exchange against the OpenAPI document: each answer of the service must be as its contract says.
 
-contract = Contract()
-contract.check("POST", "/order", 200, response.headers, response.content, request_body=body)
+contract = Contract(); contract.check("POST", "/order", 200, response.headers, response.content, request_body=body)
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ ROOT = "urn:contract"
 
 
 def read_json(body: bytes | str) -> Any:
-    """JSON with exact decimals; NaN and Infinity are not JSON."""
+    """Parse JSON with exact decimals. NaN and Infinity are errors."""
     return json.loads(body, parse_float=Decimal, parse_constant=_no_constant)
 
 
@@ -34,7 +33,7 @@ def _no_constant(name: str) -> None:
 
 
 class Contract:
-    """The document, with one validator for each schema, built when first needed."""
+    """The document, with one validator for each schema, built when it is first needed."""
 
     def __init__(self, base_url: str = "https://pay.example") -> None:
         self.document: dict[str, Any] = dict(load_contract(base_url).items())
@@ -54,9 +53,9 @@ class Contract:
         request_body: bytes | None,
         lenient: bool = False,
     ) -> None:
-        """Raise AssertionError, saying what is wrong, unless the document covers this exchange.
+        """Raise an AssertionError that names the difference, unless the document allows this exchange.
 
-        `lenient`: the merchant has the lenient profile, so the request need not keep to the field rules.
+        `lenient`: the merchant has the lenient profile, so the request may break the field rules.
         """
         where = f"{method} {path} -> {status}"
         verb = "get" if method == "HEAD" else method.lower()
@@ -73,7 +72,7 @@ class Contract:
             self._check_request(verb, urlsplit(path).path, request_body, where)
 
     def check_event(self, body: bytes) -> dict[str, Any]:
-        """The body of a webhook or of the feed, read; raise AssertionError unless it is as `webhooks` says."""
+        """Return the parsed body of a webhook or of a feed's event. Raise AssertionError if `webhooks` does not allow it."""
         event = read_json(body)
         assert event["type"] in self.document["webhooks"], f"{event['type']} is not in the contract"
         post = f"#/webhooks/{event['type']}/post"
@@ -83,34 +82,34 @@ class Contract:
         return dict(event)
 
     def check_event_headers(self, type_: str, headers: Mapping[str, str]) -> None:
-        """Raise AssertionError unless a webhook has the headers that `webhooks` says."""
+        """Raise AssertionError unless a webhook has the headers that `webhooks` requires."""
         listed = self.document["webhooks"][type_]["post"]["parameters"]
         named = {str(self.follow("", reference)[1]["name"]): reference for reference in listed}
         self._check_headers(named, headers, type_)
 
     def follow(self, at: str, value: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-        """Where a value really stands, as a JSON pointer, and the value."""
+        """Follow references, and return the real place of a value as a JSON pointer, and the value."""
         while "$ref" in value:
             at = value["$ref"]
             value = self.at(at)
         return at, value
 
     def at(self, pointer: str) -> Any:
-        """The part of the document that `#/a/b` names; KeyError where there is none."""
+        """Return the part of the document at `#/a/b`. Raises KeyError if there is none."""
         value: Any = self.document
         for name in pointer.removeprefix("#/").split("/"):
             value = value[name.replace("~1", "/").replace("~0", "~")]
         return value
 
     def errors(self, pointer: str, value: object) -> list[str]:
-        """What is wrong with a value by the schema at `#/a/b`, in words."""
+        """Return, in words, how a value breaks the schema at `#/a/b`."""
         found = sorted(
             self._validator(pointer).iter_errors(value), key=lambda error: list(error.absolute_path)
         )
         return [self._words(error) for error in found]
 
     def template(self, path: str) -> str | None:
-        """The contract's path for a real one: `/order/{orderId}` for `/order/123/`."""
+        """Return the document's path for a real path: `/order/{orderId}` for `/order/123/`."""
         bare = path.removesuffix("/") if len(path) > 1 else path
         return next((template for pattern, template in self._paths if pattern.fullmatch(bare)), None)
 
@@ -172,7 +171,7 @@ class Contract:
         return Draft202012Validator(schema, registry=self._registry, format_checker=FORMATS)
 
     def _words(self, error: Any) -> str:
-        """The deepest cause, since `oneOf` by itself says nothing."""
+        """Return the innermost cause, because an error of `oneOf` alone says nothing."""
         inner = [self._words(part) for part in error.context or []]
         text = f"{error.json_path}: {error.message[:300]}"
         return f"{text} ({'; '.join(inner[:4])})" if inner else text

@@ -1,4 +1,4 @@
-"""`cuota demo` as a person starts it: the service and the shop, on ports and data of their own."""
+"""Starts `cuota demo` as a person does: the service and the shop, with their own ports and data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def demo(data: Path) -> Iterator[httpx.Client]:
 
 @contextmanager
 def data_folder() -> Iterator[Path]:
-    """A folder that the unprivileged user of postgres may reach."""
+    """Make a folder that the unprivileged user of postgres may enter."""
     base = new_folder("cuota-demo-")
     try:
         yield base / "data"

@@ -1,8 +1,8 @@
-"""Where the databases of the tests live: in memory if there is room for them, otherwise on the disk.
+"""Chooses where the databases of the tests are: in memory if there is room, otherwise on the disk.
 
-PostgreSQL waits for the disk at each commit. On a busy machine such a wait takes 10 ms and more, and the suite commits some
-hundred thousand times. A killed process loses nothing of either: only a power failure tells the two apart.
-`make faults` sets FAULTS_LONG and uses the disk. So does everybody who sets TMPDIR.
+PostgreSQL waits for the disk at each commit. On a busy machine such a wait takes 10 ms and more, and the suite
+commits some hundred thousand times. A killed process loses nothing in either place; only a power failure would. `make
+faults` sets FAULTS_LONG and uses the disk. If TMPDIR is set, its folder is used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NEEDED_BYTES = 4 * 1024**3
 
 @cache
 def parent_folder() -> Path:
-    """Return /dev/shm if it may be used and has room, otherwise the usual folder for temporary files."""
+    """Return /dev/shm if the tests may use it and it has room, otherwise the usual folder for temporary files."""
     chosen = LONG or "TMPDIR" in os.environ
     if not chosen and os.access(MEMORY, os.W_OK) and min(_free_bytes()) >= NEEDED_BYTES:
         return MEMORY
@@ -30,7 +30,7 @@ def parent_folder() -> Path:
 
 
 def _free_bytes() -> tuple[int, int]:
-    """What the memory's file system still takes, and how much memory the machine can still give."""
+    """Return the free space of the memory file system, and how much memory the machine can still provide."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
@@ -40,7 +40,7 @@ def _free_bytes() -> tuple[int, int]:
 
 
 def new_folder(prefix: str) -> Path:
-    """Make a folder that the unprivileged user of postgres may enter; pytest's own are 0700."""
+    """Make a folder that the unprivileged user of postgres may enter. Pytest's own folders have mode 0700."""
     path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent_folder()))
     path.chmod(0o711)
     return path

@@ -20,7 +20,7 @@ Fields = list[tuple[str, str]]
 
 
 def gateway_body(merchant: Merchant, amount: object = "100.00", **more: Any) -> dict[str, Any]:
-    """A valid JSON request; `order` in more is laid over the order."""
+    """Return a valid JSON request. `order` in more changes parts of the order."""
     return {
         "merchantId": str(merchant.merchant_id),
         "merchantReference": "G-7",
@@ -35,7 +35,7 @@ def gateway_body(merchant: Merchant, amount: object = "100.00", **more: Any) -> 
 async def post_json(
     merchant: Merchant, body: dict[str, Any] | bytes, signature: str | None = None, **headers: str
 ) -> httpx.Response:
-    """From the merchant's server."""
+    """Send the request from the merchant's server."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     given = {"Content-Type": "application/json", **headers}
     given["X-Pay-Signature"] = signature or pay_signature(merchant.signing_secret, raw)
@@ -44,7 +44,7 @@ async def post_json(
 
 
 def form_fields(merchant: Merchant, **changed: str | None) -> Fields:
-    """A valid form; `changed` by dotted name, None takes a field away."""
+    """Return a valid form. `changed` replaces fields by dotted name; None removes a field."""
     fields: dict[str, str | None] = {
         "merchantId": str(merchant.merchant_id),
         "merchantReference": "G-7",
@@ -59,31 +59,31 @@ def form_fields(merchant: Merchant, **changed: str | None) -> Fields:
 
 
 def signed(merchant: Merchant, fields: Fields) -> Fields:
-    """With its signature, made as the docs say and with none of the service's own code for it."""
+    """Add the signature, made as the docs say and without the service's own code."""
     text = "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in sorted(fields))
     return [*fields, ("signature", pay_signature(merchant.signing_secret, text.encode()))]
 
 
 async def post_form(merchant: Merchant, fields: Fields | bytes, **headers: str) -> httpx.Response:
-    """By a browser unless `Accept` says otherwise; as they are, signed or not."""
+    """Send fields as a browser does, unless `Accept` says otherwise. They are sent as they are, signed or not."""
     raw = fields if isinstance(fields, bytes) else urlencode(fields).encode()
     async with merchant.service.client() as page:
         return await page.post("/orders/authorize", content=raw, headers={**BROWSER, **FORM, **headers})
 
 
 async def get_link(merchant: Merchant, fields: Fields, **headers: str) -> httpx.Response:
-    """A link that a browser follows."""
+    """Send the request as a link that a browser follows."""
     async with merchant.service.client() as page:
         return await page.get(f"/orders/authorize?{urlencode(fields)}", headers={**BROWSER, **headers})
 
 
 async def form(merchant: Merchant, **changed: str | None) -> httpx.Response:
-    """A signed form, posted by a server: what is wrong with it comes as JSON."""
+    """Send a signed form from a server, which gets refusals as JSON."""
     return await post_form(merchant, signed(merchant, form_fields(merchant, **changed)), Accept="*/*")
 
 
 async def at_once(call: Callable[[], Awaitable[httpx.Response]]) -> str:
-    """Make a call 64 times at once: the one address that all led to. A machine that is too busy may say so."""
+    """Make a call 64 times at once. Return the one address of all answers; a busy machine may also answer 503."""
     answers = await asyncio.gather(*(call() for _ in range(64)))
     told = [(answer.status_code, answer.text[:200]) for answer in answers if answer.status_code != 303]
     assert {status for status, _ in told} <= {503}, told
@@ -92,7 +92,7 @@ async def at_once(call: Callable[[], Awaitable[httpx.Response]]) -> str:
 
 
 async def orders_of(merchant: Merchant) -> int:
-    """How many orders there are."""
+    """Return the number of orders."""
     sql = "SELECT count(*) AS n FROM orders WHERE merchant_id = $1"
     row = await merchant.service.context.pool.fetchrow(sql, merchant.merchant_id)
     assert row is not None
@@ -100,7 +100,7 @@ async def orders_of(merchant: Merchant) -> int:
 
 
 async def record_of(merchant: Merchant, answer: httpx.Response) -> dict[str, Any]:
-    """The order behind a redirect, as its merchant reads it."""
+    """Return the order behind a redirect, as its merchant reads it."""
     assert answer.status_code == 303, answer.text
     token = httpx.URL(answer.headers["location"]).params["token"]
     found = await merchant.http.get("/order", params={"token": token})

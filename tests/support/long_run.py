@@ -1,4 +1,4 @@
-"""Whether this is the long run: `make faults` sets FAULTS_LONG. The suite tries a short seed of each campaign."""
+"""LONG is true in `make faults`, which sets FAULTS_LONG. Otherwise the suite runs a short version of each campaign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A builder for each noun of the tests, on the real flows and the real API: no back door, no mock."""
+"""A builder for each noun of the tests. The builders use the real flows and the real API, without any mock."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from cuota.core.checkout.card import read_card
 from cuota.core.consumer import Address, Profile
 from cuota.core.merchant import BodyProfile
 from cuota.core.order.order import Order
+from cuota.db.checkout.loaded import Checkout
 from cuota.flows.checkout.identify_consumer import check_code, give_details, send_code
 from cuota.flows.checkout.submit_checkout import submit_checkout
-from cuota.flows.checkout.take_step import Checkout, load, open_checkout, propose
+from cuota.flows.checkout.take_step import load, open_checkout, propose
 from cuota.flows.context import Context
 from cuota.flows.merchant import manage_merchants
 from cuota.web.server.edge import Edge
@@ -30,7 +31,7 @@ PROFILE = Profile("Jordan", "Rivera", "jordan@mail.example", ADDRESS)
 
 
 class Clock:
-    """The service's clock: real time, moved forward by what a test asks for."""
+    """The service's clock: real time plus the time by which tests have moved it forward."""
 
     def __init__(self) -> None:
         self.ahead = timedelta(0)
@@ -40,7 +41,7 @@ class Clock:
 
     @asynccontextmanager
     async def moved(self, **by: float) -> AsyncIterator[None]:
-        """Inside, it is later by timedelta(**by)."""
+        """Inside the block, the clock is later by timedelta(**by)."""
         self.ahead += timedelta(**by)
         try:
             yield
@@ -59,7 +60,7 @@ class Running:
     contract: Contract = field(default_factory=Contract)
 
     def client(self, **more: Any) -> httpx.AsyncClient:
-        """An HTTP client each of whose exchanges is held against the OpenAPI document."""
+        """Return an HTTP client that checks each exchange against the OpenAPI document."""
 
         async def check(response: httpx.Response) -> None:
             await response.aread()
@@ -81,7 +82,7 @@ class Running:
 
 @dataclass
 class Merchant:
-    """A merchant with its secrets and an HTTP client that carries its token."""
+    """A merchant with its secrets, and an HTTP client that sends its access token."""
 
     service: Running
     merchant_id: UUID
@@ -92,7 +93,7 @@ class Merchant:
     http: httpx.AsyncClient
 
     async def token(self) -> str:
-        """A fresh access token."""
+        """Return a new access token."""
         body = {
             "client_id": self.client_id,
             "client_secret": self.client_secret,
@@ -103,31 +104,31 @@ class Merchant:
         return str(answer.json()["access_token"])
 
     async def create(self, amount: object = "100.00", **more: object) -> dict[str, Any]:
-        """An order in state Created; answers `POST /order`'s JSON."""
+        """Create an order in state Created, and return the JSON of `POST /order`."""
         answer = await self.http.post("/order", json=order_body(amount, **more))
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 
     async def approved(self, amount: object = "100.00", **more: object) -> dict[str, Any]:
-        """An order in state Approved, its first installment paid by a card that pays."""
+        """Create an order in state Approved. Its first installment is paid by a card that accepts charges."""
         created = await self.create(amount, **more)
         await complete(self.service, self.merchant_id, created)
         return created
 
     async def read(self, order: dict[str, Any]) -> dict[str, Any]:
-        """The order record."""
+        """Return the order record."""
         return dict((await self.http.get(f"/order/{order['orderId']}")).json())
 
     async def move(
         self, order: dict[str, Any], operation: str, amount: object, reference: str | None = None, **more: Any
     ) -> httpx.Response:
-        """A capture, void or refund with a reference of its own unless one is given."""
+        """Capture, void or refund. Without a reference, the movement gets a new one."""
         body = {"amount": amount, "merchantReference": reference or secrets.token_hex(8)}
         return await self.http.post(f"/order/{order['orderId']}/{operation}", json=body, **more)
 
 
 def order_body(amount: object = "100.00", **more: object) -> dict[str, object]:
-    """A valid body of `POST /order`."""
+    """Return a valid body of `POST /order`."""
     return {
         "amount": amount,
         "merchantReference": "A-1042",
@@ -147,7 +148,7 @@ async def make_merchant(
     profile: BodyProfile = BodyProfile.STRICT,
     maximum: int = 200_000,
 ) -> AsyncIterator[Merchant]:
-    """A new merchant; its HTTP client is closed at the end."""
+    """Make a new merchant. Its HTTP client is closed at the end of the block."""
     name = f"Shop {secrets.token_hex(5)}"
     terms = manage_merchants.MerchantTerms(
         name=name, maximum=maximum, defer_funds_capture=defer_funds_capture, profile=profile
@@ -179,7 +180,7 @@ async def checkout(
     profile: Profile = PROFILE,
     phone: str | None = None,
 ) -> tuple[Checkout, str]:
-    """A browser that has proved its number and given its details: the checkout as read, and its secret."""
+    """Return a checkout in a browser that has proved its number and entered its details, with the session secret."""
     context = service.context
     opened = await open_checkout(context, merchant_id, UUID(created["token"]))
     assert opened is not None
@@ -192,12 +193,12 @@ async def checkout(
 
 
 def phone_number() -> str:
-    """A number that no other test has."""
+    """Return a phone number that no other test uses."""
     return f"212{200 + secrets.randbelow(800)}{secrets.randbelow(10_000):04d}"
 
 
 async def read_checkout(context: Context, merchant_id: UUID, order_id: UUID, secret: str) -> Checkout:
-    """The checkout as it stands now."""
+    """Return the checkout as it is now."""
     found = await load(context, merchant_id, order_id, secret)
     assert found is not None
     return found
@@ -211,7 +212,7 @@ async def complete(
     profile: Profile = PROFILE,
     phone: str | None = None,
 ) -> Order:
-    """Walk the flows of the hosted checkout to the button, and press it."""
+    """Take the flows of the hosted checkout up to the payment button, and press the button."""
     seen, _ = await checkout(service, merchant_id, created, profile, phone)
     assert seen.session.profile is not None
     terms = propose(service.context, seen, seen.session.profile)

@@ -1,4 +1,7 @@
-"""Programs of the system that some tests run: without one these tests are skipped, and counted at the end of the run."""
+"""Programs of the system that some tests need.
+
+Without them these tests are skipped, and the end of the run counts the skips.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ HOW = {
 
 
 def needed(program: str) -> str:
-    """Its path. Where it is missing the test is skipped; in CI it fails: a suite without its browser proves nothing."""
+    """Return the program's path.
+
+    If it is missing, skip the test; in CI, fail, because otherwise CI would prove less than it claims.
+    """
     found = (os.environ.get("CHROMIUM") if program == "chromium" else None) or shutil.which(program)
     if found is None:
         missing = f"{program} is missing ({HOW[program]})"
@@ -31,7 +37,7 @@ def needed(program: str) -> str:
 
 
 def told(reasons: Iterable[str]) -> list[str]:
-    """One line for each reason for which tests were skipped, with how many."""
+    """Return one line for each reason for which tests were skipped, with the number of tests."""
     counted = Counter(reason.removeprefix("Skipped: ") for reason in reasons)
     return [
         f"{count} {'test' if count == 1 else 'tests'} skipped: {reason}"

@@ -1,4 +1,4 @@
-"""Folders with Node tools of their own, each installed as its lock says: the browser SDK's, and others'."""
+"""Folders with Node tools, each installed from its lock file: those of the browser SDK, and others."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def _versions(path: Path) -> dict[str, str]:
 
 
 def sdk() -> Path:
-    """The folder of the browser SDK, with its two tools."""
+    """Return the folder of the browser SDK, with its two tools installed."""
     return installed(SDK)
 
 
 @cache
 def installed(folder: Path) -> Path:
-    """Installs at most once a run, whatever runs beside it, and only when what is there is not what the lock says."""
+    """Install once in a run, even if several processes ask at the same time, and only if the lock file has changed."""
     needed("npm")
     there = folder / "node_modules/.package-lock.json"
     with (folder / "package-lock.json").open() as lock:
@@ -42,7 +42,7 @@ def installed(folder: Path) -> Path:
 
 
 def check_lock(folder: Path) -> None:
-    """A lock names no place to fetch from, and hashes every package."""
+    """Check that a lock file names no registry and has a hash for every package."""
     text = (folder / "package-lock.json").read_text()
     assert '"resolved"' not in text
     packages = json.loads(text)["packages"]

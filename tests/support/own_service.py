@@ -1,4 +1,7 @@
-"""The whole application on a database of the test's own, without a port: spoiling it harms no other test."""
+"""The whole application on the test's own database, without a port.
+
+A test may damage it without an effect on other tests.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from support.makers import Clock, Merchant, Running, make_merchant
 
 
 class InProcess(Running):
-    """A running service that is called without a socket; each exchange is held against the contract as ever."""
+    """Start a service that is called without a socket. Each exchange is checked against the contract."""
 
     def client(self, **more: Any) -> httpx.AsyncClient:
         return super().client(transport=httpx.ASGITransport(app=self.app), **more)
@@ -26,7 +29,7 @@ class InProcess(Running):
 
 @dataclass
 class Own:
-    """A service and its two merchants; `where` reaches its database as the owner."""
+    """A service and its two merchants. `where` has the connection arguments of the database's owner."""
 
     service: InProcess
     merchant: Merchant
@@ -39,7 +42,7 @@ class Own:
 
     @asynccontextmanager
     async def owner(self) -> AsyncIterator[asyncpg.Connection]:
-        """A connection as the database's owner, who may do what grants forbid the service."""
+        """Open a connection as the database's owner, who has rights that the service does not have."""
         connection = await asyncpg.connect(**self.where)
         try:
             yield connection
@@ -49,7 +52,7 @@ class Own:
 
 @asynccontextmanager
 async def opened_own(settings: config.Settings, where: dict[str, Any]) -> AsyncIterator[Own]:
-    """A service on this database, with a merchant that captures by calls and one whose orders are captured at once."""
+    """Start a service on this database, with a merchant that captures by API calls and one that captures immediately."""
     clock = Clock()
     async with runtime.opened(settings, where, pool_size=16) as context:
         moved = replace(context, now=clock.now)

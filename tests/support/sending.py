@@ -1,4 +1,4 @@
-"""What the background work does with one merchant's events, for tests that share their service with others."""
+"""Runs the background work for one merchant's events, for tests that share their service with others."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from support.makers import Merchant
 
 
 async def deliver(merchant: Merchant) -> None:
-    """Publish, and deliver what is due for this merchant; answers are recorded when it returns.
+    """Publish this merchant's events, and deliver what is due. All answers are recorded when the function returns.
 
-    For this one alone: other tests' merchants have receivers that are gone, and thousands of events for them.
+    Other tests' merchants have receivers that no longer exist, and thousands of events for them, so only this
+    merchant's events are sent.
     """
     context = merchant.service.context
     await publish_events(context)
@@ -29,7 +30,7 @@ async def _send(courier: Courier, merchant: Merchant) -> int:
 
 
 async def webhook_secret(merchant: Merchant) -> str:
-    """The merchant's own webhook secret, as its creation showed it."""
+    """Return the merchant's own webhook secret, as it was shown when the merchant was created."""
     held = await endpoints.secrets_of(merchant.service.context.pool, merchant.merchant_id)
     (secret,) = live_secrets(merchant.service.context, merchant.merchant_id, OWN_ADDRESS, held)
     return secret

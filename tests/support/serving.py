@@ -1,4 +1,4 @@
-"""`cuota serve` as an operator starts it."""
+"""Starts `cuota serve` as an operator does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ ORDER = {
 def serving(
     cuota: Cuota, *more: str, **settings: str
 ) -> Iterator[tuple[dict[str, Any], subprocess.Popen[str]]]:
-    """`cuota serve` on a free port: its one line, and the process; ended by SIGTERM with exit code 0."""
+    """Run `cuota serve` on a free port.
+
+    Yield its line of JSON and the process. At the end, SIGTERM must end it with exit code 0.
+    """
     command = [sys.executable, "-m", "cuota", "serve", "--port", "0", *more]
     process = subprocess.Popen(
         command,

@@ -1,4 +1,4 @@
-"""Signed requests as a merchant's server makes them, and as its page sends them."""
+"""Signed requests as a merchant's server makes them, and as the merchant's page sends them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHOP = "http://127.0.0.1:9"
 
 
 def sdk_body(merchant: Merchant, amount: object = "100.00", **more: Any) -> dict[str, Any]:
-    """A valid request of openCheckout; `order` in more is laid over the order."""
+    """Return a valid request of openCheckout. `order` in more changes parts of the order."""
     order = {"amount": amount, "currency": "USD", **more.pop("order", {})}
     return {
         "merchantId": str(merchant.merchant_id),
@@ -26,7 +26,7 @@ def sdk_body(merchant: Merchant, amount: object = "100.00", **more: Any) -> dict
 
 
 def signature_of(merchant: Merchant, body: bytes) -> str:
-    """What the merchant's server signs with its secret."""
+    """Return what the merchant's server signs with its secret."""
     return pay_signature(merchant.signing_secret, body)
 
 
@@ -38,7 +38,7 @@ async def send(
     origin: str | None = SHOP,
     **headers: str,
 ) -> httpx.Response:
-    """The authorization call of pay.js, from a page of the shop."""
+    """Send the authorization call of pay.js, from a page of the shop."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     given = {"Content-Type": "application/json", "X-Pay-Signature": signature_of(merchant, raw), **headers}
     if origin is not None:
@@ -48,7 +48,7 @@ async def send(
 
 
 async def started(merchant: Merchant, amount: object = "100.00", **more: Any) -> dict[str, Any]:
-    """A checkout that the page may show."""
+    """Start a checkout that the page may show."""
     answer = await send(merchant, sdk_body(merchant, amount, **more))
     assert answer.status_code == 200, answer.text
     return dict(answer.json())

@@ -1,4 +1,4 @@
-"""A virtual-card order as its consumer leaves it, its card, and the merchant's card processor."""
+"""A virtual-card order after its checkout, its card, and the merchant's card processor."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ import asyncpg
 import httpx
 
 from cuota.core.checkout.card import read_card
+from cuota.db.checkout.loaded import Checkout
 from cuota.flows.checkout.issue_card import reveal_card
 from cuota.flows.checkout.submit_checkout import submit_checkout
-from cuota.flows.checkout.take_step import Checkout, propose
+from cuota.flows.checkout.take_step import propose
 from support.makers import Merchant, checkout, read_checkout
 from support.signed import started
 
 
 @dataclass
 class Virtual:
-    """An approved order with the checkout of the browser that paid, and what its page was given."""
+    """An approved order, with the checkout of the browser that paid and the data of its last page."""
 
     shop: Merchant
     created: dict[str, Any]
@@ -33,7 +34,7 @@ class Virtual:
         return UUID(self.created["orderId"])
 
     async def again(self) -> Checkout:
-        """The checkout as it is read at the next request of the same browser."""
+        """Load the checkout as the next request of the same browser does."""
         return await read_checkout(
             self.shop.service.context, self.shop.merchant_id, self.order_id, self.secret
         )
@@ -47,12 +48,12 @@ class Virtual:
         return dict(result["card"])
 
     async def book(self) -> dict[str, Any]:
-        """The issuer's own books on this card."""
+        """Return the issuer's own record of this card."""
         sql = "SELECT * FROM issuing_simulator.cards WHERE order_id = $1"
         return dict(await self.shop.service.context.pool.fetchrow(sql, self.order_id))
 
     async def authorize(self, card: dict[str, str], amount: object, **more: object) -> dict[str, Any]:
-        """The processor asks; `more` replaces what is on the card."""
+        """Ask for an authorization as the processor. `more` replaces fields of the request."""
         answer = await ask(self.shop.http, "authorize", {**card, "amount": amount, **more})
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
@@ -67,22 +68,22 @@ class Virtual:
 
 
 async def ask(http: httpx.AsyncClient, path: str, body: dict[str, Any]) -> httpx.Response:
-    """One call of the processor's. It has no token of the merchant's."""
+    """Make one call as the card processor. It has no access token of the merchant."""
     return await http.post(f"/sandbox/cards/{path}", json=body)
 
 
 async def virtual_order(shop: Merchant, amount: object = "100.00", **more: object) -> Virtual:
-    """Created as a virtual-card checkout, paid and approved; its card was not shown yet."""
+    """Return an approved virtual-card order whose card was not shown yet."""
     return await paid(shop, await opened(shop, amount, **more))
 
 
 async def opened(shop: Merchant, amount: object = "100.00", **more: object) -> dict[str, Any]:
-    """A virtual-card checkout that nobody has paid yet."""
+    """Return a virtual-card checkout that nobody has paid yet."""
     return await started(shop, amount, integrationType="virtual_card", order=more)
 
 
 async def paid(shop: Merchant, created: dict[str, Any]) -> Virtual:
-    """A browser walks through it and pays the first installment."""
+    """Take a browser through the checkout, and pay the first installment."""
     context = shop.service.context
     seen, secret = await checkout(shop.service, shop.merchant_id, created)
     assert seen.session.profile is not None
@@ -93,7 +94,7 @@ async def paid(shop: Merchant, created: dict[str, Any]) -> Virtual:
 
 
 async def everything(where: dict[str, Any]) -> dict[str, str]:
-    """Every row of every table, as text; not the inbox, which stands for the consumers' own phones."""
+    """Return every row of every table as text, except the inbox, which stands for the consumers' own phones."""
     connection = await asyncpg.connect(**where)
     try:
         sql = """SELECT format('%I.%I', schemaname, tablename) FROM pg_tables

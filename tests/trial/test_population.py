@@ -1,4 +1,4 @@
-"""bench/population: the same seed, the same people; and what is called truth is true."""
+"""bench/population: the same seed gives the same people, and its truth matches its outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""trial/rates and trial/risk_curve: the arithmetic that a trial stands on, against numbers worked out elsewhere."""
+"""trial/rates and trial/risk_curve: the arithmetic of a trial, compared with independently computed numbers."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ import httpx
 
 from cuota import config
 from cuota.commands.place import in_another_terminal
-from cuota.config.reading import is_loopback, is_wildcard
+from cuota.config.reading import is_loopback, is_wildcard, own_address, url_host
 from cuota.core.merchant import Merchant
 from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, TEST_CARDS
 from cuota.db.webhook import endpoints
@@ -118,7 +118,8 @@ def demo(host: str, port: int, shop_port: int, workers: int) -> int:
             raise CannotServe("The demo runs only in the sandbox. Unset CUOTA_ENVIRONMENT.")
         # If the shop listens on all addresses, browsers open it by the same host name as the service.
         everywhere = is_wildcard(host)
-        shop_url = f"http://{urlsplit(settings.public_url).hostname if everywhere else host}:{shop_port}"
+        shop_host = urlsplit(settings.public_url).hostname or host if everywhere else host
+        shop_url = f"http://{url_host(shop_host)}:{shop_port}"
         credentials = asyncio.run(_credentials(settings, shop_url))
         password = os.environ.get("SHOP_STAFF_PASSWORD", "") or (
             "" if is_loopback(host) else secrets.token_urlsafe(12)
@@ -140,7 +141,7 @@ def demo(host: str, port: int, shop_port: int, workers: int) -> int:
         shop_command = [sys.executable, "-m", "cuota.commands.shop_process", str(os.getpid())]
         command = [*shop_command, "--host", host, "--port", str(shop_port)]
         shop.append(subprocess.Popen(command, env=environment))  # noqa: S603
-        _wait_for_shop(shop[0], f"http://{'127.0.0.1' if everywhere else host}:{shop_port}")
+        _wait_for_shop(shop[0], f"http://{url_host(own_address(host))}:{shop_port}")
         print(_welcome(settings, credentials, shop_url, password), flush=True)
 
     # Check the shop's port before anything is started: the demo needs the shop.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from cuota.config.reading import LOOPBACK_NAMES, is_loopback, is_wildcard
+from cuota.config.reading import LOOPBACK_NAMES, is_loopback, is_wildcard, own_address, url_host
 from cuota.core.checkout.texting import TextLimits
 from cuota.rails.senders import MailServer, Senders
 
@@ -24,19 +24,17 @@ def loopback_webhooks(given: Given, listen: str) -> bool:
 
 
 def browsable(listen: str) -> str:
-    """Return the address that a browser on this machine opens. For 0.0.0.0 and :: that is 127.0.0.1."""
+    """Return the address that a browser on this machine opens. For 0.0.0.0 that is 127.0.0.1, and for :: it is [::1]."""
     parts = urlsplit(listen)
-    if not is_wildcard(parts.hostname or ""):
-        return listen
-    return f"{parts.scheme}://127.0.0.1:{parts.port}"
+    host = parts.hostname or ""
+    return f"{parts.scheme}://{url_host(own_address(host))}:{parts.port}" if is_wildcard(host) else listen
 
 
 def hosts(given: Given, listen: str, public_url: str) -> frozenset[str]:
     """Return every host name that the sandbox accepts in a Host header, with IPv6 addresses in brackets."""
     more = given.get("CUOTA_HOSTS")
     addresses = (listen, public_url, str(given.get("CUOTA_AUTH_URL", public_url)))
-    named = {(urlsplit(address).hostname or "").lower() for address in addresses}
-    bracketed = frozenset(f"[{name}]" if ":" in name else name for name in named)
+    bracketed = frozenset(url_host((urlsplit(address).hostname or "").lower()) for address in addresses)
     return bracketed | LOOPBACK_NAMES | (more if isinstance(more, frozenset) else frozenset())
 
 

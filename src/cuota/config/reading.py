@@ -82,12 +82,24 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def url_host(host: str) -> str:
+    """Return a host name or address as it is written in a URL: an IPv6 address gets brackets."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
 WILDCARDS = frozenset({"0.0.0.0", "::", "[::]"})  # noqa: S104 - recognized, not listened on
 
 
 def is_wildcard(host: str) -> bool:
     """True if the host means all addresses of this machine. A process can listen on it, but a browser cannot open it."""
     return host in WILDCARDS
+
+
+def own_address(host: str) -> str:
+    """Return an address at which this machine reaches a program that listens on `host`."""
+    if not is_wildcard(host):
+        return host
+    return "::1" if ":" in host else "127.0.0.1"
 
 
 def hosts(text: str) -> frozenset[str]:

@@ -36,7 +36,7 @@ Reading = TypeVar("Reading", bound=HasOrder)
 Decision = TypeVar("Decision", bound=Outcome | None)
 # Reads the data for a decision, given the session, the merchant id and the order id. None means that there is no such order.
 Read = Callable[[Session, UUID, UUID], Awaitable[Reading | None]]
-Keep = Callable[[Movement], Answer]
+MakeAnswer = Callable[[Movement], Answer]
 
 # If a session is lost during a save, we do not know whether the save was applied. A new read shows whether it was. While
 # the database restarts, we try READ_AGAIN times, PAUSE_SECONDS apart. Then the caller is told that the result is unknown.
@@ -83,7 +83,7 @@ async def settle(
     order_id: UUID,
     decide: Callable[[Reading], Decision],
     read: Read[Reading],
-    keep: Keep | None = None,
+    keep: MakeAnswer | None = None,
     *,
     consumer_id: UUID | None = None,
 ) -> Done[Reading, Decision]: ...
@@ -95,7 +95,7 @@ async def settle(
     order_id: UUID,
     decide: Callable[..., Outcome | None],
     read: Read[Any] = orders.read_with_plan,
-    keep: Keep | None = None,
+    keep: MakeAnswer | None = None,
     *,
     consumer_id: UUID | None = None,
 ) -> Done[Any, Any]:
@@ -132,7 +132,7 @@ class _Run:
     order_id: UUID
     decide: Callable[..., Outcome | None]
     read: Read[Any]
-    keep: Keep | None
+    keep: MakeAnswer | None
     consumer_id: UUID | None
 
 

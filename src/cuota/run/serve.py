@@ -23,7 +23,7 @@ import httpx
 from prometheus_client import multiprocess
 
 from cuota import config
-from cuota.config.reading import is_loopback
+from cuota.config.reading import is_loopback, url_host
 from cuota.db.embedded.server import EmbeddedFailed, open_embedded
 from cuota.run import runtime
 from cuota.run.stopping import STOP_SECONDS
@@ -132,7 +132,7 @@ def _shown(listener: socket.socket, host: str = "") -> str:
     """Return HOST:PORT as written in a URL."""
     bound, port, *_ = listener.getsockname()
     name = host or bound
-    return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+    return f"{url_host(name)}:{port}"
 
 
 def serve(

@@ -20,9 +20,9 @@ from cuota.web.docs.contract import openapi_json
 from cuota.web.pages import account, assets, inbox, sdk_script
 from cuota.web.pages.checkout import entry, steps, window
 from cuota.web.pages.render import ACCOUNT_ERRORS, CHECKOUT_ERRORS
+from cuota.web.probe import Probe
 from cuota.web.server import edge
 from cuota.web.server.metrics import metrics
-from cuota.web.server.probe import Probe
 from cuota.web.server.route import Area, Port, Route
 from cuota.web.server.routes import Routes
 from cuota.web.service import Service

@@ -11,7 +11,7 @@ from cuota.core.merchant import Merchant
 from cuota.flows.context import Context
 from cuota.flows.merchant.authenticate import Callers
 from cuota.flows.merchant.keys import Keys
-from cuota.web.server.probe import Probe
+from cuota.web.probe import Probe
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""core/checkout/card: a card as typed, and everything that is wrong with it at once."""
+"""core/checkout/card: reads a typed card, and reports everything that is wrong with it at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""core/consumer: phone numbers, names, e-mail addresses, and where it is which day."""
+"""core/consumer: phone numbers, names, email addresses, and time zones."""
 
 from __future__ import annotations
 

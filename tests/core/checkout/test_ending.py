@@ -1,4 +1,7 @@
-"""core/checkout/ending: charged and approved, three card tries, declined, left, lapsed; while charging, nothing else."""
+"""core/checkout/ending: how a checkout is approved, declined, canceled or timed out.
+
+Nothing else happens during a charge.
+"""
 
 from __future__ import annotations
 

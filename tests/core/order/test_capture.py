@@ -1,4 +1,4 @@
-"""core/order/capture: what may be captured, and what a capture changes."""
+"""core/order/capture: which captures are allowed, and what a capture changes."""
 
 from __future__ import annotations
 

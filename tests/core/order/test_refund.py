@@ -1,4 +1,4 @@
-"""core/order/refund: off what is owed first, then back to the cards; the three golden cases of the decisions."""
+"""core/order/refund: a refund first reduces what is still owed, then goes back to the cards; three worked examples."""
 
 from __future__ import annotations
 

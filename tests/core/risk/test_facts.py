@@ -1,4 +1,4 @@
-"""core/risk/facts: what a decision stores is enough to make it again, and says nothing of who it was."""
+"""core/risk/facts: the stored facts are enough to repeat a decision, and do not identify the person."""
 
 from __future__ import annotations
 

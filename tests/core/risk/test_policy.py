@@ -1,4 +1,4 @@
-"""core/risk/policy: a policy is read exactly; whatever is wrong is told with its line and what should stand there."""
+"""core/risk/policy: a policy is read exactly. An error names the line and what it should contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signatures, held against examples that others have published or made."""
+"""Signatures, compared with published examples and with other implementations."""
 
 from __future__ import annotations
 

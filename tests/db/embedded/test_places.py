@@ -1,4 +1,4 @@
-"""Where the embedded PostgreSQL lies and as whom it runs; what it refuses, and how it says so."""
+"""The folder and user of the embedded PostgreSQL; what it refuses, and the error messages."""
 
 import os
 import signal

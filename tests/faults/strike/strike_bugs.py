@@ -170,7 +170,7 @@ def _outside() -> None:
     """Calls to others: marked before it was sent, and a charge that is repeated under another key."""
     from cuota.core.webhook.delivery import Attempt
     from cuota.db.webhook.deliveries import Result
-    from cuota.flows.plan import charge_card
+    from cuota.flows import charge_card
     from cuota.flows.webhook.deliver_webhooks import Courier
 
     send, look_up = Courier._send, charge_card.look_up

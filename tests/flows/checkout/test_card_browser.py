@@ -1,4 +1,4 @@
-"""A virtual card is for the one browser that pressed the button, whoever else proved a number in the same checkout."""
+"""Only the browser that paid sees the virtual card, even if another browser proved its number in the same checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An approved virtual-card order shows its card to one browser for some minutes; what it began is finished."""
+"""An approved virtual-card order shows its card to one browser for some minutes. Interrupted steps are completed."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ async def test_what_the_order_refuses_while_nobody_waits_is_free_again(own: Own)
 
 @pytest.fixture
 def logs() -> AsyncIterator[io.StringIO]:
-    """Every line that the service logs at its most talkative, as the server prints them."""
+    """Return every line that the service logs at log level debug, as the server prints them."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())

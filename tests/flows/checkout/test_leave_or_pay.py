@@ -1,4 +1,4 @@
-"""The page leaves while its customer pays: one end, told once, and the money is right."""
+"""The page closes while its customer pays: one result, one event, and the money is right."""
 
 from __future__ import annotations
 

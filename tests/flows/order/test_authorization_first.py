@@ -1,4 +1,4 @@
-"""What was never captured is voided before its second installment falls due, whatever comes late or stays silent."""
+"""An uncaptured order is voided before its second installment is due, even if other work is late or a rail is silent."""
 
 from __future__ import annotations
 

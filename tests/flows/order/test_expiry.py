@@ -1,4 +1,4 @@
-"""Orders that nobody finished, and authorizations that nobody used up."""
+"""Orders that nobody completed, and authorizations that were not fully captured in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Money on its way back to cards: once a key, whatever is lost, and whoever else works."""
+"""Refunds to cards happen once for each key, whatever answer is lost and however many workers run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A card is charged in the currency of the order, whoever asks the rail."""
+"""Every charge to a card uses the currency of the order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A charge whose answer was lost: found by its key, asked for again only where it never arrived."""
+"""A charge whose answer was lost is looked up by its key, and requested again only if it never arrived."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consumers are told when their money moves: once, with the money, by the shop, order, amount, card and what is left."""
+"""Consumers get one message when their money moves. It names the shop, order, amount, card and remaining payments."""
 
 from __future__ import annotations
 

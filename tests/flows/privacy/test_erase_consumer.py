@@ -1,4 +1,4 @@
-"""A person is told everything that is stored about them, and is erased from all of it once nothing is owed."""
+"""A person can get everything that is stored about them, and can be erased once nothing is owed."""
 
 from __future__ import annotations
 

@@ -14,13 +14,15 @@ import httpx
 import pytest
 
 from cuota.core.checkout.card import CardEntry, read_card
+from cuota.core.privacy.erasure import Forgotten
 from cuota.core.sandbox import DECLINED_SURNAME
+from cuota.db.checkout.loaded import Checkout
 from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout.identify_consumer import give_details
 from cuota.flows.checkout.recognize_consumer import pay_again
 from cuota.flows.checkout.remember_browser import remember_browser
 from cuota.flows.checkout.submit_checkout import submit_checkout
-from cuota.flows.checkout.take_step import Checkout, Forgotten, Problem, open_checkout, propose
+from cuota.flows.checkout.take_step import Problem, open_checkout, propose
 from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
 from cuota.rails.card import Card, CardAnswer, SandboxCardRail
 from cuota.web.app import make_app

@@ -1,4 +1,4 @@
-"""What is past its term goes by itself, by the service's clock; what is not stays, and the books stay whole."""
+"""Data past its retention period is deleted, by the service's clock. Everything else and the ledger stay."""
 
 from __future__ import annotations
 

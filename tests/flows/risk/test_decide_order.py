@@ -1,4 +1,4 @@
-"""Each press of the button is decided on what is known at that moment, and what was known is kept with the decision."""
+"""Each press of the payment button is decided on the facts of that moment, and the facts are stored with the decision."""
 
 from __future__ import annotations
 

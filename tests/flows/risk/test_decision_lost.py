@@ -1,4 +1,4 @@
-"""A decision whose save is lost, or comes too late again and again: kept once, told once, charged once."""
+"""A decision whose save is lost or repeatedly stale is stored once, reported once, and charged once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of time share: a service whose clock can be moved, in this process or as `cuota serve`."""
+"""Code that the tests of time share: a service with a movable clock, in this process or as `cuota serve`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person may ask for, and what stays on the real clock however far time is moved."""
+"""Which times an operator may set, and what stays on the real clock when time is moved."""
 
 from __future__ import annotations
 

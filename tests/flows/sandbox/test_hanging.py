@@ -1,4 +1,4 @@
-"""Receivers that never answer hold up an advance for seconds, are counted, and the person who waits is told."""
+"""Receivers that never answer delay an advance of the clock by seconds only. They are counted and reported."""
 
 from __future__ import annotations
 

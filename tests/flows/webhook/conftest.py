@@ -1,4 +1,4 @@
-"""Webhooks are tested on a service and a database of the test's own: what is due there is all that couriers find."""
+"""Webhooks are tested on the test's own service and database, so that couriers find only its deliveries."""
 
 from __future__ import annotations
 

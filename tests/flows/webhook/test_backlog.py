@@ -1,4 +1,4 @@
-"""However much has been delivered, and however much waits for a dead receiver: what is due is found by the index."""
+"""An index finds due deliveries, however many are delivered already or wait for a dead receiver."""
 
 from __future__ import annotations
 

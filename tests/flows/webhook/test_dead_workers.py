@@ -1,4 +1,4 @@
-"""What a dead worker had under way is another's within seconds; where it lives after all, order and records hold."""
+"""Another worker takes over a dead worker's deliveries within seconds. If it is alive after all, order and records hold."""
 
 from __future__ import annotations
 

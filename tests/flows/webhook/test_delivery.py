@@ -1,4 +1,4 @@
-"""Where webhooks go, what they carry, how they are signed, and what is kept of every try."""
+"""The address, content and signature of webhooks, and the record of every attempt."""
 
 from __future__ import annotations
 

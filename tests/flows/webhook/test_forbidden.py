@@ -1,4 +1,4 @@
-"""A client that may not go inside does not: listeners on loopback see no connection, however the address is written."""
+"""The guarded client never connects to loopback, however the address is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks to this machine itself: only while nobody else reaches the service, and never with the answer's text."""
+"""Webhooks to this machine: only if nobody else can reach the service, and the response's text is never stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A body that asks for a token."""
+"""The body of a token request."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ BODY = json.dumps(order_body("10.00"))
 
 
 def inside(literal: str) -> bytes:
-    """A good body with one more field, whose value is this JSON text."""
+    """Return a valid body with one more field, whose value is this JSON text."""
     return (BODY[:-1] + f',"extra":{literal}}}').encode()
 
 

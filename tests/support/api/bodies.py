@@ -1,4 +1,4 @@
-"""Order bodies with one thing changed, and the reading of what is refused."""
+"""Order bodies with one change, and helpers that read refusals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FULL: dict[str, Any] = order_body(
 
 
 def changed(path: str, value: object) -> dict[str, Any]:
-    """The full body with the value at a dotted path replaced; `items[0].name` names the first item's."""
+    """Return the full body with another value at a dotted path. `items[0].name` is the first item's name."""
     body = copy.deepcopy(FULL)
     at: Any = body
     *way, last = path.replace("[0]", ".0").split(".")
@@ -52,23 +52,23 @@ def changed(path: str, value: object) -> dict[str, Any]:
 
 
 def with_literal(name: str, literal: str) -> bytes:
-    """A small body in which one field is this very JSON text."""
+    """Return a small body in which one field has exactly this JSON text."""
     marked = json.dumps(order_body(**{name: "@"}) if name == "amount" else {**order_body(), name: "@"})
     assert marked.count('"@"') == 1
     return marked.replace('"@"', literal).encode()
 
 
 async def post(merchant: Merchant, content: bytes, **headers: str) -> httpx.Response:
-    """`POST /order` of raw bytes."""
+    """Send `POST /order` with these bytes."""
     return await merchant.http.post("/order", content=content, headers={**JSON, **headers})
 
 
 def failures(answer: httpx.Response) -> list[tuple[str, str]]:
-    """What a refusal lists, as (field, code)."""
+    """Return the errors of a refusal, as (field, code)."""
     return [(error["field"], error["code"]) for error in answer.json()["errors"]]
 
 
 def assert_refused(answer: httpx.Response, status: int, code: str) -> None:
-    """It is this refusal, in the shape that all have."""
+    """Assert that the answer is this refusal, in the form of all refusals."""
     assert (answer.status_code, answer.json().get("code")) == (status, code), answer.text
     assert answer.headers["content-type"] == "application/problem+json"

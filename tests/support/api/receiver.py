@@ -1,4 +1,4 @@
-"""A merchant's webhook receiver on loopback: a real socket that keeps what came."""
+"""A merchant's webhook receiver on loopback: a real socket that stores what arrives."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Receiver:
-    """Answers `status` to everything; `got` holds headers (lower-case names) and body of each request."""
+    """Answers `status` to everything. `got` has the headers (lower-case names) and body of each request."""
 
     url: str = ""
     status: int = 200
     got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, until its other end has gone."""
+        """Serve one connection until the client closes it."""
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
@@ -33,7 +33,7 @@ class Receiver:
 
 @asynccontextmanager
 async def receiving() -> AsyncIterator[Receiver]:
-    """A receiver for the time of the block."""
+    """Run a receiver until the end of the block."""
     receiver = Receiver()
     server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0)
     receiver.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hooks"

@@ -17,7 +17,7 @@ PLACE = {
 
 
 def smi_body(amount: object = "100.00", **order: Any) -> dict[str, Any]:
-    """A valid body of `POST /checkouts`."""
+    """Return a valid body of `POST /checkouts`."""
     return {
         "order": {"reference": "S-7", "amount": amount, "currency": "USD", **order},
         "config": {"redirect_uri": BACK},
@@ -42,7 +42,7 @@ FULL: dict[str, Any] = {
 
 
 def changed(path: str, value: object) -> dict[str, Any]:
-    """The full body with the value at a dotted path replaced."""
+    """Return the full body with another value at a dotted path."""
     body: dict[str, Any] = json.loads(json.dumps(FULL))
     at: Any = body
     *way, last = path.replace("[0]", ".0").split(".")

@@ -1,4 +1,4 @@
-"""Access tokens as an attacker, another issuer or a careless library might make them."""
+"""Makes access tokens as an attacker, another issuer or a careless library might make them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ABSENT = object()
 
 
 async def signing_key(service: Running) -> RSAKey:
-    """The key that the service signs with at this moment."""
+    """Return the key that the service signs with now."""
     keys = Keys(service.context)
     await keys.load()
     return keys.signer(utc_now())
 
 
 def claims_of(merchant: Merchant, **changes: Any) -> dict[str, Any]:
-    """The claims of a good token, changed; ABSENT leaves a claim out."""
+    """Return the claims of a valid token, with changes. ABSENT leaves a claim out."""
     settings = merchant.service.settings
     now = int(time.time())
     claims = {
@@ -41,7 +41,7 @@ def claims_of(merchant: Merchant, **changes: Any) -> dict[str, Any]:
 
 
 async def forge(merchant: Merchant, *, header: dict[str, Any] | None = None, **changes: Any) -> str:
-    """A token signed with the service's own key, whose claims and header are changed."""
+    """Return a token signed with the service's own key, with changed claims and header."""
     key = await signing_key(merchant.service)
     whole = {"alg": "RS256", "kid": key.kid, "typ": "at+jwt", **(header or {})}
     whole = {name: value for name, value in whole.items() if value is not ABSENT}

@@ -1,4 +1,4 @@
-"""The system's Chromium, as the tests start it: one for each test process."""
+"""Starts the system's Chromium for the tests: one for each test process."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from playwright.async_api import Browser, async_playwright, expect
 
 from support.needed import needed
 
-# Third-party cookies are blocked, as in the browsers of more and more people.
+# Third-party cookies are blocked, as in more and more browsers.
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --test-third-party-cookie-phaseout"
 )
-# A guard against a test that hangs; no promise about speed.
+# A limit for a test that hangs. It promises nothing about speed.
 PATIENCE_MS = 60_000
 
 
 @asynccontextmanager
 async def opened_chromium() -> AsyncIterator[Browser]:
-    """Start Chromium, and end it at the end. Without one the test is skipped."""
+    """Start Chromium, and stop it at the end. If Chromium is missing, the test is skipped."""
     path = needed("chromium")
     expect.set_options(timeout=PATIENCE_MS)
     async with async_playwright() as playwright:
-        # Playwright lets every popup through; a browser of a person does not.
+        # Playwright allows every popup; a real browser does not.
         browser = await playwright.chromium.launch(
             executable_path=path, args=FLAGS.split(), ignore_default_args=["--disable-popup-blocking"]
         )

@@ -1,4 +1,4 @@
-"""What a person does in the shop and in the checkout, with a mouse and a keyboard."""
+"""The actions of a person in the shop and in the checkout, with a mouse and a keyboard."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ DETAILS = {
 
 
 async def press(page: Page, button: Locator) -> None:
-    """Press what leads to another page, and arrive: a click alone is over before the next page is there."""
+    """Click something that leads to another page, and wait for that page.
+
+    A click alone returns before the page is loaded.
+    """
     async with page.expect_navigation():
         await button.click()
 
 
 async def to_checkout(page: Page, shop: Shop, product: str = "Gooseneck Kettle") -> None:
-    """From the shelf over the cart to the first page of the checkout."""
+    """Go from the list of products through the cart to the first page of the checkout."""
     await page.goto(shop.url)
     await press(page, page.get_by_role("button", name=product))
     await press(page, page.get_by_role("button", name="Continue to pay in four"))
@@ -33,7 +36,7 @@ async def to_checkout(page: Page, shop: Shop, product: str = "Gooseneck Kettle")
 
 
 async def first_step(page: Page) -> None:
-    """To the step that asks for a phone number, also in a browser that bought before."""
+    """Go to the step that asks for a phone number, also in a browser that bought before."""
     phone, another = (
         page.get_by_label("Mobile phone number"),
         page.get_by_role("link", name="Use another card"),
@@ -45,7 +48,7 @@ async def first_step(page: Page) -> None:
 
 
 async def fill(page: Page, **fields: str) -> None:
-    """Give what the page asks for, and press its button."""
+    """Enter what the page asks for, and press its button."""
     for name, value in fields.items():
         field = page.locator(f"[name={name}]")
         await (field.select_option(value) if name == "state" else field.fill(value))
@@ -53,7 +56,7 @@ async def fill(page: Page, **fields: str) -> None:
 
 
 async def to_card(page: Page, **details: str) -> None:
-    """From the first page of the checkout to the last."""
+    """Go from the first page of the checkout to the last."""
     await fill(page, phone="(212) 555-0142")
     await fill(page, code="123456")
     await fill(page, **{**DETAILS, **details})
@@ -61,7 +64,7 @@ async def to_card(page: Page, **details: str) -> None:
 
 
 async def card(page: Page, number: str = CARD_THAT_PAYS) -> None:
-    """Everything on the last page but the button."""
+    """Fill in everything on the last page, without pressing the button."""
     await page.get_by_label("Card number").fill(number)
     await page.get_by_label("Expiration date").fill("12/39")
     await page.get_by_label("Security code").fill("737")
@@ -69,18 +72,18 @@ async def card(page: Page, number: str = CARD_THAT_PAYS) -> None:
 
 
 async def press_pay(page: Page) -> None:
-    """The button that carries the amount."""
+    """Return the button that shows the amount."""
     await press(page, page.get_by_role("button", name="Pay $"))
 
 
 async def last_order(page: Page, shop: Shop) -> dict[str, Any]:
-    """The record of the order that this tab shows in the back office, by the provider's id of it."""
+    """Open the order of this tab in the back office, by its id at the provider, and return its record."""
     identifier = await page.locator("p.small", has_text="Order at the provider").locator("code").inner_text()
     return await shop.merchant.read({"orderId": identifier})
 
 
 async def paid(service: Running, order_id: str) -> list[int]:
-    """What the simulated card network took for an order."""
+    """Return what the simulated card network charged for an order."""
     sql = """SELECT s.amount FROM card_simulator.charges s JOIN charges c ON c.charge_id = s.key
         WHERE c.order_id = $1 AND s.approved"""
     return [row["amount"] for row in await service.context.pool.fetch(sql, UUID(order_id))]

@@ -1,4 +1,4 @@
-"""What the tests in a browser share: the shop, and how they open a tab."""
+"""Code that the browser tests share: the shop, and how they open a tab."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OpenTab = Callable[..., Awaitable[Page]]
 
 @dataclass
 class Shop:
-    """The demo shop, and the merchant that it is."""
+    """The demo shop, and its merchant."""
 
     url: str
     merchant: Merchant

@@ -1,4 +1,4 @@
-"""A plan whose payments have their times, a charge that was begun, and a card that said no."""
+"""A plan whose payments have their times, a charge in progress, and a declined card."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from cuota.core.risk.policy import Policy, load_policy
 STANDARD_TEXT = (resources.files("cuota.policies") / "standard.toml").read_text()
 STANDARD = load_policy(STANDARD_TEXT)
 ALL_MISMATCHES = Mismatches(order_phone=True, billing_state=True, shipping_state=True, surname=True)
-# Three years with the service, all paid on the day.
+# Three years with the service, every payment on time.
 GOOD = History(approved_orders=10, paid_installments=40, days_known=1_100)
 
 
@@ -24,7 +24,7 @@ def facts(
     approvals: Approvals | None = None,
     steer: Steer = "",
 ) -> Facts:
-    """An order of 100.00 by somebody new, unless told otherwise."""
+    """Return an order of 100.00 by a new consumer, with these changes."""
     return Facts(
         amount,
         "USD",
@@ -39,17 +39,17 @@ def facts(
 
 
 def on(points: int) -> Approvals:
-    """Advanced Approvals data that counts."""
+    """Return Advanced Approvals data that counts."""
     return Approvals("on", {"customerLoggedIn": True}, "m1", points, (("customerLoggedIn", points),))
 
 
 def standard_but(**numbers: int) -> Policy:
-    """The standard policy with another base, threshold or amount of its score."""
+    """Return the standard policy with another base, threshold or amount of its score."""
     return replace(STANDARD, score=replace(STANDARD.score, **numbers))
 
 
 def changed(table: str, key: str, value: str) -> tuple[str, int]:
-    """The standard policy's text with one value changed, and the line of it. An empty value takes the key away."""
+    """Return the standard policy's text with one value changed, and that value's line. An empty value removes the key."""
     lines, inside = STANDARD_TEXT.split("\n"), not table
     for number, line in enumerate(lines, 1):
         if line.startswith("["):

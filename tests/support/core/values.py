@@ -22,18 +22,18 @@ MOVEMENT = UUID(int=3)
 
 
 def ids(first: int = 1000) -> Callable[[], UUID]:
-    """A source of ids that counts up, so that a test knows them."""
+    """Return a source of ids that count up, so that a test knows them."""
     counter = iter(range(first, first + 1_000_000))
     return lambda: UUID(int=next(counter))
 
 
 def charge_id(number: int) -> UUID:
-    """The charge that paid the installment of this number."""
+    """Return the charge that paid the installment with this number."""
     return UUID(int=100 + number)
 
 
 def created(amount: int = 10_000, fee: int = 0, **more: Any) -> Order:
-    """An order whose consumer is still in the checkout; it expires in an hour."""
+    """Return an order whose consumer is still in the checkout. It expires in an hour."""
     values: dict[str, Any] = {
         "merchant_id": MERCHANT, "order_id": ORDER, "version": 1, "status": Status.CREATED, "currency": "USD",
         "amount": amount, "fee": fee, "auto_capture": False, "created_at": NOW,
@@ -43,13 +43,13 @@ def created(amount: int = 10_000, fee: int = 0, **more: Any) -> Order:
 
 
 def approved(amount: int = 10_000, fee: int = 0, **more: Any) -> Order:
-    """An order whose authorization holds for 13 days from NOW."""
+    """Return an order whose authorization is valid for 13 days from NOW."""
     held = {"status": Status.APPROVED, "authorization_expires_at": NOW + timedelta(days=13)}
     return created(amount, fee, **{**held, **more})
 
 
 def plan(amount: int = 10_000, fee: int = 0, paid: Iterable[int] = (1,)) -> list[Installment]:
-    """The agreed schedule with some installments paid, each by a charge of its own."""
+    """Return the agreed schedule with some installments paid, each by a separate charge."""
     done = set(paid)
     agreed = schedule(amount, fee, TODAY)
     return [
@@ -58,21 +58,21 @@ def plan(amount: int = 10_000, fee: int = 0, paid: Iterable[int] = (1,)) -> list
 
 
 def asked(kind: MovementKind, amount: int, reference: str = "ref-1") -> MovementRequest:
-    """A request of the merchant."""
+    """Return a request of the merchant."""
     return MovementRequest(kind, reference, amount)
 
 
 def after(before: Sequence[Installment], outcome: Outcome) -> list[Installment]:
-    """The plan once an outcome is saved: only what differs is in the outcome."""
+    """Return the plan after an outcome is saved. The outcome contains only the installments that differ."""
     return list({item.number: item for item in (*before, *outcome.installments)}.values())
 
 
 def to_cards(outcome: Outcome) -> dict[UUID, int]:
-    """What goes back to which charge, in cents."""
+    """Return the cents that go back to each charge."""
     return {item.charge_id: item.amount for item in outcome.card_refunds}
 
 
 def held(transfers: Iterable[Transfer]) -> dict[Account, int]:
-    """Every account that holds something: debits less credits."""
+    """Return every account with a balance: debits minus credits."""
     rows = list(transfers)
     return {account: cents for account in Account if (cents := balance(rows, account))}

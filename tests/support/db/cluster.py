@@ -1,4 +1,4 @@
-"""A database of its own on every node of a Citus cluster, which the caller has started."""
+"""Makes a test database on every node of a Citus cluster, which must already run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WORKERS = "SELECT node_name AS host, node_port AS port FROM citus_get_active_wo
 
 
 def _moved(url: str, host: str, port: int, database: str) -> str:
-    """The same URL with another host, port and database."""
+    """Return the same URL with another host, port and database."""
     parts = urlsplit(url)
     user = parts.netloc.rpartition("@")[0]
     return parts._replace(
@@ -35,7 +35,7 @@ async def _run(url: str, *statements: str) -> None:
 
 @asynccontextmanager
 async def cluster_database(url: str) -> AsyncIterator[str]:
-    """Its URL at the coordinator: migrated, and distributed over the workers."""
+    """Yield the database's URL at the coordinator. It is migrated, and distributed over the workers."""
     parts, name = urlsplit(url), f"own_{secrets.token_hex(4)}"
     asked = await asyncpg.connect(url)
     workers = [(row["host"], row["port"]) for row in await asked.fetch(_WORKERS)]
@@ -44,7 +44,7 @@ async def cluster_database(url: str) -> AsyncIterator[str]:
     here = (parts.hostname or "localhost", parts.port or 5432)
     nodes = [here, *workers]
     for host, port in nodes:
-        # Each node has a database of the cluster by the same name, from which another one can be made.
+        # Each node has a database of the cluster with the same name. A connection to it can create another database.
         await _run(
             _moved(url, host, port, parts.path),
             f"CREATE DATABASE {name}",

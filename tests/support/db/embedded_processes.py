@@ -1,4 +1,4 @@
-"""Helpers of the tests of the embedded PostgreSQL: their folders, their processes, and questions to them."""
+"""Helpers for the tests of the embedded PostgreSQL: its folders, its processes, and queries."""
 
 import fcntl
 import os
@@ -28,7 +28,7 @@ with open_embedded(Path(sys.argv[1])):
 
 
 def until(true: Callable[[], bool], seconds: float = 60.0) -> bool:
-    """Wait for a condition; whether it came true in time."""
+    """Wait for a condition, and return whether it became true in time."""
     deadline = time.monotonic() + seconds
     while not true():
         if time.monotonic() > deadline:
@@ -38,7 +38,7 @@ def until(true: Callable[[], bool], seconds: float = 60.0) -> bool:
 
 
 def number(file: Path) -> int:
-    """The process id on a file's first line, 0 when there is none."""
+    """Return the process id on a file's first line, or 0 if there is none."""
     try:
         return int(file.read_text().split()[0])
     except (OSError, IndexError, ValueError):
@@ -54,7 +54,7 @@ def supervisor(data: Path) -> int:
 
 
 def lives(pid: int) -> bool:
-    """Whether a process runs; a zombie does not."""
+    """True if a process runs. A zombie does not run."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -76,8 +76,8 @@ def ended(data: Path) -> bool:
 
 @contextmanager
 def data_folder() -> Iterator[Path]:
-    """A data folder yet to be made; in the end no process of it and no file is left."""
-    # Not pytest's own folder: it is private to root, and postgres runs as another user there.
+    """Return the path of a data folder that does not exist yet. At the end, its processes and files are removed."""
+    # Do not use pytest's own folder: it is private to root, and postgres runs as another user.
     base = new_folder("cuota-test-")
     try:
         yield base / "data"
@@ -108,7 +108,7 @@ def users(data: Path) -> Iterator[Callable[[], User]]:
 
 
 def told(process: User) -> int:
-    """The postmaster's process id as a user process saw it."""
+    """Return the postmaster's process id, as a user process saw it."""
     assert process.stdout
     return int(process.stdout.readline())
 

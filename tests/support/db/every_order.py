@@ -1,4 +1,4 @@
-"""An order of every kind that there is, each made the way that it comes about."""
+"""Makes an order of every kind, each in the way in which such an order normally arises."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FEE = {"merchantFeeForPaymentPlan": "3.33"}
 
 
 async def make_one_of_every_kind(own: Own) -> int:
-    """Make them all; answers how many orders there are."""
+    """Make all of them, and return the number of orders."""
     await _ended_by_themselves(own)
     await _moved(own)
     await return_due_money(own.context)
@@ -32,7 +32,7 @@ async def make_one_of_every_kind(own: Own) -> int:
 
 
 async def _ended_by_themselves(own: Own) -> None:
-    """Lapsed, left, declined by risk, declined after three cards; an authorization that ended."""
+    """Make orders that timed out, were canceled, were declined by risk or after three cards, and an ended authorization."""
     merchant, service = own.merchant, own.service
     await merchant.create()
     partly = await merchant.approved("80.00", **FEE)
@@ -51,7 +51,7 @@ async def _ended_by_themselves(own: Own) -> None:
 
 
 async def _moved(own: Own) -> None:
-    """Captured at once or by calls, with and without a fee; voided and refunded in part and whole."""
+    """Make orders captured at once or by API calls, with and without a fee, voided and refunded in part and in full."""
     for merchant in (own.auto_merchant, own.merchant):
         for more in ({}, FEE):
             for amount, moves in (
@@ -70,7 +70,7 @@ async def _moved(own: Own) -> None:
 
 
 async def _still_on_its_way(own: Own) -> None:
-    """Open, charged once in vain, partly captured, and one whose card refund is still pending."""
+    """Make an unpaid order, one with a failed charge, a partly captured one, and one whose card refund is still pending."""
     merchant = own.merchant
     await merchant.create()
     await checkout(own.service, merchant.merchant_id, await merchant.create())

@@ -13,7 +13,7 @@ from support.demo.shop_network import RECORD, Network
 
 
 class Browser:
-    """A visitor of the shop, without a browser: keeps the cookie, sends the form's token."""
+    """A visitor of the shop, without a browser: stores the cookie, and sends the form's token."""
 
     def __init__(self, settings: ShopSettings, network: Network) -> None:
         app = make_app(settings, httpx.MockTransport(network))

@@ -1,4 +1,4 @@
-"""The network of the shop's tests: it answers what a test lays out, and remembers what it was asked."""
+"""A simulated network for the shop's tests. It gives prepared answers, and stores the requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def refusal(code: str, status: int = 422, **more: object) -> httpx.Response:
 
 
 class Network:
-    """Stands in for the network: answers tokens, then what was laid out, the last for ever."""
+    """Simulates the network: answers token requests, then gives the prepared answers; the last answer repeats."""
 
     def __init__(self, *answers: Answer | Callable[[httpx.Request], Answer]) -> None:
         self.answers = list(answers)

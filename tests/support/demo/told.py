@@ -17,7 +17,7 @@ ENVIRONMENT_TOLD = {
 
 
 def event(sequence: int, kind: str, status: str = "Approved", **more: Any) -> dict[str, Any]:
-    """One event of order o-1; `record` changes the order's record in it."""
+    """Return one event of order o-1. `record` changes the order's record in it."""
     record = more.pop("record", {})
     return {
         "id": f"evt_1_{sequence}",

@@ -1,4 +1,4 @@
-"""A storefront that never lets go: what it asks for it asks again, under the same key, until the answer is definite."""
+"""A storefront that repeats each request under the same key until the answer is definite."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAUSE_SECONDS = 0.03
 
 @dataclass
 class Storefront:
-    """Creates orders and captures one cent at a time from an order of its own; notes what it was told, and when."""
+    """Creates orders and captures one cent at a time from its own order. Notes each answer and its time."""
 
     urls: list[str]
     headers: dict[str, str]
@@ -49,7 +49,7 @@ class Storefront:
         reference = secrets.token_hex(8)
         body = {"amount": "0.01", "merchantReference": reference}
         answer = await self._asked(http, f"/order/{self.order}/capture", body, {})
-        # A repeat of what was applied says so: that is an acknowledgement, too.
+        # When a request was already applied, its repetition says so. That counts as an acknowledgment too.
         if answer.status_code == 200 or answer.json().get("code") == "duplicate_reference":
             self.captured.add(reference)
         else:
@@ -58,7 +58,7 @@ class Storefront:
     async def _asked(
         self, http: httpx.AsyncClient, path: str, body: dict[str, object], headers: dict[str, str]
     ) -> httpx.Response:
-        """The definite answer: neither silence, nor 503, nor that the first try still runs."""
+        """Repeat the request until the answer is definite: neither lost, nor 503, nor 409 (the first one is still running)."""
         for again in range(10_000):
             await asyncio.sleep(PAUSE_SECONDS if not again else 0.2)
             try:

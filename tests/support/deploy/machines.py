@@ -1,4 +1,4 @@
-"""Several machines on one: the scripts of deploy/, each a process that is told to end and ends all it started."""
+"""Several machines on one: each script of deploy/ is a process that stops, with all its children, when the test ends."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ ORDER = {
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's, without any setting of ours but these."""
+    """This process's environment, with only these settings of Cuota."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CUOTA_")}
     return {**kept, "PYTHON": sys.executable, "CUOTA_LOG_LEVEL": "error", **more}
 
 
 def free_ports(count: int) -> int:
-    """The first of so many ports in a row that nobody has."""
+    """Return the first of this many free ports in a row."""
     for first in range(18200, 18500, count):
         with contextlib.ExitStack() as stack:
             try:
@@ -50,7 +50,7 @@ def free_ports(count: int) -> int:
 
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
-    """Not pytest's own: the unprivileged user of postgres may not enter that."""
+    """Make a folder outside pytest's own, because the unprivileged user of postgres may not enter those."""
     path = Path(tempfile.mkdtemp(prefix="cuota-deploy-"))
     path.chmod(0o711)
     try:
@@ -61,7 +61,10 @@ def folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def script(name: str, *arguments: str, **more: str) -> Iterator[dict[str, Any]]:
-    """A script of deploy/, until it says that it is ready: what it says. In the end nothing of it is left."""
+    """Run a script of deploy/ until it reports that it is ready, and yield its output.
+
+    Nothing of it runs after the block.
+    """
     process = subprocess.Popen(
         [str(DEPLOY / name), *arguments], env=environment(**more), stdout=subprocess.PIPE, text=True
     )
@@ -77,7 +80,7 @@ def script(name: str, *arguments: str, **more: str) -> Iterator[dict[str, Any]]:
 
 
 def command(*arguments: str, **more: str) -> str:
-    """One command to its end: what it prints."""
+    """Run one command to its end, and return its output."""
     done = subprocess.run(
         [sys.executable, "-m", "cuota", *arguments], env=environment(**more), capture_output=True, text=True,
         timeout=60, check=False,
@@ -87,7 +90,7 @@ def command(*arguments: str, **more: str) -> str:
 
 
 def merchant(**more: str) -> dict[str, Any]:
-    """A new merchant that captures by calls of its own."""
+    """Make a new merchant that captures by API calls."""
     made = command(
         "merchant", "create", "--name", f"Shop {time.time_ns()}", "--defer-funds-capture", "--json", **more
     )
@@ -95,7 +98,7 @@ def merchant(**more: str) -> dict[str, Any]:
 
 
 def bearer(url: str, made: dict[str, Any]) -> dict[str, str]:
-    """Headers with a fresh access token, asked for at this machine."""
+    """Return headers with a new access token of this machine."""
     body = {
         "client_id": made["clientId"],
         "client_secret": made["clientSecret"],

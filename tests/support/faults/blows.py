@@ -1,4 +1,4 @@
-"""Kills and stops of whatever runs, by a seed: the same seed is the same schedule."""
+"""Kills and pauses processes by a schedule. The same seed gives the same schedule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from random import Random
 from support.faults.served import children
 from support.faults.struck import StruckService
 
-# How often each comes, beside the others.
+# How often each fault occurs, relative to the others.
 TARGETS = {
     "kill worker": 5,
     "kill postmaster": 2,
@@ -32,7 +32,7 @@ MEAN_PAUSE = 2.5
 
 @dataclass(frozen=True)
 class Blow:
-    """So many seconds after the last one; a stop takes `seconds`."""
+    """One fault, this many seconds after the previous one. A pause takes `seconds`."""
 
     pause: float
     name: str
@@ -40,7 +40,7 @@ class Blow:
 
 
 def schedule(seed: int, seconds: float) -> list[Blow]:
-    """Blows for so long. Stops are short rather than long, from 0.1 to 10 seconds."""
+    """Make the faults for this many seconds. Pauses take 0.1 to 10 seconds, and are short more often than long."""
     chance, blows, spent = Random(f"{seed} blows"), [], 0.0
     while True:
         name = chance.choices(list(TARGETS), list(TARGETS.values()))[0]
@@ -54,7 +54,7 @@ def schedule(seed: int, seconds: float) -> list[Blow]:
 
 
 def strike(service: StruckService, blow: Blow, chance: Random) -> bool:
-    """Do it; False where what it was meant for was not there at that moment."""
+    """Inject the fault. Return False if its target did not exist at that moment."""
     verb, _, target = blow.name.partition(" ")
     if target == "service":
         _kill_service(service)
@@ -73,7 +73,7 @@ def strike(service: StruckService, blow: Blow, chance: Random) -> bool:
 
 
 def _backends(service: StruckService) -> list[int]:
-    """PostgreSQL's processes that serve a session of the service."""
+    """Return PostgreSQL's processes that serve a session of the service."""
     return [pid for pid in children(service.postmaster) if b"[local]" in _title(pid)]
 
 
@@ -101,7 +101,7 @@ def _send(pid: int, number: signal.Signals) -> None:
 
 
 def _kill_service(service: StruckService) -> None:
-    """The parent dies; its workers leave by themselves, and a new one is started at once."""
+    """Kill the parent. Its workers end by themselves, and a new parent is started at once."""
     parent, workers = service.started[-1], len(service.workers())
     parent.kill()
     parent.wait()

@@ -1,4 +1,4 @@
-"""The service's database, looked at by the harness as its owner, past the service."""
+"""Lets the harness read the service's database directly, as its owner."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AWAY += (asyncpg.AdminShutdownError, asyncpg.CrashShutdownError, asyncpg.Interna
 
 
 class Books:
-    """One session of its own, opened again when it is lost; what is asked is asked again then."""
+    """One separate session. If it is lost, it is opened again, and the query is repeated."""
 
     def __init__(self, where: dict[str, Any]) -> None:
         self.where = where
@@ -55,7 +55,7 @@ class Books:
 
 @contextlib.contextmanager
 def books(data: Path) -> Iterator[Books]:
-    """The books of the embedded database in this folder, which runs as long as they are open."""
+    """Open the embedded database in this folder. It runs until the end of the block."""
     with open_embedded(data) as embedded:
         opened = Books(dict(embedded.dsn_kwargs))
         try:

@@ -1,4 +1,4 @@
-"""A campaign: a service, a proxy before it, merchants' storefronts, a receiver; and a checker that looks all the while."""
+"""A campaign: a service, a proxy in front of it, storefronts, a receiver, and a checker that runs all the time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DELIVERED_SECONDS = 60.0
 
 @dataclass
 class Campaign:
-    """What is under fire, and what has been found wrong so far."""
+    """The service under test, and the problems found so far."""
 
     service: StruckService
     hooks: Receiver
@@ -43,16 +43,16 @@ class Campaign:
     merchants: list[Merchant] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     samples: int = 0
-    # Seconds from the end of all blows until everything was told.
+    # Seconds from the end of all faults until every event was delivered.
     told_after: float = 0.0
     forgiven: set[str] = field(default_factory=set)
 
     def known(self, books: Books) -> None:
-        """What the card network says already is none of this campaign's doing."""
+        """Problems that the card network already had before this campaign do not count."""
         self.forgiven = set(snapshot.take(books, []).cards)
 
     def merchant(self, orders: int) -> Merchant:
-        """One more, with so many orders of 2,000.00 that consumers completed."""
+        """Add a merchant with this many orders of 2,000.00 that consumers completed."""
         made = self.service.merchant()
         merchant = Merchant(made["merchantId"], token(self.service.url, made))
         self.merchants.append(merchant)
@@ -68,7 +68,7 @@ class Campaign:
         return merchant
 
     def storefronts(self, url: str, clients: int, longest: float = 2.0) -> list[Storefront]:
-        """So many, dealt out to the merchants; each knows the orders of all the others."""
+        """Make this many clients, spread over the merchants. Each knows the orders of all other merchants."""
         made = []
         for number, merchant in zip(range(clients), itertools.cycle(self.merchants), strict=False):
             theirs = [order for other in self.merchants if other is not merchant for order in other.orders]
@@ -77,11 +77,12 @@ class Campaign:
         return made
 
     def look(self, *, settled: bool = False) -> snapshot.Snapshot:
-        """Compare now. What clients had written down before is held against what is there after."""
+        """Compare now. Everything that clients recorded before must agree with the database afterwards."""
         stories, strange = read(self.journal.path)
         seen = snapshot.take(self.books, [merchant.merchant_id for merchant in self.merchants])
         arrived = {(body["orderId"], body["sequence"]) for body in list(self.hooks.bodies)}
-        # Whatever the snapshot has was intended before, if not by the time that the journal was read first.
+        # Every row of the snapshot was in the journal before, at the latest when the journal was read for the first
+        # time.
         intended, _ = read(self.journal.path)
         found = checker.problems(stories, seen, intended, settled=settled, arrived=arrived)
         self.samples += 1
@@ -90,7 +91,7 @@ class Campaign:
         return seen
 
     def close_the_books(self) -> list[str]:
-        """At the end: nobody is without an answer, everything is told in order, and the service's own check agrees."""
+        """Check the end: every operation has an answer, every event arrived in order, and `cuota verify` agrees."""
         seen = self.look(settled=True)
         self.problems += checker.unanswered(read(self.journal.path)[0])
         healed = time.monotonic()
@@ -110,18 +111,18 @@ class Campaign:
         return {order: list(numbers) for order, numbers in firsts.items()}
 
     def tally(self) -> Counter[str]:
-        """How the operations ended."""
+        """Return how many operations ended in each way."""
         stories, _ = read(self.journal.path)
         return Counter(story.told.result if story.told else "unanswered" for story in stories)
 
     def hurry(self) -> None:
-        """Leases of the dead end, as they would by themselves in less than a minute."""
+        """End the leases of dead processes at once. They would end by themselves in less than a minute."""
         self.books.rows(
             "UPDATE idempotency_keys SET lease_ends_at = now() WHERE created_at < now() - interval '4 s'"
         )
 
     def minute_later(self) -> None:
-        """A minute passes at once: claims of the dead end, and what failed is tried again."""
+        """Let a minute pass at once: claims of dead workers end, and failed deliveries are tried again."""
         self.books.rows(
             "INSERT INTO sandbox_clock (ahead) VALUES (interval '1 minute')"
             " ON CONFLICT (single) DO UPDATE SET ahead = sandbox_clock.ahead + excluded.ahead"
@@ -132,7 +133,7 @@ class Campaign:
 def campaign_on(
     served: StruckService, hooks: Receiver, opened: Books, seed: int, *, merchants: int = 2, orders: int = 3
 ) -> Iterator[Campaign]:
-    """Merchants with completed orders, and an empty journal, on a service that runs."""
+    """Make merchants with completed orders, and an empty journal, on a running service."""
     folder = Path(tempfile.mkdtemp(prefix="cuota-journal-"))
     try:
         with contextlib.closing(Journal(folder / "journal")) as journal:
@@ -146,7 +147,7 @@ def campaign_on(
 
 @contextlib.contextmanager
 def campaign(seed: int, *, orders: int = 3) -> Iterator[Campaign]:
-    """The same, on a service of its own with two workers."""
+    """Do the same on a new service with two workers."""
     with (
         struck_shop() as shop,
         campaign_on(shop.service, shop.hooks, shop.books, seed, orders=orders) as made,
@@ -155,7 +156,7 @@ def campaign(seed: int, *, orders: int = 3) -> Iterator[Campaign]:
 
 
 async def retried(under: Campaign, operations: int, clients: int = 24) -> Proxy:
-    """So many operations through a bad network; ends when each has its answer, or its client has given up."""
+    """Run this many operations through a bad network. Ends when each has its answer, or its client has given up."""
     async with Proxy(under.service.port, under.seed) as proxy:
         left = iter(range(operations))
         await _run(under, under.storefronts(proxy.url, clients), lambda: next(left, None) is not None)
@@ -165,9 +166,9 @@ async def retried(under: Campaign, operations: int, clients: int = 24) -> Proxy:
 async def battered(
     under: Campaign, seconds: float, clients: int = 12, *, hurry: bool, least: int = 0
 ) -> Counter[str]:
-    """Blows by the seed's schedule, under load; answers how often each fell. In the end everything is whole again.
+    """Inject faults by the seed's schedule, under load. Return how often each kind occurred. At the end, everything runs again.
 
-    The load goes on until `least` operations were applied, however slow the machine is.
+    The load continues until at least `least` operations were applied, however slow the machine is.
     """
     fallen = Counter[str]()
     chance = Random(f"{under.seed} targets")

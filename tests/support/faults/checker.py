@@ -1,7 +1,7 @@
-"""Compares what clients were told with what the database says, and the database with itself.
+"""Compares the answers that clients got with the database, and the database with itself.
 
-A problem is a sentence with the order in it. `settled` says that every client is done: then what nobody was told of
-may not be there either.
+A problem is a sentence that names the order. `settled` means that every client has finished: then an operation
+without an answer must not be in the database.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from support.faults.snapshot import Facts, Snapshot
 Found = Iterator[str]
 Arrived = Collection[tuple[str, int]]
 MOVES = ("capture", "void", "refund")
-# What the walks of the harness itself did, before the clients began.
+# The changes that the harness itself made before the clients began.
 OWN = "harness"
 
 
@@ -27,9 +27,9 @@ def problems(
     settled: bool,
     arrived: Arrived | None = None,
 ) -> list[str]:
-    """All that is wrong. `stories` were read before the snapshot was taken, `intended` after it.
+    """Return all problems. `stories` were read before the snapshot was taken, `intended` after it.
 
-    `arrived` is what the receiver had got by then, by order and sequence.
+    `arrived` is what the receiver had received by then, by order and sequence.
     """
     return [
         *(f"order {facts.order}: {problem}" for facts in seen.orders.values() for problem in _order(facts)),
@@ -43,7 +43,7 @@ def problems(
 
 
 def _order(facts: Facts) -> Found:
-    """One order with itself: totals, ledger, plan, events, keys."""
+    """Check one order with itself: totals, ledger, plan, events, keys."""
     sums = Counter[str]()
     for kind, _, amount in facts.movements:
         sums[kind] += amount
@@ -63,7 +63,7 @@ def _order(facts: Facts) -> Found:
 
 
 def _told(facts: Facts) -> Found:
-    """One event per change, without gaps."""
+    """Check that each change has one event, and that events have no gaps."""
     numbers = [number for number, *_ in facts.told]
     if numbers != list(range(1, facts.events + 1)):
         yield f"events are numbered {numbers[:50]}, the order counts {facts.events}"
@@ -79,7 +79,7 @@ def _told(facts: Facts) -> Found:
 
 
 def _plan(facts: Facts) -> Found:
-    """Four equal parts, less what was given back, cut from the last backwards."""
+    """Compute the expected plan: four equal parts, minus what was given back, taken from the end."""
     if facts.status != "Approved":
         return
     each, extra = divmod(facts.amount, 4)
@@ -94,7 +94,7 @@ def _plan(facts: Facts) -> Found:
 
 
 def _acknowledged(stories: Sequence[Story], seen: Snapshot) -> Found:
-    """Every acknowledged operation is there as it was told; whatever a duplicate shows is there too."""
+    """Check that every acknowledged operation exists as it was answered, and so does the original of each duplicate."""
     applied = Counter[tuple[str, str, str]]()
     for story in stories:
         intent, told = story.intent, story.told
@@ -113,7 +113,7 @@ def _acknowledged(stories: Sequence[Story], seen: Snapshot) -> Found:
 
 
 def _nothing_else(stories: Sequence[Story], seen: Snapshot, *, settled: bool) -> Found:
-    """What was refused, put off, or never asked for is not there."""
+    """Check that nothing exists that was refused, postponed or never requested."""
     may: dict[tuple[str, str, str], set[int]] = defaultdict(set)
     for story in stories:
         intent, told = story.intent, story.told
@@ -127,7 +127,7 @@ def _nothing_else(stories: Sequence[Story], seen: Snapshot, *, settled: bool) ->
 
 
 def _created(stories: Sequence[Story], seen: Snapshot, *, settled: bool) -> Found:
-    """Every order that was answered is there, with its amount, once."""
+    """Check that every created order exists once, with its amount."""
     by_reference: dict[tuple[str, str | None], list[Facts]] = defaultdict(list)
     for facts in seen.orders.values():
         by_reference[facts.merchant, facts.reference].append(facts)
@@ -147,7 +147,7 @@ def _created(stories: Sequence[Story], seen: Snapshot, *, settled: bool) -> Foun
 
 
 def _strangers(stories: Sequence[Story]) -> Found:
-    """Refused is what must be refused, and for its reason; what must not be, is not."""
+    """Check that exactly the right operations were refused, for the right reason."""
     reasons = {"not theirs": "order_not_found", "over the limit": "capture_exceeds_authorized"}
     lawful = {"capture_exceeds_authorized", "void_exceeds_uncaptured", "refund_exceeds_captured"}
     for story in stories:
@@ -161,7 +161,7 @@ def _strangers(stories: Sequence[Story]) -> Found:
 
 
 def _marked(seen: Snapshot, arrived: Arrived) -> Found:
-    """Nothing is recorded as delivered that the receiver never got."""
+    """Check that no event is recorded as delivered that the receiver never got."""
     for facts in seen.orders.values():
         for sequence, _ in facts.delivered:
             if (facts.order, sequence) not in arrived:
@@ -169,7 +169,7 @@ def _marked(seen: Snapshot, arrived: Arrived) -> Found:
 
 
 def unanswered(stories: Sequence[Story]) -> list[str]:
-    """Operations without a definite answer."""
+    """Return the operations without a definite answer."""
     return [
         f"intent {story.intent.number} ({story.intent.operation}): no definite answer"
         for story in stories
@@ -178,7 +178,7 @@ def unanswered(stories: Sequence[Story]) -> list[str]:
 
 
 def late(seen: Snapshot, first_arrivals: dict[str, list[int]]) -> list[str]:
-    """Orders whose events have not all arrived, or whose first arrivals were not in order."""
+    """Return the orders whose events have not all arrived, or whose first arrivals were out of order."""
     return [
         f"order {facts.order}: of {facts.events} events arrived {first_arrivals.get(facts.order, [])[:60]}"
         for facts in seen.orders.values()

@@ -1,4 +1,4 @@
-"""A disk that is small and can be filled, and one whose fsync fails; both only where the system lets us."""
+"""A small disk that can be filled, and a disk whose fsync fails. Both work only if the system allows them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from support.needed import needed
 DATA, LOG_AHEAD = "160m", "56m"
 REFILL_SECONDS = 0.02
 BLOCK = 4096
-# What strace writes for a call that it made fail.
+# What strace prints for a call that it made fail.
 INJECTED = "(INJECTED)"
 
 
 @contextlib.contextmanager
 def on_small_disks() -> Iterator[Service]:
-    """As `served.service`, its data folder on a small disk, and PostgreSQL's write-ahead log on another.
+    """Start a service as `served.service` does, with its data folder on a small disk, and the write-ahead log on another.
 
-    What the service says is kept beside them.
+    The output of the service is stored beside them.
     """
     base = new_folder("cuota-disk-")
     made = Service(base / "data", free_port())
@@ -64,7 +64,7 @@ def _at_rest(service: Service) -> bool:
 
 @contextlib.contextmanager
 def _disk(folder: Path, size: str, like: os.stat_result) -> Iterator[None]:
-    """A small disk in place of this folder, with the owner and mode of another."""
+    """Mount a small disk in place of this folder, with the owner and mode of another folder."""
     if not shutil.which("mount"):
         pytest.skip("a full disk is not tried: there is no `mount` here (apt-get install mount)")
     options = f"size={size},mode={stat.S_IMODE(like.st_mode):o},uid={like.st_uid},gid={like.st_gid}"
@@ -75,7 +75,7 @@ def _disk(folder: Path, size: str, like: os.stat_result) -> Iterator[None]:
     try:
         yield
     finally:
-        # PostgreSQL's supervisor holds its log for a moment longer.
+        # PostgreSQL's supervisor keeps its log open for a moment longer.
         until(lambda: _unmounted(folder), 60)
 
 
@@ -85,7 +85,7 @@ def _unmounted(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def full(disk: Path) -> Iterator[None]:
-    """Not a block is free, and what becomes free is taken at once; until the end of this."""
+    """Fill the disk to the last block, and take every block that becomes free, until the end of the block of code."""
     filler, over = disk / "filler", threading.Event()
     with filler.open("wb") as file:
 
@@ -105,14 +105,14 @@ def full(disk: Path) -> Iterator[None]:
 
 
 def to_the_brim(file: Path) -> None:
-    """The rest of a file's last block, on a full disk."""
+    """Fill the rest of a file's last block, on a full disk."""
     with file.open("ab", buffering=0) as opened, contextlib.suppress(OSError):
         while opened.write(b"\n" * BLOCK):
             pass
 
 
 def _take_all(descriptor: int, disk: Path) -> None:
-    """Somebody else may be faster: then there is less, which is asked for next."""
+    """Take free blocks. Another process may be faster; then there is less free space, and the next attempt asks for less."""
     while free := os.statvfs(disk).f_bavail * BLOCK:
         with contextlib.suppress(OSError):
             os.posix_fallocate(descriptor, os.fstat(descriptor).st_size, free)
@@ -120,7 +120,7 @@ def _take_all(descriptor: int, disk: Path) -> None:
 
 @contextlib.contextmanager
 def failing_fsync(pids: Sequence[int], notes: Path, *, followed: bool = False) -> Iterator[None]:
-    """Every fsync of these processes is an input/output error; where `followed`, also of those that they start."""
+    """Make every fsync of these processes fail with an input/output error; with `followed`, also in their children."""
     needed("strace")
     command = ["strace", "-q", "-o", str(notes), "-e", "trace=fsync,fdatasync"]
     command += ["-e", "inject=fsync,fdatasync:error=EIO", *(["-f"] if followed else [])]
@@ -134,13 +134,13 @@ def failing_fsync(pids: Sequence[int], notes: Path, *, followed: bool = False) -
                 pytest.skip(f"errors of fsync are not tried: it needs the right to trace: {errors.read()}")
             yield
         finally:
-            # It lets go of whoever it still holds.
+            # The tracer releases every process that it still traces.
             tracer.terminate()
             tracer.wait(60)
 
 
 def _is_traced(pid: int) -> bool:
-    """Or gone already: an error of another of them may have ended all."""
+    """The tracer may have ended already, because an error of another traced process ended all of them."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -149,12 +149,12 @@ def _is_traced(pid: int) -> bool:
 
 
 def struck(notes: Path, seconds: float = 20.0) -> None:
-    """Wait until a call has been made to fail."""
+    """Wait until a call has failed."""
     until(lambda: notes.exists() and INJECTED in notes.read_text(), seconds)
 
 
 def processes(service: Service, role: bytes) -> list[int]:
-    """PostgreSQL's, by what their titles say."""
+    """Return PostgreSQL's processes, by their titles."""
     found = []
     for pid in children(service.postmaster):
         with contextlib.suppress(OSError):
@@ -163,12 +163,12 @@ def processes(service: Service, role: bytes) -> list[int]:
 
 
 def panics(service: Service) -> int:
-    """How often PostgreSQL has ended itself, by its log; what did not fit on a full disk is not in it."""
+    """Return how often PostgreSQL has shut itself down, by its log. On a full disk, some log lines may be missing."""
     return (service.data / "postgres.log").read_text(errors="replace").count("PANIC:  ")
 
 
 def eat(where: dict[str, Any]) -> None:
-    """Write to the log, beside the clients, until the server has no room for it and ends itself."""
+    """Write to the log, beside the clients, until the server has no room for it and shuts itself down."""
 
     async def go() -> None:
         connection = await asyncpg.connect(**where)

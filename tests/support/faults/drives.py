@@ -1,4 +1,4 @@
-"""What is done to a service to see whether a bug shows: a few operations, a fault at one step, and the checker's word."""
+"""The test drives that reveal a planted bug: a few operations, a fault at one step, and the checker's result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Drive = Callable[[Shop, Campaign], list[str]]
 
 
 def sent(under: Campaign, *intents: Intent) -> None:
-    """One client of the first merchant, patient, who takes every answer at its word."""
+    """One patient client of the first merchant. It believes every answer."""
     (front,) = under.storefronts(under.service.url, 1, longest=10.0)
     front.believes = 1.0
 
@@ -51,7 +51,7 @@ def settled(under: Campaign) -> list[str]:
 
 
 def killed_after(shop: Shop, under: Campaign) -> list[str]:
-    """The client has its answer, and every worker dies."""
+    """Kill every worker when the client has its answer."""
     sent(under, meant(under, "capture", 100))
     for worker in shop.service.workers():
         os.kill(worker, signal.SIGKILL)
@@ -81,8 +81,8 @@ def hung_at_save(shop: Shop, under: Campaign) -> list[str]:
 
 
 def killed_at_send(shop: Shop, under: Campaign) -> list[str]:
-    """The worker dies with a delivery in hand; a minute later it is delivered all the same."""
-    # What workers that were killed before had in hand goes first: then the next delivery is this capture's.
+    """Kill the worker during a delivery. A minute later, the event must be delivered anyway."""
+    # First deliver the events of workers that were killed before. Then the next delivery is this capture's.
     shop.later("1 minute")
     settled_by = time.monotonic() + 10
     while shop.books.one(PENDING) and time.monotonic() < settled_by:
@@ -123,7 +123,7 @@ def strangers(shop: Shop, under: Campaign) -> list[str]:
 
 
 def card_cut(shop: Shop, under: Campaign) -> list[str]:
-    """The card has paid, and its answer is lost."""
+    """The card pays, and the rail's answer is lost."""
     shop.service.arm("after", "call", CHARGE, "cut")
     shop.completed()
     shop.service.wait_for_strike()
@@ -131,9 +131,9 @@ def card_cut(shop: Shop, under: Campaign) -> list[str]:
 
 
 def calm_load(shop: Shop, under: Campaign) -> list[str]:
-    """Many clients, two workers, and no fault at all: every event arrives once."""
+    """Run many clients and two workers without any fault: every event must arrive once."""
     orders = {order for merchant in under.merchants for order in merchant.orders}
-    # An event of an earlier drive may be on its way again: who sent it first was killed before it was recorded.
+    # An event of an earlier drive may be sent again: its sender was killed before it recorded the delivery.
     known = {order: shop.books.one(EVENTS, order) for order in orders}
     under_load(under, 80)
     for order in orders:
@@ -148,7 +148,7 @@ def calm_load(shop: Shop, under: Campaign) -> list[str]:
 
 
 def crowded(shop: Shop, under: Campaign) -> list[str]:
-    """Many clients at once on one order."""
+    """Run many clients at once on one order."""
     under_load(under, 60)
     return settled(under)
 
@@ -164,7 +164,7 @@ def under_load(under: Campaign, operations: int) -> None:
 
 
 def one_key_at_once(shop: Shop, under: Campaign) -> list[str]:
-    """Twenty clients with one reference, at one moment, ten times."""
+    """Run twenty clients with the same reference at one moment, ten times."""
     for _ in range(10):
         first = meant(under, "capture", 3)
         same = [first, *(meant(under, "capture", 3, reference=first.reference) for _ in range(19))]
@@ -184,6 +184,6 @@ async def all_at_once(fronts: list[Storefront], intents: list[Intent]) -> None:
 
 
 def serial(under: Campaign) -> int:
-    """Captures one after the other: each acknowledged one has had a write of its own to disk."""
+    """Capture one after the other: the disk must have one write for each acknowledged capture."""
     sent(under, *(meant(under, "capture", 1) for _ in range(SERIAL)))
     return under.tally()["applied"]

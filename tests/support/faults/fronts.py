@@ -1,4 +1,4 @@
-"""Storefronts under fire: impatient clients that repeat each operation under its reference until they are told."""
+"""Storefronts for campaigns. Their clients are impatient, and repeat each operation until its answer is definite."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MIX = {"capture": 40, "refund": 20, "void": 8, "create": 12, "too much": 8, "aga
 
 @dataclass
 class Merchant:
-    """Who asks: its id, its headers, and its orders that consumers completed."""
+    """One merchant: its id, its headers, and its orders that consumers completed."""
 
     merchant_id: str
     headers: dict[str, str]
@@ -33,9 +33,9 @@ class Merchant:
 
 @dataclass
 class Storefront:
-    """One client of one merchant. `strangers` are other merchants' orders, which it tries to get at.
+    """One client of one merchant. `strangers` are other merchants' orders, which the client tries to use.
 
-    `heard` counts its answers: the status, and whether it said when to come again.
+    `heard` counts its answers by status, and by whether they have a Retry-After header.
     """
 
     url: str
@@ -50,7 +50,7 @@ class Storefront:
     heard: Counter[tuple[int, bool]] = field(default_factory=Counter)
 
     async def run(self, goes_on: Any) -> None:
-        """Operations one after the other, as long as `goes_on()` says so."""
+        """Run operations one after the other, as long as `goes_on()` returns True."""
         async with httpx.AsyncClient(
             base_url=self.url, headers=self.merchant.headers, trust_env=False, verify=False
         ) as http:
@@ -66,7 +66,7 @@ class Storefront:
             theirs = chance.choice(self.strangers)
             await self.settle(http, journal.intend("capture", own, theirs, 1, wrong="not theirs"))
         elif what == "too much":
-            # Refused, and the reference is free for what comes after it.
+            # The operation was refused, so its reference can be used again.
             first = journal.intend("capture", own, order, 999_999, wrong="over the limit")
             await self.settle(http, first)
             await self.settle(http, journal.intend("capture", own, order, 1, reference=first.reference))
@@ -80,11 +80,11 @@ class Storefront:
             await self.settle(http, journal.intend(kind, own, order, chance.randint(*SIZES[kind])))
 
     async def settle(self, http: httpx.AsyncClient, intent: Intent) -> None:
-        """Send it until the answer is definite, and write down what that was."""
+        """Send an operation until the answer is definite, and record that answer."""
         until, surely_not = time.monotonic() + GIVES_UP_SECONDS, True
         while time.monotonic() < until:
             try:
-                # Mostly patient enough for an answer, at times far from it.
+                # Usually the timeout is long enough for an answer, sometimes far too short.
                 wait = SHORTEST + (self.longest - SHORTEST) * self.chance.random() ** 3
                 answer = await http.post(**self._request(intent), timeout=wait)
             except httpx.TransportError:
@@ -100,7 +100,7 @@ class Storefront:
                 self.journal.strange(intent, f"{answer.status_code} {answer.text[:200]}")
             surely_not &= NOT_APPLIED in str(said.get("detail", ""))
             if surely_not and self.chance.random() < self.believes:
-                # Taken at its word: nothing was applied, and this client does not ask again.
+                # The client believes the answer: nothing was applied. It does not repeat the request.
                 self._note(intent, Told("put off"))
                 return
             await asyncio.sleep(self.chance.uniform(0.02, 0.2))

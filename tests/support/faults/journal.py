@@ -1,4 +1,4 @@
-"""What clients write down: what they intend before they send, and what they were told after, a line each."""
+"""The record of the clients: what they intend, written before they send, and the answer, written after it. One line each."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Intent:
-    """One operation, however often it is sent. Amounts in cents; `order` is empty for a new order.
+    """One operation, however often it is sent. Amounts are in cents; `order` is empty for a new order.
 
-    `merchant` is who asks. `wrong` says why it must be refused: over its limit, or somebody else's order.
+    `merchant` is the merchant that sends it. `wrong` says why it must be refused: over its limit, or another
+    merchant's order.
     """
 
     number: int
@@ -26,7 +27,7 @@ class Intent:
 
 @dataclass(frozen=True)
 class Told:
-    """The definite answer: applied, repeated (it was applied before), refused, or put off (and not asked again)."""
+    """The definite answer: applied, repeated (it was applied before), refused, or postponed (and not sent again)."""
 
     result: str
     amount: int = 0
@@ -36,14 +37,14 @@ class Told:
 
 @dataclass(frozen=True)
 class Story:
-    """An intent, and what its client was told in the end; None where it was never told anything definite."""
+    """An operation, and its definite answer, or None if it never had one."""
 
     intent: Intent
     told: Told | None
 
 
 class Journal:
-    """A file that outlives everything it tells about."""
+    """A file that survives every process of the campaign."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -51,7 +52,7 @@ class Journal:
         self._number = 0
 
     def intend(self, operation: str, merchant: str, order: str, amount: int, **more: str) -> Intent:
-        """Written before anything is sent. Without a `reference`, one is made of the number."""
+        """Record an operation before it is sent. Without a `reference`, one is made from its number."""
         self._number += 1
         reference = more.get("reference") or f"intent {self._number}"
         intent = Intent(self._number, operation, merchant, order, reference, amount, more.get("wrong", ""))
@@ -59,11 +60,11 @@ class Journal:
         return intent
 
     def told(self, intent: Intent, told: Told) -> None:
-        """Written before the client does anything else."""
+        """Record an answer before the client does anything else."""
         self._write("told", {"number": intent.number, **asdict(told)})
 
     def strange(self, intent: Intent, what: str) -> None:
-        """An answer that no fault excuses."""
+        """Record an answer that no fault excuses."""
         self._write("strange", {"number": intent.number, "what": what})
 
     def _write(self, kind: str, facts: dict[str, Any]) -> None:
@@ -74,7 +75,7 @@ class Journal:
 
 
 def read(path: Path) -> tuple[list[Story], list[str]]:
-    """The stories so far, and the strange answers."""
+    """Return the stories so far, and the unexpected answers."""
     intents: dict[int, Intent] = {}
     told: dict[int, Told] = {}
     strange: list[str] = []

@@ -1,4 +1,4 @@
-"""What stands behind the decisions, asked of the database itself: its keys refuse, and its commits are on disk."""
+"""Checks the protection in the database itself: its unique keys refuse duplicates, and its commits are on disk."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import asyncpg
 
 from support.faults.books import Books
 
-# A row that is there already must be refused by the key of its table.
+# The key of each table must refuse a row that already exists.
 KEYED = ("movements", "transfers", "events", "orders", "installments", "charges", "idempotency_keys")
 _AGAIN = """DO $$ BEGIN
     INSERT INTO {table} SELECT * FROM {table} LIMIT 1;
@@ -17,12 +17,12 @@ _AGAIN = """DO $$ BEGIN
 EXCEPTION WHEN unique_violation THEN NULL; END $$"""
 _SYNCS_18 = "SELECT sum(fsyncs)::bigint FROM pg_stat_io WHERE object = 'wal'"
 _SYNCS = "SELECT wal_sync FROM pg_stat_wal"
-# The server's counters are told about once a second at the most.
+# The server updates its counters about once a second.
 _TOLD_SECONDS = 1.2
 
 
 def keys(books: Books) -> list[str]:
-    """Which tables take a row twice. Nothing of it stays."""
+    """Return the tables that accept a row twice. The inserted rows are rolled back."""
     found = []
     for table in KEYED:
         try:
@@ -33,7 +33,7 @@ def keys(books: Books) -> list[str]:
 
 
 def syncs(books: Books, act: Callable[[], int]) -> tuple[int, int]:
-    """How many operations one client had acknowledged one after the other, and how often WAL went to disk meanwhile."""
+    """Return how many operations of one client were acknowledged one after the other, and how many WAL syncs that took."""
     sql = _SYNCS_18 if int(books.one("SHOW server_version_num")) >= 180000 else _SYNCS
     time.sleep(_TOLD_SECONDS)
     before = books.one(sql)

@@ -1,4 +1,4 @@
-"""A small TCP proxy that delays, cuts, resets and swallows, by a seed: what networks do to requests and answers."""
+"""A small TCP proxy that delays, cuts, resets and drops connections like a bad network, determined by a seed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Self
 
-# What may happen to one request or answer that passes, and how often. Everything else passes as it is.
+# The disturbances of one request or answer, and how often each occurs. Everything else passes unchanged.
 MISHAPS = {
     "delay": 0.06,  # it comes late, and perhaps after who waits for it has gone
     "cut": 0.03,  # the connection is closed in an orderly way, and this is lost
@@ -23,7 +23,7 @@ LONGEST_DELAY = 0.6
 
 @dataclass
 class Proxy:
-    """Listens on a port of its own; `calm` lets everything pass. `happened` counts the mishaps by direction and name."""
+    """Listens on its own port. With `calm`, everything passes. `happened` counts the disturbances by direction and name."""
 
     target: int
     seed: int
@@ -47,7 +47,7 @@ class Proxy:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        # The loop has a few turns to close what was let go of.
+        # Give the event loop a few turns to close the connections.
         await asyncio.sleep(0.05)
 
     def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -111,7 +111,7 @@ def _drawn(chance: Random) -> str | None:
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """End a connection by RST: no goodbye, and what was on its way is lost."""
+    """End a connection by RST: data that was on its way is lost."""
     sock = writer.get_extra_info("socket")
     with contextlib.suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,4 +1,4 @@
-"""Real processes of the service, on a data folder of their own, and clients that write down what they were answered."""
+"""Real processes of the service on their own data folder, and clients that record their answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def free_port() -> int:
 
 
 def until(true: Callable[[], object], seconds: float = 120.0) -> None:
-    """Wait for a condition, and say so where it never comes."""
+    """Wait until a condition is true. Fails with its name if it never is."""
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "waited in vain"
@@ -40,7 +40,7 @@ def until(true: Callable[[], object], seconds: float = 120.0) -> None:
 
 
 def number(file: Path) -> int:
-    """The process id on a file's first line, 0 where there is none."""
+    """Return the process id on a file's first line, or 0 if there is none."""
     try:
         return int(file.read_text().split()[0])
     except (OSError, IndexError, ValueError):
@@ -48,7 +48,7 @@ def number(file: Path) -> int:
 
 
 def children(pid: int) -> list[int]:
-    """Processes that this one started."""
+    """Return the child processes of a process."""
     try:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
@@ -57,7 +57,7 @@ def children(pid: int) -> list[int]:
 
 @dataclass
 class Service:
-    """`cuota serve` on one data folder and port, as often as a test starts it."""
+    """`cuota serve` on one data folder and port. A test may start it several times."""
 
     data: Path
     port: int
@@ -78,11 +78,11 @@ class Service:
         }
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """One command to its end."""
+        """Run one command to its end."""
         return command_server().run(arguments, self.environment, 120)
 
     def start(self, workers: int = 1) -> subprocess.Popen[str]:
-        """`cuota serve`, until it says that it is ready."""
+        """Start `cuota serve`, and wait until it reports that it is ready."""
         command = [
             sys.executable,
             "-m",
@@ -139,8 +139,8 @@ class Service:
 
 @contextlib.contextmanager
 def service() -> Iterator[Service]:
-    """A folder and a port; in the end no process of them is left."""
-    # Not pytest's own folder: the unprivileged user of postgres may not enter that.
+    """Make a folder and a port. At the end of the block, none of their processes remains."""
+    # Do not use pytest's own folder, because the unprivileged user of postgres may not enter it.
     base = new_folder("cuota-faults-")
     made = Service(base / "data", free_port())
     try:
@@ -153,7 +153,7 @@ def service() -> Iterator[Service]:
 
 @dataclass
 class Client:
-    """One storefront: creates orders, captures one cent at a time, and notes each answer that it got."""
+    """One storefront: creates orders, captures one cent at a time, and records each answer."""
 
     url: str
     merchant: dict[str, Any]
@@ -201,7 +201,7 @@ ORDER = {
 
 
 def token(url: str, merchant: dict[str, Any]) -> dict[str, str]:
-    """Headers with a fresh access token."""
+    """Return headers with a new access token."""
     body = {
         "client_id": merchant["clientId"],
         "client_secret": merchant["clientSecret"],

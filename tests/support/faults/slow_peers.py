@@ -1,4 +1,4 @@
-"""Clients that are slow on purpose. Each says when its connection ended, and what it was told until then."""
+"""Clients that are slow on purpose. Each reports when its connection ended, and what the server had sent until then."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATIENCE = 40.0
 
 @dataclass(frozen=True)
 class Ending:
-    """`seconds` since it began to connect; `said` is all that the server sent; `sent` is what the client did."""
+    """`seconds` since the start of the connection; `said` is all that the server sent; `sent` is what the client sent."""
 
     seconds: float
     said: bytes
@@ -23,7 +23,7 @@ class Ending:
 
     @property
     def status(self) -> int:
-        """Of the first answer; 0 where there was none."""
+        """The status of the first answer, or 0 without an answer."""
         return int(self.said.split(b" ", 2)[1]) if self.said else 0
 
 
@@ -31,7 +31,7 @@ Send = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 async def _until_closed(port: int, send: Send) -> Ending:
-    """Connect, do that, and read until the server closes."""
+    """Connect, run the client's action, and read until the server closes."""
     began, said = time.monotonic(), b""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     sending = asyncio.create_task(_sent(send, writer))
@@ -54,7 +54,7 @@ async def _sent(send: Send, writer: asyncio.StreamWriter) -> None:
 
 
 async def say(port: int, content: bytes) -> Ending:
-    """Send this, at once, and nothing more."""
+    """Send these bytes at once, and nothing more."""
 
     async def send(writer: asyncio.StreamWriter) -> None:
         writer.write(content)
@@ -63,7 +63,7 @@ async def say(port: int, content: bytes) -> Ending:
 
 
 async def trickle(port: int, first: bytes, then: bytes) -> Ending:
-    """Send the first, then a byte a second."""
+    """Send the first part, then one byte a second."""
 
     async def send(writer: asyncio.StreamWriter) -> None:
         writer.write(first)
@@ -76,7 +76,7 @@ async def trickle(port: int, first: bytes, then: bytes) -> Ending:
 
 
 async def late(port: int, first: bytes, then: bytes, seconds: float) -> Ending:
-    """Send the first, and the rest so much later."""
+    """Send the first part, and the rest after this many seconds."""
 
     async def send(writer: asyncio.StreamWriter) -> None:
         writer.write(first)
@@ -87,7 +87,7 @@ async def late(port: int, first: bytes, then: bytes, seconds: float) -> Ending:
 
 
 async def flood(port: int, first: bytes, again: bytes, most: int) -> Ending:
-    """Send the first, then the other without end, or until so many bytes are out, as fast as they are taken."""
+    """Send the first part, then the other part again and again as fast as possible, endlessly or up to a number of bytes."""
     sent = 0
 
     async def send(writer: asyncio.StreamWriter) -> None:
@@ -103,10 +103,10 @@ async def flood(port: int, first: bytes, again: bytes, most: int) -> Ending:
 
 
 async def read_nothing(port: int, asked: bytes) -> Ending:
-    """Ask for much and read none of it; ends when the server resets the connection."""
+    """Request a large answer and read none of it. Ends when the server resets the connection."""
     loop = asyncio.get_running_loop()
     with socket.socket() as peer:
-        # The smaller its window, the less the systems on both sides keep of what it does not read.
+        # With a smaller window, the systems on both sides buffer less of what the client does not read.
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         peer.setblocking(False)
         began = time.monotonic()

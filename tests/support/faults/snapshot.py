@@ -1,4 +1,4 @@
-"""What the database says of the campaign's merchants at one instant, and how events stand with their receivers."""
+"""Reads the state of the campaign's merchants at one instant, and the state of each event's delivery."""
 
 from __future__ import annotations
 
@@ -58,25 +58,25 @@ class Facts:
 
     @cached_property
     def rows(self) -> set[tuple[str, str, int]]:
-        """Its movements, to look one up."""
+        """Return the order's movements, by key."""
         return set(self.movements)
 
     @property
     def applied(self) -> Counter[tuple[str, str]]:
-        """How often each key was applied."""
+        """Return how often each key was applied."""
         return Counter((kind, reference) for kind, reference, _ in self.movements)
 
 
 @dataclass
 class Snapshot:
-    """All orders of some merchants, by order id; `cards` is what the card network knows and ought not to."""
+    """All orders of some merchants, by order id. `cards` has the charges that the card network should not have."""
 
     orders: dict[str, Facts] = field(default_factory=dict)
     cards: list[str] = field(default_factory=list)
 
 
 def take(books: Books, merchants: list[str]) -> Snapshot:
-    """Look now."""
+    """Take a snapshot now."""
     rows = books.rows(_ORDERS, [UUID(merchant) for merchant in merchants])
     found = [Facts(**{name: _plain(value) for name, value in row.items()}) for row in rows]
     cards = [f"card {key}: {what}" for key, what in books.rows(_CARDS)]

@@ -1,4 +1,4 @@
-"""A service whose worker can be killed at an exact step, a receiver that writes down what it gets, a clock to move."""
+"""A service whose worker can be killed at an exact step, a receiver that records webhooks, and a movable clock."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STRIKE = Path(__file__).parents[2] / "faults" / "strike"
 
 
 class StruckService(Service):
-    """`cuota serve` with the strike in it; harmless until it is armed."""
+    """The environment of a `cuota serve` with failpoints; they do nothing until a test arms one."""
 
     @property
     def file(self) -> Path:
@@ -35,7 +35,7 @@ class StruckService(Service):
         return {**super().environment, "PYTHONPATH": path, "STRIKE_FILE": str(self.file)}
 
     def arm(self, when: str, kind: str, what: str, action: str = "kill", seconds: float = 0.0) -> None:
-        """The next process that gets to this step does this, once: see `strike/strike_points.py`."""
+        """The next process that reaches this step does this once: see `strike/strike_points.py`."""
         moment = {"when": when, "kind": kind, "what": what, "action": action, "seconds": seconds}
         aside = self.file.with_suffix(".new")
         aside.write_text(json.dumps(moment))
@@ -46,7 +46,7 @@ class StruckService(Service):
 
 
 class BuggedService(StruckService):
-    """The same with planted bugs, each asleep until it is named: see `strike/strike_bugs.py`."""
+    """The same with planted bugs, each inactive until a test names it: see `strike/strike_bugs.py`."""
 
     @property
     def bug(self) -> Path:
@@ -58,7 +58,7 @@ class BuggedService(StruckService):
 
     @contextmanager
     def planted(self, name: str) -> Iterator[None]:
-        """One bug is awake."""
+        """Activate one bug."""
         aside = self.bug.with_suffix(".new")
         aside.write_text(name)
         aside.rename(self.bug)
@@ -70,7 +70,7 @@ class BuggedService(StruckService):
 
 @dataclass
 class Receiver:
-    """A merchant's webhook receiver: what each body was about, in the order of arrival."""
+    """A merchant's webhook receiver. It records the order and sequence of each body, in the order of arrival."""
 
     url: str
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -81,7 +81,7 @@ class Receiver:
 
 @contextmanager
 def receiver() -> Iterator[Receiver]:
-    """On loopback, in a thread; acknowledges everything."""
+    """Start a receiver on loopback, in a thread. It acknowledges everything."""
     got = Receiver("")
 
     class Handler(BaseHTTPRequestHandler):
@@ -90,11 +90,11 @@ def receiver() -> Iterator[Receiver]:
         def do_POST(self) -> None:
             length = int(self.headers["Content-Length"])
             if len(body := self.rfile.read(length)) < length:
-                # Who sent it was killed on the way.
+                # The process that sent the request was killed on the way.
                 self.close_connection = True
                 return
             said = json.loads(body)
-            # Not the whole of it: a body holds its order, and an order may hold thousands of captures.
+            # Read only a part of it: a body contains its order, and an order may have thousands of captures.
             got.bodies.append({name: said[name] for name in ("orderId", "sequence", "type")})
             self.send_response(204)
             self.send_header("Content-Length", "0")
@@ -108,7 +108,7 @@ def receiver() -> Iterator[Receiver]:
         request_queue_size = 128
 
         def handle_error(self, *_: object) -> None:
-            """Who sent it was killed: nothing to say."""
+            """The process that sent the request was killed, so an error here is expected."""
 
     server = Server(("127.0.0.1", 0), Handler)
     got.url = f"http://127.0.0.1:{server.server_port}/hooks"
@@ -124,14 +124,14 @@ def receiver() -> Iterator[Receiver]:
 
 @dataclass
 class World:
-    """The service, a merchant of it with its token, and its receiver."""
+    """The service, one merchant with its token, and its receiver."""
 
     service: StruckService
     receiver: Receiver
     headers: dict[str, str]
 
     def call(self, method: str, path: str, **more: Any) -> httpx.Response:
-        """A merchant that asks again until it has a definite answer."""
+        """A merchant that repeats a request until it has a definite answer."""
         found: list[httpx.Response] = []
 
         def answered() -> bool:
@@ -153,7 +153,7 @@ class World:
         return found[-1]
 
     def approved(self) -> str:
-        """An order that its consumer completed; walked again from the start if the service died under the consumer."""
+        """Return an order that its consumer completed. If the service died meanwhile, the consumer starts again."""
         order: dict[str, Any] = {}
 
         def walked() -> bool:
@@ -166,7 +166,7 @@ class World:
         return str(order["orderId"])
 
     def ask(self, sql: str, *values: object) -> Any:
-        """One value, as the database's owner."""
+        """Read one value as the database's owner."""
 
         async def go() -> Any:
             with open_embedded(self.service.data) as embedded:
@@ -179,7 +179,7 @@ class World:
         return asyncio.run(go())
 
     def later(self, interval: str) -> None:
-        """The service's clock moves, without anybody doing the work meanwhile but its own worker."""
+        """Move the service's clock. Only the service's own worker does the work that becomes due."""
         self.ask(
             "INSERT INTO sandbox_clock (ahead) VALUES ($1::text::interval)"
             " ON CONFLICT (single) DO UPDATE SET ahead = sandbox_clock.ahead + excluded.ahead",
@@ -187,7 +187,7 @@ class World:
         )
 
     def just_before(self, instant: str, *values: object) -> None:
-        """The service's clock moves to a minute before what this statement answers."""
+        """Move the service's clock to a minute before the time that this statement returns."""
         self.ask(
             f"INSERT INTO sandbox_clock (ahead) VALUES (({instant}) - now() - interval '1 minute')"
             " ON CONFLICT (single) DO UPDATE SET ahead = excluded.ahead",
@@ -196,5 +196,5 @@ class World:
 
 
 def world_of(served: StruckService, hooks: Receiver) -> World:
-    """A new merchant with an endpoint."""
+    """Make a new merchant with an endpoint."""
     return World(served, hooks, token(served.url, served.merchant()))

@@ -1,4 +1,4 @@
-"""A merchant of a service under fire, who asks again until the answer is definite; consumers; and the clock."""
+"""A merchant of a service with failpoints that repeats requests until the answer is definite; its consumers; the clock."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ CHARGING = "SELECT charging IS NOT NULL FROM orders WHERE order_id = $1::text::u
 
 
 def _walk(address: str) -> None:
-    """One consumer's try, by a phone of their own."""
+    """One consumer's attempt, with a phone number of its own."""
     with contextlib.suppress(httpx.HTTPError, CannotWalk):
         walk(address, "approved", phone=f"212{secrets.randbelow(8_000_000) + 2_000_000}")
 
 
 @dataclass
 class Shop:
-    """One merchant with its receiver, and the service's books."""
+    """One merchant with its receiver, and access to the service's database."""
 
     service: StruckService
     hooks: Receiver
@@ -45,7 +45,7 @@ class Shop:
     def ask(
         self, path: str, body: dict[str, Any], *, impatient: bool = False, key: str = ""
     ) -> httpx.Response:
-        """Until the answer is definite; the first time perhaps only for a moment."""
+        """Repeat a request until the answer is definite. The first attempt may have a short timeout."""
         deadline, wait = time.monotonic() + 120, IMPATIENT_SECONDS if impatient else 10.0
         headers = {"Idempotency-Key": key} if key else {}
         while True:
@@ -58,7 +58,8 @@ class Shop:
             if answer.status_code not in NOT_DEFINITE:
                 return answer
             if answer.status_code == 409:
-                # Who held the key is dead or was struck: its lease ends in half a minute, here at once.
+                # The process that held the key is dead or paused. Its lease would end in half a minute; end it at
+                # once.
                 self.books.rows("UPDATE idempotency_keys SET lease_ends_at = now() WHERE key = $1", key)
             time.sleep(0.02)
 
@@ -66,12 +67,12 @@ class Shop:
         self.service.arm(*moment, action, HANG_SECONDS)
 
     def order(self) -> dict[str, Any]:
-        """A new order of 100.00 that tells this shop's receiver."""
+        """Create an order of 100.00 whose events go to this shop's receiver."""
         merchant = {**ORDER["merchant"], "statusCallbackUrl": self.hooks.url}
         return dict(self.ask("/order", {**ORDER, "merchant": merchant}).json())
 
     def completed(self, order: dict[str, Any] | None = None) -> str:
-        """An order that its consumer completed, however often they had to begin anew."""
+        """Return an order that its consumer completed, however often they had to start again."""
         made = order or self.order()
         while (status := self.status(made["orderId"])) == "Created":
             consumer = threading.Thread(target=_walk, args=(made["redirectUrl"],))
@@ -79,7 +80,7 @@ class Shop:
             while consumer.is_alive():
                 consumer.join(0.2)
                 if self.books.one(CHARGING, made["orderId"]) and not self.service.file.exists():
-                    # A charge without an answer is looked up after a while, which passes at once here.
+                    # A charge without an answer is looked up after a while. Let that time pass at once.
                     self.later("20 seconds")
         assert status == "Approved"
         return str(made["orderId"])
@@ -88,7 +89,7 @@ class Shop:
         return str(self.books.one("SELECT status FROM orders WHERE order_id = $1::text::uuid", order))
 
     def later(self, interval: str) -> None:
-        """The service's clock moves, without anybody doing the work meanwhile but its own workers."""
+        """Move the service's clock. Only the service's own workers do the work that becomes due."""
         self.books.rows(
             "INSERT INTO sandbox_clock (ahead) VALUES ($1::text::interval)"
             " ON CONFLICT (single) DO UPDATE SET ahead = sandbox_clock.ahead + excluded.ahead",
@@ -96,7 +97,7 @@ class Shop:
         )
 
     def just_before(self, instant: str, *values: object) -> None:
-        """The service's clock moves to a minute before what this statement answers."""
+        """Move the service's clock to a minute before the time that this statement returns."""
         self.books.rows(
             f"INSERT INTO sandbox_clock (ahead) VALUES (({instant}) - now() - interval '1 minute')"
             " ON CONFLICT (single) DO UPDATE SET ahead = excluded.ahead",
@@ -104,11 +105,11 @@ class Shop:
         )
 
     def until(self, sql: str, *values: object, seconds: float = 120.0) -> None:
-        """Wait until a statement answers true."""
+        """Wait until a statement returns true."""
         until(lambda: self.books.one(sql, *values), seconds)
 
     def told_in_order(self, order: str, seconds: float = 120.0) -> None:
-        """Wait until each event of an order has arrived, and then see that the first arrivals came in order."""
+        """Wait until each event of an order has arrived, then check that the first arrivals came in order."""
         events = self.books.one(EVENTS, order)
         until(lambda: len(set(self.hooks.sequences(order))) == events, seconds)
         assert list(dict.fromkeys(self.hooks.sequences(order))) == list(range(1, events + 1))
@@ -124,7 +125,7 @@ def struck_shop(
     kind: type[StruckService] = StruckService,
     place: Callable[[], AbstractContextManager[Service]] = service,
 ) -> Iterator[Shop]:
-    """A service with failpoints in it, and one merchant."""
+    """Make a service with failpoints, and one merchant."""
     with place() as plain, receiver() as hooks:
         served = kind(plain.data, free_port())
         try:

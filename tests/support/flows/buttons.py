@@ -1,4 +1,4 @@
-"""Checkouts of one consumer, each before its button, and the press of the button."""
+"""Several checkouts of one consumer, each ready to pay, and the press of the payment button."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 from cuota.core.checkout.card import read_card
 from cuota.core.order.order import Order
+from cuota.db.checkout.loaded import Checkout
 from cuota.flows.checkout.submit_checkout import submit_checkout
-from cuota.flows.checkout.take_step import Checkout, propose
+from cuota.flows.checkout.take_step import propose
 from cuota.flows.context import Context
 from support.makers import checkout
 from support.own_service import Own
@@ -24,7 +25,7 @@ async def press(context: Context, seen: Checkout) -> Order:
 
 
 async def opened(own: Own, phone: str, count: int, amount: str) -> list[Checkout]:
-    """Checkouts of one consumer, by turns at two merchants, each before its button."""
+    """Make checkouts of one consumer, at two merchants in turn, each ready to pay."""
     found = []
     for index in range(count):
         merchant = (own.merchant, own.auto_merchant)[index % 2]

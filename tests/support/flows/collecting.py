@@ -1,4 +1,4 @@
-"""What the tests of collecting share: the plan as it stands, the clock, and the card network's books."""
+"""Code that the tests of collecting share: the current plan, the clock, and the charges at the card network."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ async def agreed(own: Own, order_id: UUID) -> Agreed:
 
 
 def set_clock(own: Own, at: datetime) -> None:
-    """The service's clock stands at this instant, give or take what the test takes."""
+    """Move the service's clock to this instant. It then runs on."""
     clock = own.service.clock
     clock.ahead += at - clock.now() + timedelta(seconds=1)
 
 
 async def charged(own: Own) -> list[tuple[int, int, str]]:
-    """What the card network has on its books."""
+    """Return the charges that the card network has recorded."""
     async with own.owner() as owner:
         rows = await owner.fetch(
             "SELECT c.installment, s.amount, CASE WHEN s.approved THEN 'paid' ELSE s.reason END FROM charges c"

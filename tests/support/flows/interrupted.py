@@ -1,4 +1,4 @@
-"""Sessions that are really lost while an outcome is saved, and a card rail whose answers are."""
+"""Sessions that are really lost while an outcome is saved, and a card rail that loses its answers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Hook = Callable[[], Awaitable[None]]
 
 
 def saves(sql: str) -> bool:
-    """Whether a statement is the call that saves an outcome."""
+    """True if a statement is the call that saves an outcome."""
     return "save_orders(" in sql
 
 
 class CutPool(Pool):
-    """The service's pool, whose backend is terminated at its first save: before, while, or after it ran.
+    """The service's pool. Its database session is terminated at the first save: before, during or after the save.
 
-    `contend` runs before each of the first two saves, so that they come too late and the third is under the lock.
+    `contend` runs before each of the first two saves, so that these are stale and the third one runs under the lock.
     """
 
     def __init__(self, own: Own, when: str, contend: Hook | None = None) -> None:
@@ -82,7 +82,7 @@ class CutPool(Pool):
 
 
 class _CutConnection:
-    """One connection of the pool, inside a transaction, that is lost when it saves."""
+    """One connection of the pool, inside a transaction, that is lost at its save."""
 
     def __init__(self, pool: CutPool, connection: asyncpg.Connection) -> None:
         self._pool, self._connection = pool, connection
@@ -97,7 +97,7 @@ class _CutConnection:
 
 
 class FlakyRail:
-    """The sandbox's card network behind a bad line: `lost` counts answers that still get lost, after or before it acted."""
+    """The sandbox's card network on a bad line. `lost` is how many more answers get lost, after or before it acted."""
 
     def __init__(
         self, rail: CardRail, *, lost: int = 0, arrives: bool = True, accident: UUID | None = None

@@ -1,4 +1,4 @@
-"""A person whose every word can be found again in the database, and an order that has all of them."""
+"""A person whose every word can be found again in the database, and an order that contains all of the words."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WORDS = (PHONE, "quackenbush", "wilhelmina", "mina@post", "zephyr", "45385", "xe
 
 
 async def bought(own: Own, merchant: Merchant | None = None, phone: str = PHONE) -> dict[str, Any]:
-    """An approved order of 100.00, captured at once, that has every personal part."""
+    """Make an approved order of 100.00, captured at once, with every personal field."""
     merchant = merchant or own.auto_merchant
     order = await merchant.create("100.00", **PREFILL)
     await complete(own.service, merchant.merchant_id, order, profile=PERSON, phone=phone)
@@ -46,7 +46,7 @@ async def bought(own: Own, merchant: Merchant | None = None, phone: str = PHONE)
 
 
 async def paid_off(own: Own) -> None:
-    """Weeks later: every installment is collected, every message is sent. The clock stays there."""
+    """Move the clock some weeks ahead: every installment is collected, and every message is sent."""
     own.service.clock.ahead += timedelta(days=60)
     while await settle_due_orders(own.context) + await return_due_money(own.context):
         pass
@@ -55,7 +55,7 @@ async def paid_off(own: Own) -> None:
 
 
 async def everything(own: Own) -> str:
-    """All that stands in the database, in lower case."""
+    """Return everything in the database, in lower case."""
     async with own.owner() as owner:
         tables = await owner.fetch(
             "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname !~ '^(pg_|information)'"
@@ -67,6 +67,9 @@ async def everything(own: Own) -> str:
 
 
 async def words_left(own: Own) -> list[str]:
-    """Which words of the person's are still there; the same five digits inside a longer number or a hash are another word."""
+    """Return which of the person's words are still there.
+
+    The same five digits inside a longer number or a hash do not count.
+    """
     text = await everything(own)
     return [word for word in WORDS if re.search(rf"(?<![0-9a-z]){re.escape(word)}(?![0-9a-z])", text)]

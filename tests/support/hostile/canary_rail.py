@@ -1,4 +1,4 @@
-"""A message rail for the service under test: its one-time code is worth looking for."""
+"""A message rail for the service under test, with a one-time code that the test can search for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ CODE = "739146"
 
 
 class CanaryMessageRail(SandboxMessageRail):
-    """The sandbox's, with a code that no other text holds."""
+    """The sandbox's rail, with a code that occurs in no other text."""
 
     def new_code(self) -> str:
         return CODE

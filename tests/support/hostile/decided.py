@@ -1,10 +1,10 @@
-"""Where a row is answered otherwise than it says, by whose word; and the rows that another test answers whole."""
+"""Lists the rows that a decision overrides, and the rows that another test covers completely."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# The answer that holds, and where it was decided: sections of the service's own decisions.
+# The answer that applies, and the section of the service's decisions that says so.
 DECIDED: dict[str, tuple[str, str]] = {
     "B42": ("413", "section 3: a body over 256 KiB"),
     "G02": ("404, of 10 KB 414", "an address over 8 KiB is refused before any route sees it"),
@@ -22,7 +22,7 @@ DECIDED: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """The tests that answer a row, as file and function; `why` they are not tried here again."""
+    """The tests that cover a row, as file and function. `why` says why the row is not tried here too."""
 
     tests: tuple[str, ...]
     why: str

@@ -1,4 +1,4 @@
-"""A real service process with merchants to spare, and a good request of every surface that a merchant or its page uses."""
+"""A real service process with several merchants, and a valid request for each interface of a merchant or its page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BACK = {"redirectConfirmUrl": "http://127.0.0.1:9/yes", "redirectCancelUrl": "ht
 
 
 class WideService(Service):
-    """Risk lets everybody through: what is tried is not whom it refuses."""
+    """Use a risk policy that approves everybody, because risk is not tested here."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -38,7 +38,7 @@ class WideService(Service):
 
 @dataclass
 class Shop:
-    """A merchant of the service under fire."""
+    """A merchant of the service under test."""
 
     service: Service
     kept: dict[str, Any]
@@ -57,7 +57,7 @@ class Shop:
         return dict(answer.json())
 
     def approved(self, captured: str = "") -> str:
-        """An order that money can move on."""
+        """Make an order on which money can move."""
         order = self.order()
         walk(
             order["redirectUrl"],
@@ -70,13 +70,13 @@ class Shop:
         return str(order["orderId"])
 
     def records(self) -> dict[str, dict[str, Any]]:
-        """Every order that was made here, as the API tells it."""
+        """Return every order that was made here, as the API shows it."""
         return {name: self.http.get(f"/order/{name}").raise_for_status().json() for name in self.orders}
 
 
 @contextlib.contextmanager
 def fired_at() -> Iterator[tuple[Service, Shop, Shop]]:
-    """A service, the merchant whose requests are spoilt, and a bystander who sends none."""
+    """A service, the merchant whose requests are changed, and an uninvolved merchant that sends none."""
     base = new_folder("cuota-hostile-")
     service = WideService(base / "data", free_port())
     try:
@@ -97,7 +97,7 @@ def fired_at() -> Iterator[tuple[Service, Shop, Shop]]:
 
 
 def seeds_of(shop: Shop, bystander: str) -> list[Seed]:
-    """Two of each surface at least; the moves on an order of one's own, and on a stranger's."""
+    """Make at least two requests for each interface. Movements go to the merchant's own order and to another merchant's."""
     return [*_orders(shop, bystander), *_tokens(shop), *_starts(shop), *_pages(shop)]
 
 
@@ -192,10 +192,10 @@ def _starts(shop: Shop) -> list[Seed]:
 
 
 def _pages(shop: Shop) -> list[Seed]:
-    """Each step's form as the browser that has come so far would send it."""
+    """Return each step's form, as the browser at that step would send it."""
     made = []
     for steps in range(4):
-        # Nobody may pay while all this goes on: the form of the last step is of an order by itself.
+        # Nobody may pay meanwhile, so the form of the last step belongs to a separate order.
         with httpx.Client(
             base_url=shop.service.url, trust_env=False, timeout=60, follow_redirects=True
         ) as browser:

@@ -1,4 +1,4 @@
-"""Sends a barrage over raw sockets, and judges every answer."""
+"""Sends many requests over raw sockets, and checks every answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.hostile.mutator import Request
 from support.hostile.wire import SILENT, Answer, read_answer
 
 AT_ONCE = 24
-# Longer than the server's own limits for a head and a body; what is silent until then hangs.
+# Longer than the server's own timeouts for a head and a body. A connection that is silent until then hangs.
 HANG_SECONDS = 30.0
 PATIENCE = 1.0
 _MOVES = re.compile(rb"^POST /order/([0-9a-f-]{36})/(capture|void|refund)/? HTTP")
@@ -26,12 +26,12 @@ _PAGES = ("the form of",)
 
 @dataclass
 class Verdict:
-    """What came of it."""
+    """The results."""
 
     contract: Contract
     statuses: Counter[int] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
-    # Movements that were answered as applied, and those that nobody was told of.
+    # Movements that were answered as applied, and movements without an answer.
     applied: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     untold: Counter[tuple[str, str]] = field(default_factory=Counter)
     created: set[str] = field(default_factory=set)
@@ -39,7 +39,7 @@ class Verdict:
     turned_away: int = 0
 
     def judge(self, request: Request, answer: Answer) -> None:
-        """Note what is wrong with an answer, in words that say how to see it again."""
+        """Record what is wrong with an answer, with the command that repeats it."""
         self.statuses[answer.status] += 1
         for fault in self._faults(request, answer):
             self.faults.append(
@@ -72,7 +72,7 @@ class Verdict:
             yield from self._contract(request, answer)
 
     def _used(self, request: Request, answer: Answer) -> bool:
-        # A stranger's order is never found, and voids and captures come to an end of what there is.
+        # Another merchant's order is never found. Voids and captures end when nothing is left to void or capture.
         known = {404, 503} if "stranger" in request.seed.name else {422, 429, 503}
         return answer.status in known
 
@@ -116,7 +116,7 @@ class Verdict:
 
 
 async def fire(port: int, requests: Iterable[Request], verdict: Verdict) -> None:
-    """All of them, a few at a time, each on a connection of its own."""
+    """Send all requests, a few at a time, each on a new connection."""
     waiting = iter(requests)
 
     async def gun() -> None:
@@ -140,7 +140,8 @@ async def _shoot(port: int, request: Request) -> Answer:
                 await writer.drain()
             answer = asyncio.ensure_future(_answer(reader, head_only=request.content.startswith(b"HEAD ")))
             if not request.whole and request.number % 100:
-                # What lacks its end would be waited for; one in a hundred is left to the server's own limits.
+                # The server would wait for the rest of an incomplete request. Only one in a hundred is left until its
+                # timeout.
                 await asyncio.wait({answer}, timeout=PATIENCE)
                 if not answer.done():
                     with contextlib.suppress(ConnectionError, OSError):

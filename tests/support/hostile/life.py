@@ -1,4 +1,4 @@
-"""A whole life of a merchant and its consumers on a real service, with every kind of mistake; what it left behind."""
+"""Takes a merchant and its consumers through every step on a real service, with every kind of mistake."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DETAILS = {"email": MAIL, "given_names": "Wilhelmina", "surname": "Approvetest"}
 
 
 class LoudService(WideService):
-    """At its most talkative, with a one-time code that is worth looking for."""
+    """Start the service at log level debug, with a one-time code that the test can search for."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -41,7 +41,7 @@ class LoudService(WideService):
 
 @dataclass
 class Left:
-    """What stands in the log, in answers of the API, in what the service reports and in what it sent."""
+    """The texts of the log, the API's answers, the metrics and the webhooks."""
 
     canaries: dict[str, Canary] = field(default_factory=dict)
     logs: str = ""
@@ -56,7 +56,7 @@ class Left:
 
 @dataclass
 class Life:
-    """One merchant's, while it lasts."""
+    """One merchant during these steps."""
 
     service: LoudService
     kept: dict[str, Any]
@@ -67,7 +67,7 @@ class Life:
 
     @asynccontextmanager
     async def browser(self) -> AsyncIterator[Visitor]:
-        """A consumer's; every page is kept, and the session's cookie noted."""
+        """The HTTP client of a consumer. It stores every page, and notes the session's cookie."""
         async with httpx.AsyncClient(base_url=self.service.url, trust_env=False, timeout=60) as http:
             visitor = Visitor(http)
             yield visitor
@@ -92,7 +92,7 @@ def order_body(url: str, **more: object) -> dict[str, object]:
 
 
 async def odd_places(life: Life) -> None:
-    """The card, and the secrets, where no card and no secret belongs."""
+    """Send the card number and the secrets in fields where they do not belong."""
     number, kept = CARD.replace(" ", ""), life.kept
     spoilt: list[dict[str, object]] = [
         {"amount": number}, {"amount": CARD}, {"consumer": {"phoneNumber": number}}, {"consumer": {"email": f"{number}@x"}},
@@ -109,7 +109,7 @@ async def odd_places(life: Life) -> None:
         f'{{"a":{number}}}x',
     ):
         await life.ask("POST", "/order", content=content, headers={"Content-Type": "application/json"})
-    # What is not known is ignored, and goes nowhere.
+    # Unknown fields are ignored, and stored nowhere.
     extra = {
         "card": {"number": CARD},
         "cardNumber": number,
@@ -129,7 +129,7 @@ async def odd_places(life: Life) -> None:
 
 
 async def failed_logins(life: Life) -> None:
-    """Secrets a little wrong, and right ones in wrong places."""
+    """Send slightly wrong secrets, and right secrets in wrong places."""
     kept = life.kept
     right = {
         "client_id": kept["clientId"], "client_secret": kept["clientSecret"], "audience": kept["audience"],
@@ -149,7 +149,7 @@ async def failed_logins(life: Life) -> None:
 
 
 async def paid(life: Life) -> dict[str, Any]:
-    """An order bought on the real pages after every kind of mistake, then moved."""
+    """Buy an order on the real pages after every kind of mistake, then capture and refund it."""
     headers = {"Idempotency-Key": "life-1"}
     created = (await life.ask("POST", "/order", json=order_body(life.url), headers=headers)).json()
     async with life.browser() as visitor:
@@ -180,7 +180,7 @@ async def paid(life: Life) -> dict[str, Any]:
 
 
 async def virtual_card(life: Life) -> None:
-    """A card of the service's own making, shown to the browser that paid for it."""
+    """Create a virtual card, and show it to the browser that paid."""
     body = {
         "merchantId": life.kept["merchantId"], "merchantReference": "V-1", "integrationType": "virtual_card",
         "order": {"amount": "80.00", "currency": "USD"}, "callbackUrl": life.url,
@@ -205,7 +205,7 @@ async def virtual_card(life: Life) -> None:
 
 
 async def account(life: Life) -> None:
-    """The consumer's own page, after a wrong code."""
+    """Use the consumer's account page, after a wrong code."""
     async with life.browser() as visitor:
         await visitor.open("/account")
         await visitor.send("phone", phone=PHONE)
@@ -215,7 +215,7 @@ async def account(life: Life) -> None:
 
 
 async def live(service: LoudService) -> Left:
-    """All of it, and what it left."""
+    """Do everything, and return the texts that the test searches."""
     left, kept = Left(), service.merchant()
     names = {
         "client secret": "clientSecret",

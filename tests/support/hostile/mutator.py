@@ -1,4 +1,4 @@
-"""Requests that were good once: bytes of their heads and bodies changed at random, from a seed that says it all."""
+"""Changes random bytes in the heads and bodies of valid requests. A seed determines all changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _IN_HEAD = (
 
 @dataclass(frozen=True)
 class Seed:
-    """A good request. `secret` signs what is sent: `form` in a field of it, `query` too, `header` beside it."""
+    """A valid request. `secret` signs what is sent: in a field for `form` and `query`, in a header for `header`."""
 
     name: str
     method: str
@@ -38,13 +38,13 @@ class Seed:
     body: bytes = b""
     secret: str = ""
     signed: str = ""
-    # What of the body every change must leave as it is, else nothing behind it is reached.
+    # The parts of the body that every change must keep. Otherwise the request is refused too early to test the rest.
     kept: bytes = b""
 
 
 @dataclass(frozen=True)
 class Request:
-    """Bytes for the socket. `whole`: its framing is right, so it must be answered; `head`: its head was changed."""
+    """The bytes to send. `whole`: the framing is right, so the request must be answered. `head`: the head was changed."""
 
     seed: Seed
     content: bytes
@@ -56,7 +56,7 @@ class Request:
 
 
 def mutated(content: bytes, dice: random.Random, words: tuple[bytes, ...]) -> bytes:
-    """A few changes, one after the other."""
+    """Make a few changes, one after the other."""
     for _ in range(dice.choice((1, 1, 1, 2, 3, 8))):
         content = dice.choice(_CHANGES)(content, dice, words)
     return content
@@ -104,7 +104,7 @@ def _end(content: bytes, dice: random.Random, words: tuple[bytes, ...]) -> bytes
 
 
 def _swell(content: bytes, dice: random.Random, words: tuple[bytes, ...]) -> bytes:
-    # Past the largest body once in a while, but not often: the wire is not what is tried.
+    # Exceed the largest body sometimes, but rarely, because this does not test the transfer of large bodies.
     return content + content * dice.choice((1, 2, 9)) + (b" " * 262_144 if dice.random() < 0.05 else b"")
 
 
@@ -114,21 +114,22 @@ _CHANGES: tuple[Callable[[bytes, random.Random, tuple[bytes, ...]], bytes], ...]
 
 
 def made(seed: Seed, number: int, dice: random.Random, *, change: bool) -> Request:
-    """One request of a seed; without `change` it is the control, which must be taken."""
+    """Make one request of a seed. Without `change`, it is a control request, which must be accepted."""
     body = seed.body.replace(REFERENCE, b"r%d-%08x" % (number, dice.getrandbits(32)))
     headers, path = list(seed.headers), seed.path
     in_body = change and (
         dice.random() < 0.6 if seed.body else seed.signed == "query" and dice.random() < 0.6
     )
     if in_body:
-        # What is answered while it is still being sent may be lost on the way: no more than is read to its end.
+        # An answer that is sent while the request is still arriving may get lost. The server reads only a bounded
+        # rest.
         body = mutated(body, dice, _IN_BODY).replace(seed.kept, b"")[:LONGEST] + seed.kept
-    # Most are signed after the change, by a merchant that means ill: a wrong signature ends at the door.
+    # Most requests are signed after the change, as by a malicious merchant. A wrong signature would be refused early.
     if seed.signed and (not change or dice.random() < 0.8):
         body, more = _signed(seed, body)
         headers += more
     if seed.signed == "query":
-        # The fields travel in the address, where only some bytes may stand.
+        # The fields are part of the address, which allows only some bytes.
         path, body = f"{seed.path}?{_plain(body)}", b""
     honest = not in_body or dice.random() < 0.9
     if body or seed.method == "POST":
@@ -160,7 +161,7 @@ def _signed(seed: Seed, body: bytes) -> tuple[bytes, list[tuple[str, str]]]:
 
 
 def barrage(seeds: list[Seed], count: int, seed: int, control: int = 40) -> Iterable[Request]:
-    """So many requests; one in `control` is left as it was. The same seed makes the same ones."""
+    """Make this many requests; one in `control` is unchanged. The same seed makes the same requests."""
     for number in range(count):
         dice = random.Random(f"{seed}-{number}")
         yield made(seeds[number % len(seeds)], number, dice, change=bool((number // len(seeds)) % control))

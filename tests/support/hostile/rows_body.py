@@ -17,14 +17,14 @@ from support.pages.visitor import Visitor
 
 
 async def refused(world: World, row: Row, contents: list[bytes], **headers: str) -> list[httpx.Response]:
-    """All of these bodies get the row's answer."""
+    """Send all of these bodies. Each must get the row's answer."""
     answers = [await world.order(content, **headers) for content in contents]
     assert_answers(row, statuses(row, DECIDED), answers)
     return answers
 
 
 def encoded(path: str, value: object) -> bytes:
-    """The full body with one value changed."""
+    """Return the full body with one value changed."""
     return json.dumps(changed(path, value)).encode()
 
 
@@ -59,7 +59,7 @@ async def eighteen_digits(world: World, row: Row) -> None:
     content = with_literal("amount", "9999999999999999.99")
     (answer,) = await refused(world, row, [content])
     assert answer.json()["code"] == "amount_out_of_range"
-    # No merchant's range reaches so far: the highest there is keeps its amounts to the cent.
+    # No merchant's range allows such an amount: it ends where amounts are no longer exact to the cent.
     async with make_merchant(world.service, maximum=10**11) as rich:
         kept = (await rich.http.get(f"/order/{(await rich.create('999999999.99'))['orderId']}")).text
     assert json.loads(kept, parse_float=Decimal)["amount"] == Decimal("999999999.99")
@@ -161,7 +161,7 @@ async def markup(world: World, row: Row) -> None:
 @asks("U02", "U03", "U04", "U06", "U07", "U08")
 async def addresses(world: World, row: Row) -> None:
     for name in ("redirectConfirmUrl", "redirectCancelUrl", "statusCallbackUrl"):
-        # An empty status address means that there is none.
+        # An empty status address counts as no address.
         listed = [each for each in ADDRESSES[row.id] if each or name != "statusCallbackUrl"]
         await refused(world, row, [encoded(f"merchant.{name}", address) for address in listed])
 

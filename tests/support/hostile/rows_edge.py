@@ -33,7 +33,7 @@ SECRETIVE = {
 
 
 def head_of(merchant: Merchant, *lines: str) -> bytes:
-    """The head of a `POST /order`, but for what says how long its body is."""
+    """Return the head of a `POST /order`, except the fields that give the length of its body."""
     token = merchant.http.headers["authorization"]
     given = [
         "POST /order HTTP/1.1",
@@ -57,7 +57,7 @@ async def endless(world: World, row: Row) -> None:
     declared = await exchange(world.port, head_of(world.merchant, "Content-Length: 10737418240"))
     assert declared.status == 413, row
     chunked = head_of(world.merchant, "Transfer-Encoding: chunked")
-    # A gigabyte is announced; it ends where 256 KiB have come.
+    # The header announces a gigabyte. The server ends the request after 256 KiB.
     many = await exchange(world.port, chunked + (b"2000\r\n" + b" " * 8192 + b"\r\n") * 40)
     assert many.status == 413, row
     body = json.dumps(order_body()).encode()

@@ -1,4 +1,4 @@
-"""Row W08: a receiver of webhooks that answers just before, and just after, it is given up."""
+"""Row W08: a webhook receiver that answers just before, and just after, the timeout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.webhook.listeners import Serve, listening, read_request
 
 
 def answering_after(seconds: float) -> Serve:
-    """A receiver that says 200, so late."""
+    """A receiver that answers 200 after this many seconds."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_request(reader)
@@ -24,7 +24,7 @@ def answering_after(seconds: float) -> Serve:
 
 @asks("W08")
 async def late(world: World, row: Row) -> None:
-    # Ten seconds is the promise. On a busy machine the early one is not cut as fine as the row has it.
+    # The timeout is ten seconds. On a busy machine, the early answer comes a little earlier than the row says.
     client = GuardedClient(loopback=True)
     try:
         async with listening(answering_after(9.0)) as early, listening(answering_after(10.1)) as too_late:

@@ -22,7 +22,7 @@ METHODS = [("GET", ""), *(("POST", f"/{operation}") for operation in OPERATIONS)
 
 
 async def raw(world: World, order: dict[str, Any], operation: str, literal: str, key: str) -> httpx.Response:
-    """A movement whose amount is this very JSON text."""
+    """Send a movement whose amount is exactly this JSON text."""
     content = f'{{"amount":{literal},"merchantReference":{json.dumps(key)}}}'.encode()
     return await world.merchant.http.post(
         f"/order/{order['orderId']}/{operation}", content=content, headers=JSON
@@ -187,7 +187,7 @@ async def paths(world: World, row: Row) -> None:
         assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json"), path[:60]
         assert json.loads(answer.body)["code"] in {"order_not_found", "not_found"}
     if row.id == "G02":
-        # An address this long is refused before any route sees it.
+        # The server refuses an address of this length before it looks for a route.
         request = f"GET /order/{'a' * 10_240} HTTP/1.1\r\nHost: x\r\nAuthorization: {token}\r\nConnection: close\r\n\r\n"
         assert (await exchange(world.port, request.encode())).status == 414
     if row.id == "G06":

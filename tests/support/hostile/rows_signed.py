@@ -1,4 +1,4 @@
-"""Rows S: what a page sends with a signature."""
+"""Rows S: signed requests from a page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def text(shop: Merchant, **more: Any) -> bytes:
 
 
 async def refused(row: Row, code: str, answers: list[httpx.Response]) -> None:
-    """Each has the row's status and this code."""
+    """Each request must get the row's status and this code."""
     assert_answers(row, {int(row.expect[:3])}, answers)
     assert {answer.json()["code"] for answer in answers} == {code}, row
 
@@ -32,7 +32,7 @@ async def signatures(world: World, row: Row) -> None:
     good = signature_of(shop, raw)
     digest = base64.b64decode(good)
     urlsafe = base64.urlsafe_b64encode(digest).decode()
-    # Only where the two alphabets differ is the other one another text.
+    # The other alphabet gives another text only if the two alphabets differ for these bytes.
     while urlsafe == good:
         raw += b" "
         digest = base64.b64decode(signature_of(shop, raw))
@@ -42,7 +42,7 @@ async def signatures(world: World, row: Row) -> None:
     async with world.service.client() as page:
         headers = {"Content-Type": "application/json", "Origin": "http://127.0.0.1:9"}
         answers.append(await page.post("/sdk/v1/checkouts", content=raw, headers=headers))
-        # No client sends a line feed inside a header; percent-encoded and in base64 it is another text too.
+        # No client can send a line feed inside a header. Percent-encoded or in base64, it is another text too.
         answers.append(await send(shop, raw, **{"X-Pay-Signature": f"{good}%0A"}))
     await refused(row, "invalid_signature", answers)
     assert_answers(row, {200}, [await send(shop, raw)])
@@ -71,7 +71,7 @@ async def merchants(world: World, row: Row) -> None:
     answers = [await send(shop, {**sdk_body(shop), "merchantId": each}) for each in others]
     await refused(row, "invalid_signature", [wrong, *answers])
     assert {answer.json()["message"] for answer in (wrong, *answers)} == {wrong.json()["message"]}, row
-    # Its form alone tells what is no GUID: that it is a field's fault says nothing of who is known.
+    # The form alone shows that this is not a GUID. So an error about the field reveals nothing about known merchants.
     for each in ("no-guid", 7, None):
         answer = await send(shop, {**sdk_body(shop), "merchantId": each})
         assert (answer.status_code, answer.json()["code"]) == (400, "validation_failed"), row

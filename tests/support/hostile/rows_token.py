@@ -1,4 +1,4 @@
-"""Rows A and T: access tokens as attackers make them, and requests for one."""
+"""Rows A and T: access tokens as attackers make them, and token requests."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from support.makers import Merchant
 
 
 def encoded(value: str | bytes) -> str:
-    """base64url, as tokens have it."""
+    """Encode as base64url, like the parts of tokens."""
     raw = value.encode() if isinstance(value, str) else value
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 async def unauthorized(world: World, tokens: list[str]) -> None:
-    """Each of these opens nothing."""
+    """Each of these tokens must be refused."""
     good = await forge(world.merchant)
     assert (await shown(world.merchant, good)).status_code == 200
     for token in tokens:
@@ -62,7 +62,7 @@ async def claims(world: World, row: Row) -> None:
     }
     await unauthorized(world, [await forge(world.merchant, **each) for each in changes[row.id]])
     if row.id == "A06":
-        # Whole tokens of the other environment, good there, and the other way round.
+        # Whole tokens of the other environment: valid there, refused here, and the other way round.
         await unauthorized(world, [await world.foreign.token()])
         assert (await shown(world.foreign, await world.foreign.token())).status_code == 200
         assert_refused(await shown(world.foreign, await world.merchant.token()), 401, "unauthorized")
@@ -103,7 +103,7 @@ async def confused(world: World, row: Row) -> None:
 @asks("A11")
 async def spoilt(world: World, row: Row) -> None:
     token = await forge(world.merchant)
-    # Every eleventh byte here; each one is tried below the socket, where it costs less, in api/test_auth.
+    # Here only every eleventh byte is changed. api/test_auth changes each byte without a socket, which is faster.
     flipped = [token[:at] + chr(ord(token[at]) ^ 1) + token[at + 1 :] for at in range(0, len(token), 11)]
     await unauthorized(world, [*flipped, "a" * 10_240, await forge(world.merchant, padding="a" * 10_240)])
     head = f"GET /configuration HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {'a' * 1_048_576}\r\n\r\n"
@@ -124,7 +124,7 @@ async def credentials(world: World, row: Row) -> None:
     assert [(each.status_code, each.json()["error"]) for each in (wrong, unknown, audience)] == [
         (401, "invalid_client"), (401, "invalid_client"), (400, "invalid_target"),
     ]  # fmt: skip
-    # That both cost the same work is counted in api/test_token; a clock would decide by the machine's mood.
+    # api/test_token counts that both requests do the same work. Time would depend on the machine's load.
     assert wrong.content == unknown.content
 
 
@@ -136,7 +136,7 @@ async def fields(world: World, row: Row) -> None:
         {**asked(world.merchant), name: value}
         for name in names
         for value in bad
-        # A request without an audience gets a token for the service's own.
+        # A request without an audience gets a token for the service's own audience.
         if (name, value) != ("audience", None)
     ]
     answers = [await ask(world.merchant, body) for body in bodies]

@@ -1,4 +1,4 @@
-"""Looks for a secret in texts, bytes and a dump of the database, in every form in which it might hide."""
+"""Searches texts, bytes and a dump of the database for a secret, in every form in which it might be stored."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _COPY = re.compile(r"^COPY ([^ ]+) \((.*)\) FROM stdin;$")
 
 @dataclass(frozen=True)
 class Canary:
-    """A secret, and its name in a failure."""
+    """A secret, and its name for the error message."""
 
     name: str
     text: str
     digits: bool = False
 
     def forms(self) -> list[str]:
-        """Plain, without its spaces and dashes, in hexadecimal, base64 and URL form, and as a plain digest."""
+        """Return the secret as it is, without spaces and dashes, in hexadecimal, base64, URL encoding, and as a digest."""
         plain = re.sub(r"\D", "", self.text) if self.digits else self.text
         raw = plain.encode()
         grouped = (
@@ -41,7 +41,7 @@ class Canary:
         return [self.text, plain, *grouped, *hidden, *(each.hexdigest() for each in digests)]
 
     def found(self, text: str) -> list[str]:
-        """The forms of it that stand in a text. Digits may stand inside of any random id: only those by themselves count."""
+        """Return the forms that occur in a text. Digits count only by themselves, because any random id may contain them."""
         hits = []
         for form in dict.fromkeys(self.forms()):
             if form not in text:
@@ -53,12 +53,12 @@ class Canary:
 
 
 def seen(canaries: Iterable[Canary], texts: Mapping[str, str]) -> set[tuple[str, str]]:
-    """Which canary stands where."""
+    """Return which secret was found in which text."""
     return {(each.name, place) for each in canaries for place, text in texts.items() if each.found(text)}
 
 
 def dumped(data: Path) -> str:
-    """All of an embedded database, as `pg_dump` writes it down."""
+    """Return the `pg_dump` of a whole embedded database."""
     with open_embedded(data) as embedded:
         where = embedded.dsn_kwargs
         command = [
@@ -71,7 +71,7 @@ def dumped(data: Path) -> str:
 
 
 def columns(dump: str) -> dict[str, str]:
-    """The dump by column, `schema.table.column`; bytes as the text that they might be. Under "" what is no row."""
+    """Return the dump by column, `schema.table.column`, with bytes decoded. The key "" has everything that is not a row."""
     parts: dict[str, list[str]] = {"": []}
     names: list[str] = []
     for line in dump.splitlines():
@@ -91,7 +91,7 @@ def columns(dump: str) -> dict[str, str]:
 
 
 def _readable(value: str) -> str:
-    """A value as pg_dump wrote it, and a bytea's bytes beside their hexadecimal digits."""
+    """Return a value of pg_dump. For a bytea, the bytes are added to their hexadecimal digits."""
     if value.startswith("\\\\x"):
         return f"{value} {bytes.fromhex(value[3:]).decode('latin-1')}"
     return value

@@ -1,4 +1,4 @@
-"""One exchange on a raw socket: the bytes as they are, and whatever comes back."""
+"""One exchange on a raw socket: sends exact bytes, and returns whatever comes back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server said; status 0 where it closed the connection without a word."""
+    """The server's answer. Status 0 means that the server closed the connection without an answer."""
 
     status: int
     headers: dict[str, str]
@@ -21,7 +21,7 @@ SILENT = Answer(0, {}, b"", closed=True)
 
 
 async def read_answer(reader: asyncio.StreamReader, *, head_only: bool = False) -> Answer:
-    """Read one answer; an interim one (1xx) is read over."""
+    """Read one answer. Interim answers (1xx) are skipped."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except (asyncio.IncompleteReadError, ConnectionError):
@@ -50,7 +50,7 @@ async def _body(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
 
 
 async def exchange(port: int, content: bytes, *, seconds: float = 20.0) -> Answer:
-    """Send it on a connection of its own; TimeoutError where nothing comes back and nothing is closed."""
+    """Send the bytes on a new connection. Raises TimeoutError if the server neither answers nor closes."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 20)
     try:
         async with asyncio.timeout(seconds):

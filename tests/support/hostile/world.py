@@ -1,4 +1,4 @@
-"""What the rows of bad inputs are tried on, and how a row is read and asked."""
+"""What the rows of bad inputs run against, and how a row is read and tried."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.makers import Merchant, Running
 
 @dataclass(frozen=True)
 class Row:
-    """One kind of bad input, and the answer that it is to get."""
+    """One kind of bad input, and the answer that it must get."""
 
     id: str
     surface: str
@@ -31,7 +31,7 @@ class Row:
 
 @dataclass(frozen=True)
 class World:
-    """The sandbox with two merchants, the first capturing by calls; production with one of its own."""
+    """A sandbox with two merchants, the first of which captures by API calls; and a production service with one merchant."""
 
     service: Running
     merchant: Merchant
@@ -44,11 +44,11 @@ class World:
         return int(self.service.settings.public_url.rpartition(":")[2])
 
     async def order(self, content: bytes, **headers: str) -> httpx.Response:
-        """`POST /order` of these very bytes."""
+        """Send `POST /order` with exactly these bytes."""
         return await self.merchant.http.post("/order", content=content, headers={**JSON, **headers})
 
     async def half_captured(self) -> dict[str, Any]:
-        """An approved order of 100.00, half of it captured."""
+        """Return an approved order of 100.00, of which half is captured."""
         order = await self.merchant.approved("100.00")
         assert (await self.merchant.move(order, "capture", "50.00", "half")).status_code == 200
         return order
@@ -59,7 +59,7 @@ ASK: dict[str, Ask] = {}
 
 
 def asks(*ids: str) -> Callable[[Ask], Ask]:
-    """This is how these rows are tried."""
+    """Register the decorated function as the one that tries these rows."""
 
     def note(ask: Ask) -> Ask:
         for name in ids:
@@ -71,7 +71,7 @@ def asks(*ids: str) -> Callable[[Ask], Ask]:
 
 
 def read_rows() -> list[Row]:
-    """The list, as it stands beside this file."""
+    """Return the rows of the list beside this file."""
     with (Path(__file__).parents[2] / "hostile" / "bad_inputs.csv").open(
         newline="", encoding="utf-8"
     ) as file:
@@ -79,13 +79,13 @@ def read_rows() -> list[Row]:
 
 
 def statuses(row: Row, decided: dict[str, tuple[str, str]]) -> set[int]:
-    """The statuses that a row allows; where the decisions say otherwise, theirs."""
+    """Return the statuses that a row allows. If a decision overrides the row, the decision's statuses."""
     said = decided[row.id][0] if row.id in decided else row.expect
     return {int(number) for number in re.findall(r"\b[2-5]\d\d\b", said)}
 
 
 def assert_answers(row: Row, allowed: set[int], answers: Iterable[httpx.Response]) -> None:
-    """Each was answered with a status that the row allows."""
+    """Assert that each answer has a status that the row allows."""
     seen = [(answer.status_code, answer.request.url.raw_path[:80], answer.text[:300]) for answer in answers]
     assert seen, f"{row}: nothing was asked"
     wrong = [each for each in seen if each[0] not in allowed]

@@ -1,4 +1,4 @@
-"""One more process of the service beside the shared one: other rails, other settings or another database, same code."""
+"""A second process of the service beside the shared one, with other rails, settings or another database."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from support.makers import Clock, Running
 
 
 class Beside(Running):
-    """Answers without a socket: the real application behind httpx's own ASGI transport."""
+    """Answers without a socket: the real application behind httpx's ASGI transport."""
 
     def client(self, **more: Any) -> httpx.AsyncClient:
         return super().client(transport=httpx.ASGITransport(app=self.app), **more)
 
 
 def beside(context: Context, clock: Clock, **changes: Any) -> Beside:
-    """`changes` are fields of Context, or `card`/`message` for one of its rails."""
+    """Start it. `changes` are fields of Context, or `card`/`message` for one of its rails."""
     rails = {name: changes.pop(name) for name in ("card", "message") if name in changes}
     changed = replace(context, rails=replace(context.rails, **rails), **changes)
     return Beside(changed.settings, changed, clock, make_app(changed))

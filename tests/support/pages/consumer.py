@@ -17,12 +17,12 @@ from support.pages.visitor import Page, Visitor
 PAYS, FAILS_LATER, LOST_LATER, DECLINED = (
     "4242 4242 4242 4242", "4000 0000 0000 0341", "4000 0000 0000 9987", "4000 0000 0000 0002",
 )  # fmt: skip
-# Its number is another one in each test: how often a card is given is counted over all consumers.
+# Each test uses another card number, because the limit counts a card's uses over all consumers.
 NEW_CARD = {"card_number": "", "card_expiry": "12/39", "card_cvc": "737"}
 
 
 def new_number() -> str:
-    """A Mastercard ending 4444 that nobody gave before."""
+    """A Mastercard ending in 4444 that no other test uses."""
     while True:
         number = f"5{secrets.choice('12345')}{secrets.randbelow(10**10):010d}4444"
         if passes_luhn(number):
@@ -31,27 +31,27 @@ def new_number() -> str:
 
 @dataclass
 class Plan:
-    """An approved order of a shop."""
+    """Make an approved order of a shop."""
 
     shop: Merchant
     order: dict[str, Any]
 
     @property
     def path(self) -> str:
-        """The plan's page."""
+        """Open the plan's page."""
         return f"/account/plans/{self.shop.merchant_id}/{self.order['orderId']}"
 
     async def due(self) -> None:
-        """What the worker does for this plan when something of it is due."""
+        """Do what the worker does for this plan when something is due."""
         await collect(self.shop.service.context, self.shop.merchant_id, UUID(self.order["orderId"]))
 
     async def collected(self) -> None:
-        """A reminder or two, then the charge of the day."""
+        """Run a reminder or two, then the charge of the day."""
         for _ in range(3):
             await self.due()
 
     async def write(self, sql: str) -> None:
-        """A state that lasts too short, or too long, to wait for is written down."""
+        """Write a state into the database that lasts too briefly, or takes too long, to wait for."""
         await self.shop.service.context.pool.fetchrow(sql, UUID(self.order["orderId"]))
 
 
@@ -69,7 +69,7 @@ class Consumer(Visitor):
         return Plan(shop, order)
 
     async def enter(self) -> Page:
-        """Give the number and the code."""
+        """Enter the number and the code."""
         await self.open("/account")
         await self.send("phone", phone=self.phone)
         return await self.send("code", code="123456")

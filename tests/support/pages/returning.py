@@ -9,7 +9,7 @@ from support.pages.visitor import Page, Visitor
 
 
 async def bought(shop: Merchant, visitor: Visitor, **fields: str) -> str:
-    """A first purchase, with a number of its own; answers the number."""
+    """Make a first purchase with a new number, and return the number."""
     phone = phone_number()
     page = await visitor.buy(await shop.create(), **{"phone": phone, **fields})
     assert page.outcome == "approved"
@@ -17,6 +17,6 @@ async def bought(shop: Merchant, visitor: Visitor, **fields: str) -> str:
 
 
 async def again(shop: Merchant, visitor: Visitor, **more: object) -> tuple[dict[str, Any], Page]:
-    """The first page of the next checkout."""
+    """Open the first page of the next checkout."""
     order = await shop.create(**more)
     return order, await visitor.open(order["redirectUrl"])

@@ -1,4 +1,4 @@
-"""A visitor of the hosted checkout without script: keeps cookies, follows redirects, fills in the forms it sees."""
+"""A visitor of the hosted checkout without JavaScript: stores cookies, follows redirects, fills in forms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEPS = ("phone", "code", "details", "pay")
 
 
 class _Reader(HTMLParser):
-    """Headings, forms with what they hold, links, and the text that a person reads."""
+    """Collects headings, forms with their values, links, and the text that a person reads."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class _Reader(HTMLParser):
 
 @dataclass
 class Page:
-    """One answer, as a person would see it. `left` is the merchant's address, where the page leads there by itself."""
+    """One answer, as a person would see it. `left` is the merchant's address, if the page goes there automatically."""
 
     answer: httpx.Response
     left: str | None = None
@@ -86,7 +86,7 @@ class Page:
 
     @property
     def seconds(self) -> int | None:
-        """After how many seconds the page leads on by itself."""
+        """Return after how many seconds the page goes on automatically."""
         return int(self.seen.refresh.partition(";")[0]) if self.seen.refresh else None
 
     @property
@@ -103,7 +103,7 @@ class Page:
 
     @property
     def outcome(self) -> str | None:
-        """approved, declined or abandoned, on a page that is an end."""
+        """Return approved, declined or abandoned, on a last page."""
         return self.seen.mark
 
     def form(self, step: str) -> tuple[str, dict[str, str]]:
@@ -113,7 +113,7 @@ class Page:
         raise AssertionError(f"{self.heading!r} has no form for {step}: {self.text[:200]}")
 
     def link(self, words: str) -> str:
-        """The address behind a link that says these words."""
+        """Return the address of the link with these words."""
         return next(href for href, text in self.seen.links.items() if words in text)
 
 
@@ -129,27 +129,27 @@ class Visitor:
         return await self._follow(await self.http.get(url))
 
     async def send(self, step: str, **fields: str) -> Page:
-        """Send the page's form, filled in as Jordan Rivera would but for what is given."""
+        """Send the page's form, filled in with Jordan Rivera's data and these changes."""
         action, held = self.page.form(step)
         known = {name: ANSWERS.get(name, value) for name, value in held.items()}
         known |= {"agree": "yes"} if step == "pay" else {}
         return await self._follow(await self.http.post(action, data={**known, **fields}))
 
     async def until(self, step: str, order: dict[str, Any], **fields: str) -> Page:
-        """Open the order's link and go on until the page of this step is shown."""
+        """Open the order's link and go on until this step's page is shown."""
         await self.open(order["redirectUrl"])
         if any(urlsplit(action).path.endswith("/again") for action, _ in self.page.seen.forms):
-            # This browser bought before: all the steps are behind a link.
+            # This browser bought before, so all the steps are behind a link.
             await self.open(self.page.link("Use another card"))
         for each in STEPS[: STEPS.index(step)]:
-            # A number is given also where the page offers the one of the order.
+            # Enter a number even if the page offers the number of the order.
             asked = {*self.page.form(each)[1], *(("phone",) if each == "phone" else ())}
             await self.send(each, **{name: value for name, value in fields.items() if name in asked})
         self.page.form(step)
         return self.page
 
     async def buy(self, order: dict[str, Any], **fields: str) -> Page:
-        """All of it."""
+        """Complete the whole checkout."""
         await self.until("pay", order, **fields)
         return await self.send("pay", **{name: value for name, value in fields.items() if "card" in name})
 
@@ -167,12 +167,12 @@ class Visitor:
 
 
 def address_of(order: dict[str, Any]) -> str:
-    """The checkout's own address, without the token."""
+    """Return the checkout's own address, without the token."""
     return f"{urlsplit(order['redirectUrl']).path}/{order['orderId']}"
 
 
 async def rows(service: Running, order: dict[str, Any]) -> list[str]:
-    """Everything the database holds of an order, to see whether anything changed."""
+    """Return everything in the database about an order, so that a test can see whether anything changed."""
     tables = (
         "orders",
         "order_details",
@@ -190,7 +190,7 @@ async def rows(service: Running, order: dict[str, Any]) -> list[str]:
 
 
 async def charges(service: Running, order: dict[str, Any]) -> list[Any]:
-    """What the simulated card network was asked for this order, by its own books."""
+    """Return the requests to the simulated card network for this order, from the network's own records."""
     sql = """SELECT s.amount, s.approved, s.reason FROM card_simulator.charges s JOIN charges c ON c.charge_id = s.key
         WHERE c.order_id = $1 ORDER BY s.created_at"""
     return [tuple(row) for row in await service.context.pool.fetch(sql, UUID(order["orderId"]))]

@@ -1,4 +1,4 @@
-"""Pictures of the consumer's own page, in every state that a plan can be in."""
+"""Screenshots of the consumer's account page, in every state of a plan."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ OVERDUE = """UPDATE installments SET failures = 1, charge_at = {} WHERE number =
 
 
 async def account(camera: Camera, running: Sandbox) -> None:
-    """The way in, the list, plans, paying, another card, the papers."""
-    # A number for each look, so that each sees its own plans only.
+    """Screenshots of the login, the list, plans, paying, another card, and the documents."""
+    # Each kind of screenshot uses its own phone number, so that it shows only its own plans.
     page, phone = camera.page, f"212 555 02{zlib.crc32(camera.name.encode()) % 90 + 10}"
     await camera.visit(f"{running.url}/account")
     await camera.take("account-1-phone")
@@ -99,7 +99,7 @@ async def _plans(camera: Camera, running: Sandbox, bought: list[str]) -> None:
     await camera.take("account-3-plans")
     await running.sql(busy.format("NULL", "NULL"), last)
     for _ in range(2):
-        # The third and the fourth time within an hour that this consumer asks something of a card.
+        # The third and fourth card request of this consumer within an hour.
         await camera.visit(f"{plans[2]}/card")
         await fill(page, card_number="4242 4242 4242 4242", card_expiry="12 / 39", card_cvc="123")
     await camera.take("account-5-card-limited")

@@ -1,4 +1,4 @@
-"""What every scene of the pictures uses: a camera, and a shopper's hands."""
+"""Code that all scenes of the screenshots share: the camera, and the actions of a shopper."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playwright.async_api import Error, Page
 
 @dataclass
 class Camera:
-    """One look: a width and a scheme."""
+    """One kind of screenshot: a width and a color scheme."""
 
     page: Page
     folder: Path
@@ -45,13 +45,13 @@ DETAILS = {
 
 
 async def pay(page: Page, card: str) -> None:
-    """Give a card, accept, and press the button."""
+    """Enter a card, accept the agreement, and press the button."""
     await page.get_by_label("I have read and accept").check()
     await fill(page, card_number=card, card_expiry="12 / 39", card_cvc="123")
 
 
 async def first_step(page: Page) -> None:
-    """To the step that asks for a phone number, also in a browser that bought before."""
+    """Go to the step that asks for a phone number, also in a browser that bought before."""
     phone, another = page.locator("[name=phone]"), page.get_by_role("link", name="Use another card")
     await phone.or_(another).first.wait_for()
     if await another.count():

@@ -1,4 +1,4 @@
-"""What the hosted checkout's templates are given, in every state: template and context by name."""
+"""The data of the hosted checkout's templates in every state: template and context by name."""
 
 from cuota.core.risk.adverse import sentences
 
@@ -61,7 +61,7 @@ PAYER: Context = {
 def plan(
     amounts: str = "$25.00", total: str = "$100.00", states: str = "today due due due", **more: object
 ) -> Context:
-    """Four payments of one amount, in the given states."""
+    """Return four payments of one amount, in the given states."""
     days = zip(DAYS, states.split(), strict=True)
     payments = [
         {"number": n, "label": label, "iso": iso, "amount": amounts, "state": state}
@@ -71,7 +71,7 @@ def plan(
 
 
 def page(title: str, lead: str | None, step: int | None = None, /, **more: object) -> Context:
-    """What every page is given."""
+    """Return the data that every page gets."""
     common: Context = {
         "brand": BRAND,
         "page": {"title": title, "lead": lead, "step": step, "steps": 4},
@@ -90,25 +90,25 @@ def page(title: str, lead: str | None, step: int | None = None, /, **more: objec
 
 
 def phone(**more: object) -> Context:
-    """Step 1."""
+    """Return the data of step 1."""
     return page("Pay in four", "Four payments, two weeks apart. First, confirm your phone number.", 1, **more)
 
 
 def code(**more: object) -> Context:
-    """Step 2."""
+    """Return the data of step 2."""
     lead = "We texted a code to •••• ••42, to make sure that it is you."
     return page("Enter your code", lead, 2, **{"phone_masked": "•••• ••42", "sandbox_code": "123456", **more})
 
 
 def details(**more: object) -> Context:
-    """Step 3."""
+    """Return the data of step 3."""
     return page(
         "Your details", "So that we know who pays and where the card is billed.", 3, states=STATES, **more
     )
 
 
 def pay(**more: object) -> Context:
-    """Step 4."""
+    """Return the data of step 4."""
     given: Context = {
         "payer": PAYER,
         "test_cards": CARDS,
@@ -126,7 +126,7 @@ def pay(**more: object) -> Context:
 def result(
     outcome: str, headline: str, *text: str, label: str = "Back to Northwind Outfitters", **more: object
 ) -> Context:
-    """The end, whatever it is."""
+    """Return the data of the last page, for any result."""
     given: Context = {
         "outcome": outcome,
         "headline": headline,
@@ -138,7 +138,7 @@ def result(
 
 
 def problem(headline: str, text: str, **more: object) -> Context:
-    """What is known when something is wrong: little."""
+    """Return the data of an error page, which has little data."""
     bare: Context = {
         "brand": BRAND,
         "page": {"title": headline, "lead": None, "step": None, "steps": 4},

@@ -1,4 +1,4 @@
-"""A sandbox of one's own for the pictures: `cuota demo` on free ports, with a folder that goes away."""
+"""A separate sandbox for the screenshots: `cuota demo` on free ports, with a temporary folder."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Sandbox:
             return dict(answer.raise_for_status().json())
 
     async def sql(self, text: str, *values: str) -> None:
-        """Two states last too short, or too long, to wait for: they are written down."""
+        """Two states last too briefly, or take too long, to wait for them. They are written into the database."""
         with open_embedded(self.data) as embedded:
             connection = await asyncpg.connect(**embedded.dsn_kwargs)
             await connection.execute(text, *values)
@@ -61,7 +61,7 @@ def _free_ports() -> tuple[int, int]:
 
 @contextlib.contextmanager
 def sandbox() -> Iterator[Sandbox]:
-    """Start one, and stop it at the end."""
+    """Start a sandbox, and stop it at the end."""
     folder = Path(tempfile.mkdtemp(prefix="cuota-screenshots-"))
     folder.chmod(0o711)  # the embedded PostgreSQL's user must reach into it
     port, shop_port = _free_ports()
@@ -79,7 +79,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def _token(url: str, shop: str, data: Path) -> str:
-    """The demo merchant's, once the shop answers."""
+    """Return the demo merchant's credentials, once the shop answers."""
     with httpx.Client(trust_env=False) as http:
         for _ in range(600):
             with contextlib.suppress(httpx.HTTPError):

@@ -1,4 +1,4 @@
-"""One order in memory: it takes what the decisions of core say, as `db/order/outcomes.save` would, and nothing else."""
+"""One order in memory. It applies the decisions of core as `db/order/outcomes.save` would, and does nothing else."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Book:
         self.charge: Charge | None = None
 
     def save(self, outcome: Outcome) -> Outcome:
-        """Take an outcome that was decided on what stands here."""
+        """Apply an outcome that was decided on the current state."""
         assert outcome.order.version == self.order.version
         assert (outcome.order.merchant_id, outcome.order.order_id) == (MERCHANT, ORDER)
         assert (outcome.order.transfers, outcome.order.events) == (len(self.transfers), self.events)
@@ -64,10 +64,10 @@ class Book:
         return outcome
 
     def try_card(self, *, pays: bool) -> None:
-        """One press of the button."""
+        """Press the payment button once."""
         order = self.order
         first = schedule(order.amount, order.fee, TODAY)[0]
-        # A card that pays is charge 101, so that a test knows it; one that fails has an id of its own.
+        # A card that pays gets charge 101, so that a test knows the id. A card that fails gets another id.
         charge = charge_id(1) if pays else self.new_id()
         asked = Charge(charge, 1, first.total, self.order.currency, "card_token", "visa", "4242")
         agreed = Plan(
@@ -89,7 +89,7 @@ class Book:
         )
 
     def ask_card(self, number: int) -> int:
-        """A card is asked for an installment; answers the cents."""
+        """Charge a card for an installment. Return the cents."""
         card = PlanCard("card_token", "visa", "4242")
         plan = list(self.plan.values())
         outcome = collection.begin(self.order, plan, number, card, charge_id(number), self.now)
@@ -99,7 +99,7 @@ class Book:
         return self.charge.amount
 
     def card_says(self, *, pays: bool) -> Outcome:
-        """Its answer."""
+        """Apply the card's answer."""
         charge, plan = self.charge, list(self.plan.values())
         assert charge is not None
         self.charge = None
@@ -110,7 +110,7 @@ class Book:
         )
 
     def move(self, kind: MovementKind, reference: str, amount: int) -> Outcome:
-        """Capture, void or refund; the key is decided first, as the flow does it. Raises Refused."""
+        """Capture, void or refund. The idempotency key is checked first, as in the flow. Raises Refused."""
         asked = MovementRequest(kind, reference, amount)
         if earlier := self.movements.get((kind, reference)):
             raise refuse_duplicate(self.order, asked, earlier, "then")
@@ -121,16 +121,16 @@ class Book:
         return self.save(give_back(self.order, plan, asked, self.new_id(), self.now, self.new_id))
 
     def pass_days(self, days: int) -> None:
-        """It is later."""
+        """Let time pass."""
         self.now += timedelta(days=days)
 
     def lapse(self) -> Outcome | None:
-        """The worker looks whether the authorization has ended."""
+        """Let the worker check whether the authorization has ended."""
         outcome = lapse(self.order, list(self.plan.values()), self.new_id(), self.now, self.new_id)
         return None if outcome is None else self.save(outcome)
 
     def settle(self, index: int, *, succeeds: bool) -> CardRefund:
-        """The card network answers one of the card refunds that are due."""
+        """Let the card network answer one of the card refunds that are due."""
         asked = self.due.pop(index)
         self.save(settle_card_refund(self.order, asked, None if succeeds else "card_closed", self.now))
         return asked

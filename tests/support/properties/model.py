@@ -106,7 +106,7 @@ class Model:
         self.back_on_cards += amount
 
     def plan(self) -> Plan:
-        """What stands of each installment: cents of the order, cents of the fee."""
+        """Return what is left of each installment: cents of the order, cents of the fee."""
         amounts, fees = Counter(self.cents), Counter(self.fees)
         return {number: (amounts[number], fees[number]) for number in (1, 2, 3, 4)}
 

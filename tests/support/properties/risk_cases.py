@@ -1,4 +1,4 @@
-"""Facts of every kind, and policies: the standard one with its numbers changed."""
+"""Facts of every kind, and policies: the standard policy with other numbers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NEARBY = st.one_of(
 
 @st.composite
 def mutations(draw: st.DrawFn, written: st.SearchStrategy[str] = WRITTEN) -> str:
-    """The standard policy's text with one to four of its numbers written otherwise."""
+    """Return the standard policy's text with one to four numbers changed."""
     text = STANDARD_TEXT
     places = draw(st.lists(st.sampled_from(NUMBERS), min_size=1, max_size=4, unique=True))
     for start, end in sorted(places, reverse=True):
@@ -45,7 +45,7 @@ def mutations(draw: st.DrawFn, written: st.SearchStrategy[str] = WRITTEN) -> str
 
 @st.composite
 def policies(draw: st.DrawFn) -> Policy:
-    """The standard policy, its numbers one after the other written otherwise; those that do not load stay."""
+    """Return the standard policy with one number after the other changed. Only policies that load are kept."""
     text, policy = STANDARD_TEXT, STANDARD
     for start, end in sorted(draw(st.lists(st.sampled_from(NUMBERS), max_size=8, unique=True)), reverse=True):
         changed = text[:start] + draw(NEARBY) + text[end:]
@@ -67,7 +67,7 @@ APPROVALS = st.builds(
     POINTS,
     st.lists(st.tuples(st.text(max_size=8), POINTS), max_size=3).map(tuple),
 )
-# Most people have done nothing wrong, so that there are approvals to lose.
+# Most people have done nothing wrong, so that some decisions are approvals.
 RARE = st.sampled_from([0, 0, 0, 0, 0, 0, 1, 1, 2, 3])
 HISTORIES = st.builds(
     History,

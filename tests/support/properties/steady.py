@@ -1,4 +1,4 @@
-"""Hypothesis settings that all properties share: the same examples every run, no clock, nothing written to disk.
+"""Hypothesis settings that all properties share: the same examples every run, no time limit, nothing written to disk.
 
 The suite tries a fifth of the examples; `make faults` sets FAULTS_LONG and tries all of them.
 """
@@ -11,7 +11,7 @@ from support.long_run import LONG
 
 
 def steady(examples: int) -> settings:
-    """As many examples in the long run, a fifth of them in the suite."""
+    """Try this many examples in `make faults`, and a fifth of them in the suite."""
     return settings(
         derandomize=True, deadline=None, database=None, max_examples=examples if LONG else examples // 5
     )

@@ -1,4 +1,4 @@
-"""What stands at the other end of the live rail: a mail server and a text hook, on real sockets of loopback."""
+"""The servers that the live message rail calls: a mail server and a text hook, on real loopback sockets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @contextlib.asynccontextmanager
 async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    """A listener on a free port; ends every connection at its end."""
+    """Start a listener on a free port. At the end of the block, all of its connections are closed."""
     under_way: set[asyncio.Task[None]] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -56,7 +56,7 @@ async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIte
 
 @dataclass
 class Mailed:
-    """One mail, as the server took it."""
+    """One mail, as the server received it."""
 
     sender: str
     recipients: list[str]
@@ -73,7 +73,7 @@ class Mailed:
 
 @dataclass
 class MailListener:
-    """An SMTP server. `replies` answers a verb otherwise than it would; a verb in `hangs` gets no answer."""
+    """An SMTP server. `replies` replaces the answer to a verb; a verb in `hangs` gets no answer."""
 
     starttls: ssl.SSLContext | None = None
     replies: dict[str, str] = field(default_factory=dict)
@@ -129,7 +129,7 @@ async def _say(writer: asyncio.StreamWriter, line: str) -> None:
 
 @dataclass
 class Hook:
-    """A text hook: keeps what was posted, and answers `status`; None for no answer at all."""
+    """A text hook. It stores what was posted, and answers `status`, or nothing if `status` is None."""
 
     status: int | None = 204
     headers: str = ""
@@ -148,7 +148,7 @@ class Hook:
 
 
 def certified(folder: Path, name: str = "127.0.0.1") -> tuple[ssl.SSLContext, Path]:
-    """A server's TLS with a certificate of its own making, and the file that whoever trusts it needs."""
+    """Make TLS for a server with a new certificate. Return it with the file that a client needs to trust it."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)

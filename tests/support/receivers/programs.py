@@ -1,4 +1,4 @@
-"""The receivers of docs/receivers, run as a merchant would run them, and deliveries made for them."""
+"""Runs the example receivers of docs/receivers as a merchant would, and makes deliveries for them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def free_port() -> int:
 
 
 def command(language: str, port: int) -> list[str]:
-    """How its first lines say that it is started."""
+    """What the first lines of its output say when it has started."""
     if language == "python":
         return [sys.executable, str(DOCS / "receivers/receiver.py")]
     program = needed(language)
@@ -51,7 +51,7 @@ class Receiver:
     inbox: Path
 
     def kept(self) -> dict[str, bytes]:
-        """What it accepted: event id and body."""
+        """Return what the receiver accepted: event id and body."""
         return {path.stem: path.read_bytes() for path in self.inbox.glob("*.json")}
 
     def left_over(self) -> list[Path]:
@@ -60,7 +60,7 @@ class Receiver:
 
 @contextlib.asynccontextmanager
 async def started(language: str, inbox: Path, webhook: str, signing: str) -> AsyncIterator[Receiver]:
-    """Run it until the end of the block."""
+    """Run the receiver until the end of the block."""
     port = free_port()
     environment = {
         **os.environ,
@@ -95,26 +95,26 @@ async def _listening(process: asyncio.subprocess.Process, port: int) -> None:
 
 
 async def order_told_to(merchant: Merchant, url: str) -> dict[str, Any]:
-    """A new order whose events go to this address."""
+    """Create an order whose events go to this address."""
     merchant_part = order_body()["merchant"]
     assert isinstance(merchant_part, dict)
     return await merchant.create(merchant={**merchant_part, "statusCallbackUrl": url})
 
 
 async def deliveries_of(merchant: Merchant, event: str) -> list[dict[str, Any]]:
-    """How an event stands with each receiver, as the API tells it."""
+    """Return the state of an event's delivery to each receiver, as the API shows it."""
     return list((await merchant.http.get(f"/events/{event}/deliveries")).json()["deliveries"])
 
 
 @dataclass
 class Letter:
-    """One delivery in the making, to be spoiled by a test before it is sent."""
+    """One delivery that a test can change before it is sent."""
 
     headers: dict[str, Any]
     body: bytes
 
     async def send(self, url: str) -> Attempt:
-        """By the guarded client, as every webhook goes."""
+        """Send the delivery with the guarded client, as the service sends every webhook."""
         client = GuardedClient(loopback=True)
         try:
             return await client.post(url, list(self.headers.items()), self.body)
@@ -123,7 +123,7 @@ class Letter:
 
 
 async def letter(merchant: Merchant, order: dict[str, Any], at: int | None = None) -> Letter:
-    """The order's first event, signed as the courier signs it; `at` signs it as sent at another time."""
+    """Return the order's first event, signed as the courier signs it. `at` signs it as if it were sent at another time."""
     context = merchant.service.context
     held = await endpoints.secrets_of(context.pool, merchant.merchant_id)
     order_id = UUID(order["orderId"])

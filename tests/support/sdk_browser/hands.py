@@ -1,4 +1,4 @@
-"""What a person does with the SDK's window and modal, and what the merchant's page heard."""
+"""The actions of a person in the SDK's window and modal, and the callbacks of the merchant's page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Place = Page | FrameLocator
 
 
 class Tabs:
-    """Browser profiles of one test, and what their consoles complained about."""
+    """The browser profiles of one test, and the errors in their consoles."""
 
     def __init__(self, browser: Browser, stack: AsyncExitStack) -> None:
         self._browser = browser
@@ -36,11 +36,11 @@ class Tabs:
 
     @property
     def known(self) -> int:
-        """How many complaints there were that were expected."""
+        """Return how many of the console's errors were expected."""
         return len(self._heard) - len(self.complaints)
 
     def expect(self, pattern: str) -> None:
-        """The browser is to complain about this: it was told to do what it complains about."""
+        """Expect this error in the console, because the test causes it on purpose."""
         self._expected.append(pattern)
 
     async def context(self, **options: Any) -> BrowserContext:
@@ -63,7 +63,7 @@ class Tabs:
 
 
 async def fill(place: Place, **fields: str) -> None:
-    """Give what the page asks for, and press its button."""
+    """Enter what the page asks for, and press its button."""
     for name, value in fields.items():
         found = place.locator(f"[name={name}]")
         await (found.select_option(value) if name == "state" else found.fill(value))
@@ -71,7 +71,7 @@ async def fill(place: Place, **fields: str) -> None:
 
 
 async def to_card(place: Place, **details: str) -> None:
-    """From the first page of the checkout to the last."""
+    """Go from the first page of the checkout to the last."""
     await fill(place, phone="(212) 555-0142")
     await fill(place, code="123456")
     await fill(place, **{**DETAILS, **details})
@@ -79,7 +79,7 @@ async def to_card(place: Place, **details: str) -> None:
 
 
 async def press_pay(place: Place, number: str = CARD_THAT_PAYS) -> None:
-    """A card, the consent, and the button that carries the amount."""
+    """Enter a card, accept the agreement, and press the button that shows the amount."""
     await place.get_by_label("Card number").fill(number)
     await place.get_by_label("Expiration date").fill("12/39")
     await place.get_by_label("Security code").fill("737")
@@ -88,13 +88,13 @@ async def press_pay(place: Place, number: str = CARD_THAT_PAYS) -> None:
 
 
 async def buy(place: Place, **details: str) -> None:
-    """All of it."""
+    """Complete the whole checkout."""
     await to_card(place, **details)
     await press_pay(place)
 
 
 async def popup_of(page: Page, trigger: Locator | None = None) -> Page:
-    """Click, and have the window that opens, once it shows the checkout."""
+    """Click, and return the window that opens, once it shows the checkout."""
     async with page.expect_popup() as opening:
         await (trigger or page.locator("#buy")).click()
     popup = await opening.value
@@ -104,14 +104,14 @@ async def popup_of(page: Page, trigger: Locator | None = None) -> Page:
     )
     await phone.or_(another).first.wait_for()
     if await another.count():
-        # This browser bought before: all the steps are behind a link.
+        # This browser bought before, so all the steps are behind a link.
         await another.click()
     await phone.wait_for()
     return popup
 
 
 async def modal_of(page: Page, *, click: bool = True) -> FrameLocator:
-    """The modal's frame, once it shows the checkout."""
+    """Return the modal's frame, once it shows the checkout."""
     if click:
         await page.locator("#buy").click()
     frame = page.frame_locator("dialog iframe")
@@ -120,18 +120,18 @@ async def modal_of(page: Page, *, click: bool = True) -> FrameLocator:
 
 
 def framed(page: Page) -> Frame:
-    """The checkout's frame itself."""
+    """Return the checkout's frame."""
     return next(frame for frame in page.frames if "/checkout/" in frame.url)
 
 
 async def heard(page: Page, name: str) -> Any:
-    """What a callback was told, as soon as it was."""
+    """Return the argument of a callback, as soon as it was called."""
     found = await page.wait_for_function("name => window.heard.find((each) => each.name === name)", arg=name)
     return (await found.json_value())["value"]
 
 
 async def all_heard(page: Page) -> list[str]:
-    """The names of all that was called, in order."""
+    """Return the names of all callbacks that were called, in order."""
     return list(await page.evaluate("heard.map((each) => each.name)"))
 
 
@@ -140,20 +140,20 @@ async def modal_gone(page: Page) -> None:
 
 
 async def orders(service: Running, merchant: Merchant) -> dict[str, str]:
-    """Every order of a merchant, and how it stands."""
+    """Return every order of a merchant, with its state."""
     sql = "SELECT order_id, status FROM orders WHERE merchant_id = $1"
     rows = await service.context.pool.fetch(sql, merchant.merchant_id)
     return {str(row["order_id"]): row["status"] for row in rows}
 
 
 async def the_order(service: Running, merchant: Merchant) -> str:
-    """How the merchant's only order stands."""
+    """Return the state of the merchant's only order."""
     (status,) = (await orders(service, merchant)).values()
     return status
 
 
 async def charges(service: Running, order_id: str) -> list[int]:
-    """What the simulated card network took for an order."""
+    """Return what the simulated card network charged for an order."""
     sql = """SELECT s.amount FROM card_simulator.charges s JOIN charges c ON c.charge_id = s.key
         WHERE c.order_id = $1 AND s.approved"""
     return [row["amount"] for row in await service.context.pool.fetch(sql, UUID(order_id))]

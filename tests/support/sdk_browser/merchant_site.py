@@ -1,4 +1,4 @@
-"""A merchant's tiny site on an origin of its own: it signs on the server, and its page differs by path."""
+"""A merchant's small site on its own origin. It signs on its server, and its page depends on the path."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WITHOUT_SCRIPT = {"late", "unasked", "attacker"}
 
 @dataclass
 class Site:
-    """The site. One for all tests: each merchant has paths of its own."""
+    """The site. All tests share it, and each merchant has its own paths."""
 
     port: int
     base: str
@@ -54,17 +54,17 @@ class Site:
 
     @property
     def elsewhere(self) -> str:
-        """The same site by another host name: for a browser it is another site than the service."""
+        """Return the same site under another host name, so that a browser treats it as another site than the service."""
         return f"http://localhost:{self.port}"
 
     def page(self, merchant: Merchant, variant: str = "plain", *, host: str = "", **fields: object) -> str:
-        """The address of the merchant's page. `fields` are of the signed request."""
+        """Return the address of the merchant's page. `fields` become part of the signed request."""
         self.merchants[str(merchant.merchant_id)] = merchant
         query = urlencode({"with": json.dumps(fields)})
         return f"{host or self.origin}/shop/{merchant.merchant_id}/{variant}?{query}"
 
     async def shop(self, request: Request) -> Response:
-        """The merchant's page: what it hands to openCheckout was signed just now, where the secret is."""
+        """Make the merchant's page. What it passes to openCheckout is signed on the server, which has the secret."""
         merchant = self.merchants[request.path_params["merchant_id"]]
         variant = request.path_params["variant"]
         body, signature = sign(
@@ -98,7 +98,7 @@ class Site:
         return {}
 
     async def status(self, request: Request) -> Response:
-        """What the service says of an order at this moment, asked by the merchant's server."""
+        """Return the order's current record, as the merchant's server reads it."""
         merchant = self.merchants[request.path_params["merchant_id"]]
         order_id = UUID(request.query_params["order"])
         headers = {"Authorization": merchant.http.headers["Authorization"]}
@@ -107,7 +107,7 @@ class Site:
         return JSONResponse(record["orderStatus"])
 
     async def frame(self, request: Request) -> Response:
-        """A page that shows another page in a frame, sandboxed where it is asked to."""
+        """Make a page that shows another page in a frame, with a sandbox attribute if requested."""
         sandbox = request.query_params.get("sandbox")
         rule = "" if sandbox is None else f' sandbox="{html.escape(sandbox)}"'
         address = html.escape(request.query_params["url"])
@@ -120,7 +120,7 @@ class Site:
         return Response(SCRIPT.read_bytes(), media_type="text/javascript")
 
     async def home(self, request: Request) -> Response:
-        """Where a redirect comes back to."""
+        """Show the page to which a redirect returns."""
         self.asked.append((request.url.path, request.url.query))
         return HTMLResponse(
             '<!doctype html><title>Home</title><link rel="icon" href="data:,"><h1>Welcome back</h1>'
@@ -140,7 +140,7 @@ class Site:
 
 @asynccontextmanager
 async def opened_site(base: str) -> AsyncIterator[Site]:
-    """The site, served on loopback."""
+    """Serve the site on loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         site = Site(probe.getsockname()[1], base)

@@ -1,4 +1,4 @@
-"""A service that is crowded, for the tests of admission."""
+"""Makes a service crowded, for the tests of admission control."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def scope_of(caller: str, method: str = "GET", path: str = NO_ORDER) -> dict:
 
 
 def routed(scope: dict) -> dict:
-    """The scope with its route, as the edge hands it to admission."""
+    """Return a scope with its route, as the edge passes it to admission."""
     route, params = ROUTES.find(scope["method"], scope["path"])
     return {**scope, "route": route, "path_params": params}
 
@@ -35,7 +35,7 @@ def admission_of(service: Running) -> Admission:
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A clock whose seconds pass only when a test advances it."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -45,7 +45,10 @@ class Clock:
 
 
 async def known(admission: Admission, *callers: str) -> None:
-    """These callers have shown good tokens, a while ago. `admission` has a clock that stands, so its window does not end."""
+    """Make admission know the tokens of these merchants.
+
+    `admission` has a clock that stands still, so its window does not end.
+    """
     for caller in callers:
         scope = scope_of(caller)
         place = admission.enter(scope)
@@ -57,13 +60,13 @@ async def known(admission: Admission, *callers: str) -> None:
 
 
 async def gone_round() -> None:
-    """The event loop has run everything that was ready."""
+    """Wait until the event loop has run everything that was ready."""
     for _ in range(3):
         await asyncio.sleep(0)
 
 
 def fill(admission: Admission, callers: list[str], count: int) -> list[tuple[AdmissionSlot, dict]]:
-    """Take `count` places, in turn for each of these callers."""
+    """Take `count` places, by these callers in turn."""
     taken = []
     for number in range(count):
         scope = scope_of(callers[number % len(callers)])
@@ -75,7 +78,7 @@ def fill(admission: Admission, callers: list[str], count: int) -> list[tuple[Adm
 
 @contextlib.contextmanager
 def busy(service: Running, share: float) -> Iterator[None]:
-    """Inside, such a share of the places is taken, by many merchants in equal parts."""
+    """Inside the block, this share of the places is taken, by many merchants in equal parts."""
     admission = admission_of(service)
     learned, admission.places = admission.places, AdmissionSlots()
     taken = []
@@ -93,14 +96,14 @@ def busy(service: Running, share: float) -> Iterator[None]:
 
 
 def refused(why: str) -> float:
-    """How many `cuota_refused_total` has counted in this process; `/metrics` may tell what it counted a second ago."""
+    """Return how many refusals `cuota_refused_total` has counted in this process. `/metrics` may be a second old."""
     counted = REGISTRY.get_sample_value("cuota_refused_total", {"why": why})
     assert counted is not None, why
     return counted
 
 
 async def settled(service: Running) -> None:
-    """Wait until nothing is in hand; fail where it stays."""
+    """Wait until no request is in progress. Fails if some request never ends."""
     admission = admission_of(service)
     for _ in range(200):
         if admission.in_hand == 0:
@@ -114,7 +117,7 @@ def port_of(service: Running) -> int:
 
 
 async def raw(service: Running, *packets: bytes) -> list[tuple[str, dict, dict]]:
-    """Send these on one connection; status, headers and body of each answer, until there are as many as requests."""
+    """Send these requests on one connection. Return status, headers and body of as many answers."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port_of(service))
     for packet in packets:
         writer.write(packet)

@@ -51,7 +51,7 @@ async def receiving(answer: Answer = fine) -> AsyncIterator[Receiver]:
 
 
 def callback(url: str) -> dict[str, Any]:
-    """Part of an order's body: where its events go."""
+    """Return the part of an order's body that names the receiver of its events."""
     merchant = {
         "redirectConfirmUrl": "http://127.0.0.1:9/yes",
         "redirectCancelUrl": "http://127.0.0.1:9/no",

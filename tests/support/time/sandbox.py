@@ -1,4 +1,4 @@
-"""A whole service whose clock can be moved, web and worker as a serving process has them, in this process."""
+"""A whole service with a movable clock, with web and worker as in a serving process, inside this process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def free_port() -> int:
 
 @dataclass
 class Sandbox:
-    """A running service with one merchant, and its database's address as the owner."""
+    """A running service with one merchant, and its database's address for the owner."""
 
     service: Running
     merchant: Merchant
@@ -49,7 +49,7 @@ class Sandbox:
         return self.service.context
 
     async def advance(self, text: str) -> Advanced:
-        """As `cuota time advance` does it, beside the running service."""
+        """Move the clock as `cuota time advance` does, while the service runs."""
 
         def tell(at: datetime, done: WorkDone) -> None:
             self.told.append((at, done))
@@ -57,11 +57,11 @@ class Sandbox:
         return await travel(self.service.settings, self.where, read_instant(text), tell)
 
     async def now(self) -> datetime:
-        """What the database says the service's time is."""
+        """Return the service's time, as the database knows it."""
         return (await db_clock.read(self.context.pool)).now
 
     async def fetch(self, sql: str, *values: object) -> list[asyncpg.Record]:
-        """As the owner, who may read everything."""
+        """Query as the owner, who may read everything."""
         connection = await asyncpg.connect(**self.where)
         try:
             return list(await connection.fetch(sql, *values))
@@ -69,7 +69,7 @@ class Sandbox:
             await connection.close()
 
     async def events(self, order: dict[str, Any]) -> list[tuple[str, datetime]]:
-        """An order's events and their instants, in order."""
+        """Return an order's events and their times, in order."""
         rows = await self.context.pool.fetch(
             "SELECT type, created_at FROM events WHERE order_id = $1 ORDER BY sequence", order["orderId"]
         )
@@ -78,7 +78,7 @@ class Sandbox:
 
 @contextlib.asynccontextmanager
 async def serving(app: Any, port: int) -> AsyncIterator[None]:
-    """As a serving process does it; `app` is the edge, or what stands around it."""
+    """Start web and worker as a serving process does. `app` is the edge, or a wrapper around it."""
     server = uvicorn.Server(
         uvicorn.Config(
             app, host="127.0.0.1", port=port, http=BoundedProtocol, ws="none", lifespan="off", log_config=None,
@@ -97,7 +97,7 @@ async def serving(app: Any, port: int) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def opened_sandbox(settings: config.Settings, where: dict[str, Any]) -> AsyncIterator[Sandbox]:
-    """On this database, with a merchant that captures by calls."""
+    """Start a service on this database, with a merchant that captures by API calls."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     own = replace(settings, public_url=url, auth_url=url, audience=url)
@@ -120,7 +120,7 @@ async def opened_sandbox(settings: config.Settings, where: dict[str, Any]) -> As
 
 
 async def until(true: Callable[[], object], seconds: float = 120.0) -> None:
-    """Wait for a condition, and say so where it never comes."""
+    """Wait until a condition is true. Fails with its name if it never is."""
     async with asyncio.timeout(seconds):
         while not true():  # noqa: ASYNC110 - another task's list, which sets no event
             await asyncio.sleep(0.02)

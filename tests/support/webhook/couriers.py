@@ -1,4 +1,4 @@
-"""Couriers on a service of the test's own, and what tests ask it to do."""
+"""Couriers on a service of the test's own, and common steps of the webhook tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.own_service import Own
 
 @dataclass
 class Post:
-    """The service, and whoever sends its webhooks."""
+    """The service, and the courier that sends its webhooks."""
 
     own: Own
 
@@ -26,7 +26,7 @@ class Post:
 
     @contextlib.asynccontextmanager
     async def courier(self) -> AsyncIterator[Courier]:
-        """One worker's courier with its connections."""
+        """Make the courier of one worker, with its connections."""
         client = GuardedClient(loopback=True)
         courier = Courier(self.own.context, client)
         try:
@@ -39,7 +39,7 @@ class Post:
         return await publish_events(self.own.context)
 
     async def deliver(self) -> None:
-        """All that is due now, and all that this makes due; every answer recorded."""
+        """Send everything that is due now or becomes due meanwhile, and record every answer."""
         await self.publish()
         async with self.courier() as courier:
             while await courier.send_due():
@@ -55,24 +55,24 @@ class Post:
         return list(answer.json()["events"])
 
     async def deliveries(self, event: str) -> list[dict[str, Any]]:
-        """How an event stands with each receiver, as the API tells it."""
+        """Return the state of an event's delivery to each receiver, as the API shows it."""
         answer = await self.merchant.http.get(f"/events/{event}/deliveries")
         return list(answer.json()["deliveries"])
 
     async def told(self, url: str, merchant: Merchant | None = None) -> dict[str, Any]:
-        """A new order whose events go to this address."""
+        """Create an order whose events go to this address."""
         addresses = order_body()["merchant"]
         assert isinstance(addresses, dict)
         return await (merchant or self.merchant).create(merchant={**addresses, "statusCallbackUrl": url})
 
     async def ask(self, sql: str, *values: object) -> Any:
-        """One value, as the database's owner."""
+        """Read one value as the database's owner."""
         async with self.own.owner() as owner:
             return await owner.fetchval(sql, *values)
 
 
 async def until(true: Any, seconds: float = 60) -> None:
-    """Wait until it is; AssertionError where it never is."""
+    """Wait until the condition is true. Raises AssertionError if it never is."""
     for _ in range(int(seconds * 100)):
         if true():
             return

@@ -1,4 +1,4 @@
-"""What stands at the other end: listeners on real sockets of loopback, kind and hostile."""
+"""Servers for outgoing calls to reach: well-behaved and hostile listeners on real loopback sockets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @dataclass
 class Listener:
-    """Where it listens, and how many connections it has seen and has open."""
+    """A listener's port, and how many connections it has had and has open."""
 
     port: int = 0
     seen: int = 0
@@ -31,7 +31,7 @@ class Listener:
 async def listening(
     serve: Serve, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Listener]:
-    """A listener on a free port; ends every connection at its end."""
+    """Start a listener on a free port. At the end of the block, all of its connections are closed."""
     listener, under_way = Listener(), set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -61,7 +61,7 @@ async def listening(
 
 
 async def read_request(reader: asyncio.StreamReader) -> tuple[dict[str, str], bytes]:
-    """Headers (lower-case names) and body."""
+    """Read one request, and return its headers (lower-case names) and body."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     pairs = (line.partition(":") for line in head[1:] if line)
     headers = {name.lower(): value.strip() for name, _, value in pairs}
@@ -70,7 +70,7 @@ async def read_request(reader: asyncio.StreamReader) -> tuple[dict[str, str], by
 
 @dataclass
 class Came:
-    """One webhook as it came, at a moment of the loop's clock."""
+    """One received webhook, with the event loop's time of its arrival."""
 
     headers: dict[str, str]
     body: bytes
@@ -83,7 +83,7 @@ class Came:
 
 @dataclass
 class Hook:
-    """Keeps what comes; answers with the statuses of `answers` in turn, then with `status`; a pause before each."""
+    """Stores what arrives. Answers with the statuses of `answers` in turn, then with `status`, after a pause."""
 
     status: int = 200
     answers: list[int] = field(default_factory=list)
@@ -91,7 +91,7 @@ class Hook:
     body: bytes = b"seen"
     pause: Callable[[], float] = lambda: 0.0
     got: list[Came] = field(default_factory=list)
-    # Of each answer that was given: order, sequence, status.
+    # Order, sequence and status of each answer that was sent.
     gave: list[tuple[str, int, int]] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -113,7 +113,7 @@ class Hook:
 
 @contextlib.asynccontextmanager
 async def hooked(**more: Any) -> AsyncIterator[tuple[Hook, Listener]]:
-    """A hook that listens."""
+    """Start a listener that receives webhooks."""
     hook = Hook(**more)
     async with listening(hook.serve) as listener:
         yield hook, listener
@@ -121,7 +121,7 @@ async def hooked(**more: Any) -> AsyncIterator[tuple[Hook, Listener]]:
 
 @contextlib.contextmanager
 def dead_port() -> Iterator[str]:
-    """An address at which nobody listens: the port is taken, so nobody else can."""
+    """Return an address at which nobody listens. The port is reserved, so no other program can listen there."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}/hooks"

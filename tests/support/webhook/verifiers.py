@@ -1,4 +1,4 @@
-"""Webhooks checked as merchants check them: by the official libraries, in Python and in Node."""
+"""Verifies webhooks as merchants do: with the official libraries, in Python and in Node."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ NODE = Path(__file__).with_name("node")
 
 @dataclass
 class Node:
-    """A folder with the pinned library in it."""
+    """Return a folder in which the pinned library is installed."""
 
     folder: Path
 
     def verify(self, secret: str, came: list[Came]) -> list[dict[str, str]]:
-        """What the library says of each: {"event": id} or {"refused": why}."""
+        """Return the library's result for each webhook: {"event": id} or {"refused": reason}."""
         lines = [
             json.dumps(
                 {"secret": secret, "headers": each.headers, "body": base64.b64encode(each.body).decode()}
@@ -39,7 +39,7 @@ class Node:
 
 
 def installed(folder: Path) -> Node:
-    """`npm ci` of the lock file, without anybody's scripts, in a copy."""
+    """Run `npm ci` with the lock file in a copy of the folder, without the packages' install scripts."""
     copy = folder / "node"
     shutil.copytree(NODE, copy, ignore=shutil.ignore_patterns("node_modules"))
     command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
@@ -48,7 +48,7 @@ def installed(folder: Path) -> Node:
 
 
 def verified(secret: str, came: Came) -> bool:
-    """Whether the Python library accepts it."""
+    """True if the Python library accepts the webhook."""
     try:
         standardwebhooks.Webhook(secret).verify(came.body, came.headers)
     except standardwebhooks.WebhookVerificationError:

@@ -1,4 +1,4 @@
-"""Access tokens: what is refused, on every endpoint, and how little a refusal tells."""
+"""Access tokens: what every endpoint refuses, and that a refusal reveals nothing."""
 
 from __future__ import annotations
 

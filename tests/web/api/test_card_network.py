@@ -1,4 +1,4 @@
-"""A virtual card at the merchant's card processor: what it says moves the order, its plan and the ledger."""
+"""A virtual card at the merchant's card processor: its requests change the order, its plan and the ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A card number that a shopper typed into a text of the shop is kept nowhere, and repeated to nobody."""
+"""A card number that a shopper typed into a text field of the shop is never stored or repeated."""
 
 from __future__ import annotations
 

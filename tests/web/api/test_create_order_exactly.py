@@ -1,4 +1,4 @@
-"""`POST /order`: what is kept is exactly what was sent, and nothing that was not asked for."""
+"""`POST /order` stores exactly what was sent."""
 
 from __future__ import annotations
 

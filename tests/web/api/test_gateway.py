@@ -1,4 +1,4 @@
-"""`POST /orders/authorize` with JSON: who may start a checkout, where it leads, and what the same text does again."""
+"""`POST /orders/authorize` with JSON: which requests start a checkout, where it leads, and what a repeated text does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/orders/authorize` as a form or a link: dotted names, their signature, and what a person is shown when it is wrong."""
+"""`/orders/authorize` as a form or a link: dotted names, their signature, and the page for a wrong signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An address whose host name no name server can answer for is refused when it is given."""
+"""An address whose host name can never resolve is refused when it is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a merchant says of its customer, as wrong as it can be, by every carrier: no sale is lost, and little is kept."""
+"""Wrong data of a merchant about its customer, in every transport: no sale is lost, and little is stored."""
 
 from __future__ import annotations
 

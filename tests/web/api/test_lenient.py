@@ -1,4 +1,4 @@
-"""The lenient profile: what a shopper typed is put right or dropped, and a sale is never lost to it."""
+"""The lenient profile corrects or drops wrong input of a shopper, so that no sale is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signed requests and shop systems: the same profile, the same currency rule, the same names of what nothing reads."""
+"""Signed requests and shop systems: the same profile, currency rule and warnings about unknown fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`POST /sdk/v1/checkouts`: who may start a checkout, and what the same signed text does again."""
+"""`POST /sdk/v1/checkouts`: which requests start a checkout, and what a repeated signed text does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hostile shopper, or a merchant's mistake, does with signed requests."""
+"""Signed requests that a hostile shopper or a merchant's mistake might send."""
 
 from __future__ import annotations
 

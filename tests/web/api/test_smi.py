@@ -1,4 +1,4 @@
-"""`/checkouts`: what a shop system sends and is told, and the state that it reads for each thing that can happen."""
+"""`/checkouts`: the requests and answers of a shop system, and the state after each event."""
 
 from __future__ import annotations
 

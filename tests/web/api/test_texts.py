@@ -1,4 +1,4 @@
-"""What consumers answer to texts: STOP, START and HELP, handed in by the text hook, signed as the outgoing texts are."""
+"""Consumers answer texts with STOP, START and HELP. The text hook delivers the answers, signed like outgoing texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`POST /oauth/token`: the three forms of asking, and what is refused."""
+"""`POST /oauth/token`: the three forms of the request, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checkout token stands wherever the order id does: old shop orders have stored nothing else."""
+"""The checkout token works wherever the order id does, because old orders of shop systems store only the token."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_a_movement_by_the_checkout_token_is_the_one_by_the_order_id(
     assert dry[0].status_code == 200
     assert dry[0].content == dry[1].content
     assert (await merchant.move(by_token, operation, "1.00", "same")).status_code == 200
-    # One order, one scope of references: the same key under the other name is a duplicate.
+    # One order has one set of references: the same key under the token is a duplicate.
     assert_refused(await merchant.move(order, operation, "1.00", "same"), 422, "duplicate_reference")
     assert_refused(await merchant.move(by_token, operation, "1.00", "same"), 422, "duplicate_reference")
     refused = await merchant.move(by_token, operation, "0", "zero")

@@ -1,4 +1,4 @@
-"""What ends a token and what does not: rotated secrets, revoked credentials, rotated keys."""
+"""What makes a token invalid and what does not: rotated secrets, revoked credentials, rotated keys."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def test_secrets_are_stored_hashed(merchant: Merchant) -> None:
 async def test_a_revoked_credential_stops_its_tokens_within_5_seconds(merchant: Merchant) -> None:
     assert (await merchant.http.get("/configuration")).status_code == 200
     await manage_merchants.revoke_merchant(merchant.service.context, str(merchant.merchant_id))
-    # The promise itself, not a measure of speed: after 5 seconds it must be refused.
+    # This is the promise itself, not a measure of speed: after 5 seconds the token must be refused.
     for _ in range(20):
         if (await merchant.http.get("/configuration")).status_code == 401:
             break
@@ -126,7 +126,7 @@ async def test_the_metadata_names_where_and_how_to_get_a_token(service: Running)
 
 
 class Process:
-    """What one process of the service remembers."""
+    """Return what one process of the service remembers."""
 
     def __init__(self, context: Context) -> None:
         self.keys = Keys(context)
@@ -135,7 +135,7 @@ class Process:
 
 @pytest.fixture
 async def own_context(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Context]:
-    """A database of its own: rotating keys here bothers nobody."""
+    """A separate database, so that rotating keys affects no other test."""
     async with runtime.opened(settings, own_database, pool_size=4) as context:
         yield context
 
@@ -155,7 +155,8 @@ async def test_keys_rotate_without_downtime_on_every_process(own_context: Contex
     old = await issued(own_context, here, asked)
     assert await there.callers.merchant(old)
     await rotate_keys(own_context, at_once=True)
-    # A process that starts now signs with the new key, which `there` has never read: found at the first token.
+    # A process that starts now signs with the new key. `there` has never read that key, and finds it at the first
+    # token.
     there.keys._read_at -= 2
     new = await issued(own_context, Process(own_context), asked)
     assert await there.callers.merchant(new)

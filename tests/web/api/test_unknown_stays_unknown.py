@@ -1,4 +1,4 @@
-"""The database is lost in the middle of a request with an Idempotency-Key: what became of it is told, and no more."""
+"""The database is lost during a request with an Idempotency-Key: the answer claims only what is known."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cuota.web.idempotent import Keep, answer, answer_plain
 async def asked(
     settings: config.Settings, where: dict[str, object]
 ) -> AsyncIterator[tuple[Request, UUID, Pool]]:
-    """A POST with a key, its merchant, and a database that can be taken away."""
+    """A POST with a key, its merchant, and a database that the test can stop."""
     async with runtime.opened(settings, where) as context:
         new = await create_merchant(context, MerchantTerms(name="Shop", maximum=200_000))
         headers = [(b"idempotency-key", b"one"), (b"host", b"127.0.0.1")]

@@ -1,4 +1,4 @@
-"""What a request says and nothing reads: ignored and named where it does no harm, refused where it would move money."""
+"""Unknown parts of a request: ignored and reported if that is harmless, refused if ignoring them would move money."""
 
 from __future__ import annotations
 

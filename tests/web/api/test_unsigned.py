@@ -1,4 +1,4 @@
-"""Before a signature is verified next to nothing of a body is read; what is no request of the SDK opens no checkout."""
+"""Before a signature is verified, almost nothing of a body is read. A request that is not the SDK's opens no checkout."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_a_body_that_nobody_signed_is_refused_for_that_whatever_else_is_wr
         assert_refused(
             await post_json(merchant, named + rest, WRONG["X-Pay-Signature"]), 401, "invalid_signature"
         )
-        # Signed, it is read, and refused for what it says.
+        # With a signature the body is read, and refused for its content.
         assert_refused(await send(merchant, named + rest), 400, "malformed_request")
 
 
@@ -92,7 +92,7 @@ async def test_the_body_of_a_webhook_with_its_own_signature_opens_no_checkout(me
     feed = json.loads((await merchant.http.get("/events")).text)["events"]
     assert {"order.created", "order.approved"} <= {event["type"] for event in feed}
     for event in feed:
-        # As a receiver that wants an order of its own would send it: with what a request needs besides.
+        # The body that a receiver might expect, with everything else that a request needs.
         raw = json.dumps({**event, "capture": False, "callbackUrl": "http://127.0.0.1:9/"}).encode()
         signature = pay_signature(merchant.signing_secret, raw)
         assert_refused(await send(merchant, raw), 401, "invalid_signature")
@@ -100,7 +100,7 @@ async def test_the_body_of_a_webhook_with_its_own_signature_opens_no_checkout(me
 
 
 async def test_a_hostile_cookie_is_read_in_linear_time(merchant: Merchant) -> None:
-    """The standard library takes a second for this one, in which nobody else is answered."""
+    """The standard library takes a second for this body, and during that time nobody else is answered."""
     async with merchant.service.client() as http:
         spent = []
         for size in (1_800, 14_400):
@@ -111,5 +111,5 @@ async def test_a_hostile_cookie_is_read_in_linear_time(merchant: Merchant) -> No
                 assert (await http.get("/account", headers=cookie)).status_code == 200
                 rounds.append(time.process_time() - began)
             spent.append(min(rounds))
-    # Eight times the size: squared it would be 64 times, of a cost that is a hundred times this page's.
+    # The input is eight times as large. Quadratic code would take 64 times as long.
     assert spent[1] < 8 * spent[0]

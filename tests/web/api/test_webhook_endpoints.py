@@ -1,4 +1,4 @@
-"""Webhook endpoints: registered, shown, paused, rotated, tested, removed; each merchant's are its own."""
+"""Webhook endpoints: registered, shown, paused, rotated, tested, removed. Each merchant sees only its own."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def listed(merchant: Merchant) -> list[dict[str, Any]]:
 
 
 def assert_signed(merchant: Merchant, got: tuple[dict[str, str], bytes], *secrets: str) -> None:
-    """It carries a signature for each of these secrets, in this order, and no other."""
+    """Assert that the webhook has a signature for each of these secrets, in this order, and no other."""
     headers, body = got
     merchant.service.contract.check_event_headers(
         merchant.service.contract.check_event(body)["type"], headers
@@ -172,7 +172,7 @@ async def test_for_a_day_the_old_secret_signs_beside_the_new_one(merchant: Merch
         assert {**rotated, "secret": ""} == {**made, "secret": ""}
         await _sent(merchant, receiver, made)
         assert_signed(merchant, receiver.got[-1], rotated["secret"], made["secret"])
-        # Secrets live by the real clock, as receivers do: the row is moved, since time cannot be.
+        # Secrets expire by the real clock, like at receivers. A test cannot move that clock, so it changes the row.
         await _age(merchant, made, OLD_SECRET_LIVES - timedelta(minutes=1))
         await _sent(merchant, receiver, made)
         assert_signed(merchant, receiver.got[-1], rotated["secret"], made["secret"])

@@ -1,4 +1,4 @@
-"""Events are sent again: one, a range, an endpoint's; and an Idempotency-Key holds on every POST here."""
+"""Sends events again: one, a range, or all of an endpoint. An Idempotency-Key works on every POST here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def replayed(merchant: Merchant, path: str, **more: Any) -> int:
 
 
 def ids(merchant: Merchant, receiver: Receiver) -> list[str]:
-    """What came, oldest first; forgets it."""
+    """Return the received events, oldest first, and forget them."""
     came = [merchant.service.contract.check_event(body)["id"] for _, body in receiver.got]
     receiver.got.clear()
     return came
@@ -95,7 +95,7 @@ async def test_what_failed_is_shown_and_goes_at_once_and_to_the_new_address(merc
         await merchant.create()
         await deliver(merchant)
         (event,) = ids(merchant, old)
-        # As after several tries: the next one lies an hour ahead, past any worker's claim.
+        # After several tries, the next try is an hour ahead, so no worker claims the delivery now.
         await merchant.service.context.pool.fetchrow(
             "UPDATE deliveries SET try_at = try_at + interval '1 hour' WHERE merchant_id = $1",
             merchant.merchant_id,

@@ -1,4 +1,4 @@
-"""The contract is sound in itself, and `Contract.check` sees what breaks it."""
+"""The OpenAPI document is valid, and `Contract.check` finds answers that break it."""
 
 from __future__ import annotations
 
@@ -100,7 +100,8 @@ def test_every_object_in_an_answer_is_closed_and_complete() -> None:
     # itself, and what the sandbox says of a signature is said nowhere else.
     optional = {"PublicKey", "IssuerMetadata", "Event", "SignatureProblem"}
     optional |= {"OrderRecord", "ItemRecord", "CheckoutStarted", "CheckoutResult"}
-    # What was ignored of a request, and which profile would have accepted it, is said only where there is something.
+    # These fields name ignored parts of a request, or the profile that would have accepted it. They are usually
+    # absent.
     optional |= {"Movement", "Refund", "DryRunResult", "SmiCheckout", "Problem", "MoneyProblem"}
     for name, schema in DOCUMENT["components"]["schemas"].items():
         if "properties" in schema and not name.endswith("Request"):

@@ -1,4 +1,4 @@
-"""The documentation: `/docs`, the API reference and the guides, from this origin alone; `/openapi.json` is the contract."""
+"""`/docs`, the API reference and the guides load only from this origin, and `/openapi.json` is the contract."""
 
 from __future__ import annotations
 

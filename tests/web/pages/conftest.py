@@ -14,7 +14,7 @@ from support.pages.visitor import Visitor
 
 @pytest.fixture
 async def visit(service: Running) -> AsyncIterator[Callable[..., Visitor]]:
-    """Opens browsers, each with cookies of its own; what is given goes to its HTTP client."""
+    """Opens browsers, each with its own cookies. The arguments go to its HTTP client."""
     async with AsyncExitStack() as stack:
         opened: list[Visitor] = []
 

@@ -1,4 +1,4 @@
-"""A form that another site's page sent is refused, by the browser's own word of where it came from."""
+"""The service refuses a form that another site's page sent, by the browser's headers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOREIGN = (
 
 
 async def post(visitor: Visitor, headers: list[tuple[str, str]]) -> int:
-    """Send the phone form of the open page; the status."""
+    """Send the phone form of the open page, and return the status."""
     action, held = visitor.page.form("phone")
     data = {**held, "phone": ANSWERS["phone"]}
     return (await visitor.http.post(action, data=data, headers=headers)).status_code
@@ -37,7 +37,7 @@ async def test_a_form_with_a_foreign_origin_is_403_although_its_word_is_right(
 async def test_a_form_of_the_service_s_own_page_is_taken_with_its_origin_with_null_and_with_none(
     service: Running, merchant: Merchant, visitor: Visitor, place: str
 ) -> None:
-    """Pages have the referrer policy no-referrer, so browsers send null with their own forms."""
+    """Pages have the referrer policy no-referrer, so browsers send null with the page's own forms."""
     own = service.settings.public_url
     for headers in (
         [("origin", own)],

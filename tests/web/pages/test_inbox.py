@@ -1,4 +1,4 @@
-"""The sandbox's inbox: what consumers were sent, to be read by whoever tries the service."""
+"""The sandbox's inbox shows the messages to consumers to everybody who tries the service."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OWN = "https://pay.example"
 
 @pytest.fixture
 async def quiet(service: Running, own_database: dict[str, Any]) -> AsyncIterator[Beside]:
-    """A service whose inbox nobody else fills."""
+    """A service whose inbox no other test fills."""
     async with runtime.opened(service.settings, own_database, pool_size=4) as context:
         yield beside(context, Clock())
 
@@ -89,7 +89,7 @@ async def test_one_consumer_s_messages_are_shown_alone_on_every_page(quiet: Besi
     assert (page.text.count("ours"), page.text.count("another's")) == (50, 0)
     older = await get(quiet, page.link("Older messages").removeprefix("/sandbox/inbox"))
     assert (older.text.count("ours"), older.text.count("another's")) == (10, 0)
-    # A plus in an address survives the way through a link.
+    # A plus sign in an address is still there after a link was followed.
     other = await get(quiet, (await get(quiet)).link("other+1@mail.example").removeprefix("/sandbox/inbox"))
     assert (other.text.count("ours"), other.text.count("another's")) == (0, 50)
     nobody = await get(quiet, "?to=nobody@mail.example")

@@ -1,4 +1,4 @@
-"""Overload: what finds no place is refused before any work, the right ones are kept, and every place comes back."""
+"""Overload: requests without a place are refused before any work, important ones are kept, and every place is released."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ async def test_a_client_that_is_slow_with_its_body_holds_no_place(merchant: Merc
 
 
 async def _at_random(merchant: Merchant, order: dict, chance: random.Random) -> None:
-    """One request, good or bad, and perhaps given up on the way."""
+    """Send one request, good or bad. The client may disconnect before the answer."""
     http, port = merchant.http, port_of(merchant.service)
     what = chance.randrange(7)
     if what == 0:

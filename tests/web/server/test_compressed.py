@@ -1,4 +1,4 @@
-"""What is the same for everybody is served compressed; what holds somebody's data never is."""
+"""Content that is the same for everybody is compressed. Personal data never is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILES = [
 
 
 async def raw(http: httpx.AsyncClient, path: str, **headers: str) -> tuple[httpx.Response, bytes]:
-    """The answer, and its body as it came over the wire."""
+    """Return the answer, and its body as it was transferred."""
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     async with http.stream("GET", path, headers={"x-no-contract": "1", **sent}) as answer:
         return answer, b"".join([part async for part in answer.aiter_raw()])
@@ -63,7 +63,7 @@ async def test_a_file_that_the_caller_has_is_not_sent_again(http: httpx.AsyncCli
 async def test_answers_of_the_api_and_pages_of_a_person_are_never_compressed(
     merchant: Merchant, http: httpx.AsyncClient
 ) -> None:
-    # Secrets beside text that a stranger chose: the compressed length would tell of the secret (BREACH).
+    # With secrets beside text that a stranger chose, the compressed length would reveal the secret (BREACH).
     order = await merchant.create(description="A text that repeats. " * 200)
     token = {"accept_encoding": "gzip", "authorization": merchant.http.headers["authorization"]}
     for path in (f"/order/{order['orderId']}", "/configuration", order["redirectUrl"], "/account"):

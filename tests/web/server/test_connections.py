@@ -1,4 +1,4 @@
-"""What one connection may do to the server, seen from a raw socket: number, order and idleness of what it carries."""
+"""What one connection may do to the server, on a raw socket: number and order of its requests, and idle time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALIVE = b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 async def exchange(port: int, content: bytes) -> list[bytes]:
-    """Send this and read until the server closes; the answers' heads, each with what follows it."""
+    """Send these bytes and read until the server closes. Return the heads of the answers, each with what follows it."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(content)
@@ -45,7 +45,8 @@ async def test_rubbish_behind_a_request_takes_no_answer_from_it(service: Running
 
 
 async def test_what_follows_a_request_for_another_protocol_is_no_second_request(merchant: Merchant) -> None:
-    # The parser gives such a request no body: a proxy that forwards one would see one request, and we two.
+    # The parser gives such a request no body. A proxy that forwards a body would see one request, and the service
+    # two.
     head = f"POST /order HTTP/1.1\r\nHost: x\r\nAuthorization: {merchant.http.headers['authorization']}\r\n"
     head += f"Connection: upgrade\r\nUpgrade: h2c\r\nContent-Length: {len(ALIVE)}\r\n\r\n"
     assert len(await exchange(port_of(merchant.service), head.encode() + ALIVE)) == 1
@@ -77,7 +78,10 @@ LARGE = 32 * 1024 * 1024
 
 
 class Answering:
-    """A small application on the service's own protocol: says yes, and notes what it was asked, and what was whole."""
+    """A small application on the service's own protocol.
+
+    It answers 200, and records the requests and whether they were complete.
+    """
 
     def __init__(self) -> None:
         self.asked = 0
@@ -105,7 +109,7 @@ class Answering:
 
 @asynccontextmanager
 async def answering(app: Answering) -> AsyncIterator[tuple[int, deadlines.Watch]]:
-    """Its port, and the watch of its connections; idle ones end after 2 seconds."""
+    """Return its port, and the watch of its connections. Idle connections end after 2 seconds."""
     config = uvicorn.Config(
         app, port=0, http=BoundedProtocol, ws="none", lifespan="off", log_config=None, timeout_keep_alive=2
     )
@@ -135,7 +139,7 @@ async def test_what_comes_behind_a_request_in_the_same_packet_is_the_head_of_ano
         await asyncio.sleep(0.3)
         watch.ticks += deadlines.HEAD_TICKS
         statuses = [answer[:3] for answer in await waiting]
-        # A line feed is no beginning of one: an idle connection ends without a word.
+        # A line feed does not begin a request: the idle connection ends without an answer.
         assert statuses == ([b"200", b"408"] if more.strip() else [b"200"])
 
 
@@ -197,7 +201,7 @@ async def test_a_process_that_stood_still_holds_nobody_to_the_time() -> None:
         writer.write(HALF)
         await asyncio.sleep(0.6)
         seen = watch.ticks
-        # As after a SIGSTOP: no turn of the loop for three seconds, while the rest has arrived.
+        # Like after a SIGSTOP: the event loop does not run for three seconds, while the rest arrives.
         writer.write(b"lf")
         time.sleep(3)  # noqa: ASYNC251 - standing still is the case
         assert (await reader.readline()).startswith(b"HTTP/1.1 200")

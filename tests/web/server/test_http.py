@@ -1,4 +1,4 @@
-"""What holds on every path: methods, media types, sizes, request ids, no CORS, and the shape of an error."""
+"""What holds on every path: methods, media types, sizes, request ids, no CORS, and the form of an error."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def test_a_post_survives_a_trailing_slash(merchant: Merchant) -> None:
     "path", ["/configuration", "/health/live", "/openapi.json", "/.well-known/jwks.json"]
 )
 async def test_head_answers_what_get_does_without_a_body(merchant: Merchant, path: str) -> None:
-    # Compressed, the length is not that of what is read.
+    # With compression, the length differs from the length of the text.
     plain = {"accept-encoding": "identity"}
     get = await merchant.http.get(path, headers=plain)
     head = await merchant.http.head(path, headers=plain)
@@ -204,7 +204,7 @@ async def test_a_draining_process_is_alive_and_not_ready(service: Running) -> No
 
 
 def sample(text: str, line: str) -> float:
-    """The value of one metric line, 0 where there is none yet."""
+    """Return the value of one metric line, or 0 if there is none yet."""
     found = re.search(rf"^{re.escape(line)} ([0-9.e+]+)$", text, re.MULTILINE)
     return float(found[1]) if found else 0.0
 

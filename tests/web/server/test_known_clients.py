@@ -1,4 +1,4 @@
-"""Strangers who flood the token endpoint keep no known merchant from a new token."""
+"""Strangers who flood the token endpoint cannot keep a known merchant from getting a new token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOKEN = routed({"method": "POST", "path": "/oauth/token", "headers": []})
 
 
 def strangers(admission: Admission, most: int) -> list[AdmissionSlot]:
-    """As many token requests of strangers as find a place."""
+    """Send token requests of strangers until no place is left for them."""
     scope = {**TOKEN, "token_client": b"nobody"}
     found = [admission.enter(dict(scope)) for _ in range(most)]
     return [place for place in found if place is not None]

@@ -1,4 +1,4 @@
-"""The sandbox answers to its own names only: a page that makes its name resolve to this machine reads nothing here."""
+"""The sandbox answers only to its own host names, so a page whose name resolves to this machine reads nothing here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last answer of a connection, and the one that leaves a body unread: what follows is never taken for something else."""
+"""The last answer of a connection, and an answer before the body was read: what follows is never taken for a new request."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_each_last_word_has_an_id_of_its_own_and_a_503_says_when_to_come_again(r
 
 
 async def until_closed(service: Running, *packets: bytes) -> bytes:
-    """All that is said until the server closes, which it is expected to do by itself at once."""
+    """Return everything that the server sends until it closes the connection, which it must do at once."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port_of(service))
     try:
         for packet in packets:
@@ -68,7 +68,7 @@ async def test_a_request_for_no_host_or_for_two_is_the_last_of_its_connection_in
 
 
 def awaiting(merchant: Merchant, length: int) -> bytes:
-    """The head of an order's creation whose client waits for a word before it sends the body."""
+    """Return the head of a `POST /order` whose client waits for a 100 before it sends the body."""
     head = f"POST /order HTTP/1.1\r\nHost: x\r\nAuthorization: {merchant.http.headers['authorization']}\r\n"
     head += f"Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n"
     return head.encode()
@@ -78,7 +78,7 @@ def awaiting(merchant: Merchant, length: int) -> bytes:
 async def test_who_waits_to_send_a_body_and_is_refused_finds_the_connection_closed(
     merchant: Merchant, case: str
 ) -> None:
-    # Whether it sends the body or another request, it is not read: the one would be taken for the other.
+    # Whether the client sends the body or another request, it is not read, because one could be taken for the other.
     head = awaiting(merchant, 10**9 if case == "too large" else 60)
     if case == "no token":
         head = head.replace(b"Bearer ", b"Bearer x")

@@ -1,4 +1,4 @@
-"""How many places there are, and who gets them: the rules of admission, without a service."""
+"""How many places there are, and which requests get them: the rules of admission, without a service."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ async def test_who_is_refused_is_a_party_too_so_that_a_flood_keeps_nobody_out_fo
 
 
 async def flood_of(admission: Admission, *late: str, crowd: str = "Bearer greedy") -> list[bool]:
-    """A turn of the loop with a thousand of one caller, and behind them these: who of them found a place."""
+    """In one turn of the event loop, a thousand requests of one caller come first.
+
+    Return which of the others get a place.
+    """
     flood = [(admission.enter(scope := scope_of(crowd)), scope) for _ in range(1_000)]
     taken = [(admission.enter(scope := scope_of(caller, "POST", "/order")), scope) for caller in late]
     for place, scope in (*flood, *taken):
@@ -204,7 +207,7 @@ def test_a_blank_behind_a_token_is_no_other_token() -> None:
 
 
 def window(places: AdmissionSlots, seconds: float, *refused: str) -> None:
-    """A tenth of a second goes by, in which calls took so long and some were refused."""
+    """Let a tenth of a second pass, in which calls took this long and some were refused."""
     for why in refused:
         places.refused(why)
     for _ in range(ENOUGH):

@@ -1,4 +1,4 @@
-"""A connection is cut after each byte of a request, and at many moments of its answer: places and connections come back."""
+"""A connection is cut after each byte of a request, and during its answer: all places and connections are released."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ AT_ONCE = struct.pack("ii", 1, 0)
 
 
 def connections(service: Running) -> int:
-    """How many this process counts, turned away ones too, on whatever port."""
+    """Return how many connections this process counts on all ports, with refused ones."""
     del service
     return sum(len(watch._connections) + len(watch.turned_away) for watch in deadlines._watches.values())
 
 
 async def cut(service: Running, sent: bytes, pause: float, *, reset: bool) -> None:
-    """Send this, and be gone: in good order, or not."""
+    """Send this and disconnect, by a normal close or by a reset."""
     loop, peer = asyncio.get_running_loop(), socket.socket()
     peer.setblocking(False)
     await loop.sock_connect(peer, ("127.0.0.1", port_of(service)))
@@ -35,14 +35,14 @@ async def cut(service: Running, sent: bytes, pause: float, *, reset: bool) -> No
 
 
 async def gone(service: Running, before: int) -> None:
-    """Every connection has ended; waits for those that are still worked on."""
+    """Wait until every connection has ended, also those whose requests are still in progress."""
     async with asyncio.timeout(60):
         while connections(service) > before:  # noqa: ASYNC110 - asked of counters, which set no event
             await asyncio.sleep(0.02)
 
 
 def requests(merchant: Merchant) -> list[bytes]:
-    """An order created, its body in one piece and in chunks, and two requests of which one is sent ahead."""
+    """Requests that create an order, in one piece and in chunks, and two requests of which one is pipelined."""
     body = json.dumps(order_body()).encode()
     head = f"POST /order HTTP/1.1\r\nHost: x\r\nAuthorization: {merchant.http.headers['authorization']}\r\n".encode()
     head += b"Content-Type: application/json\r\n"

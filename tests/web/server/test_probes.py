@@ -1,4 +1,7 @@
-"""What finds a place always, and needs no token, costs the others nothing: readiness and metrics, however much asked."""
+"""Readiness and metrics are always admitted and need no token.
+
+However often they are requested, they cost others nothing.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from support.server.smuggled import HEAD, SMUGGLED
 
 
 async def say(service: Running, content: bytes, *, to_the_end: bool) -> bytes:
-    """The first line of the answer; `to_the_end` waits until the server closes the connection."""
+    """Return the first line of the answer. `to_the_end` waits until the server closes the connection."""
     port = int(service.settings.public_url.rpartition(":")[2])
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
@@ -40,7 +40,7 @@ async def test_a_body_declared_too_large_is_refused_before_it_is_sent(
 ) -> None:
     token = f"Authorization: {merchant.http.headers['authorization']}\r\nContent-Type: application/json\r\n"
     head = HEAD.decode() + token + expect + f"Content-Length: {length}\r\n\r\n"
-    # Not a byte of the body goes out, and no 100 comes first.
+    # The client sends no byte of the body, and the server sends no 100 first.
     first = await say(merchant.service, head.encode(), to_the_end=False)
     assert first.startswith(b"HTTP/1.1 413 ")
 
@@ -89,7 +89,7 @@ async def test_more_than_100_header_fields_or_16_kib_of_them_are_431(service: Ru
 async def test_413_closes_the_connection_and_reaches_whoever_is_still_sending(
     merchant: Merchant, kind: str
 ) -> None:
-    """Two megabytes are on their way: a connection that is just closed would be reset before the answer is read."""
+    """Two megabytes are on their way. If the server just closed, the connection would be reset before the answer is read."""
     head = (
         HEAD
         + f"Authorization: {merchant.http.headers['authorization']}\r\nContent-Type: application/json\r\n".encode()
@@ -109,5 +109,5 @@ async def test_413_closes_the_connection_and_reaches_whoever_is_still_sending(
     writer.close()
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"connection: close" in answer.lower()
-    # One answer: what came behind it was no request.
+    # Exactly one answer: what followed was not a request.
     assert answer.count(b"HTTP/1.1 ") == 1

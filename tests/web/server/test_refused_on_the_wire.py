@@ -1,4 +1,4 @@
-"""A refusal for want of a place, byte by byte: each request is read to its end, and answered once."""
+"""A refusal for lack of a place, byte by byte: each request is read to its end, and answered once."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from support.server.crowd import busy, port_of
 @pytest.mark.parametrize(
     "other",
     [
-        # Where a folded line is one with the line before it, the body is longer, and the next request part of it.
+        # For a parser that joins a folded line with the line before it, the body is longer and contains the next
+        # request.
         b"POST /order HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n 1\r\n\r\nabc",
-        # Where a line feed alone ends a line, these are two.
+        # For a parser that accepts a line feed alone as the end of a line, these are two requests.
         b"GET /order HTTP/1.1\r\nHost: x\r\nX-A: b\n\nGET /order HTTP/1.1\r\nHost: x\r\n\r\n",
         b"GET /order HTTP/1.1\r\nHost: x\r\nX-A : b\r\n\r\n",
     ],
@@ -35,7 +36,7 @@ async def test_what_another_server_could_read_differently_ends_its_connection_in
 
 
 async def answers_to(service: Running, *packets: bytes) -> list[bytes]:
-    """The statuses of what is said to these packets until nothing more comes for the last one."""
+    """Send these packets, and return the statuses of all answers."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port_of(service))
     statuses = []
     for packet in packets:
@@ -53,7 +54,7 @@ async def answers_to(service: Running, *packets: bytes) -> list[bytes]:
 async def test_two_requests_are_two_wherever_the_packets_part_and_the_body_is_never_a_third(
     service: Running,
 ) -> None:
-    # The body is a request in form: where its beginning is lost, it would be answered.
+    # The body looks like a request: if the parser lost its beginning, it would be answered.
     within = b"GET /health/live HTTP/1.0\r\nHost: x\r\n\r\n"
     create = b"POST /order HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (len(within), within)
     two = create + b"GET /configuration HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -65,7 +66,7 @@ async def test_two_requests_are_two_wherever_the_packets_part_and_the_body_is_ne
 
 
 async def fields_of(service: Running, request: bytes) -> tuple[dict[bytes, bytes], dict[str, object]]:
-    """The header fields of the answer, and its body."""
+    """Return the header fields of the answer, and its body."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port_of(service))
     writer.write(request)
     head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
@@ -80,7 +81,7 @@ async def test_a_refusal_says_the_same_whether_a_task_was_started_for_it_or_not(
     service: Running, path: bytes
 ) -> None:
     with busy(service, 1):
-        # A request that closes its connection takes the long way.
+        # A request that closes its connection is not refused early.
         plain, said = await fields_of(service, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path)
         closing, long = await fields_of(
             service, b"GET %b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % path

@@ -1,4 +1,4 @@
-"""The table of routes: each request finds its row, and a row is all that a route needs."""
+"""The table of routes: each request finds its row, and a row has everything that a route needs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ID = "01990000-0000-7000-8000-000000000001"
 
 
 def paths() -> set[str]:
-    """Every path of the table, filled in, and what is near it: cut, longer, and with other words in its place."""
+    """Return every path of the table, filled in, and similar paths: shorter, longer, and with other words."""
     filled = set()
     for row in ROUTES:
         for value in (ID, "pay", "code", "reference", "x.js"):
@@ -46,7 +46,7 @@ async def _nothing(_: Request) -> Response:
 
 
 def chosen(method: str, path: str) -> tuple[str, object]:
-    """What Starlette's router makes of the same table in its order: the row and the parameters, or the status."""
+    """Return what Starlette's router makes of the same table: the row and the parameters, or the status."""
     partly = None
     for row in ROUTES:
         match, found = Plain(row.path, _nothing, methods=row.methods.split()).matches(

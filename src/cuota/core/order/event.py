@@ -46,6 +46,13 @@ FINAL_STATUS: dict[str, Status] = {edge.event: edge.after for edge in EDGES}
 TEST_EVENT = "webhook.test"
 
 
+def event_type(name: str) -> str:
+    """Return the name of an event type. Raises ValueError if EVENT_TYPES has no such type."""
+    if name not in _BY_NAME:
+        raise ValueError(f"EVENT_TYPES has no event {name}.")
+    return name
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """One event, of a type in EVENT_TYPES. `amount` is in cents; `reference` is the movement's own."""
@@ -56,8 +63,7 @@ class Event:
     message: str | None = None
 
     def __post_init__(self) -> None:
-        if self.type not in _BY_NAME:
-            raise ValueError(f"EVENT_TYPES has no event {self.type}.")
+        event_type(self.type)
 
     @property
     def operation(self) -> str | None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from cuota.core import money
 
-# Parts of an order's document that name its consumer, or are free text of the merchant's in which anything may stand: the
-# function blank_orders in the database leaves these in their place.
+# Parts of an order's document that name its consumer, or that hold free text of the merchant. An erasure replaces each part by
+# the value given here; the function blank_orders in the database writes the same values.
 BLANK: Mapping[str, object] = {
     "consumer": None,
     "billing": None,
@@ -43,6 +43,10 @@ STAYS = (
         "delete them yourself; after you restore one, erase the same people again",
     ),
 )
+
+
+class Forgotten(Exception):
+    """The consumer was erased while they paid. Nothing was charged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from cuota.core import money
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 MOST_CHARACTERS = 65_536
 MOST_IN_A_LINE = 1_000
@@ -32,7 +32,7 @@ class BadPolicy(ValueError):
 class PolicyTable:
     """One table of the text. Each method raises BadPolicy if the value is missing or of another type."""
 
-    def __init__(self, text: Text, path: Path, values: dict[str, object]) -> None:
+    def __init__(self, text: Text, path: KeyPath, values: dict[str, object]) -> None:
         self._text = text
         self._path = path
         self._values = values
@@ -122,17 +122,17 @@ class Text:
         """Return the whole text as a table."""
         return PolicyTable(self, (), self._values)
 
-    def line_of(self, path: Path) -> int:
+    def line_of(self, path: KeyPath) -> int:
         """Return the line of a key. For a missing key, return the first line of its table."""
         while path and path not in self._lines:
             path = path[:-1]
         return self._lines.get(path, 1)
 
 
-def _places(lines: list[str]) -> dict[Path, int]:
-    places: dict[Path, int] = {}
-    counts: dict[Path, int] = {}
-    table: Path = ()
+def _places(lines: list[str]) -> dict[KeyPath, int]:
+    places: dict[KeyPath, int] = {}
+    counts: dict[KeyPath, int] = {}
+    table: KeyPath = ()
     for number, line in enumerate(lines, 1):
         if header := _HEADER.match(line):
             stands = table = _path(header[2])
@@ -148,11 +148,11 @@ def _places(lines: list[str]) -> dict[Path, int]:
     return places
 
 
-def _path(written: str) -> Path:
+def _path(written: str) -> KeyPath:
     return tuple(part.strip().strip("\"'") for part in written.split("."))
 
 
-def _written(path: Path) -> str:
+def _written(path: KeyPath) -> str:
     return ".".join(part for part in path if isinstance(part, str))
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from cuota.core.checkout.start import Display, Flow, Integration, Start
 from cuota.core.merchant import Merchant
+from cuota.core.order.event import event_type
 from cuota.core.order.order import Order
 from cuota.db.merchant.merchants import COLUMNS, merchant_of
 from cuota.db.order.columns import MONEY, order_of
@@ -19,12 +20,12 @@ _SIGNER = f"""SELECT {COLUMNS}, m.signing_secret, m.old_signing_secret,
     m.old_signing_secret_ends_at FROM merchants m WHERE m.merchant_id = $1
     AND EXISTS (SELECT FROM credentials c WHERE c.merchant_id = m.merchant_id AND c.revoked_at IS NULL)"""
 # An order times out only at its end. So an order that was Abandoned earlier was canceled by its consumer.
-LEFT = """CASE WHEN o.status = 'Abandoned' THEN (SELECT bool_or(e.created_at < o.expires_at) FROM events e
-    WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id AND e.type = 'order.abandoned') ELSE false END AS was_left"""
+LEFT = f"""CASE WHEN o.status = 'Abandoned' THEN (SELECT bool_or(e.created_at < o.expires_at) FROM events e
+    WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id AND e.type = '{event_type("order.abandoned")}') ELSE false END AS was_left"""
 STARTED = "s.origin AS started_from, s.display AS shown_in, s.flow, s.integration"
 # A rejected order stays rejected, even if the merchant's range has changed. It is not an order that risk declined.
-_REJECTED = """coalesce((SELECT true FROM events e WHERE o.status = 'Declined' AND e.merchant_id = o.merchant_id
-    AND e.order_id = o.order_id AND e.type = 'order.rejected' LIMIT 1), false) AS rejected"""
+_REJECTED = f"""coalesce((SELECT true FROM events e WHERE o.status = 'Declined' AND e.merchant_id = o.merchant_id
+    AND e.order_id = o.order_id AND e.type = '{event_type("order.rejected")}' LIMIT 1), false) AS rejected"""
 _EARLIER = f"""SELECT {MONEY}, o.token, p.payer, {STARTED}, {_REJECTED}
     FROM sdk_checkouts s JOIN orders o USING (merchant_id, order_id) LEFT JOIN plans p USING (merchant_id, order_id)
     WHERE s.merchant_id = $1 AND s.body_hash = $2"""

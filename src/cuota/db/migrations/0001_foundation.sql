@@ -1,25 +1,25 @@
 -- The foundation: merchants, orders, plans, movements, the ledger, and what surrounds them.
 --
 -- Money is bigint cents with the currency beside it. Primary keys begin with merchant_id (consumers' own with
--- consumer_id), so isolation is in the key and the schema shards by it. Few indexes: each costs every write.
+-- consumer_id). So the key itself separates merchants, and tables can be sharded by it. Every index slows writes, so there are few.
 
--- Which environment this database belongs to: sandbox and production share nothing.
+-- The environment of this database. Sandbox and production share no data.
 CREATE TABLE installation (
     single      boolean PRIMARY KEY DEFAULT true CHECK (single),
     environment text NOT NULL CHECK (environment IN ('sandbox', 'production')),
     created_at  timestamptz NOT NULL DEFAULT now()
 );
 
--- What the service that ran last calls itself: commands that are not told tell merchants this.
+-- The public addresses of the service that ran last. Commands without these settings show them to merchants.
 CREATE TABLE last_served (
     single   boolean PRIMARY KEY DEFAULT true CHECK (single),
     audience text NOT NULL
 );
 
--- Public keys stand at /.well-known/jwks.json; a key signs from active_at on and verifies until retired_at.
+-- Public keys are published at /.well-known/jwks.json. A key signs from active_at on and verifies until retired_at.
 CREATE TABLE signing_keys (
     key_id      text PRIMARY KEY,
-    private_key bytea NOT NULL,                     -- AES-GCM under the secret key, which is not in the database
+    private_key bytea NOT NULL,                     -- AES-GCM with the secret key, which is not in the database
     active_at   timestamptz NOT NULL,
     retired_at  timestamptz
 );
@@ -39,7 +39,7 @@ CREATE TABLE merchants (
 );
 CREATE UNIQUE INDEX merchants_name ON merchants (lower(name));
 
--- Secrets are machine-made, 256 bits: a keyed hash is enough. Two live while one is rotated.
+-- Client secrets are random, 256 bits, so a keyed hash is enough. During a rotation, two secrets are valid.
 CREATE TABLE credentials (
     client_id          text PRIMARY KEY,
     merchant_id        uuid NOT NULL REFERENCES merchants,
@@ -51,7 +51,7 @@ CREATE TABLE credentials (
 );
 CREATE INDEX credentials_merchant ON credentials (merchant_id);
 
--- Failed token requests of the last minute, by a hash of the client id that was tried. Lost in a crash: no harm.
+-- Failed token requests of the last minute, by a hash of the client id. A crash may lose these rows without harm.
 CREATE UNLOGGED TABLE token_failures (
     client_hash bytea NOT NULL,
     minute      timestamptz NOT NULL,
@@ -59,17 +59,17 @@ CREATE UNLOGGED TABLE token_failures (
     PRIMARY KEY (client_hash, minute)
 );
 
--- The part of an order that money moves: small, so that captures write little.
+-- The part of an order that changes when money moves. The row is small, so that captures write little.
 CREATE TABLE orders (
     merchant_id      uuid NOT NULL,
     order_id         uuid NOT NULL,
     token            uuid NOT NULL,
-    version          integer NOT NULL,              -- rises with every save; a save names the one it read
+    version          integer NOT NULL,              -- rises with every save; a save names the version that it read
     status           text NOT NULL CHECK (status IN (
         'Created',                                  -- order.created
         'Approved',                                 -- order.approved: first installment charged, plan agreed
-        'Declined',                                 -- order.declined: risk said no, or three cards failed
-        'Abandoned'                                 -- order.abandoned: the consumer left, or time ran out
+        'Declined',                                 -- order.declined: declined by risk, or three cards failed
+        'Abandoned'                                 -- order.abandoned: the consumer canceled, or time ran out
     )),
     currency         char(3) NOT NULL,
     amount           bigint NOT NULL CHECK (amount > 0),
@@ -88,7 +88,7 @@ CREATE TABLE orders (
     created_at       timestamptz NOT NULL,
     expires_at       timestamptz NOT NULL,
     authorization_expires_at timestamptz,
-    due_at           timestamptz,                   -- when something happens to it by itself
+    due_at           timestamptz,                   -- when the background work must act on it
     PRIMARY KEY (merchant_id, order_id),
     CONSTRAINT no_over_capture CHECK (captured + voided <= amount),
     CONSTRAINT no_over_refund CHECK (refunded <= captured),
@@ -99,10 +99,10 @@ CREATE TABLE orders (
     CONSTRAINT charging_while_created CHECK (charging IS NULL OR status = 'Created')
 ) WITH (fillfactor = 80);
 CREATE UNIQUE INDEX orders_token ON orders (merchant_id, token);
--- By time first: finding who has something due must not walk over everything that is due some day.
+-- By time first: finding due orders must not read orders that are due much later.
 CREATE INDEX orders_due ON orders (due_at, merchant_id) WHERE due_at IS NOT NULL;
 
--- A final state stays, totals only rise, and the agreed amount never changes: also for a hand-written UPDATE.
+-- A final state never changes, totals only rise, and the agreed amount never changes, even in a hand-written UPDATE.
 CREATE FUNCTION orders_move_forward_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF OLD.status <> 'Created' AND NEW.status <> OLD.status THEN
@@ -117,7 +117,7 @@ END $$;
 CREATE TRIGGER orders_move_forward_only BEFORE UPDATE ON orders
     FOR EACH ROW EXECUTE FUNCTION orders_move_forward_only();
 
--- What never changes about an order: its JSON as GET echoes it, kept off the row that captures update.
+-- The part of an order that never changes: its JSON as GET returns it, apart from the row that captures update.
 CREATE TABLE order_details (
     merchant_id uuid NOT NULL,
     order_id    uuid NOT NULL,
@@ -126,7 +126,7 @@ CREATE TABLE order_details (
     PRIMARY KEY (merchant_id, order_id)
 );
 
--- Captures, voids and refunds. The key is the idempotency key: the same one cannot be applied twice.
+-- Captures, voids and refunds. The primary key contains the reference, so a reference cannot be applied twice.
 CREATE TABLE movements (
     merchant_id uuid NOT NULL,
     order_id    uuid NOT NULL,
@@ -138,7 +138,7 @@ CREATE TABLE movements (
     PRIMARY KEY (merchant_id, order_id, kind, reference)
 );
 
--- What the consumer agreed to. Proposed when the button is pressed, active once the first installment is paid.
+-- What the consumer agreed to. Written when the button is pressed, active once the first installment is paid.
 CREATE TABLE plans (
     merchant_id    uuid NOT NULL,
     order_id       uuid NOT NULL,
@@ -156,7 +156,7 @@ CREATE TABLE installments (
     order_id    uuid NOT NULL,
     number      smallint NOT NULL CHECK (number BETWEEN 1 AND 4),
     due_on      date NOT NULL,
-    amount      bigint NOT NULL CHECK (amount >= 0), -- what stands now: cut by voids and refunds
+    amount      bigint NOT NULL CHECK (amount >= 0), -- the current amount, reduced by voids and refunds
     fee         bigint NOT NULL CHECK (fee >= 0),
     charge_id   uuid,                               -- the charge that paid it
     returned    bigint NOT NULL DEFAULT 0 CHECK (returned >= 0),
@@ -164,7 +164,7 @@ CREATE TABLE installments (
     CONSTRAINT only_paid_money_goes_back CHECK (charge_id IS NOT NULL OR returned = 0)
 );
 
--- The law, at every commit: sum of the plan = original amount - voided - refunded; its fees = fee - fee returned.
+-- Checked at every commit: sum of the plan = original amount - voided - refunded; its fees = fee - returned fee.
 CREATE FUNCTION plan_law() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     merchant uuid := coalesce(NEW.merchant_id, OLD.merchant_id);  -- a deleted row has no NEW
@@ -197,14 +197,14 @@ CREATE CONSTRAINT TRIGGER plan_law AFTER UPDATE ON orders
         OR (NEW.status = 'Approved' AND OLD.status <> 'Approved'))
     EXECUTE FUNCTION plan_law();
 
--- A card asked to pay. Written before the rail is called; charge_id is the rail's idempotency key.
+-- A charge to a card. Written before the rail is called; charge_id is the rail's idempotency key.
 CREATE TABLE charges (
     merchant_id uuid NOT NULL,
     order_id    uuid NOT NULL,
     charge_id   uuid NOT NULL,
     installment smallint NOT NULL CHECK (installment BETWEEN 1 AND 4),
     amount      bigint NOT NULL CHECK (amount > 0),
-    card_token  text NOT NULL,                      -- the rail's own; never a card number
+    card_token  text NOT NULL,                      -- the rail's token; never a card number
     card_brand  text NOT NULL,
     card_last4  text NOT NULL CHECK (card_last4 ~ '^[0-9]{4}$'),
     state       text NOT NULL CHECK (state IN ('pending', 'succeeded', 'failed')),
@@ -215,7 +215,7 @@ CREATE TABLE charges (
 );
 CREATE UNIQUE INDEX charges_one_at_a_time ON charges (merchant_id, order_id) WHERE state = 'pending';
 
--- Money on its way back to a card: a job with a state of its own.
+-- A refund to a card: a job with its own state.
 CREATE TABLE card_refunds (
     merchant_id    uuid NOT NULL,
     order_id       uuid NOT NULL,
@@ -225,20 +225,20 @@ CREATE TABLE card_refunds (
     state          text NOT NULL CHECK (state IN ('pending', 'succeeded', 'failed')),
     reason         text,
     created_at     timestamptz NOT NULL,
-    try_at         timestamptz,                     -- when the rail is asked next; null once settled
+    try_at         timestamptz,                     -- when the rail is called next; null once it is settled
     tries          smallint NOT NULL DEFAULT 0,
     settled_at     timestamptz,
     PRIMARY KEY (merchant_id, order_id, card_refund_id)
 );
 CREATE INDEX card_refunds_due ON card_refunds (try_at, merchant_id) WHERE try_at IS NOT NULL;
 
--- The ledger: append-only, by grant and by trigger. A mistake is answered by a reversing transfer.
+-- The ledger is append-only, by grant and by trigger. A mistake is corrected by a reversing transfer.
 CREATE TABLE transfers (
     merchant_id uuid NOT NULL,
     order_id    uuid NOT NULL,
     number      integer NOT NULL CHECK (number > 0),
     posting     text NOT NULL,
-    cause       uuid NOT NULL,                      -- the movement, charge or card refund behind it
+    cause       uuid NOT NULL,                      -- the movement, charge or card refund that caused it
     debit       text NOT NULL,
     credit      text NOT NULL,
     amount      bigint NOT NULL CHECK (amount > 0),
@@ -253,7 +253,7 @@ CREATE TABLE transfers (
             'consumer_refund_due', 'merchant_fees', 'plan_fees', 'late_fees', 'losses', 'bank_clearing'))
 );
 
--- What happened, numbered per order from 1 without gaps, written with the money.
+-- Events, numbered from 1 without gaps for each order, and written in the same transaction as the money.
 CREATE TABLE events (
     merchant_id uuid NOT NULL,
     order_id    uuid NOT NULL,
@@ -268,7 +268,7 @@ CREATE TABLE events (
     PRIMARY KEY (merchant_id, order_id, sequence)
 );
 
--- Every risk decision is a record: what it saw, under which policy, what it said and why.
+-- Every risk decision: its facts, its policy, its result and its reasons.
 CREATE TABLE decisions (
     merchant_id    uuid NOT NULL,
     order_id       uuid NOT NULL,
@@ -294,7 +294,7 @@ CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON events
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON decisions
     FOR EACH STATEMENT EXECUTE FUNCTION append_only();
 
--- People who pay. The id is derived from the verified number with the secret key, so it is found without an index.
+-- Consumers. The id is derived from the verified number with the secret key, so it needs no index to be found.
 CREATE TABLE consumers (
     consumer_id uuid PRIMARY KEY,
     phone       text NOT NULL,
@@ -303,7 +303,7 @@ CREATE TABLE consumers (
     updated_at  timestamptz NOT NULL
 );
 
--- One browser in one checkout. The cookie's secret and the one-time code are kept as keyed hashes.
+-- One browser in one checkout. The cookie's secret and the one-time code are stored as keyed hashes.
 CREATE TABLE checkout_sessions (
     merchant_id  uuid NOT NULL,
     order_id     uuid NOT NULL,
@@ -320,7 +320,7 @@ CREATE TABLE checkout_sessions (
     PRIMARY KEY (merchant_id, order_id, session_hash)
 );
 
--- One-time codes sent in an hour, to a number or for an order, whoever asked. Keyed hash of either.
+-- The one-time codes of an hour, counted for a number or for an order, by a keyed hash of either.
 CREATE TABLE codes_sent (
     phone_hash bytea NOT NULL,
     hour       timestamptz NOT NULL,
@@ -328,7 +328,7 @@ CREATE TABLE codes_sent (
     PRIMARY KEY (phone_hash, hour)
 );
 
--- Answers kept for the Idempotency-Key header, 24 hours. Running until status is set; a crash frees it at lease_ends_at.
+-- Answers stored for an Idempotency-Key, for 24 hours. In progress until status is set; after a crash, until lease_ends_at.
 CREATE TABLE idempotency_keys (
     merchant_id   uuid NOT NULL,
     key           text NOT NULL,
@@ -342,7 +342,7 @@ CREATE TABLE idempotency_keys (
 );
 CREATE INDEX idempotency_keys_old ON idempotency_keys (created_at);
 
--- The service runs as cuota_app: it may add to the ledger and never change it.
+-- The service runs as cuota_app: it may add rows to the ledger but never change them.
 DO $$ BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'cuota_app') THEN
         CREATE ROLE cuota_app NOLOGIN;

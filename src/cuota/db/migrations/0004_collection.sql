@@ -1,24 +1,24 @@
--- Plans are collected by themselves, and consumers are told.
+-- Installments are collected automatically, and consumers get messages about it.
 
 ALTER TABLE installments
-    ADD COLUMN charge_at timestamptz,               -- when a card is asked next; null: paid, or another card is needed
+    ADD COLUMN charge_at timestamptz,               -- when a card is charged next; null: paid, or another card is needed
     ADD COLUMN remind_at timestamptz,               -- when the consumer is reminded next
     ADD COLUMN failures  smallint NOT NULL DEFAULT 0 CHECK (failures >= 0),
     ADD CONSTRAINT paid_is_not_charged CHECK (charge_id IS NULL OR (charge_at IS NULL AND remind_at IS NULL));
 
 ALTER TABLE orders
-    ADD COLUMN collect_at timestamptz,              -- the earliest of its plan's
-    DROP CONSTRAINT charging_while_created,         -- the previous release charges none but open orders: it misses nothing
+    ADD COLUMN collect_at timestamptz,              -- the earliest time of its plan
+    DROP CONSTRAINT charging_while_created,         -- the previous release charges only open orders, so it needs no such check
     ADD CONSTRAINT charging_while_open CHECK (charging IS NULL OR status IN ('Created', 'Approved'));
 
--- Money that a card network would not take back: an operator must see it, and pay it another way.
+-- Money that a card network did not accept back. An operator must see it, and pay it in another way.
 CREATE INDEX card_refunds_failed ON card_refunds (created_at) WHERE state = 'failed';
 
--- Who asked for it: only a scheduled charge that fails is tried again by itself.
+-- Who started the charge. Only a scheduled charge is retried automatically after a failure.
 ALTER TABLE charges
     ADD COLUMN origin text NOT NULL DEFAULT 'checkout' CHECK (origin IN ('checkout', 'schedule', 'consumer'));
 
--- The card that pays from now on, once the consumer has given another than the one that paid last.
+-- The card for all later payments, if the consumer has changed the card.
 ALTER TABLE plans
     ADD COLUMN card_token text,
     ADD COLUMN card_brand text,
@@ -34,7 +34,7 @@ UPDATE orders o SET collect_at = due.at, due_at = least(o.due_at, due.at) FROM (
     WHERE charge_id IS NULL AND amount + fee > 0 GROUP BY merchant_id, order_id
 ) due WHERE o.merchant_id = due.merchant_id AND o.order_id = due.order_id AND o.status = 'Approved';
 
--- What consumers are told: written with what it tells of, sent by the worker. No name, number or address in it.
+-- Messages to consumers: written with the change that they report, sent by the worker. No personal data in them.
 CREATE TABLE messages (
     merchant_id uuid NOT NULL,
     order_id    uuid NOT NULL,
@@ -47,7 +47,7 @@ CREATE TABLE messages (
     state       text NOT NULL CHECK (state IN ('pending', 'sent', 'failed')),
     reason      text,
     created_at  timestamptz NOT NULL,
-    try_at      timestamptz,                        -- when the rail is asked next; null once settled
+    try_at      timestamptz,                        -- when the rail is called next; null once it is settled
     tries       smallint NOT NULL DEFAULT 0,
     settled_at  timestamptz,
     PRIMARY KEY (merchant_id, order_id, message_id),
@@ -56,13 +56,13 @@ CREATE TABLE messages (
 CREATE INDEX messages_due ON messages (try_at, merchant_id) WHERE try_at IS NOT NULL;
 GRANT SELECT, INSERT, UPDATE ON messages TO cuota_app;
 
--- One more test card: reported lost after its first payment, so that a hard decline can be tried.
+-- One more test card: reported as lost after its first payment, to test a permanent decline.
 ALTER TABLE card_simulator.cards
-    DROP CONSTRAINT cards_behaviour_check,          -- widened: what the previous release writes still passes
+    DROP CONSTRAINT cards_behaviour_check,          -- widened, so that rows of the previous release still pass
     ADD CONSTRAINT cards_behaviour_check
         CHECK (behaviour IN ('pays', 'declined', 'no_funds', 'pays_once', 'disputed', 'lost_later'));
 
--- One browser on the consumer's own page. Secrets are keyed hashes, as in the checkout.
+-- One browser on the consumer's account page. Secrets are keyed hashes, as in the checkout.
 CREATE TABLE account_sessions (
     session_hash bytea PRIMARY KEY,
     phone        text,
@@ -70,7 +70,7 @@ CREATE TABLE account_sessions (
     code_ends_at timestamptz,
     code_tries   smallint NOT NULL DEFAULT 0,
     codes_sent   smallint NOT NULL DEFAULT 0,
-    consumer_id  uuid,                              -- once the number was proved
+    consumer_id  uuid,                              -- set once the number was proved
     created_at   timestamptz NOT NULL,
     ends_at      timestamptz NOT NULL
 );

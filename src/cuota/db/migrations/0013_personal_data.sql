@@ -1,11 +1,11 @@
--- Personal data goes on request (`cuota consumer erase`) and after its term (docs/retention.md). What money rests on
--- stays: ledger, movements, events and decisions hold nobody's name, number or address.
+-- Personal data is deleted on request (`cuota consumer erase`) and after its retention period (docs/retention.md). The
+-- ledger, movements, events and decisions stay: they contain no name, number or address.
 
--- When the personal parts of these rows were taken out. The reason for both is docs/decisions/erasure.md.
+-- When the personal parts of these rows were deleted. The reason for both is docs/decisions/erasure.md.
 ALTER TABLE order_details ADD COLUMN erased_at timestamptz;
 ALTER TABLE plans ADD COLUMN erased_at timestamptz;
 
--- Who was erased, and when: the id is a keyed hash of the number, so that nobody can be read out of it.
+-- Erased consumers, and when. The id is a keyed hash of the number, so it does not reveal the person.
 CREATE TABLE erasures (
     consumer_id uuid NOT NULL,
     erased_at   timestamptz NOT NULL,
@@ -13,21 +13,21 @@ CREATE TABLE erasures (
     PRIMARY KEY (consumer_id, erased_at)
 );
 
--- How far the retention job has come with each term: orders are looked at once, in the order of their ids.
+-- The progress of the retention job for each period. It visits orders once, in the order of their ids.
 CREATE TABLE retention (
-    merchant_id uuid NOT NULL,                      -- all zero for what belongs to no merchant
+    merchant_id uuid NOT NULL,                      -- all zero for data that belongs to no merchant
     term        text NOT NULL,
-    order_id    uuid NOT NULL,                      -- done up to and with this order
-    at          timestamptz NOT NULL,               -- or, where it goes by time, up to and with this
+    order_id    uuid NOT NULL,                      -- this order and all before it are done
+    at          timestamptz NOT NULL,               -- or, for periods by time, everything up to this time is done
     PRIMARY KEY (merchant_id, term)
 );
 
--- What is past its term is found by its age.
+-- Finds data that is older than its retention period.
 CREATE INDEX messages_old ON messages (merchant_id, settled_at) WHERE settled_at IS NOT NULL;
 CREATE INDEX delivery_attempts_old ON delivery_attempts (merchant_id, at);
 CREATE INDEX consumers_old ON consumers (updated_at);
 
--- What an order was created with never changes: the service may have its consumer taken out of it, and nothing else.
+-- The created order never changes. The service may only remove the consumer's data from it.
 -- The other parts stay as they are, character by character.
 CREATE FUNCTION blank_orders(merchant uuid, orders uuid[], at timestamptz) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public AS $$

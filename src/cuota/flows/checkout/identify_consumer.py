@@ -7,10 +7,12 @@ from datetime import datetime
 
 from cuota.core.checkout.ending import require_open
 from cuota.core.consumer import Profile, ShippingAddress
+from cuota.core.privacy.erasure import Forgotten
 from cuota.db.checkout import checkouts, consumers
+from cuota.db.checkout.loaded import Checkout
 from cuota.flows.checkout.limit_texts import NOWHERE, Browser
 from cuota.flows.checkout.prove_number import CODES_A_SESSION, Purpose, ask_first, right_code, text_code
-from cuota.flows.checkout.take_step import Checkout, Forgotten, Problem, session_key
+from cuota.flows.checkout.take_step import Problem, session_key
 from cuota.flows.context import Context, utc_now
 
 _PURPOSE = Purpose(

@@ -9,10 +9,10 @@ from cuota.core.money import decimal_from
 from cuota.core.order.order import Order, Status
 from cuota.core.refusal import Refused
 from cuota.db.checkout import virtual_cards
+from cuota.db.checkout.loaded import Checkout
 from cuota.db.checkout.virtual_cards import ToTell
 from cuota.db.order import orders
 from cuota.db.pool import unavailable
-from cuota.flows.checkout.take_step import Checkout
 from cuota.flows.context import Context, utc_now
 from cuota.rails.issuing import IssuingRail, VirtualCard
 from cuota.rails.unavailable import RailUnavailable

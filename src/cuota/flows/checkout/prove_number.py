@@ -24,7 +24,7 @@ CODES_A_SESSION = 6
 _NOT_A_NUMBER = "Enter a US mobile number of ten digits, area code first."
 
 # Stores the phone, hash and expiration of a code in a session. Returns False if the session has had CODES_A_SESSION codes.
-Keep = Callable[[str, bytes, datetime], Awaitable[bool]]
+StoreCode = Callable[[str, bytes, datetime], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ async def text_code(
     purpose: Purpose,
     typed: str,
     browser: Browser,
-    keep: Keep,
+    keep: StoreCode,
     *,
     order: str | None = None,
     codes_sent: int = 0,

@@ -12,13 +12,14 @@ from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.collection import needs_card
 from cuota.db.checkout import checkouts, consumers
+from cuota.db.checkout.loaded import Checkout
 from cuota.db.order import orders
 from cuota.db.plan import plans
 from cuota.db.risk import history
 from cuota.db.row_security import everyone
 from cuota.flows.checkout.remember_browser import who_is_remembered
 from cuota.flows.checkout.submit_checkout import AGREEMENT_CHANGED, pay_with
-from cuota.flows.checkout.take_step import Checkout, Problem, propose
+from cuota.flows.checkout.take_step import Problem, propose
 from cuota.flows.context import Context, utc_now
 
 NOT_KNOWN = "Your card is no longer remembered in this browser. Confirm your phone number to continue."

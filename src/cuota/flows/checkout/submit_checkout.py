@@ -19,12 +19,12 @@ from cuota.core.plan.charge import Charge
 from cuota.core.plan.collection import started, timed
 from cuota.core.plan.notice import Notice, NoticeKind
 from cuota.core.plan.plan import Plan
+from cuota.db.checkout.loaded import Checkout
 from cuota.db.order.orders import Found
 from cuota.db.plan.charges import PendingCharge
-from cuota.flows.checkout.take_step import Checkout, Problem, ProposedTerms, propose
+from cuota.flows.charge_card import RecordAnswer, ask, card_hash, look_up
+from cuota.flows.checkout.take_step import Problem, ProposedTerms, propose
 from cuota.flows.context import Context
-from cuota.flows.plan.charge_card import RecordAnswer, ask, look_up
-from cuota.flows.plan.limit_asks import card_hash
 from cuota.flows.risk.decide_order import Case, Considered
 from cuota.flows.risk.keep_policy import seal_policy
 from cuota.flows.settle import settle

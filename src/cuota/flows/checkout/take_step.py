@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from cuota.core.checkout.start import Display, Flow, Start
+from cuota.core.checkout.start import Display
 from cuota.core.consumer import Consumer, Profile, zone_of
 from cuota.core.installment import Installment, schedule
-from cuota.core.merchant import Merchant
-from cuota.core.order.order import Order
 from cuota.core.plan.agreement import Agreement, agreement
 from cuota.db.checkout import checkouts, consumers
-from cuota.db.checkout.checkouts import CheckoutSession, SessionKey
+from cuota.db.checkout.checkouts import SessionKey
+from cuota.db.checkout.loaded import Checkout
 from cuota.db.order import documents, orders
-from cuota.db.order.documents import Document
 from cuota.flows.checkout.days import local_day
 from cuota.flows.context import Context, utc_now
 
@@ -35,47 +33,6 @@ class Problem(Exception):
     def as_notice(self) -> Problem:
         """Return the same problem as a notice, for a page that does not show the field."""
         return Problem(notice=next(iter(self.errors.values()), self.notice))
-
-
-class Forgotten(Exception):
-    """The consumer was erased while they paid. Nothing was charged."""
-
-
-@dataclass(frozen=True, slots=True)
-class Checkout:
-    """Everything that a page shows or a step decides on, as it was read at the start of the request.
-
-    `left` is true for an Abandoned order that its consumer canceled; other Abandoned orders timed out.
-    """
-
-    merchant: Merchant
-    order: Order
-    token: UUID
-    document: Document
-    plan: tuple[Installment, ...]
-    session: CheckoutSession
-    key: SessionKey
-    start: Start | None = None
-    left: bool = False
-
-    @property
-    def verified(self) -> bool:
-        """Tell whether this browser has proved the number. Until then, nothing personal is shown."""
-        return self.session.verified_at is not None
-
-    @property
-    def express(self) -> bool:
-        """Tell whether the consumer is asked for a shipping address."""
-        return self.start is not None and self.start.flow is Flow.EXPRESS
-
-    @property
-    def display(self) -> Display:
-        """Return where this browser sees the pages.
-
-        A window or frame counts only if the merchant's script can hear the result.
-        """
-        listening = self.start is not None and self.start.in_page and self.start.origin is not None
-        return self.session.display or Display.REDIRECT if listening else Display.REDIRECT
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from cuota.db.order import orders
 from cuota.db.order.orders import Found
 from cuota.db.session import Session
 from cuota.flows.context import Context
-from cuota.flows.settle import Keep, Read, order_not_found, settle
+from cuota.flows.settle import MakeAnswer, Read, order_not_found, settle
 
 Decide = Callable[[Found, UUID], Outcome]
 
@@ -55,7 +55,7 @@ async def move(
     order_id: UUID,
     asked: MovementRequest,
     decide: Decide,
-    keep: Keep | None,
+    keep: MakeAnswer | None,
 ) -> Movement:
     """Apply one movement exactly once and return it. A repeated reference is refused before any limit is checked."""
     movement_id = context.new_id()

@@ -11,11 +11,15 @@ from cuota.core.order.refund import refund
 from cuota.db.order.orders import Found
 from cuota.flows.context import Context
 from cuota.flows.order.move_money import Preview, move, preview
-from cuota.flows.settle import Keep
+from cuota.flows.settle import MakeAnswer
 
 
 async def refund_order(
-    context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest, keep: Keep | None = None
+    context: Context,
+    merchant_id: UUID,
+    order_id: UUID,
+    asked: MovementRequest,
+    keep: MakeAnswer | None = None,
 ) -> Movement:
     """Refund the amount and return the movement. Raises Refused. `keep` stores the response for the Idempotency-Key."""
     return await move(context, merchant_id, order_id, asked, _decide(context, asked), keep)

@@ -14,9 +14,9 @@ from cuota.db.order.orders import Found
 from cuota.db.plan import plans
 from cuota.db.plan.charges import PendingCharge
 from cuota.db.plan.plans import Agreed
+from cuota.flows import charge_card
+from cuota.flows.charge_card import RecordAnswer
 from cuota.flows.context import Context
-from cuota.flows.plan import charge_card
-from cuota.flows.plan.charge_card import RecordAnswer
 from cuota.flows.settle import settle
 from cuota.rails.card import CardAnswer
 

@@ -43,11 +43,6 @@ class CountedAttempt:
     at: datetime
 
 
-def card_hash(context: Context, fingerprint: str) -> bytes | None:
-    """Return the keyed hash by which risk knows a card, or None if the card rail gives no fingerprint."""
-    return context.vault.hash(f"signal-{SignalKind.CARD}", fingerprint) if fingerprint else None
-
-
 async def count_ask(
     context: Context, order_id: UUID, asker: Asker, card: bytes | None = None
 ) -> CountedAttempt:

@@ -15,12 +15,12 @@ from cuota.core.plan.collection import CardBusy, NothingOwed, needs_card
 from cuota.db.plan import accounts, plans
 from cuota.db.plan.accounts import PlanDetail
 from cuota.db.plan.plans import Agreed
+from cuota.flows.charge_card import card_hash
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import Context
 from cuota.flows.plan.collect_installments import collect, pay_now
 from cuota.flows.plan.limit_asks import (
     Asker,
-    card_hash,
     count_ask,
     count_card,
     free_network,

@@ -14,7 +14,7 @@ from cuota.db.plan import messages
 from cuota.db.plan.messages import DueMessage
 from cuota.flows.checkout.answer_text import is_stopped
 from cuota.flows.context import Context
-from cuota.flows.plan.write_letter import write_letter
+from cuota.flows.risk.write_letter import write_letter
 from cuota.rails.bounded import MESSAGE_SECONDS
 from cuota.rails.unavailable import RailUnavailable
 

@@ -13,18 +13,19 @@ from uuid import UUID
 from cuota.core.consumer import Profile, address_key
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
+from cuota.core.privacy.erasure import Forgotten
 from cuota.core.risk.approvals import read_fields, risk_level
 from cuota.core.risk.decision import StoredDecision, decide
 from cuota.core.risk.facts import Approvals, Facts, FieldValue, Mismatches, Mode, Steer
 from cuota.core.risk.model import BadModel, Model, model_of, points
 from cuota.core.risk.signal import Signal, SignalKind
 from cuota.core.sandbox import APPROVED_SURNAME, DECLINED_SURNAME
+from cuota.db.checkout.loaded import Checkout
 from cuota.db.order import orders
 from cuota.db.risk import history
 from cuota.db.risk.history import HistoryQuery, RiskHistory
 from cuota.db.row_security import everyone
 from cuota.db.session import Session
-from cuota.flows.checkout.take_step import Checkout, Forgotten
 from cuota.flows.context import Context
 
 log = logging.getLogger("cuota.risk")

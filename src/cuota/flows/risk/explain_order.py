@@ -25,8 +25,8 @@ from cuota.db.risk import decisions
 from cuota.db.risk.decisions import Made
 from cuota.flows.context import Context
 from cuota.flows.order.find_order import NothingToExplain, order_id_of
-from cuota.flows.plan.write_letter import write_letter
 from cuota.flows.risk.review_decisions import Policies, ReplayedDecision, differences
+from cuota.flows.risk.write_letter import write_letter
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,18 +16,18 @@ from cuota.core.wire.loose_amount import plain_amount
 from cuota.db.order import orders
 from cuota.flows.context import Context
 from cuota.flows.order.move_money import Preview
-from cuota.flows.settle import Keep, order_not_found
+from cuota.flows.settle import MakeAnswer, order_not_found
 from cuota.web import idempotent
 from cuota.web.api import answers
 from cuota.web.api.profile import read_by_profile
+from cuota.web.api.query import parameters
 from cuota.web.api.unknown import shape, unknown_fields
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.fields import WrongField, cents, reference
 from cuota.web.ids import guid
-from cuota.web.query import parameters
 from cuota.web.service import merchant_of, service_of
 
-Apply = Callable[[Context, UUID, UUID, MovementRequest, Keep | None], Awaitable[Movement]]
+Apply = Callable[[Context, UUID, UUID, MovementRequest, MakeAnswer | None], Awaitable[Movement]]
 Look = Callable[[Context, UUID, UUID, MovementRequest], Awaitable[Preview]]
 
 _reference = reference(1)

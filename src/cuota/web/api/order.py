@@ -14,10 +14,10 @@ from cuota.flows.settle import order_not_found
 from cuota.web import idempotent
 from cuota.web.api import answers
 from cuota.web.api.order_body import read_order_body
+from cuota.web.api.query import unread_query
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.free_text import without_cards
 from cuota.web.ids import guid
-from cuota.web.query import unread_query
 from cuota.web.service import merchant_of, service_of
 
 

@@ -18,8 +18,8 @@ from cuota.db.order import listing as order_list
 from cuota.db.order.documents import encode
 from cuota.db.order.listing import Filters
 from cuota.flows.order import show_order
+from cuota.web.api.query import parameters
 from cuota.web.fields import Reader, WrongField, reference
-from cuota.web.query import parameters
 from cuota.web.service import merchant_of, service_of
 
 MOST, USUAL = 100, 20

@@ -31,10 +31,10 @@ from cuota.flows.order.create_order import checkout_url
 from cuota.flows.settle import order_not_found
 from cuota.web.addresses import BadAddress, origin_of, read_address
 from cuota.web.api.additional import read_additional
+from cuota.web.api.query import unread_query
 from cuota.web.api.sdk_body import read_sdk_body
 from cuota.web.api.signed_body import verified_body
 from cuota.web.body import MOST_SIGNED_BYTES, read_bytes, require_json
-from cuota.web.query import unread_query
 from cuota.web.service import Service, service_of
 
 SIGNATURE = "x-pay-signature"

@@ -18,14 +18,12 @@ from cuota.db.order.documents import encode
 from cuota.flows.order.create_order import Created, checkout_url, create_order
 from cuota.flows.settle import order_not_found
 from cuota.web import idempotent
+from cuota.web.api.query import unread_query
 from cuota.web.api.smi_body import read_smi_body
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.free_text import without_cards
 from cuota.web.ids import guid
-from cuota.web.query import unread_query
 from cuota.web.service import merchant_of, service_of
-
-Warnings = Sequence[dict[str, str]]
 
 
 async def checkout_collection(request: Request) -> Response:
@@ -75,7 +73,11 @@ def _created(new: Created) -> bytes:
 
 
 def _shown(
-    checkout_id: UUID, uri: str, created_at: datetime, state: CheckoutState, warnings: Warnings = ()
+    checkout_id: UUID,
+    uri: str,
+    created_at: datetime,
+    state: CheckoutState,
+    warnings: Sequence[dict[str, str]] = (),
 ) -> bytes:
     shown = {
         "id": checkout_id,

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from cuota.web.error_form import PROBLEM, ErrorForm
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[Response]]
 # The party of requests without a token whose area names no other party.
 NOBODY = "nobody"
 
@@ -47,7 +47,7 @@ class Route:
 
     methods: str
     path: str
-    endpoint: Endpoint
+    endpoint: Handler
     area: Area
     # The methods that create orders. Under load these are refused first.
     creates: tuple[str, ...] = ()

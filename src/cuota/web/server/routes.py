@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import compile_path
 
-from cuota.web.server.route import NOBODY, Area, Endpoint, Route
+from cuota.web.server.route import NOBODY, Area, Handler, Route
 
 Match = Callable[[str], re.Match[str] | None]
 UNKNOWN = "unknown"
@@ -112,7 +112,7 @@ def _not_allowed(row: Route, methods: list[str]) -> Route:
     )  # fmt: skip
 
 
-def _refusing_method(allowed: str) -> Endpoint:
+def _refusing_method(allowed: str) -> Handler:
     async def not_allowed(_: Request) -> Response:
         raise HTTPException(405, headers={"Allow": allowed})
 

@@ -1,4 +1,4 @@
-"""Consumers on their own page: plans agreed to by one number, and a browser that walks through the page's forms."""
+"""Consumers on the account page: plans of one phone number, and a browser that goes through the page's forms."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from support.pages.consumer import NEW_CARD, Consumer, new_number
 
 @pytest.fixture
 async def sign_in(service: Running) -> AsyncIterator[Callable[..., Consumer]]:
-    """Makes browsers of consumers, each with a number of its own unless one is given."""
+    """Makes browsers of consumers, each with a new number unless one is given."""
     async with AsyncExitStack() as stack:
 
         def browser(phone: str | None = None, at: Running = service, **more: Any) -> Consumer:
-            # Not 212 555: those are the numbers of the other tests.
+            # Not 212 555: other tests use those numbers.
             number = phone or f"3{secrets.randbelow(90) + 10}44{secrets.randbelow(90_000) + 10_000}"
             consumer = Consumer(at.client(**more), service, number)
             stack.push_async_callback(consumer.http.aclose)
@@ -30,17 +30,17 @@ async def sign_in(service: Running) -> AsyncIterator[Callable[..., Consumer]]:
 
 @pytest.fixture(autouse=True)
 def card_of_this_test() -> None:
-    """The new card of each test is its own."""
+    """A new card for each test."""
     NEW_CARD["card_number"] = new_number()
 
 
 @pytest.fixture
 def consumer(sign_in: Callable[..., Consumer]) -> Consumer:
-    """One consumer, not yet signed in."""
+    """One consumer who has not signed in yet."""
     return sign_in()
 
 
 @pytest.fixture
 def shop(auto_merchant: Merchant) -> Merchant:
-    """The shop that most plans are of: its orders are captured at once."""
+    """The shop of most plans. Its orders are captured at once."""
     return auto_merchant

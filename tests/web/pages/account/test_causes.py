@@ -1,4 +1,4 @@
-"""A plan that became less says why: who did what, how much, and since when."""
+"""If a plan gets smaller, the page says why: who did what, how much, and when."""
 
 from __future__ import annotations
 

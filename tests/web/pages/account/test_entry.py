@@ -1,4 +1,4 @@
-"""The way in: a number, a code, an hour; nothing before, nothing for anybody else."""
+"""The login: a number, a code, an hour. Nothing is shown before it, and nothing to anybody else."""
 
 from __future__ import annotations
 

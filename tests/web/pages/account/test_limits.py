@@ -1,4 +1,4 @@
-"""What a consumer may ask of cards: three times an hour and ten a day, however many ask at once; what is due is charged."""
+"""Limits on a consumer's charges and card changes: three an hour, ten a day, also for concurrent requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cuota.core.plan.asking import again_at
 from cuota.core.risk.signal import SignalKind
 from cuota.db.risk import history
 from cuota.db.risk.history import HistoryQuery
-from cuota.flows.plan.limit_asks import card_hash
+from cuota.flows.charge_card import card_hash
 from cuota.flows.plan.manage_plan import CHANGED
 from cuota.rails.card import Card, RailUnavailable, SandboxCardRail
 from support.makers import Merchant, Running
@@ -45,7 +45,7 @@ async def test_sixty_cards_tried_at_once_on_a_plan_end_after_three(
         action, held = (await consumer.open(f"{plan.path}/card")).form("card")
         data = {**held, **BAD_CARD}
         answers = await asyncio.gather(*(consumer.http.post(action, data=data) for _ in range(60)))
-        # 503: a busy service did not begin on it.
+        # 503: the service was busy and did not start the request.
         assert {answer.status_code for answer in answers} <= {303, 429, 503}
         while (await consumer.http.post(action, data=data)).status_code != 429:
             pass
@@ -137,7 +137,7 @@ async def test_one_card_is_counted_over_consumers(
 async def test_an_address_is_counted_over_consumers_where_a_named_proxy_tells_it(
     sign_in: Callable[..., Consumer], service: Running, shop: Merchant, named: str, last: int
 ) -> None:
-    """Loopback alone may stand for everybody: it is not counted, nor is what a stranger writes into the header."""
+    """A loopback address may stand for everybody, so it is not counted, nor is a header that a stranger writes."""
     trusted = (ip_network("127.0.0.0/8"),)
     settings = replace(service.context.settings, trusted_proxies=trusted)
     proxied = beside(service.context, service.clock, settings=settings)
@@ -167,7 +167,7 @@ async def test_an_address_from_which_payments_go_through_is_not_limited(
 async def test_card_changes_that_are_not_declined_leave_an_address_free(
     sign_in: Callable[..., Consumer], service: Running, shop: Merchant
 ) -> None:
-    """Also those that ended before a card was asked: the page was old, or the card was counted out."""
+    """Attempts that ended before a card was charged count too: an outdated page, or the card's own limit."""
     settings = replace(service.context.settings, trusted_proxies=(ip_network("127.0.0.0/8"),))
     proxied = beside(service.context, service.clock, settings=settings)
 

@@ -1,4 +1,4 @@
-"""Paying early and changing the card: each payment once, for what the page said, and the truth afterwards."""
+"""Paying early and changing the card: each payment once, for the amount that the page showed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.rails.parts import rail_parts
 
 
 async def taken(plan: Plan) -> list[Any]:
-    """What the card network took: (cents, whether the card paid)."""
+    """Return the charges at the card network: (cents, whether the card paid)."""
     return [(amount, approved) for amount, approved, _ in await charges(plan.shop.service, plan.order)]
 
 

@@ -1,4 +1,4 @@
-"""What a consumer reads: the list, a plan in each of its states, the agreement, receipts, and nobody else's."""
+"""The pages that a consumer reads: the list, a plan in each state, the agreement, receipts. Never another consumer's."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ async def test_an_overdue_payment_says_when_its_card_is_tried_again_where_the_co
         )
         assert page.text.count("Overdue") == 4  # the tag, the picture, the heading, the row
         assert page.link("Pay the overdue $25.00")
-        # The worker is a little late: no time that has passed is promised.
+        # The worker may be a little late, so the page never promises a time that has passed.
         async with service.clock.moved(days=1):
             assert "is tried again in a few minutes" in (await consumer.open(plan.path)).text
 
@@ -143,7 +143,7 @@ async def test_a_card_that_can_never_pay_is_told_and_another_one_asked_for_first
     assert "Visa ending 9987 cannot pay it and is not tried again: another card is needed." in page.text
     assert page.link("Give another card") == f"{plan.path}/card"
     assert f"{plan.path}/pay" not in page.answer.text
-    # Who asks for it all the same is told, and no card is asked.
+    # If somebody sends the form anyway, the page says so, and no card is charged.
     tried = await consumer.open(f"{plan.path}/pay?number=2")
     assert tried.heading.startswith("Pay $")
     assert "This card can no longer be used; nothing was charged." in (await consumer.send("pay")).text

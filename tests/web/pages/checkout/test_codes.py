@@ -1,4 +1,4 @@
-"""One-time codes: how often one may be tried and asked for."""
+"""One-time codes: how often a code may be tried, and how often codes may be requested."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_a_code_that_is_too_old_is_refused(
 ) -> None:
     order = await merchant.create()
     await visitor.until("code", order)
-    # Codes stay on the real clock, which no test can move: its end is moved instead.
+    # Codes use the real clock, which no test can move. So the test moves the code's expiration.
     sql = "UPDATE checkout_sessions SET code_ends_at = now() WHERE order_id = $1"
     await service.context.pool.execute(sql, UUID(order["orderId"]))
     assert "This code has expired. Request a new one." in (await visitor.send("code")).text

@@ -1,4 +1,4 @@
-"""A browser keeps one word of its own, so that many orders from one device are seen. It opens nothing."""
+"""A browser stores an id, so that many orders from one device are noticed. The id gives access to nothing."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ YEAR = 365 * 24 * 3600
 
 
 def given(answer: httpx.Response) -> Any:
-    """The cookie that an answer sets."""
+    """Return the cookie that an answer sets."""
     [text] = [text for text in answer.headers.get_list("set-cookie") if text.startswith("device=")]
     return SimpleCookie(text)["device"]
 
 
 async def kept(service: Running, order: dict[str, Any]) -> bytes:
-    """What the order's session keeps of the browser."""
+    """Return what the order's session stores about the browser."""
     sql = "SELECT device_hash FROM checkout_sessions WHERE order_id = $1"
     [row] = await service.context.pool.fetch(sql, UUID(order["orderId"]))
     return bytes(row["device_hash"])

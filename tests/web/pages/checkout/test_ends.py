@@ -1,4 +1,4 @@
-"""How a checkout ends: cards that fail, risk, leaving, twenty presses at once, costs, and orders of an awkward shape."""
+"""How a checkout ends: failing cards, risk, canceling, twenty clicks at once, fees, and unusual orders."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ async def test_an_agreement_whose_dates_changed_overnight_is_shown_again_before_
         local = service.clock.now().astimezone(ZoneInfo(ZONES[state]))
         return datetime.combine(local.date() + timedelta(days=1), time(), local.tzinfo) - local
 
-    # The state where midnight is next, so that the clock is moved no further than it must be.
+    # Use the state where midnight comes next, so that the clock moves as little as possible.
     state = min(ZONES, key=lambda each: until_midnight(each) % timedelta(days=1))
     wait = until_midnight(state) - timedelta(minutes=10)
     async with service.clock.moved(seconds=wait.total_seconds()):

@@ -1,4 +1,4 @@
-"""The link that leads into the checkout: what opens it, what does not, and what looking at it changes."""
+"""The link to the checkout: what opens it, what does not, and what looking at it changes."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ async def test_a_spoofed_host_names_no_address_on_any_page(
     order = answer.json()
     assert order["redirectUrl"].startswith(f"{service.settings.public_url}/checkout/")
     visitor.http.headers.update(spoof)
-    # httpx keeps cookies by the host it is told, so the session is carried over by hand.
+    # httpx stores cookies by the host name that it is given, so the test copies the session itself.
     opened = await visitor.http.get(order["redirectUrl"])
     assert opened.headers["location"] == f"{address_of(order)}?step=phone"
     cookie = opened.headers["set-cookie"].partition(";")[0]
@@ -175,7 +175,7 @@ async def test_the_token_is_out_of_the_address_after_the_first_step(
         assert order["token"] not in str(answer.url)
         assert answer.headers["referrer-policy"] == "no-referrer"
     for answer in visitor.answers[:-1]:
-        # Only the way back to the merchant, at the end, carries it again.
+        # Only the link back to the merchant, at the end, contains it again.
         assert order["token"] not in answer.text + answer.headers.get("location", "")
 
 

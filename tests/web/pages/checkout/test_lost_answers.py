@@ -1,4 +1,4 @@
-"""A card rail that does not answer: the consumer waits on a page that says so, and the charge is found out, never repeated."""
+"""A card rail that does not answer: the consumer waits on a page that says so. The charge is looked up, never repeated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.rails.parts import rail_parts
 
 
 class Unreliable(SandboxCardRail):
-    """The sandbox's network with a line that breaks: before the charge reached it, or before its answer came back."""
+    """The sandbox's network on a bad line: the charge is lost, or its answer."""
 
     breaks: str | None = None
 
@@ -37,7 +37,7 @@ class Unreliable(SandboxCardRail):
 
 @pytest.fixture
 async def line(service: Running) -> AsyncIterator[tuple[Visitor, Unreliable, Context]]:
-    """A browser of a process whose line to the rail may break."""
+    """A browser of a process whose connection to the rail may break."""
     rail = Unreliable(*rail_parts(service.context.pool))
     other = beside(service.context, service.clock, card=rail)
     async with other.client() as http:
@@ -97,7 +97,7 @@ async def test_while_a_card_is_asked_nobody_can_pay_again_leave_or_run_out_of_ti
         assert (await visitor.open(order["redirectUrl"])).heading == "Your payment is on its way"
         assert (await merchant.read(order))["orderStatus"] == "Created"
         rail.breaks = None
-        # It was just asked in vain: it is asked again a little later.
+        # The rail was asked a moment ago without success, so it is asked again a little later.
         async with service.clock.moved(seconds=16):
             await settle_due_orders(context)
     assert (await merchant.read(order))["orderStatus"] == "Approved"

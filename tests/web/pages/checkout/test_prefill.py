@@ -1,4 +1,4 @@
-"""What the checkout fills in by itself: for whom, and that no bad value stands in anybody's way."""
+"""What the checkout prefills, and for whom. A wrong value never blocks a consumer."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ async def lenient(service: Running) -> AsyncIterator[Merchant]:
 
 
 def number() -> str:
-    """A number that nobody has proved before: what is known of a consumer comes before what an order says."""
+    """A number that nobody has proved before, because a known consumer's data takes precedence over an order's data."""
     return f"212{secrets.randbelow(8_000_000) + 2_000_000}"
 
 
 async def named(merchant: Merchant, phone: str | None = None, **person: str) -> dict[str, Any]:
-    """An order that names its shopper; `phone` may be empty."""
+    """Make an order that names its shopper. `phone` may be empty."""
     phone = number() if phone is None else phone
     consumer = {**PERSON, **person, **({"phoneNumber": phone} if phone else {})}
     body = order_body("100.00", consumer=consumer, billing=ADDRESS, shipping=ADDRESS)

@@ -1,4 +1,4 @@
-"""Who was declined by risk is told why: on the page of the browser that proved the number, and by mail. Nobody else is."""
+"""A consumer whom risk declined gets the reasons on the page of the verified browser and by mail. Nobody else gets them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_the_letter_goes_out_once_though_workers_ask_twice(
     await visitor.until("details", order, phone=phone_number())
     await visitor.send("details", surname="Declinetest", email=mail)
     await visitor.send("pay")
-    # Other tests' messages may stand in line before it: until nothing is due, and then once more.
+    # Messages of other tests may be queued before it: send until none is due, and then once more.
     while await send_messages(service.context):
         pass
     await send_messages(service.context)

@@ -1,4 +1,4 @@
-"""A returning consumer pays with one press in the browser that bought before; any other browser learns nothing."""
+"""A returning consumer pays with one click in the browser that bought before. Any other browser learns nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DAYS_90 = 90 * 24 * 3600
 
 
 def token_given(answers: list[httpx.Response]) -> Any:
-    """The cookie of the last answer that set one."""
+    """Return the cookie of the last answer that set one."""
     texts = [
         text for answer in answers for text in answer.headers.get_list("set-cookie") if "remembered=" in text
     ]
@@ -121,7 +121,7 @@ async def test_after_90_days_the_browser_is_a_strangers(
 ) -> None:
     await bought(merchant, visitor)
     token = service.context.vault.hash("remembered-browser", visitor.http.cookies["remembered"])
-    # Access is on the real clock, which no test can move: the same browser is written down as one that has ended.
+    # Access uses the real clock, which no test can move. So the test stores the browser's access as expired.
     pool, sql = service.context.pool, "DELETE FROM remembered_browsers WHERE token_hash = $1 RETURNING *"
     row = await pool.fetchrow(sql, token)
     assert row is not None
@@ -203,7 +203,7 @@ async def test_five_presses_at_once_charge_once(
 
 
 class PaysOnce(SandboxCardRail):
-    """A network on which a card that is asked again has no money left."""
+    """A network on which a card has no money left when it is charged again."""
 
     asked = 0
 
@@ -260,7 +260,7 @@ async def test_a_frame_without_cookies_works_as_it_did_and_a_popup_offers_the_ca
     framed = str(order["checkoutUrl"]).replace("display=popup", "display=iframe")
     kept = visitor.http.cookies["remembered"]
     visitor.http.headers["sec-fetch-dest"] = "iframe"
-    # Even where a browser does send the cookie into a frame.
+    # This holds even if a browser sends the cookie into a frame.
     page = await visitor.open(framed)
     assert page.form("phone")
     for step in STEPS:

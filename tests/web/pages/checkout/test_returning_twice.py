@@ -1,4 +1,4 @@
-"""The one button of a returning consumer, pressed more than once."""
+"""The only button of a returning consumer is pressed more than once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps a checkout to its own browser: sessions, forms, policies, and nothing personal before the code."""
+"""What limits a checkout to its own browser: sessions, forms, policies, and no personal data before the code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_nothing_personal_stands_on_any_page_before_the_code_is_right(
     for step in ("phone", "code", "details", "pay"):
         await visitor.open(f"{address_of(order)}?step={step}")
     for answer in visitor.answers:
-        # The end of a number that was typed here is shown masked: "ending 66".
+        # A number that was typed here is shown masked, by its last digits: "ending 66".
         assert not TRACES.search(answer.text.replace(ANSWERS["phone"], "")), answer.text
 
 
@@ -196,7 +196,7 @@ async def test_what_a_merchant_writes_is_text_on_the_page_and_never_code(
 
 
 def visitor_text(visitor: Visitor) -> list[str]:
-    """What was read on all pages."""
+    """Return the text of all pages."""
     from support.pages.visitor import Page
 
     return [Page(answer).text for answer in visitor.answers]

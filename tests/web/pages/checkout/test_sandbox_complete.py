@@ -1,4 +1,4 @@
-"""`cuota sandbox complete`: a merchant's own CI brings a checkout to its end over the hosted pages."""
+"""`cuota sandbox complete` completes a checkout over the hosted pages, for a merchant's own CI."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_an_order_with_a_fee_many_items_and_a_consumer_is_completed_as_wel
 
 
 async def test_the_walker_follows_no_link_that_waits_for_a_person() -> None:
-    """A last page that only shows the way back leaves a person standing there: the command must not hide it."""
+    """If the last page only shows a link, a person has to click it. The command must not hide that."""
     body = b"""<p class="sandbox">Sandbox</p><svg class="mark approved"></svg><h1>Done</h1>
         <a class="primary" href="http://127.0.0.1:9/confirm">Back to the shop</a>"""
 

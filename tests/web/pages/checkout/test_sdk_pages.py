@@ -1,4 +1,4 @@
-"""The checkout's pages in a popup and in a frame: who may show them, what they tell, and where the session is kept."""
+"""The checkout's pages in a popup and in a frame: which sites may show them, and what they report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FRAME = {"sec-fetch-dest": "iframe"}
 
 
 def told(page: httpx.Response) -> dict[str, Any]:
-    """What the page's script finds on <html>, and the result."""
+    """Return the attributes of <html> that the page's script reads, and the result."""
     opening = re.search(r"<html[^>]*>", page.text)
     assert opening is not None
     facts: dict[str, Any] = {
@@ -44,7 +44,7 @@ async def open_in(merchant: Merchant, visitor: Visitor, display: str, **more: An
 
 
 async def walk(visitor: Visitor, **fields: str) -> None:
-    """Every step to the button, in whatever window it is."""
+    """Go through every step to the button, in any kind of window."""
     for step in (*STEPS[:-1], "pay"):
         await visitor.send(
             step, **{name: text for name, text in fields.items() if name in visitor.page.form(step)[1]}

@@ -1,4 +1,4 @@
-"""Where card numbers, one-time codes and phone numbers do not go: logs and tables."""
+"""Card numbers, one-time codes and phone numbers are not in logs, and not in tables where they do not belong."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ PHONE = "9175550199"
 
 
 class Mailbox(SandboxMessageRail):
-    """A rail whose code is worth looking for."""
+    """A rail with a code that the test can search for."""
 
     def new_code(self) -> str:
         return CODE
 
 
 class Breaks(SandboxCardRail):
-    """A rail with a bug, which complains with the card in its hand."""
+    """A rail with a bug, whose exception contains the card."""
 
     async def tokenize(self, card: CardEntry) -> Card:
         raise RuntimeError(f"cannot tokenize {card!r}")
@@ -45,14 +45,14 @@ class Breaks(SandboxCardRail):
 
 @dataclass
 class Bought:
-    """What was left behind by a purchase: every log line, and every row of every table."""
+    """The traces of a purchase: every log line, and every row of every table."""
 
     logs: str
     tables: dict[str, str]
 
 
 def _forms(secret: str) -> list[str]:
-    """A secret as it might hide: plain, grouped, in hexadecimal, in base64, as a plain digest."""
+    """Return the forms of a secret: plain, grouped, in hexadecimal, in base64, as a plain digest."""
     plain = re.sub(r"\D", "", secret).encode()
     texts = [secret, plain.decode(), plain.hex(), base64.b64encode(plain).decode().rstrip("=")[:-1]]
     return [
@@ -64,7 +64,7 @@ def _forms(secret: str) -> list[str]:
 
 
 def _found(secret: str, text: str) -> list[str]:
-    # Six digits may stand in any random identifier; as a value they stand alone.
+    # Six digits may be part of any random identifier. A value consists of them alone.
     return [
         form
         for form in _forms(secret)
@@ -74,7 +74,7 @@ def _found(secret: str, text: str) -> list[str]:
 
 @pytest.fixture
 def logs() -> AsyncIterator[io.StringIO]:
-    """Every line that the service logs at its most talkative, as the server prints them."""
+    """Return every line that the service logs at log level debug, as the server prints them."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())
@@ -83,7 +83,7 @@ def logs() -> AsyncIterator[io.StringIO]:
     for logger in loggers:
         logger.setLevel(logging.DEBUG)
     logging.getLogger().addHandler(handler)
-    # The test's own HTTP client speaks of its addresses; that is no line of the service.
+    # The test's own HTTP client logs its addresses. Those lines are not the service's.
     handler.addFilter(lambda record: not record.name.startswith(("http", "asyncio")))
     yield stream
     logging.getLogger().removeHandler(handler)
@@ -93,7 +93,7 @@ def logs() -> AsyncIterator[io.StringIO]:
 
 @pytest.fixture
 async def bought(service: Running, own_database: dict[str, object], logs: io.StringIO) -> Bought:
-    """A purchase with every kind of mistake in it, in a database of its own."""
+    """Make a purchase with every kind of mistake, in a separate database."""
     async with runtime.opened(service.settings, own_database, pool_size=4) as context:
         running = beside(context, Clock(), message=Mailbox(*rail_parts(context.pool)))
         async with make_merchant(running) as merchant, running.client() as http:
@@ -120,7 +120,7 @@ async def bought(service: Running, own_database: dict[str, object], logs: io.Str
 async def _dump(where: dict[str, object]) -> dict[str, str]:
     connection = await asyncpg.connect(**where)
     try:
-        # Not the sandbox's inbox: it stands for the consumers' own phones, where codes do arrive.
+        # Not the sandbox's inbox: it stands for the consumers' own phones, to which codes are sent.
         sql = """SELECT format('%I.%I', schemaname, tablename) FROM pg_tables
             WHERE schemaname NOT IN ('pg_catalog', 'information_schema', 'message_simulator')"""
         names = [row[0] for row in await connection.fetch(sql)]
@@ -178,7 +178,7 @@ async def test_a_rail_with_a_bug_that_complains_with_the_card_in_hand_puts_no_nu
 
 
 class Answering(Beside):
-    """As a server does: what goes wrong is answered, not raised into the client."""
+    """Answer errors as a server does, instead of raising them in the client."""
 
     def client(self, **more: object) -> object:
         import httpx

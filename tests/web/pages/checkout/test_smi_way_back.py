@@ -1,4 +1,4 @@
-"""A shop system's customer walks the pages, and the browser comes back with `result` and `checkoutId`."""
+"""A shop system's customer completes the pages, and the browser returns with `result` and `checkoutId`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BACK = "http://127.0.0.1:9/back?cart=7#there"
 
 
 async def begun(merchant: Merchant) -> dict[str, Any]:
-    """A checkout of a shop system, by the names that a visitor knows."""
+    """Start a checkout of a shop system."""
     order = {"reference": "S-7", "amount": "100.00", "currency": "USD"}
     answer = await merchant.http.post("/checkouts", json={"order": order, "config": {"redirect_uri": BACK}})
     assert answer.status_code == 200, answer.text
@@ -39,7 +39,7 @@ async def test_who_paid_comes_back_approved(merchant: Merchant, visitor: Visitor
     assert page.outcome == "approved"
     assert_back(page.link("Back to"), order, "approved")
     assert await read(merchant, order) == "approved"
-    # The result is the payment's, whatever the merchant did with the money since.
+    # The result is the payment's, whatever the merchant did with the money afterwards.
     await merchant.move(order, "void", "100.00")
     assert_back((await visitor.open(address_of(order))).link("Back to"), order, "approved")
 
@@ -99,7 +99,7 @@ async def test_the_gateways_browser_pays_and_comes_back_as_ever(merchant: Mercha
     order_id = (await merchant.http.get("/order", params={"token": token})).json()["orderId"]
     page = await visitor.buy({"redirectUrl": address, "orderId": order_id})
     assert page.link("Back to") == f"{SHOP}/confirm?order=7&token={token}&orderId={order_id}"
-    # A reload of the shop's form: the same order, which says that it is done.
+    # A reload of the shop's form leads to the same order, which says that it is completed.
     again = (await post_form(merchant, fields)).headers["location"]
     assert again == address
     assert (await visitor.open(again)).outcome == "approved"

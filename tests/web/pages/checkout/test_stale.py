@@ -1,4 +1,4 @@
-"""A decision that cannot be saved as it was made: the consumer is told what to do, and nothing is charged twice or told twice."""
+"""If a decision cannot be saved, the consumer is told what to do, and nothing is charged or sent twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way through the checkout, step by step, without script."""
+"""The steps of the checkout, one by one, without JavaScript."""
 
 from __future__ import annotations
 

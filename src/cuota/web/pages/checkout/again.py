@@ -13,9 +13,10 @@ from cuota.core import money
 from cuota.core.checkout.card import card_brand
 from cuota.core.checkout.start import Display
 from cuota.core.order.order import Order, Status
+from cuota.db.checkout.loaded import Checkout
 from cuota.flows.checkout.recognize_consumer import Offer, find_offer
 from cuota.flows.checkout.remember_browser import forget_browser, remember_browser
-from cuota.flows.checkout.take_step import Checkout, Problem, propose
+from cuota.flows.checkout.take_step import Problem, propose
 from cuota.web.pages.checkout.known_browser import drop_token, keep_token, token_of
 from cuota.web.pages.checkout.view import common, masked, place_of, plan_of
 from cuota.web.pages.render import page

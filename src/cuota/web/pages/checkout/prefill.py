@@ -12,7 +12,8 @@ from dataclasses import replace
 from starlette.requests import Request
 
 from cuota.core.consumer import Address, Profile, is_us_number, typed_name
-from cuota.flows.checkout.take_step import Checkout, Problem, known_consumer
+from cuota.db.checkout.loaded import Checkout
+from cuota.flows.checkout.take_step import Problem, known_consumer
 from cuota.web.pages.checkout.details import read_details, read_shipping
 from cuota.web.service import service_of
 

@@ -18,9 +18,9 @@ from cuota.core.order.order import Status
 from cuota.core.refusal import Refused
 from cuota.core.risk.adverse import sentences
 from cuota.db.checkout import sdk_checkouts
+from cuota.db.checkout.loaded import Checkout
 from cuota.db.risk import decisions
 from cuota.flows.checkout.issue_card import reveal_card
-from cuota.flows.checkout.take_step import Checkout
 from cuota.flows.order.checkout_result import result_of
 from cuota.web.pages.checkout.session import page_address
 from cuota.web.pages.checkout.view import common, expired_words, place_of, plan_of, told, way_back

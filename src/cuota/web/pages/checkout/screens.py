@@ -10,7 +10,8 @@ from cuota.core.checkout.ending import CARD_TRIES
 from cuota.core.consumer import STATES, Profile
 from cuota.core.order.order import Status
 from cuota.core.sandbox import TEST_CARDS
-from cuota.flows.checkout.take_step import Checkout, Problem, preview_plan, propose
+from cuota.db.checkout.loaded import Checkout
+from cuota.flows.checkout.take_step import Problem, preview_plan, propose
 from cuota.web.pages.checkout import again
 from cuota.web.pages.checkout.prefill import details_values, order_phone, phone_values, shipping_values
 from cuota.web.pages.checkout.results import result, working

@@ -17,8 +17,9 @@ from starlette.responses import RedirectResponse, Response
 
 from cuota.core.checkout.start import Display
 from cuota.core.refusal import Refused
+from cuota.db.checkout.loaded import Checkout
 from cuota.db.row_security import narrow
-from cuota.flows.checkout.take_step import Checkout, load
+from cuota.flows.checkout.take_step import load
 from cuota.web.body import MOST_SMALL_BYTES, media_type, read_bytes
 from cuota.web.cookies import cookie_of
 from cuota.web.ids import guid

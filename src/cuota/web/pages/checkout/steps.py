@@ -14,11 +14,13 @@ from cuota.core.checkout.ending import Charging, Lapsed
 from cuota.core.checkout.start import Display
 from cuota.core.consumer import typed_number
 from cuota.core.order.order import Final, Status
+from cuota.core.privacy.erasure import Forgotten
+from cuota.db.checkout.loaded import Checkout
 from cuota.flows.checkout.identify_consumer import check_code, give_details, give_shipping, send_code
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.checkout.recognize_consumer import pay_again
 from cuota.flows.checkout.submit_checkout import submit_checkout
-from cuota.flows.checkout.take_step import Checkout, Forgotten, Problem
+from cuota.flows.checkout.take_step import Problem
 from cuota.web.pages.checkout import again as again_page
 from cuota.web.pages.checkout import screens
 from cuota.web.pages.checkout.details import read_details, read_shipping

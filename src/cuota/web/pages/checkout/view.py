@@ -19,8 +19,8 @@ from cuota.core.dates import day
 from cuota.core.installment import Installment
 from cuota.core.order.order import Order
 from cuota.core.plan.finance import terms
+from cuota.db.checkout.loaded import Checkout
 from cuota.db.order.documents import Document, encode
-from cuota.flows.checkout.take_step import Checkout
 from cuota.web.addresses import with_query
 from cuota.web.pages.checkout.session import FRAMED, base_path, csrf_of
 from cuota.web.pages.render import ALONE, FramePolicy

@@ -7,11 +7,17 @@ from collections.abc import Awaitable, Callable
 from cuota.core.checkout.ending import Charging
 from cuota.core.order.order import Order
 from cuota.core.plan.charge import Charge
+from cuota.core.risk.signal import SignalKind
 from cuota.flows.context import Context
 from cuota.rails.card import CardAnswer
 from cuota.rails.unavailable import RailUnavailable
 
 RecordAnswer = Callable[[CardAnswer], Awaitable[Order]]
+
+
+def card_hash(context: Context, fingerprint: str) -> bytes | None:
+    """Return the keyed hash by which risk knows a card, or None if the card rail gives no fingerprint."""
+    return context.vault.hash(f"signal-{SignalKind.CARD}", fingerprint) if fingerprint else None
 
 
 async def ask(context: Context, charge: Charge, record: RecordAnswer) -> Order:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cuota.core.order.event import EVENT_TYPES, Event, EventType
+from cuota.core.order.event import EVENT_TYPES, Event, EventType, event_type
 from cuota.core.order.movement import MovementKind
 
 
@@ -18,6 +18,12 @@ def test_an_event_has_the_operation_and_the_success_of_its_type(each: EventType)
 def test_an_event_of_a_type_that_is_not_in_the_table_cannot_be_made(name: str) -> None:
     with pytest.raises(ValueError, match="EVENT_TYPES"):
         Event(name, 100)
+
+
+def test_sql_that_asks_for_a_type_outside_the_table_cannot_be_built() -> None:
+    assert event_type("order.rejected") == "order.rejected"
+    with pytest.raises(ValueError, match="EVENT_TYPES"):
+        event_type("order.reject")
 
 
 def test_every_kind_of_movement_has_an_event_for_done_and_one_for_refused() -> None:

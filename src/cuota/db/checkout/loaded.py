@@ -1,0 +1,50 @@
+"""A checkout as one request loads it: the order, its merchant, and the session of one browser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from cuota.core.checkout.start import Display, Flow, Start
+from cuota.core.installment import Installment
+from cuota.core.merchant import Merchant
+from cuota.core.order.order import Order
+from cuota.db.checkout.checkouts import CheckoutSession, SessionKey
+from cuota.db.order.documents import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """Everything that a page shows or a step decides on, as it was read at the start of the request.
+
+    `left` is true for an Abandoned order that its consumer canceled; other Abandoned orders timed out.
+    """
+
+    merchant: Merchant
+    order: Order
+    token: UUID
+    document: Document
+    plan: tuple[Installment, ...]
+    session: CheckoutSession
+    key: SessionKey
+    start: Start | None = None
+    left: bool = False
+
+    @property
+    def verified(self) -> bool:
+        """True if this browser has proved the phone number. Until then, nothing personal is shown."""
+        return self.session.verified_at is not None
+
+    @property
+    def express(self) -> bool:
+        """True if the consumer is asked for a shipping address."""
+        return self.start is not None and self.start.flow is Flow.EXPRESS
+
+    @property
+    def display(self) -> Display:
+        """Return where this browser sees the pages.
+
+        A window or frame counts only if the merchant's script can hear the result.
+        """
+        listening = self.start is not None and self.start.in_page and self.start.origin is not None
+        return self.session.display or Display.REDIRECT if listening else Display.REDIRECT
