@@ -18,6 +18,7 @@ import pytest
 
 from cuota import config
 from support.folders import new_folder
+from support.longest_first import turn
 from support.needed import told
 
 # The application is imported where a fixture starts it: the tests of pure modules need none of it, and start faster.
@@ -35,6 +36,12 @@ CITUS = os.environ.get("CUOTA_TEST_CITUS")
 
 for name in [name for name in os.environ if name.startswith("CUOTA_")]:
     del os.environ[name]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Several test processes begin with the longest files, so that none of them runs alone at the end."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: turn(item.path))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

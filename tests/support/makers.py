@@ -28,6 +28,7 @@ from support.core.values import PROFILE
 
 ADDRESS = PROFILE.address
 
+
 class Clock:
     """The service's clock: real time, moved forward by what a test asks for."""
 

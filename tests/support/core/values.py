@@ -21,7 +21,10 @@ MERCHANT = UUID(int=1)
 ORDER = UUID(int=2)
 MOVEMENT = UUID(int=3)
 PROFILE = Profile(
-    "Jordan", "Rivera", "jordan@mail.example", Address("1480 Mission Street", "", "San Francisco", "CA", "94103")
+    "Jordan",
+    "Rivera",
+    "jordan@mail.example",
+    Address("1480 Mission Street", "", "San Francisco", "CA", "94103"),
 )
 
 
