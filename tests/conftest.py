@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import shutil
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -13,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import asyncpg
 import pytest
 
 from cuota import config
+from support.db.copies import copied_database, copy_database
 from support.folders import new_folder
 from support.longest_first import turn
 from support.needed import told
@@ -94,28 +93,22 @@ async def template(embedded: Embedded, settings: config.Settings) -> str:
     # A busy machine may keep a request waiting for a session for longer than half a second.
     pool.WAIT_SECONDS = 20.0
     await runtime.migrated(settings, dict(embedded.dsn_kwargs))
-    await _copy(embedded, "cuota", "cuota_template")
+    await copy_database(embedded, "cuota", "cuota_template")
     return "cuota_template"
-
-
-async def _copy(embedded: Embedded, source: str, name: str) -> None:
-    owner = await asyncpg.connect(**{**embedded.dsn_kwargs, "database": "postgres"})
-    try:
-        await owner.execute(f"CREATE DATABASE {name} TEMPLATE {source} STRATEGY file_copy")
-    finally:
-        await owner.close()
 
 
 @pytest.fixture
 async def own_database(embedded: Embedded, template: str) -> AsyncIterator[dict[str, object]]:
     """A migrated database of this test's own, to spoil; what asyncpg.connect takes (as its owner)."""
-    name = f"own_{secrets.token_hex(4)}"
-    await _copy(embedded, template, name)
-    where = {**embedded.dsn_kwargs, "database": name}
-    yield where
-    owner = await asyncpg.connect(**{**embedded.dsn_kwargs, "database": "postgres"})
-    await owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    await owner.close()
+    async with copied_database(embedded, template) as where:
+        yield where
+
+
+@pytest.fixture
+async def empty(embedded: Embedded) -> AsyncIterator[dict[str, object]]:
+    """A database of this test's own with nothing in it; what asyncpg.connect takes."""
+    async with copied_database(embedded, "template1") as where:
+        yield where
 
 
 @pytest.fixture
