@@ -4,9 +4,12 @@
 SHELL := /bin/bash
 
 PYTHON ?= python3
-# Test processes, each with a PostgreSQL of its own: one a core, four at the most.
-JOBS ?= $(shell n=$$(nproc); echo $$((n > 4 ? 4 : n)))
+# Test processes, each with a PostgreSQL of its own: one more than there are cores, because tests also wait; four at the most.
+# The tests of tests/core need no database, and take less time than several processes need to start.
+JOBS ?= $(if $(filter tests/core%,$(ARGS)),1,$(shell n=$$(nproc); echo $$((n > 3 ? 4 : n + 1))))
 BIN := .venv/bin
+# The tests start hundreds of Python processes. Each would compile all modules again where PYTHONDONTWRITEBYTECODE is set.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
 PIP := $(PYTHON) -m pip --python .venv/bin/python --disable-pip-version-check
 COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
@@ -18,9 +21,9 @@ run: .venv/run ## start the sandbox with a demo merchant and its shop; Ctrl-C en
 	@$(BIN)/cuota demo $(ARGS)
 
 test: .venv/dev tests/openapi/node_modules tools ## every test, against a real PostgreSQL and a real browser
-	@echo "Running the tests in $(JOBS) processes, each with a PostgreSQL of its own.."
+	@echo "Test processes, each with a PostgreSQL of its own: $(JOBS)"
 	@echo "Only some: make test ARGS=\"tests/flows/sandbox -x\". What cannot be tried here is skipped, and counted at the end."
-	$(BIN)/pytest -n $(JOBS) --dist loadfile $(ARGS)
+	$(PYTEST) $(if $(filter-out 1,$(JOBS)),-n $(JOBS) --dist loadfile --no-loadscope-reorder) $(ARGS)
 
 test-system: ## install the system packages that some tests need (Chromium, PHP, strace), by sudo where you are not root
 	@tests/system_packages.sh
@@ -41,8 +44,8 @@ bench: .venv/dev .venv/peers/ready ## measure, beside the limits of this machine
 	$(BIN)/python -m bench $(ARGS)
 
 faults: .venv/dev tools ## a fault at every step, planted bugs, then minutes of kills, stops and a bad network; prints its seeds
-	FAULTS_LONG=1 $(BIN)/pytest tests/faults
-	FAULTS_LONG=1 $(BIN)/pytest tests/core tests/properties tests/hostile tests/web/api/test_schemathesis.py
+	FAULTS_LONG=1 $(PYTEST) tests/faults
+	FAULTS_LONG=1 $(PYTEST) tests/core tests/properties tests/hostile tests/web/api/test_schemathesis.py
 	$(BIN)/python tests/faults --seconds 300 $(ARGS)
 	$(BIN)/python tests/faults --retries 10000 $(ARGS)
 

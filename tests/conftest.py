@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import shutil
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -13,11 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import asyncpg
 import pytest
 
 from cuota import config
+from support.db.copies import copied_database, copy_database
 from support.folders import new_folder
+from support.longest_first import turn
 from support.needed import told
 
 # Fixtures import the application when they start it. Tests of pure modules do not need it, and so start faster.
@@ -35,6 +35,12 @@ CITUS = os.environ.get("CUOTA_TEST_CITUS")
 
 for name in [name for name in os.environ if name.startswith("CUOTA_")]:
     del os.environ[name]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Several test processes begin with the longest files, so that none of them runs alone at the end."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: turn(item.path))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -87,28 +93,22 @@ async def template(embedded: Embedded, settings: config.Settings) -> str:
     # On a busy machine, a request may wait for a session for longer than half a second.
     pool.WAIT_SECONDS = 20.0
     await runtime.migrated(settings, dict(embedded.dsn_kwargs))
-    await _copy(embedded, "cuota", "cuota_template")
+    await copy_database(embedded, "cuota", "cuota_template")
     return "cuota_template"
-
-
-async def _copy(embedded: Embedded, source: str, name: str) -> None:
-    owner = await asyncpg.connect(**{**embedded.dsn_kwargs, "database": "postgres"})
-    try:
-        await owner.execute(f"CREATE DATABASE {name} TEMPLATE {source} STRATEGY file_copy")
-    finally:
-        await owner.close()
 
 
 @pytest.fixture
 async def own_database(embedded: Embedded, template: str) -> AsyncIterator[dict[str, object]]:
     """A migrated database of this test's own, which the test may damage: the arguments of asyncpg.connect for its owner."""
-    name = f"own_{secrets.token_hex(4)}"
-    await _copy(embedded, template, name)
-    where = {**embedded.dsn_kwargs, "database": name}
-    yield where
-    owner = await asyncpg.connect(**{**embedded.dsn_kwargs, "database": "postgres"})
-    await owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    await owner.close()
+    async with copied_database(embedded, template) as where:
+        yield where
+
+
+@pytest.fixture
+async def empty(embedded: Embedded) -> AsyncIterator[dict[str, object]]:
+    """An empty database of this test's own: the arguments of asyncpg.connect for its owner."""
+    async with copied_database(embedded, "template1") as where:
+        yield where
 
 
 @pytest.fixture

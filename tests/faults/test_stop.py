@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from cuota.run.stopping import STOP_SECONDS
 from support.faults.served import ORDER, Service, service, token, until
 
 pytestmark = pytest.mark.faults
@@ -63,6 +65,20 @@ async def test_sigterm_under_load_loses_no_request_and_ends_with_0(served: Servi
     assert [lost for client in clients for lost in client.lost] == []
     assert code == 0
     until(lambda: not (served.data / "pg" / "postmaster.pid").exists())
+
+
+def test_a_worker_that_hangs_is_killed_at_the_end_of_a_stop_whose_longest_time_is_less_than_10_seconds(
+    served: Service,
+) -> None:
+    if served.started[-1].poll() is not None:
+        served.start(workers=2)
+    process, hangs = served.started[-1], served.workers()[0]
+    os.kill(hangs, signal.SIGSTOP)
+    process.send_signal(signal.SIGTERM)
+    # The hung worker never ends by itself, so this returns only because the service stopped waiting for it.
+    assert process.wait(120) == 0
+    assert not _lives(hangs)
+    assert STOP_SECONDS < 10
 
 
 def test_a_second_service_on_the_same_port_says_so_and_what_to_do(served: Service) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from cuota.core.order.movement import Movement, MovementKind, MovementRequest
 from cuota.core.refusal import Code, Refused
+from cuota.db.order import outcomes
 from cuota.db.pool import GONE, Pool, open_pool, refused_by_the_database
 from cuota.db.verify.recalculate import verify
 from cuota.flows.context import Context
@@ -22,17 +23,28 @@ SAVE = "save_orders("
 
 
 class Watched(Pool):
-    """The service's own pool, that counts the statements that save, and can hold up the first of them."""
+    """The service's own pool. It counts the requests to save and the statements that save, and can hold up the first of these."""
 
     def __init__(self, own: Own) -> None:
         pool = own.context.pool
         assert pool._shared is not None
         super().__init__(pool._pool, pool._shared._pool)
+        self.asked = 0
         self.saves: list[int] = []
         self.go = asyncio.Event()
         self.go.set()
         for sessions in (self, self._shared):
             sessions.fetchrow = self._noting(sessions.fetchrow)  # type: ignore[method-assign]
+
+    async def together(self, kind: Any, merchant_id: UUID, asked: Any) -> Any:
+        self.asked += kind is outcomes._SAVES
+        return await super().together(kind, merchant_id, asked)
+
+    async def until(self, asked: int) -> None:
+        """Return when this many requests to save have been made, and one of them is in the statement that is held up."""
+        async with asyncio.timeout(60):
+            while self.asked < asked or not self.saves:  # noqa: ASYNC110 - a statement sets no event
+                await asyncio.sleep(0.001)
 
     def _noting(self, real: Any) -> Any:
         async def noting(sql: str, *values: Any) -> Any:
@@ -59,23 +71,16 @@ async def captured(own: Own) -> dict[UUID, int]:
         return dict(await owner.fetch("SELECT order_id, captured FROM orders"))
 
 
-async def held_up(pool: Watched, first: asyncio.Task[Movement], *rest: Any) -> None:
-    """`rest` waits while the save of `first` is under way, and all of them go on then."""
-    while not pool.saves:  # noqa: ASYNC110 - a statement sets no event
-        await asyncio.sleep(0.001)
-    await asyncio.sleep(0.2)
-    pool.go.set()
-    await asyncio.gather(first, *rest, return_exceptions=True)
-
-
 async def test_what_waits_is_saved_in_one_statement_and_each_has_its_own_answer(own: Own) -> None:
     ids, pool = await orders(own, 5), Watched(own)
     context = replace(own.context, pool=pool)
     pool.go.clear()
     first = capture(own, context, ids[0], 100)
-    await asyncio.sleep(0.1)
+    await pool.until(asked=1)
     rest = [capture(own, context, order_id, 1000 + n) for n, order_id in enumerate(ids[1:])]
-    await held_up(pool, first, *rest)
+    await pool.until(asked=5)
+    pool.go.set()
+    await asyncio.gather(first, *rest)
     assert pool.saves == [1, 4]
     assert [task.result().amount for task in rest] == [1000, 1001, 1002, 1003]
     assert await captured(own) == dict(zip(ids, [100, 1000, 1001, 1002, 1003], strict=True))
@@ -118,12 +123,13 @@ async def test_who_goes_away_changes_nothing_for_itself_or_the_others(own: Own) 
     context = replace(own.context, pool=pool)
     pool.go.clear()
     first = capture(own, context, ids[0], 100)
-    await asyncio.sleep(0.1)
+    await pool.until(asked=1)
     gone, stays = capture(own, context, ids[1], 200), capture(own, context, ids[2], 300)
-    await asyncio.sleep(0.1)
+    await pool.until(asked=3)
     first.cancel()
     gone.cancel()
-    await held_up(pool, first, gone, stays)
+    pool.go.set()
+    await asyncio.gather(first, gone, stays, return_exceptions=True)
     assert stays.result().amount == 300
     assert await captured(own) == dict(zip(ids, [100, 200, 300], strict=True))
 
@@ -134,9 +140,10 @@ async def test_a_row_that_somebody_holds_keeps_nobody_else_waiting(own: Own) -> 
     async with own.owner() as owner, owner.transaction():
         await owner.execute("SELECT 1 FROM orders WHERE order_id = $1 FOR UPDATE", ids[1])
         tasks = [capture(own, context, order_id, 500) for order_id in ids]
-        done, waiting = await asyncio.wait(tasks, timeout=1.5)
-    assert waiting == {tasks[1]}
-    assert {task.result().amount for task in done} == {500}
+        async with asyncio.timeout(60):
+            done = await asyncio.gather(tasks[0], *tasks[2:])
+        assert not tasks[1].done()
+    assert [movement.amount for movement in done] == [500] * 3
     assert (await tasks[1]).amount == 500
     assert await captured(own) == dict.fromkeys(ids, 500)
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-import secrets
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,7 +14,6 @@ import asyncpg
 import pytest
 
 from cuota.db.backup.programs import programs_for
-from cuota.db.embedded.server import Embedded
 from support.makers import complete
 from support.own_service import Own
 
@@ -24,16 +21,6 @@ from support.own_service import Own
 def url_of(where: dict[str, Any]) -> str:
     """As an operator writes it."""
     return f"postgresql://{where['user']}@/{where['database']}?host={quote(str(where['host']), safe='')}"
-
-
-@pytest.fixture
-async def empty(embedded: Embedded) -> AsyncIterator[dict[str, Any]]:
-    name = f"empty_{secrets.token_hex(4)}"
-    owner = await asyncpg.connect(**{**embedded.dsn_kwargs, "database": "postgres"})
-    await owner.execute(f"CREATE DATABASE {name} STRATEGY file_copy")
-    yield {**embedded.dsn_kwargs, "database": name}
-    await owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    await owner.close()
 
 
 async def cuota(own: Own, where: dict[str, Any], *arguments: str) -> tuple[int, str]:

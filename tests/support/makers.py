@@ -14,7 +14,7 @@ import httpx
 
 from cuota.config import Settings
 from cuota.core.checkout.card import read_card
-from cuota.core.consumer import Address, Profile
+from cuota.core.consumer import Profile
 from cuota.core.merchant import BodyProfile
 from cuota.core.order.order import Order
 from cuota.db.checkout.loaded import Checkout
@@ -25,9 +25,9 @@ from cuota.flows.context import Context
 from cuota.flows.merchant import manage_merchants
 from cuota.web.server.edge import Edge
 from support.contract import Contract
+from support.core.values import PROFILE
 
-ADDRESS = Address("1480 Mission Street", "", "San Francisco", "CA", "94103")
-PROFILE = Profile("Jordan", "Rivera", "jordan@mail.example", ADDRESS)
+ADDRESS = PROFILE.address
 
 
 class Clock:

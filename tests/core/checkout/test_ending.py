@@ -24,8 +24,7 @@ from cuota.core.plan.charge import Charge
 from cuota.core.plan.notice import Notice, NoticeKind
 from cuota.core.plan.plan import Plan
 from cuota.core.risk.decision import Decision, StoredDecision
-from support.core.values import MOVEMENT, NOW, ORDER, TODAY, created, held, plan
-from support.makers import PROFILE
+from support.core.values import MOVEMENT, NOW, ORDER, PROFILE, TODAY, created, held, plan
 
 CHARGE = UUID(int=101)
 YES = StoredDecision(UUID(int=31), UUID(int=32), Decision(True, ("within_limit",), "v", {}, 600, 200_000))

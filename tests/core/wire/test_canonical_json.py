@@ -85,7 +85,7 @@ TEXTS = st.recursive(
 )
 
 
-@steady(400)
+@steady(400, part=10)
 @given(TEXTS)
 def test_any_json_is_printed_as_javascript_prints_it(node: Node, text: str) -> None:
     assert canonical(text.encode()) == node(text) is not None

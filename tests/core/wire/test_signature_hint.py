@@ -258,7 +258,7 @@ DRESSES = st.sampled_from(
 )
 
 
-@steady(300)
+@steady(300, part=10)
 @given(BODIES, st.data())
 def test_whatever_is_given_neither_the_right_signature_nor_the_secret_comes_back(
     body: bytes, data: st.DataObject

@@ -7,6 +7,8 @@ import random
 import shutil
 import signal
 import stat
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +31,14 @@ from support.db.embedded_processes import (
     until,
     users,
 )
+
+# A supervisor that waits for the next user for an hour.
+PATIENT = """
+import sys
+from cuota.db.embedded import supervisor
+supervisor._IDLE_SECONDS = 3600.0
+sys.exit(supervisor.main())
+"""
 
 
 @pytest.fixture
@@ -171,12 +181,24 @@ async def test_opening_just_as_it_stops_always_ends_with_a_database(data: Path) 
         await asyncio.sleep(chance.uniform(0.0, 0.35))
 
 
-async def test_sigterm_waits_for_the_users(data: Path) -> None:
-    with open_embedded(data) as embedded:
-        os.kill(supervisor(data), signal.SIGTERM)
-        await asyncio.sleep(0.7)
-        assert await ask(embedded, "SELECT 1") == 1
-    assert until(lambda: ended(data), 1.5)
+async def test_sigterm_waits_for_the_users_and_then_ends_it_at_once(data: Path) -> None:
+    prepare(data)
+    await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", PATIENT, str(data)], check=True, stdout=subprocess.DEVNULL
+    )
+    assert until(lambda: supervisor(data) > 0)
+    patient = supervisor(data)
+    try:
+        with open_embedded(data) as embedded:
+            os.kill(patient, signal.SIGTERM)
+            await asyncio.sleep(0.7)
+            assert await ask(embedded, "SELECT 1") == 1
+            assert supervisor(data) == patient
+        # Without the signal it would stay for an hour.
+        assert until(lambda: ended(data))
+    finally:
+        if lives(patient):
+            os.kill(patient, signal.SIGKILL)
 
 
 async def test_a_postmaster_that_outlived_its_supervisor_is_stopped_by_the_next(
@@ -190,6 +212,6 @@ async def test_a_postmaster_that_outlived_its_supervisor_is_stopped_by_the_next(
     orphan = embedded_cluster.start(prepare(data))
     assert until(lambda: prepare(data).postmaster() == (orphan.pid, "ready"))
     with open_embedded(data) as embedded:
-        assert orphan.wait(1) == 0
+        assert orphan.wait(60) == 0
         assert postmaster(data) not in (0, orphan.pid)
         assert await ask(embedded, "SELECT number FROM kept") == 42

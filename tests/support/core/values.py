@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from cuota.core.consumer import Address, Profile
 from cuota.core.installment import Installment, schedule
 from cuota.core.order.ledger import Account, Transfer, balance
 from cuota.core.order.movement import MovementKind, MovementRequest
@@ -19,6 +20,12 @@ TODAY = date(2026, 11, 21)
 MERCHANT = UUID(int=1)
 ORDER = UUID(int=2)
 MOVEMENT = UUID(int=3)
+PROFILE = Profile(
+    "Jordan",
+    "Rivera",
+    "jordan@mail.example",
+    Address("1480 Mission Street", "", "San Francisco", "CA", "94103"),
+)
 
 
 def ids(first: int = 1000) -> Callable[[], UUID]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from cuota.db.migrate import files
 from cuota.db.order import outcomes
@@ -17,6 +18,7 @@ _JSON = re.compile(r"json_to_recordset\((\w+)\) AS n \((.*?)\)\s+(?:WHERE|LOOP)"
 _DECLARED = re.compile(r"^    (\w+) (\S+) :=", re.MULTILINE)
 
 
+@cache
 def _sources() -> dict[str, tuple[str, str]]:
     """The parameters and the body of each function, without comments; the newest definition of it."""
     found = {}

@@ -1,6 +1,6 @@
 """Hypothesis settings that all properties share: the same examples every run, no time limit, nothing written to disk.
 
-The suite tries a fifth of the examples; `make faults` sets FAULTS_LONG and tries all of them.
+The suite tries a part of the examples; `make faults` sets FAULTS_LONG and tries all of them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, settings
 from support.long_run import LONG
 
 
-def steady(examples: int) -> settings:
-    """Try this many examples in `make faults`, and a fifth of them in the suite."""
+def steady(examples: int, part: int = 5) -> settings:
+    """Try this many examples in `make faults`. The suite tries this number divided by `part`."""
     return settings(
-        derandomize=True, deadline=None, database=None, max_examples=examples if LONG else examples // 5
+        derandomize=True, deadline=None, database=None, max_examples=examples if LONG else examples // part
     )
 
 
