@@ -47,6 +47,7 @@ class Count:
     offered: int = 0
     refused: int = 0
     bare: int = 0
+    late: int = 0
     other: int = 0
     latencies: list[float] = field(default_factory=list)
 
@@ -78,6 +79,7 @@ class Came:
                 total.offered += tally["offered"]
                 total.refused += tally["refused"]
                 total.bare += tally["bare"]
+                total.late += tally["late"]
                 total.other += tally["other"]
                 total.latencies += tally["latencies"]
         return total
@@ -144,8 +146,8 @@ def saturation(bench: OverloadRun) -> tuple[float, float]:
 
 LEVELS = (
     "| load | offered/s | answered/s | of the peak | goal | p50 ms | p99 ms | refused | captures kept | reads kept "
-    "| creations kept | refusals without Retry-After | anything else | generator |\n"
-    "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"
+    "| creations kept | refusals without Retry-After | late | anything else | generator |\n"
+    "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"
 )
 
 
@@ -162,7 +164,7 @@ def levels(bench: OverloadRun, full: float, peak: float) -> tuple[list[str], flo
         lines.append(
             f"| {times} x | {count.offered / LEVEL_SECONDS:,.0f} | {goodput[times]:,.0f} | {goodput[times] / peak:.0%} "
             f"| {'none' if goal is None else f'{goal:.0%}'} | {count.percentile(50):.0f} | {count.percentile(99):.0f} "
-            f"| {count.refused / count.offered:.0%} | {kept} | {count.bare} | {count.other} | {came.generator} |"
+            f"| {count.refused / count.offered:.0%} | {kept} | {count.bare} | {count.late} | {count.other} | {came.generator} |"
         )
         say(lines[-1])
     return lines, peak
@@ -203,7 +205,10 @@ def recovery(bench: OverloadRun, full: float) -> list[str]:
         at = BEFORE + FLOODED + second
         count = came.count(seconds=range(at, at + 1))
         told.append(f"{count.percentile(99):.0f} ms, {count.refused} refused")
-        fine = count.refused + count.other == 0 and count.percentile(99) <= max(before, 10.0) * AS_BEFORE
+        fine = (
+            count.refused + count.late + count.other == 0
+            and count.percentile(99) <= max(before, 10.0) * AS_BEFORE
+        )
         normal = (second if normal is None else normal) if fine else None
     say(f"p99 before the flood {before:.0f} ms; seconds after it: {'; '.join(told)}")
     found = f"{normal} s" if normal is not None else f"**not within {AFTER} s**"
@@ -258,12 +263,13 @@ What is asked past what can be done is refused before any work: 503 with `Retry-
 How to read it:
 
 - Open loop: every request has its time, whatever became of those before, and latency counts from that time. Arrivals are
-  independent of each other, from ten merchants alike. p50 and p99 are of what was answered 200.
+  independent of each other, from ten merchants alike. p50 and p99 are of what was answered 200. A 200 that comes more than
+  2 seconds after its time counts as late, and not as answered.
 - Saturation is the last step of a ramp (each a fifth more, then a twentieth) of which at least 98 % was answered, at the
   second try if not at the first; the peak is the most that was answered in a second at any step or at any load below.
 - Every request that is refused was read and parsed first. The higher the load, the more of the process's time goes into
   that. More workers share it; a proxy in front that limits rates keeps it away
-  ([decisions/overload.md](decisions/overload.md)).
+  ([decisions/overload.md](decisions/overload.md), "What a flood costs").
 - The generator runs on the same cores as the service and its PostgreSQL, and takes from both what its column says: at ten
   times that is no longer little. A process that is sent ten times what it can do also spends the time to read and refuse it.
 """
