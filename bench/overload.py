@@ -76,11 +76,8 @@ class Came:
         total = Count()
         for by, name, second, tally in self.found["tallies"]:
             if name in kinds and (sender is None or by in sender) and (seconds is None or second in seconds):
-                total.offered += tally["offered"]
-                total.refused += tally["refused"]
-                total.bare += tally["bare"]
-                total.late += tally["late"]
-                total.other += tally["other"]
+                for what in ("offered", "refused", "bare", "late", "other"):
+                    setattr(total, what, getattr(total, what) + tally[what])
                 total.latencies += tally["latencies"]
         return total
 
@@ -205,10 +202,8 @@ def recovery(bench: OverloadRun, full: float) -> list[str]:
         at = BEFORE + FLOODED + second
         count = came.count(seconds=range(at, at + 1))
         told.append(f"{count.percentile(99):.0f} ms, {count.refused} refused")
-        fine = (
-            count.refused + count.late + count.other == 0
-            and count.percentile(99) <= max(before, 10.0) * AS_BEFORE
-        )
+        lost = count.refused + count.late + count.other
+        fine = not lost and count.percentile(99) <= max(before, 10.0) * AS_BEFORE
         normal = (second if normal is None else normal) if fine else None
     say(f"p99 before the flood {before:.0f} ms; seconds after it: {'; '.join(told)}")
     found = f"{normal} s" if normal is not None else f"**not within {AFTER} s**"

@@ -69,7 +69,7 @@ class Served:
 
     async def all_rested(self) -> None:
         async with asyncio.timeout(60):
-            while self.rests._ending:  # noqa: ASYNC110 - a timer, which sets no event
+            while self.rests._ending:
                 self.clock.now += rests.TICK_SECONDS
                 await asyncio.sleep(0.005)
 
