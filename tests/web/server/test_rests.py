@@ -95,9 +95,9 @@ async def served() -> AsyncIterator[Served]:
         made.writer.close()
 
 
-def test_each_refusal_in_a_row_doubles_the_rest_up_to_a_quarter_of_what_the_client_was_told_to_wait() -> None:
+def test_each_refusal_in_a_row_doubles_the_rest_up_to_a_tenth_of_what_the_client_was_told_to_wait() -> None:
     lengths = [rests.ticks_after(refused) for refused in range(9)]
-    assert lengths == [0, 0, 1, 2, 4, 8, 12, 12, 12]
+    assert lengths == [0, 0, 1, 2, 4, 5, 5, 5, 5]
     assert rests.ticks_after(10**9) == rests.LONGEST_TICKS
 
 

@@ -21,8 +21,8 @@ TICK_SECONDS = 0.02
 # No rest after the first refusal in a row, because a short burst is no flood. From then on each rest is twice as long as
 # the one before.
 WITHOUT_REST = 1
-LONGEST_TICKS = 12
-assert LONGEST_TICKS * TICK_SECONDS <= RETRY_AFTER / 4, (
+LONGEST_TICKS = 5
+assert LONGEST_TICKS * TICK_SECONDS <= RETRY_AFTER / 10, (
     "a client that obeys Retry-After must not meet a rest, and one that shares a connection must not wait long"
 )
 
