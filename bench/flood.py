@@ -30,6 +30,8 @@ MIX = (("create", 60), ("read", 25), ("capture", 15))
 FIRST_OPEN, MOST_OPEN = 100, 2_000
 # After this many seconds a request counts as unanswered.
 PATIENCE = 10.0
+# A 200 that comes later than this many seconds after its request was due is counted as late, and not as answered.
+LATE = 2.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class FloodTally:
     """The results of one sender's requests of one operation in one second."""
 
     def __init__(self) -> None:
-        self.offered = self.refused = self.bare = self.other = 0
+        self.offered = self.refused = self.bare = self.late = self.other = 0
         self.latencies: list[float] = []
 
     def as_json(self) -> dict[str, Any]:
@@ -140,7 +142,11 @@ class FloodConnection(asyncio.Protocol):
         self.asked = None
         self.run.under_way -= 1
         if data.startswith(b"HTTP/1.1 200 "):
-            tally.latencies.append(time.perf_counter() - due)
+            seconds = time.perf_counter() - due
+            if seconds > LATE:
+                tally.late += 1
+            else:
+                tally.latencies.append(seconds)
         elif data.startswith(b"HTTP/1.1 503 "):
             tally.refused += 1
             tally.bare += b"\r\nretry-after: " not in data[:head]

@@ -48,6 +48,7 @@ class Count:
     offered: int = 0
     refused: int = 0
     bare: int = 0
+    late: int = 0
     other: int = 0
     latencies: list[float] = field(default_factory=list)
 
@@ -76,10 +77,8 @@ class Came:
         total = Count()
         for by, name, second, tally in self.found["tallies"]:
             if name in kinds and (sender is None or by in sender) and (seconds is None or second in seconds):
-                total.offered += tally["offered"]
-                total.refused += tally["refused"]
-                total.bare += tally["bare"]
-                total.other += tally["other"]
+                for what in ("offered", "refused", "bare", "late", "other"):
+                    setattr(total, what, getattr(total, what) + tally[what])
                 total.latencies += tally["latencies"]
         return total
 
@@ -145,8 +144,8 @@ def saturation(bench: OverloadRun) -> tuple[float, float]:
 
 LEVELS = (
     "| load | sent/s | answered/s | of the peak | goal | p50 ms | p99 ms | refused | captures kept | reads kept "
-    "| creations kept | refusals without Retry-After | other results | generator |\n"
-    "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"
+    "| creations kept | refusals without Retry-After | late | other results | generator |\n"
+    "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"
 )
 
 
@@ -163,7 +162,7 @@ def levels(bench: OverloadRun, full: float, peak: float) -> tuple[list[str], flo
         lines.append(
             f"| {times} x | {count.offered / LEVEL_SECONDS:,.0f} | {goodput[times]:,.0f} | {goodput[times] / peak:.0%} "
             f"| {'none' if goal is None else f'{goal:.0%}'} | {count.percentile(50):.0f} | {count.percentile(99):.0f} "
-            f"| {count.refused / count.offered:.0%} | {kept} | {count.bare} | {count.other} | {came.generator} |"
+            f"| {count.refused / count.offered:.0%} | {kept} | {count.bare} | {count.late} | {count.other} | {came.generator} |"
         )
         say(lines[-1])
     return lines, peak
@@ -204,7 +203,8 @@ def recovery(bench: OverloadRun, full: float) -> list[str]:
         at = BEFORE + FLOODED + second
         count = came.count(seconds=range(at, at + 1))
         told.append(f"{count.percentile(99):.0f} ms, {count.refused} refused")
-        fine = count.refused + count.other == 0 and count.percentile(99) <= max(before, 10.0) * AS_BEFORE
+        lost = count.refused + count.late + count.other
+        fine = not lost and count.percentile(99) <= max(before, 10.0) * AS_BEFORE
         normal = (second if normal is None else normal) if fine else None
     say(f"p99 before the flood {before:.0f} ms; seconds after it: {'; '.join(told)}")
     found = f"{normal} s" if normal is not None else f"**not within {AFTER} s**"
@@ -260,10 +260,12 @@ The service refuses requests beyond its capacity before it does any work for the
 How to read the tables:
 
 - Each request has a fixed time, whatever happens to earlier requests (open loop). Latency counts from that time. Ten equal
-  merchants send requests independently of each other. p50 and p99 count only requests that were answered 200.
+  merchants send requests independently of each other. p50 and p99 count only requests that were answered 200 within
+  2 seconds. An answer 200 that comes later counts as late, and not as answered.
 - Saturation is the last step of a ramp at which at least 98 % were answered 200 (a failed step is tried once more). Steps
   grow by a fifth, later by a twentieth. The peak is the most answers in one second at any step or load.
-- "Kept" is the share of the requests that were answered 200. "Late" is how far the generator was behind its own schedule.
+- "Kept" is the share of the requests that were answered 200 in time. The last column says how far the generator was behind
+  its own schedule.
 - The service reads and parses every request before it refuses it. So refusals take more of its time at a higher load. More
   workers share this cost; a proxy in front with a rate limit avoids it ([decisions/overload.md](decisions/overload.md)).
 - The generator runs on the same cores as the service and its PostgreSQL. At ten times saturation it uses much of them.

@@ -8,9 +8,11 @@ import uuid
 # A request id protects nothing, so a guessable one is fine. Random bytes from the operating system would cost as much time
 # as all other work of the edge.
 _random = random.Random(uuid.uuid4().int)  # noqa: S311
+_FREE, _FIXED = ~(0xF000 << 64 | 0xC000 << 48), 0x4000 << 64 | 0x8000 << 48
 
 
 def new_request_id() -> str:
     """Return a new id in the form of a version 4 UUID."""
-    text = f"{_random.getrandbits(122):031x}"
-    return f"{text[:8]}-{text[8:12]}-4{text[12:15]}-{'89ab'[int(text[15], 16) % 4]}{text[16:19]}-{text[19:]}"
+    # The version and the variant of the UUID are fixed bits.
+    text = f"{_random.getrandbits(128) & _FREE | _FIXED:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
