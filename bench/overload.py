@@ -260,12 +260,10 @@ The service refuses requests beyond its capacity before it does any work for the
 How to read the tables:
 
 - Each request has a fixed time, whatever happens to earlier requests (open loop). Latency counts from that time. Ten equal
-  merchants send requests independently of each other. p50 and p99 count only requests that were answered 200 within
-  2 seconds. An answer 200 that comes later counts as late, and not as answered.
+  merchants send requests independently of each other. p50 and p99 count answers 200 within 2 seconds; later ones are "late".
 - Saturation is the last step of a ramp at which at least 98 % were answered 200 (a failed step is tried once more). Steps
   grow by a fifth, later by a twentieth. The peak is the most answers in one second at any step or load.
-- "Kept" is the share of the requests that were answered 200 in time. The last column says how far the generator was behind
-  its own schedule.
+- "Kept" is the share of the requests that were answered 200 in time. The last column: how far the generator was behind.
 - The service reads and parses every request before it refuses it. So refusals take more of its time at a higher load. More
   workers share this cost; a proxy in front with a rate limit avoids it ([decisions/overload.md](decisions/overload.md)).
 - The generator runs on the same cores as the service and its PostgreSQL. At ten times saturation it uses much of them.

@@ -76,15 +76,17 @@ async def fields_of(service: Running, request: bytes) -> tuple[dict[bytes, bytes
     return fields, body
 
 
-@pytest.mark.parametrize("path", [b"/order", b"/nowhere", b"/order/4111111111111111"])
+@pytest.mark.parametrize(
+    "line", [b"GET /order", b"GET /nowhere", b"GET /order/4111111111111111", b"POST /sdk/v1/checkouts"]
+)
 async def test_a_refusal_says_the_same_whether_a_task_was_started_for_it_or_not(
-    service: Running, path: bytes
+    service: Running, line: bytes
 ) -> None:
     with busy(service, 1):
         # A request that closes its connection is not refused early.
-        plain, said = await fields_of(service, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+        plain, said = await fields_of(service, b"%b HTTP/1.1\r\nHost: x\r\n\r\n" % line)
         closing, long = await fields_of(
-            service, b"GET %b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % path
+            service, b"%b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % line
         )
     assert closing.pop(b"connection") == b"close"
     for fields, body in ((plain, said), (closing, long)):
