@@ -112,14 +112,20 @@ async def own(settings: config.Settings, own_database: dict[str, object]) -> Asy
         yield opened
 
 
-@pytest.fixture(scope="module")
-async def citus() -> AsyncIterator[str]:
-    """The URL, at the coordinator, of a migrated and distributed database that these tests may spoil."""
+@pytest.fixture(scope="session")
+def on_citus() -> str:
+    """The URL of the cluster's coordinator. Tests that need a cluster are skipped without one."""
     if CITUS is None:
         pytest.skip("no Citus cluster (CUOTA_TEST_CITUS, the URL of its coordinator as superuser)")
+    return CITUS
+
+
+@pytest.fixture(scope="module")
+async def citus(on_citus: str) -> AsyncIterator[str]:
+    """The URL, at the coordinator, of a migrated and distributed database that these tests may spoil."""
     from support.db.cluster import cluster_database
 
-    async with cluster_database(CITUS) as url:
+    async with cluster_database(on_citus) as url:
         yield url
 
 
