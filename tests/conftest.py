@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cuota import config
-from support.db.copies import copied_database, copy_database
+from support.db.copies import copied_database
 from support.folders import new_folder
 from support.longest_first import turn
 from support.needed import told
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser
 
     from cuota.db.embedded.server import Embedded
+    from support.db.template import Template
     from support.makers import Merchant, Running
     from support.own_service import Own
 
@@ -38,9 +39,13 @@ for name in [name for name in os.environ if name.startswith("CUOTA_")]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Several test processes begin with the longest files, so that none of them runs alone at the end."""
+    """Let several test processes begin with the longest files, and skip what cannot hold on a Citus cluster."""
     if hasattr(config, "workerinput"):
+        # So no long file runs alone at the end.
         items.sort(key=lambda item: turn(item.path))
+    for item in items:
+        if CITUS and (mark := item.get_closest_marker("plain_postgresql")):
+            item.add_marker(pytest.mark.skip(f"needs plain PostgreSQL: {mark.args[0]}"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -84,23 +89,22 @@ def settings(folder: Path) -> config.Settings:
 
 
 @pytest.fixture(scope="session")
-async def template(embedded: Embedded, settings: config.Settings) -> str:
-    """A migrated, empty database that other tests copy."""
+async def template(embedded: Embedded, settings: config.Settings) -> AsyncIterator[Template]:
+    """A migrated, empty database to copy from, on the Citus cluster if there is one."""
     import cuota.web.app  # noqa: F401 - every module that compares its own times with the pool's has done so now
     from cuota.db import pool
-    from cuota.run import runtime
+    from support.db.template import on_cluster, on_embedded
 
     # On a busy machine, a request may wait for a session for longer than half a second.
     pool.WAIT_SECONDS = 20.0
-    await runtime.migrated(settings, dict(embedded.dsn_kwargs))
-    await copy_database(embedded, "cuota", "cuota_template")
-    return "cuota_template"
+    async with on_embedded(embedded, settings) if CITUS is None else on_cluster(CITUS, settings) as made:
+        yield made
 
 
 @pytest.fixture
-async def own_database(embedded: Embedded, template: str) -> AsyncIterator[dict[str, object]]:
+async def own_database(template: Template) -> AsyncIterator[dict[str, object]]:
     """A migrated database of this test's own, which the test may damage: the arguments of asyncpg.connect for its owner."""
-    async with copied_database(embedded, template) as where:
+    async with template.copied() as where:
         yield where
 
 
@@ -120,14 +124,20 @@ async def own(settings: config.Settings, own_database: dict[str, object]) -> Asy
         yield opened
 
 
-@pytest.fixture(scope="module")
-async def citus() -> AsyncIterator[str]:
-    """The URL, at the coordinator, of a migrated and distributed database that these tests may damage."""
+@pytest.fixture(scope="session")
+def on_citus() -> str:
+    """The URL of the cluster's coordinator. Tests that need a cluster are skipped without one."""
     if CITUS is None:
         pytest.skip("no Citus cluster (CUOTA_TEST_CITUS, the URL of its coordinator as superuser)")
+    return CITUS
+
+
+@pytest.fixture(scope="module")
+async def citus(on_citus: str) -> AsyncIterator[str]:
+    """The URL, at the coordinator, of a migrated and distributed database that these tests may damage."""
     from support.db.cluster import cluster_database
 
-    async with cluster_database(CITUS) as url:
+    async with cluster_database(on_citus) as url:
         yield url
 
 
@@ -172,10 +182,9 @@ async def running(settings: config.Settings, where: dict[str, object]) -> AsyncI
 
 
 @pytest.fixture(scope="session")
-async def service(settings: config.Settings, embedded: Embedded, template: str) -> AsyncIterator[Running]:
-    """The service that most tests share. Each test makes its own merchant."""
-    del template
-    async with running(settings, dict(embedded.dsn_kwargs)) as started:
+async def service(settings: config.Settings, template: Template) -> AsyncIterator[Running]:
+    """The service that most tests share; each makes a merchant of its own."""
+    async with running(settings, dict(template.shared)) as started:
         yield started
 
 

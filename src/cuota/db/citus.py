@@ -70,8 +70,13 @@ PLACES = {
     **dict.fromkeys(_COORDINATOR, COORDINATOR),
 }
 # The functions take the merchant first, and each call runs whole on the node that has the merchant's rows.
-_FUNCTIONS = ("save_orders", "create_orders")
-_UNPLACED = """SELECT p.oid::regprocedure::text AS name FROM pg_proc p
+_FUNCTIONS = ("save_orders", "create_orders", "blank_orders")
+# Citus must send these to the merchant's node also inside a transaction of several statements. blank_orders writes with the
+# owner's rights, and Citus does not let two roles write through the coordinator in one transaction.
+_ALWAYS_SENT = ("blank_orders",)
+# Citus opens its connections to the workers as the role that asks, which must be able to log in there (docs/scaling.md).
+_LOGIN = "ALTER ROLE cuota_app LOGIN"
+_UNPLACED = """SELECT p.oid::regprocedure::text AS name, p.proname AS short FROM pg_proc p
     WHERE p.pronamespace = 'public'::regnamespace AND p.proname = ANY ($1::text[]) AND NOT EXISTS (
         SELECT FROM pg_dist_object d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid
             AND d.distribution_argument_index IS NOT NULL)"""
@@ -104,12 +109,13 @@ async def distribute(connection: Connection, told: OnProgress = untold) -> list[
     await require_citus(connection)
     rows = await connection.fetch("SELECT logicalrelid::text AS name FROM pg_dist_partition")
     done = {row["name"] for row in rows}
+    await connection.execute(_LOGIN)
     await connection.execute(TRIGGERS)
     missing = [(table, sql) for table, sql in statements() if table not in done]
     for count, (table, sql) in enumerate(missing):
         told(count, len(missing), f"table {table}")
         await connection.execute(sql)
     for row in await connection.fetch(_UNPLACED, list(_FUNCTIONS)):
-        placed = "SELECT create_distributed_function($1, '$1', colocate_with := $2)"
-        await connection.execute(placed, row["name"], _BY_MERCHANT[0])
+        placed = "SELECT create_distributed_function($1, '$1', colocate_with := $2, force_delegation := $3)"
+        await connection.execute(placed, row["name"], _BY_MERCHANT[0], row["short"] in _ALWAYS_SENT)
     return [table for table, _ in missing]

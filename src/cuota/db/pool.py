@@ -170,6 +170,8 @@ class Pool(Sessions):
         # A session that may be held as long as the process runs. No request waits for it.
         self.apart = Sessions(apart or pool)
         self._gatherer = Gatherer(self, self._shared or self, refused_by_the_database)
+        # True on a Citus cluster.
+        self.sharded = False
 
     async def together(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID, asked: QueryT) -> ResultT:
         """Run a request in one batch with the other requests of the same merchant that wait at this moment."""
@@ -227,11 +229,13 @@ async def open_pool(where: dict[str, Any], size: int, name: str = "cuota") -> Po
         await first.close()
     more = {"application_name": name} | ({"role": takes} if takes else {}) | (ON_CITUS if sharded else {})
     kind = row_security.Narrowed if secured else Honest
-    return Pool(
+    pool = Pool(
         await _sessions(service, 1, size, {**SESSION, **more}, kind),
         await _sessions(service, 0, MOST_TOGETHER, {**TOGETHER, **more}, kind),
         await _sessions(service, 0, 1, {**SESSION, **more}, kind),
     )
+    pool.sharded = sharded
+    return pool
 
 
 async def _sessions(

@@ -18,6 +18,11 @@ async def copy_database(embedded: Embedded, source: str, name: str) -> None:
     await _on_the_server(embedded, f"CREATE DATABASE {name} TEMPLATE {source} STRATEGY file_copy")
 
 
+async def drop_database(embedded: Embedded, name: str) -> None:
+    """Drop a database, even if somebody uses it."""
+    await _on_the_server(embedded, f"DROP DATABASE {name} WITH (FORCE)")
+
+
 @asynccontextmanager
 async def copied_database(embedded: Embedded, source: str) -> AsyncIterator[dict[str, object]]:
     """Copy the database `source`, yield what asyncpg.connect takes (as the owner), and drop the copy in the end."""
@@ -26,7 +31,7 @@ async def copied_database(embedded: Embedded, source: str) -> AsyncIterator[dict
     try:
         yield {**embedded.dsn_kwargs, "database": name}
     finally:
-        await _on_the_server(embedded, f"DROP DATABASE {name} WITH (FORCE)")
+        await drop_database(embedded, name)
 
 
 async def _on_the_server(embedded: Embedded, statement: str) -> None:
