@@ -25,6 +25,10 @@ _NOT_THIS_ONE = (
 )
 
 
+class NodeLost(ConnectionError):
+    """The node that was asked could not reach another node of the cluster. This session goes on; the statement may be applied."""
+
+
 class Honest(asyncpg.Connection):  # type: ignore[misc]  # the driver comes without types
     """Closes itself if the server sends a certain warning, because the result of the statement is then unknown.
 

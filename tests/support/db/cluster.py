@@ -34,8 +34,8 @@ async def _run(url: str, *statements: str) -> None:
 
 
 @asynccontextmanager
-async def cluster_database(url: str) -> AsyncIterator[str]:
-    """Its URL at the coordinator: migrated, and distributed over the workers."""
+async def blank_database(url: str) -> AsyncIterator[str]:
+    """The URL, at the coordinator, of an empty database whose workers are registered."""
     parts, name = urlsplit(url), f"own_{secrets.token_hex(4)}"
     asked = await asyncpg.connect(url)
     workers = [(row["host"], row["port"]) for row in await asked.fetch(_WORKERS)]
@@ -53,12 +53,24 @@ async def cluster_database(url: str) -> AsyncIterator[str]:
     mine = _moved(url, *here, name)
     add = [f"SELECT citus_add_node('{host}', {port})" for host, port in workers]
     await _run(mine, f"SELECT citus_set_coordinator_host('{here[0]}', {here[1]})", *add)
-    connection = await asyncpg.connect(mine)
-    await migrate(connection, "sandbox")
-    await distribute(connection)
-    await connection.close()
     try:
         yield mine
     finally:
         for host, port in nodes:
             await _run(_moved(url, host, port, parts.path), f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@asynccontextmanager
+async def cluster_database(url: str) -> AsyncIterator[str]:
+    """The URL, at the coordinator, of a database that is migrated, and distributed over the workers."""
+    async with blank_database(url) as mine:
+        connection = await asyncpg.connect(mine)
+        await migrate(connection, "sandbox")
+        await distribute(connection)
+        await connection.close()
+        yield mine
+
+
+def at_worker(url: str, host: str, port: int) -> str:
+    """The same database at another node."""
+    return _moved(url, host, port, urlsplit(url).path)

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from cuota.core.order.movement import Movement, MovementKind
+from cuota.db.cluster.across import fetch_across
 from cuota.db.order.columns import MONEY, order_of
 from cuota.db.order.orders import OrderRecord
 from cuota.db.session import Session
@@ -105,7 +106,7 @@ class FeedPosition:
 
 async def waiting(session: Session) -> list[UUID]:
     """Return the merchants that have events to publish."""
-    return [row["merchant_id"] for row in await session.fetch(_WAITING)]
+    return [row["merchant_id"] for row in await fetch_across(session, _WAITING)]
 
 
 async def publish(session: Session, merchant_id: UUID, now: datetime, limit: int) -> int:
