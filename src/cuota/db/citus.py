@@ -73,6 +73,8 @@ PLACES = {
 }
 # The functions take the merchant first, and each call runs whole on the node that has the merchant's rows.
 _FUNCTIONS = ("save_orders", "create_orders")
+# Citus opens its connections to the workers as the role that asks, which must be able to log in there (docs/scaling.md).
+_LOGIN = "ALTER ROLE cuota_app LOGIN"
 _UNPLACED = """SELECT p.oid::regprocedure::text AS name FROM pg_proc p
     WHERE p.pronamespace = 'public'::regnamespace AND p.proname = ANY ($1::text[]) AND NOT EXISTS (
         SELECT FROM pg_dist_object d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid
@@ -96,6 +98,7 @@ async def distribute(connection: Connection, told: OnProgress = untold) -> list[
     await require_coordinator(connection)
     rows = await connection.fetch("SELECT logicalrelid::text AS name FROM pg_dist_partition")
     done = {row["name"] for row in rows}
+    await connection.execute(_LOGIN)
     await connection.execute(TRIGGERS)
     missing = [(table, sql) for table, sql in statements() if table not in done]
     if _BY_MERCHANT[0] not in done:

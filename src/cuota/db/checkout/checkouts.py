@@ -21,18 +21,18 @@ _OPEN = """INSERT INTO checkout_sessions (merchant_id, order_id, session_hash, c
     device_hash) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING"""
 _SHOWN = f"UPDATE checkout_sessions SET display = $4 WHERE {_KEY} AND display IS DISTINCT FROM $4"
 _READ = f"""
-SELECT {MONEY}, o.token, d.document, {PLAN}, {STARTED}, {LEFT},
+SELECT {MONEY}, o.token, d.document, {PLAN.columns}, {STARTED}, {LEFT},
     b.session_hash, b.phone, b.code_hash, b.codes_sent, b.verified_at, b.consumer_id,
     b.profile AS details, b.created_at AS opened_at, b.display, b.shipping, b.device_hash,
-    ROW(m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins)
-        AS merchant
-FROM checkout_sessions b JOIN orders o USING (merchant_id, order_id)
-    JOIN order_details d USING (merchant_id, order_id) JOIN merchants m USING (merchant_id)
-    LEFT JOIN sdk_checkouts s USING (merchant_id, order_id)
+    m.name AS merchant, m.minimum, m.maximum, m.defer_funds_capture, m.profile AS body_profile,
+    m.currency AS merchant_currency, m.origins
+FROM checkout_sessions b JOIN orders o ON o.merchant_id = $1 AND o.order_id = b.order_id
+    JOIN order_details d ON d.merchant_id = $1 AND d.order_id = b.order_id JOIN merchants m ON m.merchant_id = $1
+    LEFT JOIN sdk_checkouts s ON s.merchant_id = $1 AND s.order_id = b.order_id {PLAN.join}
 WHERE b.merchant_id = $1 AND b.order_id = $2 AND b.session_hash = $3
 """
-_END = f"""SELECT d.document, {LEFT} FROM orders o JOIN order_details d USING (merchant_id, order_id)
-    WHERE o.merchant_id = $1 AND o.order_id = $2"""
+_END = f"""SELECT d.document, {LEFT} FROM orders o
+    JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id WHERE o.merchant_id = $1 AND o.order_id = $2"""
 _CODE_SENT = f"""UPDATE checkout_sessions SET phone = $4, code_hash = $5, code_ends_at = $6, code_tries = 0,
     codes_sent = codes_sent + 1, verified_at = NULL, consumer_id = NULL, profile = NULL, shipping = NULL
     WHERE {_KEY} AND codes_sent < $7 RETURNING 1"""
@@ -122,7 +122,6 @@ async def read(session: Session, key: SessionKey) -> Opened | None:
     row = await session.fetchrow(_READ, *key)
     if row is None:
         return None
-    merchant_id, name, minimum, maximum, deferred, body_profile, currency, origins = row["merchant"]
     return Opened(
         session=CheckoutSession(
             session_hash=row["session_hash"],
@@ -138,12 +137,19 @@ async def read(session: Session, key: SessionKey) -> Opened | None:
             device_hash=row["device_hash"],
         ),
         merchant=Merchant(
-            merchant_id, name, minimum, maximum, deferred, BodyProfile(body_profile), currency, tuple(origins)
+            merchant_id=row["merchant_id"],
+            name=row["merchant"],
+            minimum=row["minimum"],
+            maximum=row["maximum"],
+            defer_funds_capture=row["defer_funds_capture"],
+            profile=BodyProfile(row["body_profile"]),
+            currency=row["merchant_currency"],
+            origins=tuple(row["origins"]),
         ),
         order=order_of(row),
         token=row["token"],
         document=row["document"],
-        plan=plan_of(row["plan"]),
+        plan=plan_of(row),
         start=start_of(row),
         left=row["was_left"],
     )

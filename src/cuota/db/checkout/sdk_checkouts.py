@@ -20,17 +20,18 @@ _SIGNER = f"""SELECT {COLUMNS}, m.signing_secret, m.old_signing_secret,
     AND EXISTS (SELECT FROM credentials c WHERE c.merchant_id = m.merchant_id AND c.revoked_at IS NULL)"""
 # An order times out only at its end. So an order that was Abandoned earlier was canceled by its consumer.
 LEFT = """CASE WHEN o.status = 'Abandoned' THEN (SELECT bool_or(e.created_at < o.expires_at) FROM events e
-    WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id AND e.type = 'order.abandoned') ELSE false END AS was_left"""
+    WHERE e.merchant_id = $1 AND e.order_id = o.order_id AND e.type = 'order.abandoned') ELSE false END AS was_left"""
 STARTED = "s.origin AS started_from, s.display AS shown_in, s.flow, s.integration"
 # A rejected order stays rejected, even if the merchant's range has changed. It is not an order that risk declined.
-_REJECTED = """coalesce((SELECT true FROM events e WHERE o.status = 'Declined' AND e.merchant_id = o.merchant_id
+_REJECTED = """coalesce((SELECT true FROM events e WHERE o.status = 'Declined' AND e.merchant_id = $1
     AND e.order_id = o.order_id AND e.type = 'order.rejected' LIMIT 1), false) AS rejected"""
 _EARLIER = f"""SELECT {MONEY}, o.token, p.payer, {STARTED}, {_REJECTED}
-    FROM sdk_checkouts s JOIN orders o USING (merchant_id, order_id) LEFT JOIN plans p USING (merchant_id, order_id)
+    FROM sdk_checkouts s JOIN orders o ON o.merchant_id = $1 AND o.order_id = s.order_id
+    LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = s.order_id
     WHERE s.merchant_id = $1 AND s.body_hash = $2"""
 
-_SHOP = f"""SELECT {MONEY}, o.token, {LEFT} FROM orders o JOIN sdk_checkouts s USING (merchant_id, order_id)
-    WHERE o.merchant_id = $1 AND o.order_id = $2 AND s.integration = 'smi'"""
+_SHOP = f"""SELECT {MONEY}, o.token, {LEFT} FROM orders o
+    JOIN sdk_checkouts s ON s.merchant_id = $1 AND s.order_id = o.order_id WHERE o.merchant_id = $1 AND o.order_id = $2 AND s.integration = 'smi'"""
 _START = f"SELECT {STARTED} FROM sdk_checkouts s WHERE s.merchant_id = $1 AND s.order_id = $2"
 _MOVE = "UPDATE sdk_checkouts SET origin = $3 WHERE merchant_id = $1 AND order_id = $2"
 _PAYER = "SELECT payer FROM plans WHERE merchant_id = $1 AND order_id = $2 AND consumer_id = $3"

@@ -6,13 +6,14 @@ wrong column.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter, itemgetter
 
 from cuota.core.installment import Installment
+from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome
+from cuota.db.nested import Nested
 from cuota.db.pool import Row
 
 Values = tuple[object, ...]
@@ -116,11 +117,17 @@ _TYPES = {
     "failures": "smallint",
 }
 INSTALLMENT = tuple(f"{name} {_TYPES[name]}" for name in _NUMBERED)
-_PLAN = f"""ARRAY(SELECT ROW({", ".join(f"i.{name}" for name in _NUMBERED)}) FROM installments i
-    WHERE i.merchant_id = {{merchant}} AND i.order_id = o.order_id ORDER BY i.number) AS plan"""
-PLAN = _PLAN.format(merchant="o.merchant_id")
-# For a statement that names the merchant $1 for every table, so that it needs one shard of a sharded database.
-PLAN_OF_MERCHANT = _PLAN.format(merchant="$1")
+PLAN = Nested(
+    "plan",
+    tuple(f"i.{name}" for name in _NUMBERED),
+    "FROM installments i WHERE i.merchant_id = $1 AND i.order_id = o.order_id ORDER BY i.number",
+)
+MOVED = Nested(
+    "moved",
+    ("m.kind", "m.movement_id", "m.reference", "m.amount", "m.created_at"),
+    """FROM movements m WHERE m.merchant_id = $1 AND m.order_id = o.order_id
+        ORDER BY m.created_at, m.movement_id""",
+)
 _installment_values = attrgetter(*_NUMBERED)
 
 
@@ -130,6 +137,11 @@ def installment_row(item: Installment) -> Values:
     return values
 
 
-def plan_of(rows: Sequence[Sequence[object]]) -> tuple[Installment, ...]:
-    """Return the installments from the rows of PLAN."""
-    return tuple(Installment(*row) for row in rows)  # type: ignore[arg-type]
+def plan_of(row: Row) -> tuple[Installment, ...]:
+    """Return the installments from a row with the columns of PLAN."""
+    return tuple(Installment(*each) for each in PLAN.of(row))
+
+
+def movements_of(row: Row) -> tuple[Movement, ...]:
+    """Return the movements from a row with the columns of MOVED, earliest first."""
+    return tuple(Movement(MovementKind(kind), *rest) for kind, *rest in MOVED.of(row))

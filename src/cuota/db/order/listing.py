@@ -12,9 +12,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Status
-from cuota.db.order.columns import MONEY, order_of
+from cuota.db.order.columns import MONEY, MOVED, movements_of, order_of
 from cuota.db.order.orders import OrderRecord
 from cuota.db.session import Session
 
@@ -52,11 +51,10 @@ WITH asked AS (
         sum(octet_length(document::text)) OVER (ORDER BY order_id DESC) AS bytes_so_far
     FROM order_details WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[])
 )
-SELECT {MONEY}, o.token, d.document, p.payer,
-    ARRAY(SELECT ROW(m.kind, m.reference, m.movement_id, m.amount, m.created_at) FROM movements m
-        WHERE m.merchant_id = $1 AND m.order_id = d.order_id ORDER BY m.created_at, m.movement_id) AS movements
+SELECT {MONEY}, o.token, d.document, p.payer, {MOVED.columns}
 FROM asked d JOIN orders o ON o.merchant_id = $1 AND o.order_id = d.order_id
     LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = d.order_id
+    {MOVED.join}
 WHERE d.bytes_so_far - d.bytes < $3 ORDER BY o.order_id DESC
 """
 
@@ -116,8 +114,4 @@ async def page(
 
 
 def _record_of(row: Any) -> OrderRecord:
-    movements = tuple(
-        Movement(MovementKind(kind), movement_id, reference, amount, at)
-        for kind, reference, movement_id, amount, at in row["movements"]
-    )
-    return OrderRecord(order_of(row), row["token"], row["document"], movements, row["payer"])
+    return OrderRecord(order_of(row), row["token"], row["document"], movements_of(row), row["payer"])

@@ -13,29 +13,28 @@ from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Order, Status
 from cuota.db.cluster.across import fetch_across
 from cuota.db.gathered import Gathered
-from cuota.db.order.columns import MONEY, PLAN_OF_MERCHANT, order_of, plan_of
+from cuota.db.order.columns import MONEY, MOVED, PLAN, movements_of, order_of, plan_of
 from cuota.db.pool import Pool, Row
 from cuota.db.session import Session
 
 _EARLIER = """FROM orders o LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = $2
-    AND m.kind = $3 AND m.reference = $4 WHERE o.merchant_id = $1 AND o.order_id = $2"""
+    AND m.kind = $3 AND m.reference = $4 {more} WHERE o.merchant_id = $1 AND o.order_id = $2"""
 _FOUND = "m.movement_id, m.amount AS moved, m.created_at AS moved_at"
 
-FOR_CAPTURE = f"SELECT {MONEY}, {_FOUND} {_EARLIER}"
-FOR_MOVEMENT = f"SELECT {MONEY}, {_FOUND}, {PLAN_OF_MERCHANT} {_EARLIER}"
+FOR_CAPTURE = f"SELECT {MONEY}, {_FOUND} {_EARLIER.format(more='')}"
+FOR_MOVEMENT = f"SELECT {MONEY}, {_FOUND}, {PLAN.columns} {_EARLIER.format(more=PLAN.join)}"
 _EARLIER_MANY = """FROM unnest($2::uuid[], $3::text[], $4::text[]) WITH ORDINALITY AS q (order_id, kind, reference, n)
     JOIN orders o ON o.merchant_id = $1 AND o.order_id = q.order_id
     LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = q.order_id
     AND m.kind = q.kind AND m.reference = q.reference"""
 _FOR_CAPTURES = f"SELECT {MONEY}, {_FOUND}, q.n {_EARLIER_MANY}"
-_FOR_MOVEMENTS = f"SELECT {MONEY}, {_FOUND}, {PLAN_OF_MERCHANT}, q.n {_EARLIER_MANY}"
-WITH_PLAN = f"SELECT {MONEY}, {PLAN_OF_MERCHANT} FROM orders o WHERE o.merchant_id = $1 AND o.order_id = $2"
+_FOR_MOVEMENTS = f"SELECT {MONEY}, {_FOUND}, {PLAN.columns}, q.n {_EARLIER_MANY} {PLAN.join}"
+WITH_PLAN = (
+    f"SELECT {MONEY}, {PLAN.columns} FROM orders o {PLAN.join} WHERE o.merchant_id = $1 AND o.order_id = $2"
+)
 LOCK = "SELECT 1 FROM orders WHERE merchant_id = $1 AND order_id = $2 FOR UPDATE"
-_RECORD = f"""{MONEY}, o.token, d.document,
-    ARRAY(SELECT ROW(m.kind, m.reference, m.movement_id, m.amount, m.created_at) FROM movements m
-        WHERE m.merchant_id = $1 AND m.order_id = o.order_id
-        ORDER BY m.created_at, m.movement_id) AS movements
-FROM orders o JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id"""
+_RECORD = f"""{MONEY}, o.token, d.document, {MOVED.columns}
+FROM orders o JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id {MOVED.join}"""
 _PAYER = "SELECT payer FROM plans WHERE merchant_id = $1 AND order_id = $2"
 _EXPRESS = '"checkoutFlow":"express"'
 RECORD_BY_ID = f"SELECT {_RECORD} WHERE o.merchant_id = $1 AND o.order_id = $2"
@@ -102,7 +101,7 @@ def _found(asked: _Asked, row: Row, *, with_plan: bool) -> Found:
     earlier = None
     if row["movement_id"] is not None:
         earlier = Movement(asked.kind, row["movement_id"], asked.reference, row["moved"], row["moved_at"])
-    return Found(order_of(row), earlier, plan_of(row["plan"]) if with_plan else ())
+    return Found(order_of(row), earlier, plan_of(row) if with_plan else ())
 
 
 async def _read_one(session: Session, asked: _Asked, sql: str, *, with_plan: bool) -> Found | None:
@@ -134,7 +133,7 @@ _MOVEMENT_READS = Gathered(
 async def read_with_plan(session: Session, merchant_id: UUID, order_id: UUID) -> Found | None:
     """Read the order and its plan in one round trip. None if there is no such order."""
     row = await session.fetchrow(WITH_PLAN, merchant_id, order_id)
-    return None if row is None else Found(order_of(row), None, plan_of(row["plan"]))
+    return None if row is None else Found(order_of(row), None, plan_of(row))
 
 
 async def read_record(session: Session, merchant_id: UUID, name: UUID) -> OrderRecord | None:
@@ -147,16 +146,12 @@ async def read_record(session: Session, merchant_id: UUID, name: UUID) -> OrderR
         row = await _record_row(session, (merchant_id, name))
     if row is None:
         return None
-    movements = tuple(
-        Movement(MovementKind(kind), movement_id, reference, amount, at)
-        for kind, reference, movement_id, amount, at in row["movements"]
-    )
     order, payer = order_of(row), None
     # Most orders have no payer to show, so the statement does not look for one.
     if _EXPRESS in row["document"] and order.status is Status.APPROVED:
         agreed = await session.fetchrow(_PAYER, merchant_id, order.order_id)
         payer = agreed["payer"] if agreed else None
-    return OrderRecord(order, row["token"], row["document"], movements, payer)
+    return OrderRecord(order, row["token"], row["document"], movements_of(row), payer)
 
 
 async def _record_row(session: Session, asked: tuple[UUID, UUID]) -> Row | None:

@@ -8,24 +8,40 @@ from uuid import UUID
 
 from cuota.core.installment import Installment
 from cuota.core.order.order import Order
+from cuota.db.nested import Nested
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
 from cuota.db.session import Session
 
 MOST_FOUND = 50
 _FIND = """SELECT d.merchant_id, d.order_id, m.name FROM order_details d JOIN merchants m USING (merchant_id)
     WHERE d.reference = $1 ORDER BY m.name, d.order_id LIMIT $2"""
+_TOLD = Nested(
+    "told",
+    ("e.created_at", "e.type", "e.amount", "e.success", "e.message"),
+    "FROM events e WHERE e.merchant_id = $1 AND e.order_id = o.order_id ORDER BY e.sequence",
+)
+_CHARGED = Nested(
+    "charged",
+    (
+        "c.charge_id",
+        "c.installment",
+        "c.amount",
+        "c.card_brand",
+        "c.card_last4",
+        "c.state",
+        "c.reason",
+        "c.created_at",
+    ),
+    "FROM charges c WHERE c.merchant_id = $1 AND c.order_id = o.order_id ORDER BY c.created_at",
+)
 _READ = f"""
-SELECT {MONEY}, {PLAN}, m.name AS merchant, d.reference, p.first_day, p.time_zone, p.agreed_at,
-    ARRAY(SELECT ROW(e.created_at, e.type, e.amount, e.success, e.message) FROM events e
-        WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id ORDER BY e.sequence) AS told,
-    ARRAY(SELECT ROW(c.charge_id, c.installment, c.amount, c.card_brand, c.card_last4, c.state, c.reason, c.created_at)
-        FROM charges c WHERE c.merchant_id = o.merchant_id AND c.order_id = o.order_id ORDER BY c.created_at) AS charged,
-    (SELECT s.additional::text FROM sdk_checkouts s WHERE s.merchant_id = o.merchant_id AND s.order_id = o.order_id)
-        AS additional,
-    (SELECT t.day FROM messages t WHERE t.merchant_id = o.merchant_id AND t.order_id = o.order_id AND t.kind = 'declined'
+SELECT {MONEY}, {PLAN.columns}, m.name AS merchant, d.reference, p.first_day, p.time_zone, p.agreed_at,
+    {_TOLD.columns}, {_CHARGED.columns},
+    (SELECT s.additional::text FROM sdk_checkouts s WHERE s.merchant_id = $1 AND s.order_id = o.order_id) AS additional,
+    (SELECT t.day FROM messages t WHERE t.merchant_id = $1 AND t.order_id = o.order_id AND t.kind = 'declined'
         LIMIT 1) AS declined_on
-FROM orders o JOIN merchants m USING (merchant_id) JOIN order_details d USING (merchant_id, order_id)
-    LEFT JOIN plans p USING (merchant_id, order_id)
+FROM orders o JOIN merchants m ON m.merchant_id = $1 JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id
+    LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = o.order_id {PLAN.join} {_TOLD.join} {_CHARGED.join}
 WHERE o.merchant_id = $1 AND o.order_id = $2
 """
 
@@ -87,7 +103,7 @@ async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Story | N
     if row is None:
         return None
     return Story(
-        order_of(row), row["merchant"], row["reference"], plan_of(row["plan"]),
-        tuple(StoryEvent(*each) for each in row["told"]), tuple(Charged(*each) for each in row["charged"]),
+        order_of(row), row["merchant"], row["reference"], plan_of(row),
+        tuple(StoryEvent(*each) for each in _TOLD.of(row)), tuple(Charged(*each) for each in _CHARGED.of(row)),
         row["first_day"], row["agreed_at"], row["additional"], row["declined_on"],
     )  # fmt: skip

@@ -10,8 +10,9 @@ from uuid import UUID
 from cuota.core.installment import Installment
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
+from cuota.db.nested import Nested
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
-from cuota.db.plan.plans import CARD
+from cuota.db.plan.plans import CARD, CARD_JOIN, card_of
 from cuota.db.session import Session
 
 _OPEN = """INSERT INTO account_sessions AS s (session_hash, created_at, ends_at) VALUES ($1, $2, $3)
@@ -28,27 +29,40 @@ _VERIFIED = """UPDATE account_sessions SET consumer_id = $2, code_hash = NULL, s
 _END = "DELETE FROM account_sessions WHERE session_hash = $1"
 _FORGET = "DELETE FROM account_sessions WHERE ends_at < $1"
 
-_SHOWN = f"""{MONEY}, {PLAN}, {CARD}, p.agreed_at, p.time_zone, m.name AS merchant, d.reference
-FROM plans p JOIN orders o USING (merchant_id, order_id) JOIN merchants m USING (merchant_id)
-    JOIN order_details d USING (merchant_id, order_id)"""
+_SHOWN = f"""{MONEY}, {PLAN.columns}, {CARD}, p.agreed_at, p.time_zone, m.name AS merchant, d.reference
+FROM plans p JOIN orders o ON o.merchant_id = $1 AND o.order_id = p.order_id JOIN merchants m ON m.merchant_id = $1
+    JOIN order_details d ON d.merchant_id = $1 AND d.order_id = p.order_id {CARD_JOIN} {PLAN.join}"""
+# The same of all merchants: each part takes the merchant of its plan.
+_SHOWN_OF_ALL = _SHOWN.replace("merchant_id = $1", "merchant_id = p.merchant_id")
 # Overdue plans come first, then plans with something left to pay, because consumers come to the page for these.
-_PLANS = f"""SELECT {_SHOWN} WHERE p.consumer_id = $1 AND o.status = 'Approved'
+_PLANS = f"""SELECT {_SHOWN_OF_ALL} WHERE p.consumer_id = $1 AND o.status = 'Approved'
     ORDER BY (SELECT CASE WHEN bool_or(i.failures > 0) THEN 1 WHEN count(*) > 0 THEN 2 ELSE 3 END
         FROM installments i WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id
         AND i.charge_id IS NULL AND i.amount + i.fee > 0), p.agreed_at DESC, o.order_id
     LIMIT $2 OFFSET $3"""
+_RECEIPTS = Nested(
+    "receipts",
+    ("c.charge_id", "c.installment", "c.amount", "c.card_brand", "c.card_last4", "c.settled_at"),
+    """FROM charges c WHERE c.merchant_id = $1 AND c.order_id = o.order_id AND c.state = 'succeeded'
+        ORDER BY c.settled_at""",
+)
+_RETURNS = Nested(
+    "returns",
+    ("r.amount", "r.state", "r.created_at", "c.card_brand", "c.card_last4"),
+    """FROM card_refunds r JOIN charges c ON c.merchant_id = $1 AND c.order_id = r.order_id AND c.charge_id = r.charge_id
+        WHERE r.merchant_id = $1 AND r.order_id = o.order_id ORDER BY r.created_at""",
+)
+_LESSENED = Nested(
+    "lessened",
+    ("m.kind", "m.amount", "m.created_at", "m.reference = 'authorization-expiry-' || m.movement_id"),
+    """FROM movements m WHERE m.merchant_id = $1 AND m.order_id = o.order_id
+        AND m.kind IN ('void', 'refund') ORDER BY m.created_at, m.movement_id""",
+)
 _PLAN = f"""
 SELECT p.agreement, p.agreement_hash,
-    ARRAY(SELECT ROW(c.charge_id, c.installment, c.amount, c.card_brand, c.card_last4, c.settled_at) FROM charges c
-        WHERE c.merchant_id = o.merchant_id AND c.order_id = o.order_id AND c.state = 'succeeded'
-        ORDER BY c.settled_at) AS receipts,
-    ARRAY(SELECT ROW(r.amount, r.state, r.created_at, c.card_brand, c.card_last4) FROM card_refunds r
-        JOIN charges c USING (merchant_id, order_id, charge_id)
-        WHERE r.merchant_id = o.merchant_id AND r.order_id = o.order_id ORDER BY r.created_at) AS returns,
-    ARRAY(SELECT ROW(m.kind, m.amount, m.created_at, m.reference = 'authorization-expiry-' || m.movement_id)
-        FROM movements m WHERE m.merchant_id = o.merchant_id AND m.order_id = o.order_id
-        AND m.kind IN ('void', 'refund') ORDER BY m.created_at, m.movement_id) AS lessened,
-    {_SHOWN} WHERE p.consumer_id = $1 AND p.merchant_id = $2 AND p.order_id = $3 AND o.status = 'Approved'
+    {_RECEIPTS.columns}, {_RETURNS.columns}, {_LESSENED.columns},
+    {_SHOWN} {_RECEIPTS.join} {_RETURNS.join} {_LESSENED.join}
+WHERE p.merchant_id = $1 AND p.order_id = $2 AND p.consumer_id = $3 AND o.status = 'Approved'
 """
 
 
@@ -177,17 +191,17 @@ async def plan_of_consumer(
     session: Session, consumer_id: UUID, merchant_id: UUID, order_id: UUID
 ) -> PlanDetail | None:
     """Return one plan, if it belongs to this consumer."""
-    row = await session.fetchrow(_PLAN, consumer_id, merchant_id, order_id)
+    row = await session.fetchrow(_PLAN, merchant_id, order_id, consumer_id)
     if row is None:
         return None
-    receipts = tuple(Receipt(*item) for item in row["receipts"])
-    returns = tuple(Return(*item) for item in row["returns"])
-    lessened = tuple(Less(*item) for item in row["lessened"])
+    receipts = tuple(Receipt(*item) for item in _RECEIPTS.of(row))
+    returns = tuple(Return(*item) for item in _RETURNS.of(row))
+    lessened = tuple(Less(*item) for item in _LESSENED.of(row))
     return PlanDetail(_shown(row), row["agreement"], row["agreement_hash"], receipts, returns, lessened)
 
 
 def _shown(row: Any) -> ShownPlan:
     return ShownPlan(
-        order_of(row), plan_of(row["plan"]), PlanCard(*row["card"]), row["agreed_at"], row["time_zone"],
+        order_of(row), plan_of(row), card_of(row), row["agreed_at"], row["time_zone"],
         row["merchant"], row["reference"],
     )  # fmt: skip

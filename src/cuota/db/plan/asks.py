@@ -12,17 +12,17 @@ from cuota.db.session import Session
 Subjects = Mapping[Subject, bytes]
 
 _THESE = "unnest($1::text[], $2::bytea[]) AS q (subject, value_hash)"
-# Each row is locked while its window is counted, so concurrent attempts cannot exceed the limit. All statements lock rows in
-# the same order, so that two attempts never deadlock.
+# $5 and after are when the windows of LIMITS begin. The row is locked while its windows are counted, so concurrent attempts cannot
+# exceed the limit. There is one statement for each subject, with VALUES, because Citus does not pass parameters on to the SET of
+# an INSERT ... SELECT. All attempts take the subjects in the same order, so that two attempts never deadlock.
 _FULL = " OR ".join(
-    f"(SELECT count(*) FROM unnest(t.asked) a WHERE a > $3 - interval '{int(window.total_seconds())} seconds') >= {most}"
-    for window, most in LIMITS
+    f"cardinality(later_than(t.asked, ${number}::timestamptz)) >= {most}"
+    for number, (_, most) in enumerate(LIMITS, 5)
 )
 _ASK = f"""INSERT INTO consumer_asks AS t (subject, value_hash, asked, last_at)
-    SELECT q.subject, q.value_hash, ARRAY[$3::timestamptz], $3::timestamptz FROM {_THESE} ORDER BY 1, 2
-    ON CONFLICT (subject, value_hash) DO UPDATE SET
-        asked = ARRAY(SELECT a FROM unnest(t.asked) a WHERE a > $4::timestamptz) || $3::timestamptz,
-        paid = ARRAY(SELECT a FROM unnest(t.paid) a WHERE a > $4::timestamptz), last_at = $3::timestamptz
+    VALUES ($1, $2, ARRAY[$3::timestamptz], $3::timestamptz) ON CONFLICT (subject, value_hash) DO UPDATE SET
+        asked = later_than(t.asked, $4::timestamptz) || $3::timestamptz,
+        paid = later_than(t.paid, $4::timestamptz), last_at = $3::timestamptz
     WHERE NOT ({_FULL}) RETURNING subject"""
 _ASKED = f"SELECT t.asked FROM consumer_asks t JOIN {_THESE} USING (subject, value_hash)"
 _PAID = f"""UPDATE consumer_asks t SET paid = t.paid || $3::timestamptz FROM {_THESE}
@@ -41,11 +41,15 @@ def _columns(subjects: Subjects) -> tuple[list[str], list[bytes]]:
 async def ask(pool: Pool, subjects: Subjects, now: datetime) -> datetime | None:
     """Count one attempt for all subjects, or for none. Return None if it is allowed, otherwise when the next one is."""
     these = _columns(subjects)
+    since = [now - window for window, _ in LIMITS]
     async with pool.session() as connection:
         begun = connection.transaction()
         await begun.start()
         try:
-            allowed = len(await connection.fetch(_ASK, *these, now, now - KEPT)) == len(subjects)
+            allowed = True
+            for subject, value_hash in sorted(subjects.items()):
+                asked = (subject.value, value_hash, now, now - KEPT, *since)
+                allowed = await connection.fetchrow(_ASK, *asked) is not None and allowed
         except BaseException:
             await begun.rollback()
             raise

@@ -13,7 +13,8 @@ from cuota.db.session import Session
 
 _PENDING = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_token, c.card_brand, c.card_last4, c.origin,
     p.first_day, p.time_zone
-    FROM charges c JOIN plans p USING (merchant_id, order_id) JOIN orders o USING (merchant_id, order_id)
+    FROM charges c JOIN plans p ON p.merchant_id = $1 AND p.order_id = c.order_id
+        JOIN orders o ON o.merchant_id = $1 AND o.order_id = c.order_id
     WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.state = 'pending'"""
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM card_refunds WHERE try_at <= $1"
 # A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.

@@ -12,7 +12,8 @@ from uuid import UUID
 from cuota.core.checkout.card import card_name
 from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
 from cuota.db.cluster.across import fetch_across
-from cuota.db.plan.plans import CARD
+from cuota.db.nested import Nested
+from cuota.db.plan.plans import CARD, CARD_JOIN
 from cuota.db.pool import Row
 from cuota.db.session import Session
 
@@ -20,28 +21,31 @@ from cuota.db.session import Session
 LEASE = timedelta(seconds=60)
 
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM messages WHERE try_at <= $1"
+_CHARGES = Nested(
+    "charges",
+    ("c.charge_id", "c.card_brand", "c.card_last4"),
+    "FROM charges c WHERE c.merchant_id = $1 AND c.order_id = due.order_id AND c.state = 'succeeded'",
+)
 # The recipient is the plan's consumer. A declined order has no plan; there the recipient is the consumer of the decision.
 # A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
 _CLAIM = f"""
 UPDATE messages m SET try_at = $3, tries = least(m.tries + 1, 1000) FROM (
-    SELECT order_id, message_id FROM messages WHERE merchant_id = $1 AND try_at <= $2
+    SELECT order_id, message_id, kind FROM messages WHERE merchant_id = $1 AND try_at <= $2
     ORDER BY try_at, message_id LIMIT $4 FOR UPDATE SKIP LOCKED
-) due, merchants s, orders o WHERE m.merchant_id = $1 AND m.order_id = due.order_id
-    AND m.message_id = due.message_id AND m.try_at <= $2
-    AND s.merchant_id = $1 AND o.merchant_id = $1 AND o.order_id = m.order_id
+) due JOIN merchants s ON s.merchant_id = $1 JOIN orders o ON o.merchant_id = $1 AND o.order_id = due.order_id
+    LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = due.order_id {CARD_JOIN} {_CHARGES.join}
+    LEFT JOIN LATERAL (SELECT d.reasons, d.credit_limit, d.consumer_id FROM decisions d WHERE due.kind = 'declined'
+        AND d.merchant_id = $1 AND d.order_id = due.order_id AND NOT d.approved ORDER BY d.decided_at DESC LIMIT 1) g ON true
+WHERE m.merchant_id = $1 AND m.order_id = due.order_id AND m.message_id = due.message_id AND m.try_at <= $2
 RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amount, m.day, m.created_at,
     m.tries, m.standing, EXISTS (SELECT 1 FROM messages l WHERE l.merchant_id = $1 AND l.order_id = m.order_id
         AND l.standing IS NOT NULL AND l.message_id > m.message_id) AS overtaken, s.name, o.currency,
     (SELECT d.reference FROM order_details d WHERE d.merchant_id = $1 AND d.order_id = m.order_id) AS reference,
-    (SELECT ROW(p.payer, p.time_zone, CASE WHEN m.kind = 'plan_started' THEN p.agreement END)
-        FROM plans p WHERE p.merchant_id = $1 AND p.order_id = m.order_id) AS agreed,
-    (SELECT a.card FROM (SELECT {CARD} FROM plans p WHERE p.merchant_id = $1 AND p.order_id = m.order_id) a) AS card,
-    ARRAY(SELECT ROW(c.charge_id, c.card_brand, c.card_last4) FROM charges c
-        WHERE c.merchant_id = $1 AND c.order_id = m.order_id AND c.state = 'succeeded') AS charges,
-    CASE WHEN m.kind = 'declined' THEN (SELECT ROW(d.reasons, d.credit_limit, c.phone, c.profile)
-        FROM decisions d JOIN consumers c USING (consumer_id) WHERE d.merchant_id = $1 AND d.order_id = m.order_id
-        AND NOT d.approved ORDER BY d.decided_at DESC LIMIT 1) END AS declined
+    p.payer, p.time_zone, CASE WHEN m.kind = 'plan_started' THEN p.agreement END AS agreement, {CARD}, {_CHARGES.columns},
+    g.reasons, g.credit_limit, g.consumer_id
 """
+# Consumers belong to no merchant, so they are read apart.
+_CONSUMERS = "SELECT consumer_id, phone, profile FROM consumers WHERE consumer_id = ANY ($1::uuid[])"
 _SETTLED = """UPDATE messages SET state = $4, reason = $5, settled_at = $6, try_at = NULL
     WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
 _AGAIN = """UPDATE messages SET try_at = $4, reason = $5
@@ -94,27 +98,31 @@ async def claim(session: Session, now: datetime, limit: int) -> list[DueMessage]
     for merchant_id in merchants:
         if len(found) < limit:
             rows = await session.fetch(_CLAIM, merchant_id, now, now + LEASE, limit - len(found))
-            found += [_due_of(row) for row in rows]
+            consumers = await _declined_consumers(session, rows)
+            found += [_due_of(row, consumers.get(row["consumer_id"])) for row in rows]
     return found
 
 
-def _due_of(row: Row) -> DueMessage:
-    payer, zone, agreement = row["agreed"] or (None, None, None)
-    who, declined = json.loads(payer) if payer else {}, None
-    if row["declined"]:
-        reasons, limit, phone, profile = row["declined"]
-        who = {**json.loads(profile or "{}"), "phone": phone}
+async def _declined_consumers(session: Session, rows: list[Row]) -> dict[UUID, Row]:
+    ids = [row["consumer_id"] for row in rows if row["consumer_id"]]
+    return {row["consumer_id"]: row for row in await session.fetch(_CONSUMERS, ids)} if ids else {}
+
+
+def _due_of(row: Row, consumer: Row | None) -> DueMessage:
+    who, declined = json.loads(row["payer"] or "{}"), None
+    if consumer:
+        who = {**json.loads(consumer["profile"] or "{}"), "phone": consumer["phone"]}
         name = f"{who.get('given_names', '')} {who.get('surname', '')}".strip()
-        declined = Declined(tuple(reasons), limit, name or "customer")
+        declined = Declined(tuple(row["reasons"]), row["credit_limit"], name or "customer")
     notice = Notice(
         row["message_id"], NoticeKind(row["kind"]), row["installment"], row["amount"], row["day"], row["created_at"],
         _standing_of(row["standing"]),
     )  # fmt: skip
-    cards = {charge: card_name(brand, last4) for charge, brand, last4 in row["charges"]}
-    card = card_name(*row["card"][1:3]) if row["card"] else ""
+    cards = {charge: card_name(brand, last4) for charge, brand, last4 in _CHARGES.of(row)}
+    card = card_name(row["card_brand"], row["card_last4"]) if row["card_token"] else ""
     return DueMessage(
         row["merchant_id"], row["order_id"], notice, row["tries"], who.get("phone"), who.get("email"), row["name"],
-        row["reference"], row["currency"], card, cards, zone, agreement, declined, row["overtaken"],
+        row["reference"], row["currency"], card, cards, row["time_zone"], row["agreement"], declined, row["overtaken"],
     )  # fmt: skip
 
 

@@ -12,16 +12,18 @@ from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
 from cuota.db.order.orders import Found
+from cuota.db.pool import Row
 from cuota.db.session import Session
 
 # The last card that the consumer entered, or else the last card that paid.
-CARD = """coalesce(
-        CASE WHEN p.card_token IS NOT NULL THEN ROW(p.card_token, p.card_brand, p.card_last4, p.card_hash) END,
-        (SELECT ROW(c.card_token, c.card_brand, c.card_last4, p.card_hash) FROM charges c WHERE c.merchant_id = o.merchant_id
-            AND c.order_id = o.order_id AND c.state = 'succeeded' ORDER BY c.created_at DESC LIMIT 1)) AS card"""
+CARD = """coalesce(p.card_token, k.card_token) AS card_token, coalesce(p.card_brand, k.card_brand) AS card_brand,
+    coalesce(p.card_last4, k.card_last4) AS card_last4, p.card_hash"""
+CARD_JOIN = """LEFT JOIN LATERAL (SELECT c.card_token, c.card_brand, c.card_last4 FROM charges c WHERE p.card_token IS NULL
+    AND c.merchant_id = $1 AND c.order_id = p.order_id AND c.state = 'succeeded' ORDER BY c.created_at DESC LIMIT 1) k ON true"""
 _AGREED = f"""
-SELECT {MONEY}, {PLAN}, p.time_zone, {CARD}, (SELECT max(m.created_at) FROM messages m
-    WHERE m.merchant_id = $1 AND m.order_id = $2 AND m.kind = 'card_changed') AS card_told FROM orders o JOIN plans p USING (merchant_id, order_id)
+SELECT {MONEY}, {PLAN.columns}, p.time_zone, {CARD}, (SELECT max(m.created_at) FROM messages m
+    WHERE m.merchant_id = $1 AND m.order_id = $2 AND m.kind = 'card_changed') AS card_told
+FROM orders o JOIN plans p ON p.merchant_id = $1 AND p.order_id = o.order_id {CARD_JOIN} {PLAN.join}
 WHERE o.merchant_id = $1 AND o.order_id = $2 AND o.status = 'Approved'
 """
 
@@ -49,10 +51,15 @@ class Agreed:
         return self.found.plan
 
 
+def card_of(row: Row) -> PlanCard:
+    """Return the card from a row with the columns of CARD."""
+    return PlanCard(row["card_token"], row["card_brand"], row["card_last4"], row["card_hash"])
+
+
 async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Agreed | None:
     """Read the order and plan in one round trip. None if the consumer has not agreed to a plan."""
     row = await session.fetchrow(_AGREED, merchant_id, order_id)
     if row is None:
         return None
-    found = Found(order_of(row), None, plan_of(row["plan"]))
-    return Agreed(found, ZoneInfo(row["time_zone"]), PlanCard(*row["card"]), row["card_told"])
+    found = Found(order_of(row), None, plan_of(row))
+    return Agreed(found, ZoneInfo(row["time_zone"]), card_of(row), row["card_told"])

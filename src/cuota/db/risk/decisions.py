@@ -24,9 +24,9 @@ _BY_ID = f"SELECT {_MADE} FROM decisions d WHERE d.decision_id = $1"
 # The amount of an order that was due before $6 and is unpaid.
 _RANGE = f"""
 SELECT {_MADE}, o.status, o.amount, o.currency, (SELECT coalesce(sum(i.amount + i.fee), 0) FROM installments i
-    WHERE i.merchant_id = d.merchant_id AND i.order_id = d.order_id AND i.charge_id IS NULL
+    WHERE i.merchant_id = $1 AND i.order_id = d.order_id AND i.charge_id IS NULL
     AND (i.failures > 0 OR i.due_on < $6::date))::bigint AS overdue
-FROM decisions d JOIN orders o USING (merchant_id, order_id)
+FROM decisions d JOIN orders o ON o.merchant_id = $1 AND o.order_id = d.order_id
 WHERE d.merchant_id = $1 AND d.decided_at >= $2 AND d.decided_at < $3 AND (d.decided_at, d.order_id) > ($4, $5)
 ORDER BY d.decided_at, d.order_id LIMIT {BATCH}
 """

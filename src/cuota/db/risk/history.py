@@ -23,28 +23,26 @@ MOST_SEEN = 1000
 # $3 is the consumer, $4 the service's time, $5 the start of the period in which declined orders count.
 _PAST = """
 WITH agreed AS MATERIALIZED (
-    SELECT p.merchant_id, p.order_id, p.agreed_at, p.time_zone, p.payer, o.status, o.whole, o.charging
+    SELECT p.merchant_id, p.order_id, p.agreed_at, p.payer, o.status, o.whole, o.charging, i.*, c.disputes
     FROM plans p CROSS JOIN LATERAL (
         SELECT status, amount + fee AS whole, charging IS NOT NULL AS charging FROM orders
         WHERE merchant_id = p.merchant_id AND order_id = p.order_id LIMIT 1
-    ) o WHERE p.consumer_id = $3 AND (p.merchant_id, p.order_id) <> ($1, $2)
-), approved AS (
-    SELECT a.agreed_at, i.*, c.disputes FROM agreed a CROSS JOIN LATERAL (
+    ) o CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE charge_id IS NOT NULL) AS paid,
             count(*) FILTER (WHERE charge_id IS NOT NULL AND failures > 0) AS late,
             count(*) FILTER (WHERE charge_id IS NULL AND amount + fee > 0
-                AND (failures > 0 OR due_on < ($4::timestamptz AT TIME ZONE a.time_zone)::date)) AS overdue,
+                AND (failures > 0 OR due_on < ($4::timestamptz AT TIME ZONE p.time_zone)::date)) AS overdue,
             coalesce(sum(amount + fee) FILTER (WHERE charge_id IS NULL), 0) AS unpaid
-        FROM installments WHERE merchant_id = a.merchant_id AND order_id = a.order_id
+        FROM installments WHERE merchant_id = p.merchant_id AND order_id = p.order_id
     ) i CROSS JOIN LATERAL (
         SELECT count(*) AS disputes FROM charges
-        WHERE merchant_id = a.merchant_id AND order_id = a.order_id AND reason = ANY ($6::text[])
-    ) c WHERE a.status = 'Approved'
+        WHERE merchant_id = p.merchant_id AND order_id = p.order_id AND reason = ANY ($6::text[])
+    ) c WHERE p.consumer_id = $3 AND (p.merchant_id, p.order_id) <> ($1, $2)
 ), past AS (
     SELECT count(*) AS approved_orders, coalesce(sum(paid), 0) AS paid, coalesce(sum(late), 0) AS late,
         coalesce(sum(overdue), 0) AS overdue, coalesce(sum(unpaid), 0) AS unpaid, coalesce(sum(disputes), 0) AS disputes,
         min(agreed_at) AS known_since
-    FROM approved
+    FROM agreed WHERE status = 'Approved'
 ), charging AS (
     SELECT coalesce(sum(whole), 0) AS whole FROM agreed WHERE status = 'Created' AND charging
 ), declined AS (

@@ -205,13 +205,12 @@ def _accepted(facts: dict[str, Any]) -> Disagreements:
     if facts["erased_document"] is not None:
         for name in still_has(json.loads(facts["erased_document"])):
             yield "order_details", f"was erased, but still has {name}"
-    if facts["agreed"] is not None:
-        text, accepted, erased, payer = facts["agreed"]
-        if erased:
+    if facts["agreed"]:
+        if facts["erased"]:
             # The agreement's text was erased; only its hash is left.
-            if text or payer:
+            if facts["agreement"] or facts["has_payer"]:
                 yield "plans", "was erased, but still has its agreement or payer"
-        elif hashlib.sha256(text.encode()).hexdigest() != accepted:
+        elif hashlib.sha256(facts["agreement"].encode()).hexdigest() != facts["agreement_hash"]:
             yield "plans.agreement", "does not have the hash that was accepted"
 
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from cuota.core.webhook.delivery import HOLDS_BACK_FOR, Attempt
-from cuota.db.pool import CONNECT_SECONDS, STATEMENT_SECONDS, WAIT_SECONDS
+from cuota.db.cluster.across import fetch_across
+from cuota.db.pool import CONNECT_SECONDS, STATEMENT_SECONDS, WAIT_SECONDS, Pool
 from cuota.db.session import Session
 from cuota.db.webhook.claims import Claim
 from cuota.db.webhook.events import OWN_ADDRESS
@@ -31,24 +32,36 @@ LAST = 2**62
 # Statements that look up single rows by key test `try_at IS NOT NULL` instead of `state = 'pending'`. Otherwise the planner,
 # which believes that few rows are pending, would read the whole index of pending rows.
 
-# Finds the queues with due deliveries. The recursion jumps from queue to queue in the index, so it reads only one row of each
-# queue, however long the queue is.
-_LANES = """
+
+def _lanes(one: str, its: str, now: str, own: str) -> str:
+    """Find the queues with due deliveries.
+
+    The recursion jumps from queue to queue in the index, so it reads only one row of each queue, however long the queue is.
+    """
+    return f"""
 WITH RECURSIVE lane AS (
-    (SELECT merchant_id, receiver, host FROM deliveries WHERE state = 'pending'
+    (SELECT merchant_id, receiver, host FROM deliveries WHERE {one}state = 'pending'
         ORDER BY merchant_id, receiver, host LIMIT 1)
     UNION ALL
     SELECT n.merchant_id, n.receiver, n.host FROM lane l CROSS JOIN LATERAL (
-        SELECT d.merchant_id, d.receiver, d.host FROM deliveries d WHERE d.state = 'pending'
+        SELECT d.merchant_id, d.receiver, d.host FROM deliveries d WHERE {one}d.state = 'pending'
             AND (d.merchant_id, d.receiver, d.host) > (l.merchant_id, l.receiver, l.host)
         ORDER BY d.merchant_id, d.receiver, d.host LIMIT 1) n
 )
 SELECT merchant_id, receiver, host FROM lane l
-WHERE (receiver = $2 OR EXISTS (SELECT FROM webhook_endpoints w
-        WHERE w.merchant_id = l.merchant_id AND w.endpoint_id = l.receiver AND w.state = 'active'))
-    AND $1 >= (SELECT d.try_at FROM deliveries d WHERE d.state = 'pending' AND d.merchant_id = l.merchant_id
+WHERE (receiver = {own} OR EXISTS (SELECT FROM webhook_endpoints w
+        WHERE w.merchant_id = {its} AND w.endpoint_id = l.receiver AND w.state = 'active'))
+    AND {now} >= (SELECT d.try_at FROM deliveries d WHERE d.state = 'pending' AND d.merchant_id = {its}
         AND d.receiver = l.receiver AND d.host = l.host ORDER BY d.try_at, d.position LIMIT 1)
 """
+
+
+_LANES = _lanes(one="", its="l.merchant_id", now="$1", own="$2")
+# A Citus cluster runs a recursion on the shard of one merchant only. There one statement finds the merchants with pending
+# deliveries (each of them has a feed), and one for each merchant finds its queues.
+_LANES_OF_MERCHANT = _lanes(one="merchant_id = $1 AND ", its="$1", now="$2", own="$3")
+_MERCHANTS_PENDING = """SELECT f.merchant_id FROM feeds f CROSS JOIN LATERAL (SELECT 1 FROM deliveries d
+    WHERE d.merchant_id = f.merchant_id AND d.state = 'pending' LIMIT 1) p"""
 # Claims deliveries by setting try_at to the end of the lease. A delivery that must wait for an earlier event of its order gets a
 # later try_at instead, and is not claimed. For each order, the statement looks up the first such event once (`looked`) and a
 # window function shares the result with the order's other rows.
@@ -205,7 +218,13 @@ class Result:
 
 async def lanes_due(session: Session, now: datetime) -> list[Lane]:
     """Return the queues that have a due delivery. Queues of paused endpoints are left out."""
-    return [Lane(*row) for row in await session.fetch(_LANES, now, OWN_ADDRESS)]
+    if not (isinstance(session, Pool) and session.sharded):
+        return [Lane(*row) for row in await session.fetch(_LANES, now, OWN_ADDRESS)]
+    return [
+        Lane(*row)
+        for merchant in await fetch_across(session, _MERCHANTS_PENDING)
+        for row in await session.fetch(_LANES_OF_MERCHANT, merchant["merchant_id"], now, OWN_ADDRESS)
+    ]
 
 
 async def claim(

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from cuota.core.order.movement import Movement, MovementKind
 from cuota.db.cluster.across import fetch_across
-from cuota.db.order.columns import MONEY, order_of
+from cuota.db.nested import Nested
+from cuota.db.order.columns import MONEY, MOVED, movements_of, order_of
 from cuota.db.order.orders import OrderRecord
 from cuota.db.session import Session
 
@@ -54,14 +54,24 @@ WITH mine AS (
 )
 SELECT (SELECT count(*) FROM mine) AS locked, (SELECT count(*) FROM numbered) AS published
 """
+_HAPPENED = Nested(
+    "happened",
+    (
+        "e.sequence",
+        "e.type",
+        "e.operation",
+        "e.amount",
+        "e.reference",
+        "e.success",
+        "e.message",
+        "e.created_at",
+    ),
+    "FROM events e WHERE e.merchant_id = $1 AND e.order_id = o.order_id ORDER BY e.sequence",
+)
 _FACTS = f"""
-SELECT {MONEY}, o.token, d.document, d.reference, p.payer,
-    ARRAY(SELECT ROW(m.kind, m.reference, m.movement_id, m.amount, m.created_at) FROM movements m
-        WHERE m.merchant_id = o.merchant_id AND m.order_id = o.order_id
-        ORDER BY m.created_at, m.movement_id) AS movements,
-    ARRAY(SELECT ROW(e.sequence, e.type, e.operation, e.amount, e.reference, e.success, e.message, e.created_at)
-        FROM events e WHERE e.merchant_id = o.merchant_id AND e.order_id = o.order_id ORDER BY e.sequence) AS events
-FROM orders o JOIN order_details d USING (merchant_id, order_id) LEFT JOIN plans p USING (merchant_id, order_id)
+SELECT {MONEY}, o.token, d.document, d.reference, p.payer, {MOVED.columns}, {_HAPPENED.columns}
+FROM orders o JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id
+    LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = o.order_id {MOVED.join} {_HAPPENED.join}
 WHERE o.merchant_id = $1 AND o.order_id = ANY ($2::uuid[])
 """
 _PAGE = """SELECT position, order_id, sequence FROM feed
@@ -125,14 +135,9 @@ async def facts(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> d
 
 
 def _facts_of(row: Any) -> EventFacts:
-    movements = tuple(
-        Movement(MovementKind(kind), movement_id, reference, amount, at)
-        for kind, reference, movement_id, amount, at in row["movements"]
-    )
-    record = OrderRecord(order_of(row), row["token"], row["document"], movements, row["payer"])
-    return EventFacts(
-        record, row["reference"], row["payer"], tuple(Happened(*event) for event in row["events"])
-    )
+    record = OrderRecord(order_of(row), row["token"], row["document"], movements_of(row), row["payer"])
+    happened = tuple(Happened(*event) for event in _HAPPENED.of(row))
+    return EventFacts(record, row["reference"], row["payer"], happened)
 
 
 async def page(session: Session, merchant_id: UUID, after: int, limit: int) -> list[FeedPosition]:
