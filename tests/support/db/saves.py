@@ -35,11 +35,11 @@ def created(merchant_id: UUID) -> NewOrder:
     return NewOrder(order, new_token(), "reference", "{}", (Event("order.created", order.amount),))
 
 
-def approved(order: Order) -> Outcome:
-    day = date(2026, 3, 1)
+def approved(order: Order, at: datetime = NOW) -> Outcome:
+    day = at.date()
     plan = tuple(Installment(n, day + timedelta(days=14 * n), 2500, 0) for n in range(1, 5))
-    new = replace(order, status=Status.APPROVED, authorization_expires_at=NOW + timedelta(days=7))
-    return Outcome(order=new, installments=plan, events=(Event("order.approved", order.amount),), at=NOW)
+    new = replace(order, status=Status.APPROVED, authorization_expires_at=at + timedelta(days=7))
+    return Outcome(order=new, installments=plan, events=(Event("order.approved", order.amount),), at=at)
 
 
 def read_again(outcome: Outcome) -> Order:
