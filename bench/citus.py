@@ -95,7 +95,7 @@ async def approved(pool: Pool, merchant_id: UUID) -> Order:
 
 async def one_capture(pool: Pool, merchant_id: UUID, order_id: UUID) -> None:
     """Read, decide and save, as a merchant's call does."""
-    asked = MovementRequest(str(new_id()), 1)
+    asked = MovementRequest(MovementKind.CAPTURE, str(new_id()), 1)
     found = await orders.read(
         pool, merchant_id, order_id, MovementKind.CAPTURE, asked.reference, with_plan=False
     )

@@ -18,10 +18,9 @@ from cuota.db.locks import JOBS_LOCK
 from cuota.db.migrate import files, migrate
 from cuota.db.order import outcomes
 from cuota.db.pool import UnsafeDatabase
-from support.db.cluster import at_worker
+from support.db.cluster import REGISTERED, at_worker
 from support.db.saves import approved, created, moved, read_again
 
-WORKERS = "SELECT nodename AS host, nodeport AS port FROM pg_dist_node WHERE groupid > 0 ORDER BY groupid"
 LEFT = "SELECT logicalrelid::text AS name FROM pg_dist_partition WHERE pg_relation_size(logicalrelid) > 0"
 
 
@@ -48,7 +47,7 @@ async def filled(session: asyncpg.Connection, orders: int) -> None:
 
 async def test_a_cluster_that_cannot_be_used_is_refused_in_one_line(blank_citus: str, tmp_path: Path) -> None:
     session = await asyncpg.connect(blank_citus)
-    [first, *_] = await session.fetch(WORKERS)
+    [first, *_] = await session.fetch(REGISTERED)
     said = refused(at_worker(blank_citus, first["host"], first["port"]), tmp_path)
     assert "worker of a Citus cluster" in said
     assert str(session._addr[1]) in said

@@ -12,8 +12,7 @@ from cuota.db.cluster.serves import require_serving
 from cuota.db.migrate import migrate
 from cuota.db.pool import UnsafeDatabase
 from cuota.run.runtime import checked_cluster, migrated
-from support.db.cluster import at_worker
-from tests.db.cluster.test_distribute import WORKERS
+from support.db.cluster import REGISTERED, at_worker
 
 
 async def refused(session: asyncpg.Connection) -> str:
@@ -43,7 +42,7 @@ async def test_a_cluster_that_cannot_serve_is_refused_and_the_reason_is_named(bl
     assert "not permitted to log in" in said
     await session.execute(f"RESET ROLE; DROP ROLE {role}")
 
-    [first, *_] = await session.fetch(WORKERS)
+    [first, *_] = await session.fetch(REGISTERED)
     name = session._params.database
     worker = await asyncpg.connect(at_worker(blank_citus, first["host"], first["port"]))
     await worker.execute("SET citus.enable_ddl_propagation = off")
@@ -60,7 +59,7 @@ async def test_a_node_that_is_down_at_the_start_is_reported_and_does_not_prevent
     await migrate(session, "sandbox")
     await distribute(session)
     assert await checked_cluster({"dsn": blank_citus}) == []
-    [first, *_] = await session.fetch(WORKERS)
+    [first, *_] = await session.fetch(REGISTERED)
     # As if this node had died: nothing listens there.
     await session.execute("UPDATE pg_dist_node SET nodeport = 1 WHERE nodeport = $1", first["port"])
     [said] = await checked_cluster({"dsn": blank_citus})
@@ -70,7 +69,7 @@ async def test_a_node_that_is_down_at_the_start_is_reported_and_does_not_prevent
 
 async def test_a_worker_is_refused_as_the_service_s_database(blank_citus: str, settings: object) -> None:
     session = await asyncpg.connect(blank_citus)
-    [first, *_] = await session.fetch(WORKERS)
+    [first, *_] = await session.fetch(REGISTERED)
     await session.close()
     with pytest.raises(
         UnsafeDatabase, match=r"a worker of a Citus cluster\. Give the address of the coordinator"

@@ -12,6 +12,8 @@ import asyncpg
 from cuota.db.citus import distribute
 from cuota.db.migrate import migrate
 
+# The workers that a database knows, the first one first.
+REGISTERED = "SELECT nodename AS host, nodeport AS port FROM pg_dist_node WHERE groupid > 0 ORDER BY groupid"
 _WORKERS = "SELECT node_name AS host, node_port AS port FROM citus_get_active_worker_nodes()"
 
 
