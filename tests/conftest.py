@@ -141,6 +141,17 @@ async def citus(on_citus: str) -> AsyncIterator[str]:
         yield url
 
 
+@pytest.fixture
+async def blank_citus() -> AsyncIterator[str]:
+    """The URL, at the coordinator, of an empty database of a Citus cluster."""
+    if CITUS is None:
+        pytest.skip("no Citus cluster (CUOTA_TEST_CITUS, the URL of its coordinator as superuser)")
+    from support.db.cluster import blank_database
+
+    async with blank_database(CITUS) as url:
+        yield url
+
+
 @asynccontextmanager
 async def running(settings: config.Settings, where: dict[str, object]) -> AsyncIterator[Running]:
     """The whole application on loopback, in this process, on the port of its public_url, with a movable clock."""

@@ -17,7 +17,8 @@ from cuota.commands.progress import ProgressReporter, progress
 from cuota.config import reading
 from cuota.core import money
 from cuota.db import hosts, row_security
-from cuota.db.citus import distribute, require_citus
+from cuota.db.citus import distribute
+from cuota.db.cluster.nodes import require_coordinator
 from cuota.db.plan.charges import failed_refunds
 from cuota.db.pool import UnsafeDatabase
 from cuota.db.verify.recalculate import verify
@@ -135,7 +136,7 @@ async def _migrated(
         return {"applied": applied}
     connection = await hosts.connect(**runtime.owner(settings, where))
     try:
-        await require_citus(connection)
+        await require_coordinator(connection)
         applied = await runtime.migrated(settings, where, report)
         await announce(settings, connection)
         return {"applied": applied, "distributed": await distribute(connection, report)}

@@ -5,8 +5,10 @@ PLACES lists every table. A test compares it with the catalog, so that no table 
 
 from __future__ import annotations
 
-from cuota.db.migrate import OnProgress, untold
-from cuota.db.pool import Connection, UnsafeDatabase
+from cuota.db.cluster import copying
+from cuota.db.cluster.nodes import require_coordinator
+from cuota.db.migrate import TRIGGERS, OnProgress, untold
+from cuota.db.pool import Connection, Row
 
 MERCHANT = "by merchant_id"
 EVERYWHERE = "on every node"
@@ -80,8 +82,6 @@ _UNPLACED = """SELECT p.oid::regprocedure::text AS name, p.proname AS short FROM
     WHERE p.pronamespace = 'public'::regnamespace AND p.proname = ANY ($1::text[]) AND NOT EXISTS (
         SELECT FROM pg_dist_object d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid
             AND d.distribution_argument_index IS NOT NULL)"""
-# Citus refuses triggers without this setting. Our triggers only read rows of their own order, which are on the same shard.
-TRIGGERS = "SET citus.enable_unsafe_triggers = on"
 
 
 def statements() -> list[tuple[str, str]]:
@@ -96,26 +96,31 @@ def statements() -> list[tuple[str, str]]:
     return found
 
 
-async def require_citus(connection: Connection) -> None:
-    """Raise UnsafeDatabase for a database without Citus, before anything is changed."""
-    if not await connection.fetchval("SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"):
-        raise UnsafeDatabase(
-            "The database does not have Citus. On the coordinator, as superuser, run: CREATE EXTENSION citus; see docs/scaling.md."
-        )
-
-
 async def distribute(connection: Connection, told: OnProgress = untold) -> list[str]:
     """Distribute every table that is not distributed yet, and return these. Run this again after an upgrade adds tables."""
-    await require_citus(connection)
+    await require_coordinator(connection)
     rows = await connection.fetch("SELECT logicalrelid::text AS name FROM pg_dist_partition")
     done = {row["name"] for row in rows}
     await connection.execute(_LOGIN)
     await connection.execute(TRIGGERS)
     missing = [(table, sql) for table, sql in statements() if table not in done]
+    if _BY_MERCHANT[0] not in done:
+        await copying.require_stopped(connection)
     for count, (table, sql) in enumerate(missing):
         told(count, len(missing), f"table {table}")
-        await connection.execute(sql)
-    for row in await connection.fetch(_UNPLACED, list(_FUNCTIONS)):
+        await copying.distribute_table(connection, table, sql)
+    await copying.remove_left_behind(connection)
+    for row in await _unplaced(connection):
         placed = "SELECT create_distributed_function($1, '$1', colocate_with := $2, force_delegation := $3)"
         await connection.execute(placed, row["name"], _BY_MERCHANT[0], row["short"] in _ALWAYS_SENT)
     return [table for table, _ in missing]
+
+
+async def unplaced(connection: Connection) -> list[str]:
+    """Return the functions that save, as far as Citus does not know yet that they run on the merchant's node."""
+    return [row["name"] for row in await _unplaced(connection)]
+
+
+async def _unplaced(connection: Connection) -> list[Row]:
+    found: list[Row] = await connection.fetch(_UNPLACED, list(_FUNCTIONS))
+    return found

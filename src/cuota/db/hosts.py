@@ -25,6 +25,10 @@ _NOT_THIS_ONE = (
 )
 
 
+class NodeLost(ConnectionError):
+    """The node that was asked could not reach another node of the cluster. This session goes on; the statement may be applied."""
+
+
 # The array types of PostgreSQL that our statements use, by their fixed ids: name, id, id of the element's type. Without this list
 # the driver would ask the catalog in every session, and on a Citus cluster that question alone takes seconds.
 _ARRAYS = (

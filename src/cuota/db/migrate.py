@@ -8,6 +8,8 @@ from importlib import resources
 import asyncpg
 
 from cuota.db import row_security
+from cuota.db.cluster.nodes import is_sharded
+from cuota.db.cluster.script import statements_of
 from cuota.db.locks import MIGRATE_LOCK
 from cuota.db.pool import LOST, Connection, UnsafeDatabase, require_durable
 
@@ -17,6 +19,10 @@ CREATE TABLE IF NOT EXISTS migrations (
     applied_at timestamptz NOT NULL DEFAULT now()
 )
 """
+# Citus refuses triggers without this setting. Our triggers only read rows of their own order, which are on the same shard.
+TRIGGERS = "SET citus.enable_unsafe_triggers = on"
+# A migration may change a table of one shard's rows and a table that is on every node in one transaction.
+_ONE_BY_ONE = "SET citus.multi_shard_modify_mode = sequential"
 # Called with the number of applied migrations, the total, and a text about the current step.
 OnProgress = Callable[[float, float | None, str], None]
 
@@ -70,10 +76,15 @@ async def _apply(connection: Connection, done: set[str], environment: str, told:
         # Checked before anything is changed, because the database may belong to another environment.
         await claim(connection, environment)
     missing = [(name, sql) for name, sql in ours if name not in done]
+    sharded = await is_sharded(connection)
+    if sharded:
+        await connection.execute(f"{TRIGGERS}; {_ONE_BY_ONE}")
     for count, (name, sql) in enumerate(missing):
         told(count, len(missing), name)
         async with connection.transaction():
-            await connection.execute(sql)
+            # Citus sends the text of a change to every shard, and refuses a text with several statements.
+            for statement in statements_of(sql) if sharded else [sql]:
+                await connection.execute(statement)
             await connection.execute("INSERT INTO migrations (name) VALUES ($1)", name)
     if missing and await row_security.is_on(connection):
         # Tables that this release has added.

@@ -15,6 +15,7 @@ import asyncpg
 
 from cuota.core.refusal import Code, Refused
 from cuota.db import row_security, service_role
+from cuota.db.cluster.session import ClusterSession
 from cuota.db.gathered import Gathered, Gatherer
 from cuota.db.hosts import SILENT_SECONDS, Honest, connect
 
@@ -53,7 +54,8 @@ SESSION = {
 }
 # Citus sends a statement to a merchant's node only if its plan knows the merchant: a plan for one merchant.
 _ON_CITUS = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
-ON_CITUS = {"plan_cache_mode": "force_custom_plan"}
+# A node that does not answer at all is given up after a second.
+ON_CITUS = {"plan_cache_mode": "force_custom_plan", "citus.node_connection_timeout": "1s"}
 # Settings for statements that serve many requests at once. They wait only briefly for a locked row. If the server refuses
 # such a statement, its requests run one by one, with the timeouts of SESSION.
 TOGETHER_LOCK_MS = 100
@@ -163,15 +165,20 @@ class Pool(Sessions):
     """The sessions of one process: one pool for single requests, and a small one for batches."""
 
     def __init__(
-        self, pool: asyncpg.Pool, shared: asyncpg.Pool | None = None, apart: asyncpg.Pool | None = None
+        self,
+        pool: asyncpg.Pool,
+        shared: asyncpg.Pool | None = None,
+        apart: asyncpg.Pool | None = None,
+        *,
+        sharded: bool = False,
     ) -> None:
         super().__init__(pool)
+        # Whether the database has Citus.
+        self.sharded = sharded
         self._shared = Sessions(shared) if shared else None
         # A session that may be held as long as the process runs. No request waits for it.
         self.apart = Sessions(apart or pool)
         self._gatherer = Gatherer(self, self._shared or self, refused_by_the_database)
-        # True on a Citus cluster.
-        self.sharded = False
 
     async def together(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID, asked: QueryT) -> ResultT:
         """Run a request in one batch with the other requests of the same merchant that wait at this moment."""
@@ -228,14 +235,14 @@ async def open_pool(where: dict[str, Any], size: int, name: str = "cuota") -> Po
     finally:
         await first.close()
     more = {"application_name": name} | ({"role": takes} if takes else {}) | (ON_CITUS if sharded else {})
-    kind = row_security.Narrowed if secured else Honest
-    pool = Pool(
+    plain = ClusterSession if sharded else Honest
+    kind = row_security.Narrowed if secured else plain
+    return Pool(
         await _sessions(service, 1, size, {**SESSION, **more}, kind),
         await _sessions(service, 0, MOST_TOGETHER, {**TOGETHER, **more}, kind),
         await _sessions(service, 0, 1, {**SESSION, **more}, kind),
+        sharded=bool(sharded),
     )
-    pool.sharded = sharded
-    return pool
 
 
 async def _sessions(

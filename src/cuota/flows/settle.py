@@ -14,6 +14,7 @@ from cuota.core.order.movement import Movement
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Code, Refused
+from cuota.db.hosts import NodeLost
 from cuota.db.order import orders, outcomes
 from cuota.db.order.orders import Found
 from cuota.db.order.outcomes import Answer
@@ -112,6 +113,9 @@ async def settle(
     for _ in range(READ_AGAIN):
         try:
             done = await _ladder(run)
+        except NodeLost:
+            lost = True
+            await _node_is_back(run)
         except GONE:
             # Until a read succeeds, we do not know whether the save was applied.
             lost = True
@@ -186,6 +190,15 @@ async def _locked(run: _Run) -> Done[Any, Outcome | None]:
             retry_after=1,
         )
     return done
+
+
+async def _node_is_back(run: _Run) -> None:
+    """Ask the order's node once more. Raises Refused if it is still down: its merchants get their answer within a second."""
+    await asyncio.sleep(PAUSE_SECONDS)
+    try:
+        await run.read(run.context.pool, run.merchant_id, run.order_id)
+    except (Refused, *GONE, *BUSY):
+        raise unavailable(UNKNOWN, retry_after=5) from None
 
 
 async def _reachable(run: _Run) -> None:

@@ -14,6 +14,8 @@ import asyncpg
 from cuota.config import Settings
 from cuota.core.risk.policy import Policy
 from cuota.db import hosts, service_rights, service_role
+from cuota.db.cluster.nodes import refuse_worker
+from cuota.db.cluster.serves import require_serving
 from cuota.db.embedded.server import open_embedded
 from cuota.db.merchant import last_served
 from cuota.db.merchant.last_served import LastServed
@@ -52,6 +54,7 @@ async def migrated(settings: Settings, where: dict[str, Any], told: OnProgress =
     """
     connection = await _connect(owner(settings, where))
     try:
+        await refuse_worker(connection)
         if await service_rights.may_migrate(connection):
             return await migrate(connection, settings.environment, told)
         await service_rights.require_current(connection, settings.environment)
@@ -67,6 +70,22 @@ async def judged_role(settings: Settings, where: dict[str, Any]) -> str | None:
         return await service_rights.settle(connection, sandbox=settings.sandbox)
     finally:
         await connection.close()
+
+
+async def checked_cluster(where: dict[str, Any]) -> list[str]:
+    """Refuse a Citus cluster that cannot serve (UnsafeDatabase). Return a warning for each node that does not answer."""
+    connection, _ = await service_role.connect(where, timeout=5)
+    try:
+        takes = (await service_role.read(connection)).takes
+        if takes:
+            await connection.execute(f"SET ROLE {takes}")
+        down = await require_serving(connection)
+    finally:
+        await connection.close()
+    said = "does not answer. Its merchants get 503 until it is back; the others are served."
+    return [
+        f"The database node {node.name} (node {node.number} of the Citus cluster) {said}" for node in down
+    ]
 
 
 async def _connect(where: dict[str, Any]) -> asyncpg.Connection:

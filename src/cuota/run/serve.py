@@ -206,8 +206,8 @@ async def _prepared(settings: config.Settings, where: dict[str, Any]) -> str:
     policy in force.
     """
     await runtime.migrated(settings, where)
-    warning = await runtime.judged_role(settings, where)
-    if warning:
+    role = await runtime.judged_role(settings, where)
+    for warning in [*([role] if role else []), *await runtime.checked_cluster(where)]:
         print(f"cuota: warning: {warning}", file=sys.stderr, flush=True)
     async with runtime.opened(settings, where, pool_size=1) as context:
         await runtime.note_served(context, decides=True)

@@ -26,8 +26,8 @@ def work_alone() -> int:
     set_up_logging(settings.log_level)
     with runtime.database(settings) as where, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(runtime.migrated(settings, where))
-        warning = runner.run(runtime.judged_role(settings, where))
-        if warning:
+        role = runner.run(runtime.judged_role(settings, where))
+        for warning in [*([role] if role else []), *runner.run(runtime.checked_cluster(where))]:
             print(f"cuota: warning: {warning}", file=sys.stderr, flush=True)
         runner.run(_work(settings, where))
     return 0

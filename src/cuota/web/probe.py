@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from cuota.db.cluster.watch import NodeWatch
 from cuota.db.pool import Pool
 
 
@@ -11,12 +12,13 @@ class Probe:
     """Shares one query between concurrent readiness checks.
 
     Admission control always admits a readiness check, and database sessions are few. Without sharing, a flood of checks
-    would occupy all sessions.
+    would occupy all sessions. `nodes` watches the nodes of a cluster.
     """
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._query: asyncio.Task[None] | None = None
+        self.nodes = NodeWatch(pool)
 
     async def answers(self) -> None:
         """Return if the database answers; otherwise raise the error of the pool."""

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from cuota.core.order.order import Order, Status
 from cuota.core.refusal import Refused
+from cuota.db.hosts import NodeLost
 from cuota.db.order import orders
 from cuota.db.plan import charges
 from cuota.db.pool import GONE
@@ -41,6 +42,9 @@ async def settle_due_orders(context: Context) -> int:
                 return await _settle_one(context, merchant_id, order_id)
             except Refused as busy:
                 log.warning("order waits", extra={"facts": {"orderId": str(order_id), "code": busy.code}})
+            except NodeLost:
+                # It is due again when its node is back.
+                log.warning("order waits", extra={"facts": {"orderId": str(order_id), "code": "node_lost"}})
             except Exception:
                 # An order that cannot be settled must not stop the others.
                 log.exception("order failed", extra={"facts": {"orderId": str(order_id)}})

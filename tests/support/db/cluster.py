@@ -15,6 +15,8 @@ import asyncpg
 from cuota.db.citus import distribute
 from cuota.db.migrate import migrate
 
+# The workers that a database knows, the first one first.
+REGISTERED = "SELECT nodename AS host, nodeport AS port FROM pg_dist_node WHERE groupid > 0 ORDER BY groupid"
 _WORKERS = "SELECT node_name AS host, node_port AS port FROM citus_get_active_worker_nodes() ORDER BY 1, 2"
 # Citus keeps a session of its own in each database. A template must have none.
 _CLOSE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{0}'"
@@ -51,8 +53,8 @@ class Nodes:
         """The database from which others can be created: each node has it."""
         return urlsplit(self.url).path.removeprefix("/")
 
-    async def make(self, name: str) -> None:
-        """Create a database: migrated, and distributed over the workers."""
+    async def make_blank(self, name: str) -> None:
+        """Create an empty database that knows the workers."""
         await self.everywhere(self._first, f"CREATE DATABASE {name}")
         await self.everywhere(name, "CREATE EXTENSION citus")
         (host, port), *workers = self.places
@@ -60,6 +62,12 @@ class Nodes:
         await connection.execute(f"SELECT citus_set_coordinator_host('{host}', {port})")
         for worker, at in workers:
             await connection.execute(f"SELECT citus_add_node('{worker}', {at})")
+        await connection.close()
+
+    async def make(self, name: str) -> None:
+        """Create a database that is migrated, and distributed over the workers."""
+        await self.make_blank(name)
+        connection = await asyncpg.connect(**self.where(name))
         await migrate(connection, "sandbox")
         await distribute(connection)
         await connection.close()
@@ -95,11 +103,29 @@ async def nodes_of(url: str) -> Nodes:
 
 
 @asynccontextmanager
-async def cluster_database(url: str) -> AsyncIterator[str]:
-    """Its URL at the coordinator: migrated, and distributed over the workers."""
+async def blank_database(url: str) -> AsyncIterator[str]:
+    """Yield the URL, at the coordinator, of an empty database whose workers are registered."""
     nodes, name = await nodes_of(url), f"own_{secrets.token_hex(4)}"
-    await nodes.make(name)
+    await nodes.make_blank(name)
     try:
         yield urlsplit(url)._replace(path=name).geturl()
     finally:
         await nodes.drop(name)
+
+
+@asynccontextmanager
+async def cluster_database(url: str) -> AsyncIterator[str]:
+    """Yield the URL, at the coordinator, of a database that is migrated, and distributed over the workers."""
+    nodes, name = await nodes_of(url), f"own_{secrets.token_hex(4)}"
+    try:
+        await nodes.make(name)
+        yield urlsplit(url)._replace(path=name).geturl()
+    finally:
+        await nodes.drop(name)
+
+
+def at_worker(url: str, host: str, port: int) -> str:
+    """Return the URL of the same database on another node."""
+    parts = urlsplit(url)
+    user = parts.netloc.rpartition("@")[0]
+    return parts._replace(netloc=f"{user}@{host}:{port}" if user else f"{host}:{port}").geturl()

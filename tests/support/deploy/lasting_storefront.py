@@ -62,7 +62,7 @@ class Storefront:
         for again in range(10_000):
             await asyncio.sleep(PAUSE_SECONDS if not again else 0.2)
             try:
-                answer = await http.post(self.urls[again % len(self.urls)] + path, json=body, headers=headers)
+                answer = await self.once(http, self.urls[again % len(self.urls)] + path, body, headers)
             except httpx.TransportError:
                 self.unsure += 1
                 continue
@@ -71,3 +71,9 @@ class Storefront:
                 return answer
             self.unsure += 1
         raise AssertionError("no definite answer")
+
+    async def once(
+        self, http: httpx.AsyncClient, url: str, body: dict[str, object], headers: dict[str, str]
+    ) -> httpx.Response:
+        """One request."""
+        return await http.post(url, json=body, headers=headers)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from cuota.db.cluster.across import fetch_across
 from cuota.db.session import Session
 
 # The lease of a claim: only one worker asks the issuer; if it dies, another one takes over after this time.
@@ -90,7 +91,7 @@ async def revealed(
 
 async def claim_to_tell(session: Session, now: datetime, limit: int) -> list[ToTell]:
     """Claim cards whose issuer does not know the limit yet, at most `limit` of each merchant."""
-    merchants = await session.fetch(_MERCHANTS_TOLD, now)
+    merchants = await fetch_across(session, _MERCHANTS_TOLD, now)
     return [
         ToTell(**row)
         for merchant in merchants
@@ -110,7 +111,7 @@ async def tell_later(session: Session, card: ToTell, at: datetime) -> None:
 
 async def to_hide(session: Session, now: datetime, limit: int) -> list[tuple[UUID, UUID, UUID]]:
     """Return (merchant id, order id, key) of the cards whose minutes are over. Hiding a card twice does no harm."""
-    merchants = await session.fetch(_MERCHANTS_HIDDEN, now)
+    merchants = await fetch_across(session, _MERCHANTS_HIDDEN, now)
     return [
         (merchant["merchant_id"], row["order_id"], row["key"])
         for merchant in merchants

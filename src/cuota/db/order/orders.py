@@ -11,6 +11,7 @@ from uuid import UUID
 from cuota.core.installment import Installment
 from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Order, Status
+from cuota.db.cluster.across import fetch_across
 from cuota.db.gathered import Gathered
 from cuota.db.order.columns import MONEY, MOVED, PLAN, movements_of, order_of, plan_of
 from cuota.db.pool import Pool, Row
@@ -179,7 +180,7 @@ async def find_by_token(session: Session, merchant_id: UUID, token: UUID) -> UUI
 
 async def due(session: Session, now: datetime, limit: int) -> list[tuple[UUID, UUID]]:
     """Return the orders with scheduled work that is due, as (merchant id, order id), at most `limit` of each merchant."""
-    merchants = await session.fetch(MERCHANTS_DUE, now)
+    merchants = await fetch_across(session, MERCHANTS_DUE, now)
     return [
         (row["merchant_id"], item["order_id"])
         for row in merchants

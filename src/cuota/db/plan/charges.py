@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from cuota.core.plan.charge import Charge, Origin
+from cuota.db.cluster.across import fetch_across
 from cuota.db.session import Session
 
 _PENDING = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_token, c.card_brand, c.card_last4, c.origin,
@@ -86,7 +87,7 @@ async def pending(session: Session, merchant_id: UUID, order_id: UUID) -> Pendin
 
 async def claim_refunds(session: Session, now: datetime, limit: int) -> list[DueRefund]:
     """Claim at most `limit` card refunds that are due. The order of the merchants is random."""
-    merchants = [row["merchant_id"] for row in await session.fetch(_MERCHANTS_DUE, now)]
+    merchants = [row["merchant_id"] for row in await fetch_across(session, _MERCHANTS_DUE, now)]
     random.shuffle(merchants)
     found: list[DueRefund] = []
     for merchant_id in merchants:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from cuota.core.checkout.card import card_name
 from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
+from cuota.db.cluster.across import fetch_across
 from cuota.db.nested import Nested
 from cuota.db.plan.plans import CARD, CARD_JOIN
 from cuota.db.pool import Row
@@ -91,7 +92,7 @@ class DueMessage:
 
 async def claim(session: Session, now: datetime, limit: int) -> list[DueMessage]:
     """Claim messages that are due, at most `limit`. The order of the merchants is random."""
-    merchants = [row["merchant_id"] for row in await session.fetch(_MERCHANTS_DUE, now)]
+    merchants = [row["merchant_id"] for row in await fetch_across(session, _MERCHANTS_DUE, now)]
     random.shuffle(merchants)
     found: list[DueMessage] = []
     for merchant_id in merchants:

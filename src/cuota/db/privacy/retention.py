@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from cuota.db.cluster.across import fetch_across
 from cuota.db.pool import Pool
 from cuota.db.privacy.erasure import blank_orders
 from cuota.db.session import Session
@@ -59,7 +60,7 @@ async def blank_ended_orders(pool: Pool, status: str, before: datetime, now: dat
     There is one batch for each merchant. Each order is looked at once for each status, so a longer limit set later
     restores nothing.
     """
-    merchants = await pool.fetch(_MERCHANTS_WITH_ORDERS, status, before, ZERO)
+    merchants = await fetch_across(pool, _MERCHANTS_WITH_ORDERS, status, before, ZERO)
     return sum([await _blank_some(pool, row["merchant_id"], status, before, now) for row in merchants])
 
 
@@ -93,7 +94,7 @@ async def forget_attempts(pool: Pool, before: datetime) -> int:
 
 
 async def _forget(pool: Pool, merchants: str, some: str, before: datetime) -> int:
-    found = await pool.fetch(merchants, before)
+    found = await fetch_across(pool, merchants, before)
     return sum([len(await pool.fetch(some, row["merchant_id"], before, BATCH)) for row in found])
 
 

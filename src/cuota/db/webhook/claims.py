@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from cuota.db.cluster.across import fetch_across
 from cuota.db.session import Session
 
 # The workers that hold claims now. A partial index holds only claimed rows.
@@ -34,12 +35,12 @@ class Claim(NamedTuple):
 
 async def claimers(session: Session) -> list[tuple[UUID, int]]:
     """Return pairs of a merchant and a worker that holds claims on deliveries of this merchant."""
-    return [(row["merchant_id"], row["claimed_by"]) for row in await session.fetch(_CLAIMERS)]
+    return [(row["merchant_id"], row["claimed_by"]) for row in await fetch_across(session, _CLAIMERS)]
 
 
 async def of_worker(session: Session, worker: int) -> list[Claim]:
     """Return all claims of a worker."""
-    return [Claim(*row) for row in await session.fetch(_OF_WORKER, worker)]
+    return [Claim(*row) for row in await fetch_across(session, _OF_WORKER, worker)]
 
 
 async def free(session: Session, merchant_id: UUID, workers: list[int], now: datetime) -> int:

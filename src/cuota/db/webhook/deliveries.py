@@ -8,6 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from cuota.core.webhook.delivery import HOLDS_BACK_FOR, Attempt
+from cuota.db.cluster.across import fetch_across
 from cuota.db.pool import CONNECT_SECONDS, STATEMENT_SECONDS, WAIT_SECONDS, Pool
 from cuota.db.session import Session
 from cuota.db.webhook.claims import Claim
@@ -221,7 +222,7 @@ async def lanes_due(session: Session, now: datetime) -> list[Lane]:
         return [Lane(*row) for row in await session.fetch(_LANES, now, OWN_ADDRESS)]
     return [
         Lane(*row)
-        for merchant in await session.fetch(_MERCHANTS_PENDING)
+        for merchant in await fetch_across(session, _MERCHANTS_PENDING)
         for row in await session.fetch(_LANES_OF_MERCHANT, merchant["merchant_id"], now, OWN_ADDRESS)
     ]
 

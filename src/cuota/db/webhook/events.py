@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from cuota.db.cluster.across import fetch_across
 from cuota.db.nested import Nested
 from cuota.db.order.columns import MONEY, MOVED, movements_of, order_of
 from cuota.db.order.orders import OrderRecord
@@ -115,7 +116,7 @@ class FeedPosition:
 
 async def waiting(session: Session) -> list[UUID]:
     """Return the merchants that have events to publish."""
-    return [row["merchant_id"] for row in await session.fetch(_WAITING)]
+    return [row["merchant_id"] for row in await fetch_across(session, _WAITING)]
 
 
 async def publish(session: Session, merchant_id: UUID, now: datetime, limit: int) -> int:

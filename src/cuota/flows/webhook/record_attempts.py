@@ -12,6 +12,7 @@ from uuid import UUID
 import asyncpg
 
 from cuota.core.refusal import Refused
+from cuota.db.hosts import NodeLost
 from cuota.db.pool import BUSY, GONE, Pool
 from cuota.db.webhook import deliveries
 from cuota.db.webhook.deliveries import Result
@@ -40,20 +41,24 @@ class AttemptRecorder:
         self._freed = freed
         self._waiting: dict[UUID, list[WaitingResult]] = defaultdict(list)
         self._writers: set[asyncio.Task[None]] = set()
+        # Writers whose merchant is on a node that is down. They do not count, so that the others' results are recorded.
+        self._stuck: set[asyncio.Task[None]] = set()
 
     async def record(self, result: Result) -> None:
         """Record a result. Return when it is recorded, or when recording was given up."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[result.claimed.merchant_id].append((result, done))
-        if len(self._writers) < AT_ONCE:
-            writer = asyncio.create_task(self._write())
-            self._writers.add(writer)
+        self._start_writer()
         await done
+
+    def _start_writer(self) -> None:
+        if self._waiting and len(self._writers) < AT_ONCE:
+            self._writers.add(asyncio.create_task(self._write()))
 
     async def finish(self) -> None:
         """Wait for the writers."""
-        if self._writers:
-            await asyncio.wait(self._writers)
+        if writers := self._writers | self._stuck:
+            await asyncio.wait(writers)
 
     async def _write(self) -> None:
         writer = asyncio.current_task()
@@ -71,6 +76,14 @@ class AttemptRecorder:
             # There is no `await` between this line and the check that found nothing waiting. So the next result starts a
             # new writer.
             self._writers.discard(writer)
+            self._stuck.discard(writer)
+
+    def _let_others_go_on(self) -> None:
+        writer = asyncio.current_task()
+        if writer in self._writers:
+            self._writers.discard(writer)
+            self._stuck.add(writer)
+            self._start_writer()
 
     async def _save(self, merchant_id: UUID, together: list[WaitingResult]) -> None:
         try:
@@ -87,6 +100,8 @@ class AttemptRecorder:
                 if await deliveries.record(self._pool, merchant_id, results):
                     self._freed()
             except (Refused, *GONE, *BUSY) as problem:
+                if isinstance(problem, NodeLost):
+                    self._let_others_go_on()
                 if time.monotonic() > until:
                     facts = {"problem": type(problem).__name__, "attempts": len(results)}
                     return log.warning("attempts not recorded", extra={"facts": facts})

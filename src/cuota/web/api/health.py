@@ -21,11 +21,20 @@ async def live(request: Request) -> Response:
 
 
 async def ready(request: Request) -> Response:
-    """Answer 200 if the process can take requests: it is not stopping, and its database answers. Otherwise answer 503."""
+    """Answer 200 if the process can take requests: it is not stopping, and its database answers. Otherwise answer 503.
+
+    On a cluster the answer names the nodes that cannot be reached, by number only, because anybody may read it. The process can
+    take requests as long as one node with merchants' rows can be reached.
+    """
     if request.app.draining:
         raise Refused(Code.UNAVAILABLE, "The service is stopping.", retry_after=5)
+    probe = service_of(request).probe
     try:
-        await service_of(request).probe.answers()
+        await probe.answers()
     except GONE:
         raise Refused(Code.UNAVAILABLE, "The database does not answer.", retry_after=2) from None
-    return Response(_OK, headers=NO_STORE, media_type="application/json")
+    down = await probe.nodes.down()
+    if probe.nodes.nobody_served:
+        raise Refused(Code.UNAVAILABLE, "No node of the database answers.", retry_after=2)
+    body = encode({"status": "ok", "unreachableNodes": down}) if down else _OK
+    return Response(body, headers=NO_STORE, media_type="application/json")

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# A Citus cluster on this one machine, for trial: a coordinator and workers, each a PostgreSQL of its own.
+#
+#   deploy/citus.sh FOLDER [WORKERS]       WORKERS: 2 or more; the coordinator listens on $PORT (18700), workers above it
+#
+# Needs PostgreSQL with Citus, installed by you. PGBIN names the folder of PostgreSQL's programs; without it the newest
+# one below /usr/lib/postgresql that has Citus is taken. Everything lies under FOLDER; node 0 is the coordinator.
+# It prints one line of JSON when all nodes answer, with the CUOTA_DATABASE_URL to use; then run `cuota migrate --citus`
+# and `cuota serve` with it. Ctrl-C or SIGTERM ends everything it started. Whoever kills a node
+# (kill -9 -- -$(cat FOLDER/node1/pid)) sees it started again after $REST (10) seconds, as a machine comes back.
+#
+# For trial only: it listens on 127.0.0.1 and trusts who connects from there. In production each node is a machine, and
+# the roles of the service and of the owner can log in from every node to every node.
+set -euo pipefail
+
+(($# >= 1)) || { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2; }
+PORT=${PORT:-18700} WORKERS=${2:-2} REST=${REST:-10}
+
+extension() { echo "$("$1/pg_config" --sharedir 2>/dev/null || echo "/usr/share/postgresql/$(basename "$(dirname "$1")")")/extension/citus.control"; }
+
+if [[ -z ${PGBIN:-} ]]; then
+  for bin in $(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -rV); do
+    [[ -e $(extension "$bin") ]] && { PGBIN=$bin; break; }
+  done
+fi
+[[ -n ${PGBIN:-} ]] || { echo "No PostgreSQL with Citus is installed below /usr/lib/postgresql. Install Citus's package for your PostgreSQL (for example postgresql-16-citus-13.0), or set PGBIN to the folder of its programs." >&2; exit 3; }
+[[ -x $PGBIN/postgres ]] || { echo "PGBIN=$PGBIN has no program named postgres. Set PGBIN to the folder of PostgreSQL's programs." >&2; exit 3; }
+[[ -e $(extension "$PGBIN") ]] || { echo "The PostgreSQL of PGBIN=$PGBIN has no Citus: $(extension "$PGBIN") is missing. Install Citus's package for this PostgreSQL." >&2; exit 3; }
+mkdir -p "$1"; chmod 0711 "$1"
+FOLDER=$(cd "$1" && pwd)
+
+# PostgreSQL will not run as root: as root everything runs as `postgres`, or else `nobody`.
+as_owner() {
+  local who=() user=nobody
+  if [[ $(id -u) == 0 ]]; then
+    id postgres >/dev/null 2>&1 && user=postgres
+    who=(setpriv --reuid "$user" --regid "$(id -g "$user")" --clear-groups)
+  fi
+  "${who[@]}" env -i HOME="$FOLDER" PATH="$PGBIN:/usr/bin:/bin" LC_ALL=C ${LD_LIBRARY_PATH:+LD_LIBRARY_PATH="$LD_LIBRARY_PATH"} "$@"
+}
+ask() { psql -qAtX "postgresql://cuota@127.0.0.1:$1/$2" -c "$3"; }
+alive() { kill -0 "$(cat "$FOLDER/node$1/pid" 2>/dev/null || echo 0x)" 2>/dev/null; }
+
+create() {
+  mkdir -p "$FOLDER/node$1"
+  if [[ $(id -u) == 0 ]]; then chown "$(id -u postgres 2>/dev/null || id -u nobody)" "$FOLDER/node$1"; fi
+  as_owner initdb -k -D "$FOLDER/node$1/pg" -U cuota --auth=trust --locale=C.UTF-8 >"$FOLDER/node$1.log" 2>&1
+  cat >>"$FOLDER/node$1/pg/postgresql.conf" <<CONF
+port = $((PORT + $1))
+listen_addresses = '127.0.0.1'
+unix_socket_directories = ''
+shared_preload_libraries = 'citus'
+max_connections = 200
+max_prepared_transactions = 200
+wal_level = logical
+jit = off
+citus.node_conninfo = 'sslmode=prefer keepalives_idle=2 keepalives_interval=2 keepalives_count=3 tcp_user_timeout=10000'
+CONF
+}
+
+# In a session of its own, so that the whole node can be killed as one; `pid` is the number of its group, too.
+start() {
+  rm -f "$FOLDER/node$1/pid"
+  as_owner setsid sh -c 'echo $$ >"$1/pid"; exec postgres -D "$1/pg"' - "$FOLDER/node$1" >>"$FOLDER/node$1.log" 2>&1 </dev/null &
+  until [[ -s $FOLDER/node$1/pid ]]; do sleep 0.05; done
+}
+answers() {
+  SECONDS=0
+  until ask $((PORT + $1)) postgres 'SELECT 1' >/dev/null 2>&1; do
+    alive "$1" && ((SECONDS < 60)) || { tail -n 5 "$FOLDER/node$1.log" >&2; echo "Node $1 did not start." >&2; exit 1; }
+    sleep 0.2
+  done
+}
+
+stop() {
+  trap '' INT TERM EXIT
+  local node
+  for node in $(seq "$WORKERS" -1 0); do alive "$node" && kill -INT "$(cat "$FOLDER/node$node/pid")"; done
+  for _ in $(seq 100); do
+    for node in $(seq 0 "$WORKERS"); do alive "$node" && { sleep 0.1; continue 2; }; done
+    break
+  done
+  exit "${1:-0}"
+}
+trap stop INT TERM
+trap 'stop $?' EXIT
+
+for node in $(seq 0 "$WORKERS"); do
+  alive "$node" && { echo "$FOLDER/node$node is running already." >&2; exit 1; }
+  [[ -d $FOLDER/node$node/pg ]] || create "$node"
+  start "$node"
+done
+for node in $(seq 0 "$WORKERS"); do
+  answers "$node"
+  [[ -n $(ask $((PORT + node)) postgres "SELECT 1 FROM pg_database WHERE datname = 'cuota'") ]] ||
+    { ask $((PORT + node)) postgres 'CREATE DATABASE cuota'; ask $((PORT + node)) cuota 'CREATE EXTENSION citus'; }
+done
+ask "$PORT" cuota "SELECT citus_set_coordinator_host('127.0.0.1', $PORT)" >/dev/null
+NODES="\"127.0.0.1:$PORT\""
+for node in $(seq "$WORKERS"); do
+  ask "$PORT" cuota "SELECT citus_add_node('127.0.0.1', $((PORT + node)))" >/dev/null
+  NODES+=", \"127.0.0.1:$((PORT + node))\""
+done
+echo "{\"ready\": true, \"url\": \"postgresql://cuota@127.0.0.1:$PORT/cuota\", \"nodes\": [$NODES], \"folder\": \"$FOLDER\"}"
+
+# A node that died comes back, as a machine does that is started again.
+pause() { sleep "$1" & wait $!; }
+while pause 1; do
+  for node in $(seq 0 "$WORKERS"); do
+    alive "$node" || { pause "$REST"; rm -f "$FOLDER/node$node/pg/postmaster.pid"; start "$node"; }
+  done
+done

@@ -1,0 +1,43 @@
+"""Reads over the rows of all merchants. On a cluster, a node that is down leaves out its own merchants and no others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+from uuid import UUID
+
+from cuota.db.hosts import NodeLost
+from cuota.db.session import Session
+
+_MERCHANTS = "SELECT merchant_id FROM merchants"
+# Where the rows of each merchant are, by Citus's own catalog.
+_PLACES = """SELECT p.groupid, m.merchant_id FROM unnest($1::uuid[]) AS m (merchant_id) JOIN pg_dist_placement p
+    ON p.shardid = get_shard_id_for_distribution_column('orders', m.merchant_id)"""
+
+
+async def fetch_across(session: Session, sql: str, *values: object) -> list[Any]:
+    """Run a SELECT whose rows have a `merchant_id`. If a node is down, ask the nodes one by one and skip those that are down.
+
+    Citus sends a statement only to the shards of the merchants that its condition names.
+    """
+    try:
+        return await session.fetch(sql, *values)
+    except NodeLost:
+        pass
+    found: list[Any] = []
+    narrowed = f"SELECT * FROM ({sql}) found WHERE merchant_id = ANY (${len(values) + 1}::uuid[])"
+    for merchants in (await _by_node(session)).values():
+        try:
+            found += await session.fetch(narrowed, *values, merchants)
+        except NodeLost:
+            # Its merchants' work waits until the node is back.
+            continue
+    return found
+
+
+async def _by_node(session: Session) -> dict[int, list[UUID]]:
+    merchants = [row["merchant_id"] for row in await session.fetch(_MERCHANTS)]
+    placed: dict[int, list[UUID]] = defaultdict(list)
+    for row in await session.fetch(_PLACES, merchants):
+        placed[row["groupid"]].append(row["merchant_id"])
+    return placed

@@ -1,0 +1,52 @@
+"""A session on a Citus cluster: it tells the loss of another node from the loss of the session."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import asyncpg
+
+from cuota.db.hosts import Honest, NodeLost
+
+# SQLSTATEs with which the node of this session reports that another node is gone: class 08, and what a node says that ends or
+# starts. Citus has no code for a connection that it needed for a commit, only these words.
+_CLASS, _STATES = "08", ("57P01", "57P02", "57P03")
+_WORDS = (
+    "marked as essential",
+    "connection not open",
+    "could not establish any connections",
+    "server closed the connection",
+)
+
+
+def is_node_lost(problem: asyncpg.PostgresError) -> bool:
+    """Return whether this error of the server is about another node. The loss of the own session is FATAL, or no answer at all."""
+    if getattr(problem, "severity", None) != "ERROR":
+        return False
+    state = problem.sqlstate or ""
+    return state.startswith(_CLASS) or state in _STATES or any(words in str(problem) for words in _WORDS)
+
+
+class ClusterSession(Honest):
+    """Raises NodeLost where another node cannot be reached."""
+
+    async def _do_execute(
+        self, query: str, executor: Callable[..., Awaitable[Any]], *arguments: Any, **more: Any
+    ) -> Any:
+        try:
+            return await super()._do_execute(query, executor, *arguments, **more)
+        except asyncpg.PostgresError as problem:
+            if is_node_lost(problem):
+                raise NodeLost("a node of the database cluster cannot be reached") from problem
+            raise
+
+    async def execute(self, query: str, *arguments: Any, timeout: float | None = None) -> str:  # noqa: ASYNC109
+        """Do the same as asyncpg's method; also the commit of a transaction comes here."""
+        try:
+            tag: str = await super().execute(query, *arguments, timeout=timeout)
+        except asyncpg.PostgresError as problem:
+            if is_node_lost(problem):
+                raise NodeLost("a node of the database cluster cannot be reached") from problem
+            raise
+        return tag

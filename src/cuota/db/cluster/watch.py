@@ -1,0 +1,65 @@
+"""Finds the nodes of a Citus cluster that cannot be reached, for the readiness check."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from cuota.core.refusal import Refused
+from cuota.db.cluster.nodes import Node
+from cuota.db.pool import BUSY, GONE, Pool
+
+# Load balancers ask often. The nodes are asked once in this time, for all of them.
+EVERY_SECONDS = 1.0
+# A node that refuses connections is found in this time. One that does not answer at all is found by a later check.
+PATIENCE_SECONDS = 0.3
+_UNREACHABLE = """SELECT groupid, nodename, nodeport, shouldhaveshards, false FROM pg_dist_node
+    WHERE noderole = 'primary' AND isactive AND groupid <> (SELECT groupid FROM pg_dist_local_group)
+        AND NOT citus_check_connection_to_node(nodename, nodeport) ORDER BY groupid"""
+_WITH_SHARDS = (
+    "SELECT count(*) AS nodes FROM pg_dist_node WHERE noderole = 'primary' AND isactive AND shouldhaveshards"
+)
+log = logging.getLogger("cuota.cluster")
+
+
+class NodeWatch:
+    """Remembers which nodes could not be reached when they were last asked."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._asked_at = 0.0
+        self._asking: asyncio.Task[None] | None = None
+        self._down: list[Node] = []
+        self._holders = 0
+
+    async def down(self) -> list[int]:
+        """Return the numbers of the nodes that cannot be reached. Empty on a plain PostgreSQL."""
+        if not self._pool.sharded:
+            return []
+        if self._asking is None and time.monotonic() - self._asked_at >= EVERY_SECONDS:
+            self._asking = asyncio.create_task(self._ask())
+        if self._asking is not None:
+            await asyncio.wait({self._asking}, timeout=PATIENCE_SECONDS)
+        return [node.number for node in self._down]
+
+    @property
+    def nobody_served(self) -> bool:
+        """Return whether no node that has merchants' rows can be reached."""
+        return 0 < self._holders <= sum(node.has_shards for node in self._down)
+
+    async def _ask(self) -> None:
+        before = {node.name for node in self._down}
+        try:
+            row = await self._pool.fetchrow(_WITH_SHARDS)
+            self._holders = 0 if row is None else row["nodes"]
+            self._down = [Node(*found) for found in await self._pool.fetch(_UNREACHABLE)]
+        except (Refused, *GONE, *BUSY) as problem:
+            log.warning("nodes not asked", extra={"facts": {"problem": type(problem).__name__}})
+        finally:
+            self._asked_at, self._asking = time.monotonic(), None
+        after = {node.name for node in self._down}
+        for name in sorted(after - before):
+            log.warning("node cannot be reached", extra={"facts": {"node": name}})
+        for name in sorted(before - after):
+            log.warning("node can be reached again", extra={"facts": {"node": name}})

@@ -1,0 +1,77 @@
+"""The start refuses a cluster that cannot serve, in one line, and goes on without a node that is down."""
+
+from __future__ import annotations
+
+import secrets
+
+import asyncpg
+import pytest
+
+from cuota.db.citus import distribute
+from cuota.db.cluster.serves import require_serving
+from cuota.db.migrate import migrate
+from cuota.db.pool import UnsafeDatabase
+from cuota.run.runtime import checked_cluster, migrated
+from support.db.cluster import REGISTERED, at_worker
+
+
+async def refused(session: asyncpg.Connection) -> str:
+    with pytest.raises(UnsafeDatabase) as raised:
+        await require_serving(session)
+    said = str(raised.value)
+    assert said.startswith("The service cannot run on this Citus cluster: ")
+    assert "\n" not in said
+    return said
+
+
+async def test_a_cluster_that_cannot_serve_is_refused_and_the_reason_is_named(blank_citus: str) -> None:
+    session = await asyncpg.connect(blank_citus)
+    await migrate(session, "sandbox")
+    assert "tables are not distributed (the first is " in await refused(session)
+    await distribute(session)
+    assert await require_serving(session) == []
+
+    await session.execute("CREATE FUNCTION save_orders(a integer) RETURNS integer LANGUAGE sql AS 'SELECT 1'")
+    assert "functions are not distributed (the first is save_orders)" in await refused(session)
+    await session.execute("DROP FUNCTION save_orders(integer)")
+
+    role = f"shut_out_{secrets.token_hex(4)}"
+    await session.execute(f"CREATE ROLE {role} NOLOGIN IN ROLE cuota_app; SET ROLE {role}")
+    said = await refused(session)
+    assert f"the role {role} cannot read the shards of " in said
+    assert "not permitted to log in" in said
+    await session.execute(f"RESET ROLE; DROP ROLE {role}")
+
+    [first, *_] = await session.fetch(REGISTERED)
+    name = session._params.database
+    worker = await asyncpg.connect(at_worker(blank_citus, first["host"], first["port"]))
+    await worker.execute("SET citus.enable_ddl_propagation = off")
+    await worker.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    fresh = await asyncpg.connect(blank_citus)
+    assert f"{first['port']} has synchronous_commit = off" in await refused(fresh)
+    await worker.execute(f"ALTER DATABASE {name} RESET synchronous_commit")
+    for each in (worker, fresh, session):
+        await each.close()
+
+
+async def test_a_node_that_is_down_at_the_start_is_reported_and_does_not_prevent_it(blank_citus: str) -> None:
+    session = await asyncpg.connect(blank_citus)
+    await migrate(session, "sandbox")
+    await distribute(session)
+    assert await checked_cluster({"dsn": blank_citus}) == []
+    [first, *_] = await session.fetch(REGISTERED)
+    # As if this node had died: nothing listens there.
+    await session.execute("UPDATE pg_dist_node SET nodeport = 1 WHERE nodeport = $1", first["port"])
+    [said] = await checked_cluster({"dsn": blank_citus})
+    assert f"{first['host']}:1 (node 1 of the Citus cluster) does not answer" in said
+    await session.close()
+
+
+async def test_a_worker_is_refused_as_the_service_s_database(blank_citus: str, settings: object) -> None:
+    session = await asyncpg.connect(blank_citus)
+    [first, *_] = await session.fetch(REGISTERED)
+    await session.close()
+    with pytest.raises(
+        UnsafeDatabase, match=r"a worker of a Citus cluster\. Give the address of the coordinator"
+    ):
+        await migrated(settings, {"dsn": at_worker(blank_citus, first["host"], first["port"])})  # type: ignore[arg-type]

@@ -1,0 +1,240 @@
+"""Deaths of workers of a Citus cluster under load: `python tests/deploy/node_deaths.py --count 50`.
+
+Storefronts with merchants on every worker create orders and capture, one worker after another is killed with -9 and
+comes back, shards are moved, and then it is checked that nothing acknowledged is lost or doubled. It starts deploy/citus.sh (PGBIN), or takes
+a cluster of yours: --url, --kill and --start with {node} for a worker's group id. The choices come from a seed that is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import random
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import asyncpg
+import httpx
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from cuota.db.order import orders, outcomes
+from support.db.saves import approved
+from support.deploy.citus_nodes import Nodes
+from support.deploy.machines import ORDER, bearer, command, folder, free_ports, merchant, script
+from support.deploy.timed_storefront import TimedStorefront
+
+EACH_WORKER = 2
+MOVE = """SELECT citus_move_shard_placement(get_shard_id_for_distribution_column('orders', $1::uuid), $2, $3::int, $4, $5::int,
+    shard_transfer_mode := 'block_writes')"""
+AGAIN_SECONDS = 90.0
+
+
+@dataclass
+class Run:
+    """What was done: the storefronts, and the time of each death with its node."""
+
+    nodes: Nodes
+    fronts: list[TimedStorefront]
+    deaths: list[tuple[int, float, float]] = field(default_factory=list)
+    moves: int = 0
+
+
+async def move_shards(run: Run, count: int) -> None:
+    """Move the shard of one storefront's merchant to another worker and the next one's, under load. Never wait for a quiet moment."""
+    workers = {node: urlsplit(url) for node, url in (await run.nodes.urls()).items() if node > 0}
+    for at_front in range(count):
+        front = run.fronts[at_front % len(run.fronts)]
+        from_node = await run.nodes.worker_of(front.merchant)
+        to_node = next(node for node in workers if node != from_node)
+        here, there = workers[from_node], workers[to_node]
+        await run.nodes.ask(MOVE, front.merchant, here.hostname, here.port, there.hostname, there.port)
+        front.node = to_node
+        run.moves += 1
+
+
+async def drive(run: Run, count: int, choice: random.Random, moves: int = 0) -> None:
+    """Kill one worker after another while the storefronts go on, and let it come back. Then move shards."""
+    stop = asyncio.Event()
+    tasks = [asyncio.create_task(front.run(stop)) for front in run.fronts]
+    workers = sorted({front.node for front in run.fronts})
+    await asyncio.sleep(3)
+    for _ in range(count):
+        await asyncio.sleep(choice.uniform(0.5, 2.5))
+        node = choice.choice(workers)
+        died = time.monotonic()
+        run.nodes.kill(node)
+        await asyncio.sleep(choice.uniform(2, 4))
+        await run.nodes.back(node)
+        back = time.monotonic()
+        run.deaths.append((node, died, back))
+        # Every merchant of the node is served again before the next death.
+        mine = [front for front in run.fronts if front.node == node]
+        while not all(front.times and front.times[-1] > back for front in mine):
+            assert time.monotonic() < back + AGAIN_SECONDS, f"merchants of node {node} are not served again"
+            await asyncio.sleep(0.2)
+    await move_shards(run, moves)
+    await asyncio.sleep(1)
+    stop.set()
+    await asyncio.gather(*tasks)
+
+
+async def wrongs(run: Run) -> list[str]:
+    """What was acknowledged and is lost, or is there twice, and what is left on the nodes."""
+    found = [f"strange answer: {text}" for front in run.fronts for text in front.strange]
+    connection = await asyncpg.connect(run.nodes.url)
+    for front in run.fronts:
+        rows = await connection.fetch(
+            "SELECT m.reference FROM movements m JOIN orders o USING (merchant_id, order_id) WHERE o.order_id = $1",
+            UUID(front.order),
+        )
+        there = [row["reference"] for row in rows]
+        found += [f"capture {each} was acknowledged and is lost" for each in front.captured - set(there)]
+        found += [
+            f"capture {each} is there and was never acknowledged" for each in set(there) - front.captured
+        ]
+        total = await connection.fetchval(
+            "SELECT captured FROM orders WHERE order_id = $1", UUID(front.order)
+        )
+        if not total == len(there) == len(set(there)):
+            found.append(f"order {front.order} has captured {total} by {len(there)} captures of one cent")
+        rows = await connection.fetch(
+            "SELECT reference, order_id::text FROM order_details WHERE reference = ANY($1)",
+            list(front.created),
+        )
+        made = sorted((row["reference"], row["order_id"]) for row in rows)
+        if made != sorted(front.created.items()):
+            found.append(f"{len(front.created)} orders were acknowledged, {len(made)} are there")
+    await connection.close()
+    left = {node: count for node, count in (await run.nodes.prepared()).items() if count}
+    return [*found, *(f"node {node} has {count} prepared transactions" for node, count in left.items())]
+
+
+def at(part: float, seconds: list[float]) -> str:
+    """A quantile in milliseconds, for the report."""
+    ordered = sorted(seconds)
+    return f"{ordered[min(int(part * len(ordered)), len(ordered) - 1)] * 1000:.0f} ms" if ordered else "-"
+
+
+def report(run: Run) -> list[str]:
+    """The times that people want to know. Nothing is asserted about them: they depend on the machine."""
+    calm, others, refused = [], [], []
+    first = min((died for _, died, _ in run.deaths), default=float("inf"))
+    for front in run.fronts:
+        calm += front.seconds(0, first, 200)
+        for node, died, back in run.deaths:
+            if front.node == node:
+                refused += front.seconds(died, back, 503)
+            else:
+                others += front.seconds(died, back)
+    captures = sum(len(front.captured) for front in run.fronts)
+    created = sum(len(front.created) for front in run.fronts)
+    slow = f"half within {at(0.5, refused)}, 99 % within {at(0.99, refused)}, the slowest {at(1, refused)}"
+    before = f"before the first death p50 {at(0.5, calm)}, p99 {at(0.99, calm)}"
+    return [
+        f"{len(run.deaths)} deaths, {run.moves} moves of a shard; {captures} captures and {created} orders acknowledged",
+        f"merchants of the dead worker: {len(refused)} answers 503, {slow}",
+        f"the others meanwhile: {len(others)} answers, p50 {at(0.5, others)}, p99 {at(0.99, others)}; {before}",
+        f"statuses of the others meanwhile: {_statuses(run)}",
+    ]
+
+
+def _statuses(run: Run) -> dict[int, int]:
+    counted: dict[int, int] = {}
+    for front in run.fronts:
+        for began, _, status in front.answers:
+            if any(front.node != node and died <= began < back for node, died, back in run.deaths):
+                counted[status] = counted.get(status, 0) + 1
+    return counted
+
+
+@contextlib.contextmanager
+def cluster(path: Path, port: int, options: argparse.Namespace) -> Iterator[Nodes]:
+    """The cluster that was given, or the one of deploy/citus.sh."""
+    if options.url:
+        yield Nodes(options.url, None, options.kill, options.start)
+        return
+    (path / "db").mkdir()
+    with script("citus.sh", str(path / "db"), PORT=str(port), REST="2") as started:
+        yield Nodes(started["url"], path / "db")
+
+
+async def fronts(nodes: Nodes, url: str, shared: dict[str, str]) -> list[TimedStorefront]:
+    """Storefronts on every worker, each with an approved order."""
+    wanted = {node: EACH_WORKER for node in await nodes.urls() if node > 0}
+    found: list[TimedStorefront] = []
+    connection = await asyncpg.connect(nodes.url)
+    while any(wanted.values()):
+        shop = merchant(**shared)
+        node = await nodes.worker_of(shop["merchantId"])
+        if not wanted[node]:
+            continue
+        wanted[node] -= 1
+        headers = bearer(url, shop)
+        async with httpx.AsyncClient(trust_env=False, timeout=60, headers=headers) as http:
+            answer = await http.post(f"{url}/order", json=ORDER)
+        order_id = str(answer.raise_for_status().json()["orderId"])
+        # Approved as the checkout does it in the end.
+        read = await orders.read_with_plan(connection, UUID(shop["merchantId"]), UUID(order_id))
+        assert read
+        assert await outcomes.save(connection, approved(read.order, datetime.now(UTC)))
+        found.append(TimedStorefront([url], headers, order_id, node=node, merchant=shop["merchantId"]))
+    await connection.close()
+    return found
+
+
+def kill_workers(count: int, seed: int, options: argparse.Namespace) -> tuple[Run, list[str]]:
+    """The whole of it; answers what was wrong."""
+    with folder() as path:
+        port = free_ports(10)
+        with cluster(path, port + 4, options) as nodes:
+            command("migrate", "--citus", "--database", nodes.url, CUOTA_DATA_DIR=str(path / "command"))
+            shared = {"CUOTA_DATABASE_URL": nodes.url, "PORT": str(port)}
+            with script("several-web.sh", str(path / "web"), "1", "0", **shared) as web:
+                url = web["urls"][0]
+                machine = {
+                    "CUOTA_DATABASE_URL": nodes.url,
+                    "CUOTA_SECRET_KEY": (path / "web" / "secret.key").read_text().strip(),
+                    "CUOTA_PUBLIC_URL": url,
+                    "CUOTA_DATA_DIR": str(path / "command"),
+                }
+                run = Run(nodes, asyncio.run(fronts(nodes, url, machine)))
+                asyncio.run(drive(run, count, random.Random(seed), options.moves))
+                found = asyncio.run(wrongs(run))
+            said = command("verify", **machine)
+    return run, found if "; 0 disagree" in said else [*found, said]
+
+
+def parser() -> argparse.ArgumentParser:
+    """The program's arguments."""
+    made = argparse.ArgumentParser(description=__doc__)
+    made.add_argument("--count", type=int, default=50, help="so many deaths (default 50)")
+    made.add_argument("--moves", type=int, default=4, help="so many moves of a shard after that (default 4)")
+    made.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
+    made.add_argument("--url", help="the coordinator of a cluster of yours, with an empty database")
+    made.add_argument("--kill", help="the command that kills a node with -9; {node} is its group id")
+    made.add_argument("--start", help="the command that starts it again")
+    return made
+
+
+def main() -> int:
+    options = parser().parse_args()
+    print(f"{options.count} deaths, seed {options.seed}", flush=True)
+    run, found = kill_workers(options.count, options.seed, options)
+    print("\n".join(report(run)))
+    print(
+        "\n".join(found)
+        or "Nothing acknowledged was lost, nothing happened twice, no transaction is left prepared."
+    )
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""A worker of a Citus cluster dies under load, and a shard moves: nothing acknowledged is lost or doubled.
+
+Five deaths here; `python tests/deploy/node_deaths.py` does fifty. PGBIN names the programs of a PostgreSQL that has Citus.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.node_deaths import kill_workers, parser
+
+
+def has_citus() -> bool:
+    """Whether deploy/citus.sh finds what it needs."""
+    program = Path(os.environ.get("PGBIN", "/nowhere")) / "pg_config"
+    if not program.exists():
+        return False
+    shared = subprocess.run(
+        [program, "--sharedir"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    return (Path(shared) / "extension" / "citus.control").exists()
+
+
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.skipif(
+        not has_citus(), reason="no PostgreSQL with Citus (PGBIN, the folder of its programs)"
+    ),
+]
+
+
+def test_workers_that_die_and_shards_that_move_cost_no_acknowledged_operation() -> None:
+    run, wrongs = kill_workers(5, 6, parser().parse_args(["--moves", "2"]))
+    assert wrongs == []
+    assert (len(run.deaths), run.moves) == (5, 2)
+    assert {front.node for front in run.fronts} <= {1, 2}
+    for front in run.fronts:
+        assert len(front.captured) > 5
+        assert len(front.created) > 5
