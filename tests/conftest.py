@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import shutil
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -13,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import asyncpg
 import pytest
 
 from cuota import config
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser
 
     from cuota.db.embedded.server import Embedded
+    from support.db.template import Template
     from support.makers import Merchant, Running
     from support.own_service import Own
 
@@ -35,6 +34,13 @@ CITUS = os.environ.get("CUOTA_TEST_CITUS")
 
 for name in [name for name in os.environ if name.startswith("CUOTA_")]:
     del os.environ[name]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what cannot hold on a Citus cluster, with the reason that its mark gives."""
+    for item in items:
+        if CITUS and (mark := item.get_closest_marker("plain_postgresql")):
+            item.add_marker(pytest.mark.skip(f"needs plain PostgreSQL: {mark.args[0]}"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -78,37 +84,23 @@ def settings(folder: Path) -> config.Settings:
 
 
 @pytest.fixture(scope="session")
-async def template(embedded: Embedded, settings: config.Settings) -> str:
-    """A migrated, empty database to copy from."""
+async def template(embedded: Embedded, settings: config.Settings) -> AsyncIterator[Template]:
+    """A migrated, empty database to copy from, on the Citus cluster if there is one."""
     import cuota.web.app  # noqa: F401 - every module that compares its own times with the pool's has done so now
     from cuota.db import pool
-    from cuota.run import runtime
+    from support.db.template import on_cluster, on_embedded
 
     # A busy machine may keep a request waiting for a session for longer than half a second.
     pool.WAIT_SECONDS = 20.0
-    await runtime.migrated(settings, dict(embedded.dsn_kwargs))
-    await _copy(embedded, "cuota", "cuota_template")
-    return "cuota_template"
-
-
-async def _copy(embedded: Embedded, source: str, name: str) -> None:
-    owner = await asyncpg.connect(**{**embedded.dsn_kwargs, "database": "postgres"})
-    try:
-        await owner.execute(f"CREATE DATABASE {name} TEMPLATE {source} STRATEGY file_copy")
-    finally:
-        await owner.close()
+    async with on_embedded(embedded, settings) if CITUS is None else on_cluster(CITUS, settings) as made:
+        yield made
 
 
 @pytest.fixture
-async def own_database(embedded: Embedded, template: str) -> AsyncIterator[dict[str, object]]:
+async def own_database(template: Template) -> AsyncIterator[dict[str, object]]:
     """A migrated database of this test's own, to spoil; what asyncpg.connect takes (as its owner)."""
-    name = f"own_{secrets.token_hex(4)}"
-    await _copy(embedded, template, name)
-    where = {**embedded.dsn_kwargs, "database": name}
-    yield where
-    owner = await asyncpg.connect(**{**embedded.dsn_kwargs, "database": "postgres"})
-    await owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    await owner.close()
+    async with template.copied() as where:
+        yield where
 
 
 @pytest.fixture
@@ -120,14 +112,20 @@ async def own(settings: config.Settings, own_database: dict[str, object]) -> Asy
         yield opened
 
 
-@pytest.fixture(scope="module")
-async def citus() -> AsyncIterator[str]:
-    """The URL, at the coordinator, of a migrated and distributed database that these tests may spoil."""
+@pytest.fixture(scope="session")
+def on_citus() -> str:
+    """The URL of the cluster's coordinator. Tests that need a cluster are skipped without one."""
     if CITUS is None:
         pytest.skip("no Citus cluster (CUOTA_TEST_CITUS, the URL of its coordinator as superuser)")
+    return CITUS
+
+
+@pytest.fixture(scope="module")
+async def citus(on_citus: str) -> AsyncIterator[str]:
+    """The URL, at the coordinator, of a migrated and distributed database that these tests may spoil."""
     from support.db.cluster import cluster_database
 
-    async with cluster_database(CITUS) as url:
+    async with cluster_database(on_citus) as url:
         yield url
 
 
@@ -183,10 +181,9 @@ async def running(settings: config.Settings, where: dict[str, object]) -> AsyncI
 
 
 @pytest.fixture(scope="session")
-async def service(settings: config.Settings, embedded: Embedded, template: str) -> AsyncIterator[Running]:
+async def service(settings: config.Settings, template: Template) -> AsyncIterator[Running]:
     """The service that most tests share; each makes a merchant of its own."""
-    del template
-    async with running(settings, dict(embedded.dsn_kwargs)) as started:
+    async with running(settings, dict(template.shared)) as started:
         yield started
 
 

@@ -6,29 +6,22 @@ import secrets
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-import asyncpg
 import pytest
 
 from cuota import config
-from cuota.db.embedded.server import Embedded
 from cuota.run import runtime
 from cuota.web.app import make_app
+from support.db.template import Template
 from support.hostile.world import World
 from support.makers import Clock, Merchant, Running, make_merchant
 from support.own_service import InProcess
 
 
 @pytest.fixture(scope="session")
-async def elsewhere(
-    embedded: Embedded, template: str, settings: config.Settings
-) -> AsyncIterator[tuple[Running, Merchant]]:
+async def elsewhere(template: Template, settings: config.Settings) -> AsyncIterator[tuple[Running, Merchant]]:
     """Production beside the sandbox, sharing nothing with it: database, secret key, signing key, issuer, audience."""
-    server = {**embedded.dsn_kwargs, "database": "postgres"}
-    owner = await asyncpg.connect(**server)
-    await owner.execute(f"CREATE DATABASE elsewhere TEMPLATE {template} STRATEGY file_copy")
-    await owner.close()
     theirs = replace(settings, secret_key=secrets.token_bytes(32))
-    async with runtime.opened(theirs, {**server, "database": "elsewhere"}, pool_size=4) as opened:
+    async with template.copied() as where, runtime.opened(theirs, where, pool_size=4) as opened:
         url = "https://pay.example"
         # Its rails stay simulated: production itself would not start with them, and no real one is at hand.
         live = replace(theirs, environment="production", public_url=url, auth_url=url, audience=url)

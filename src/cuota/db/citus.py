@@ -72,10 +72,13 @@ PLACES = {
     **dict.fromkeys(_COORDINATOR, COORDINATOR),
 }
 # The functions take the merchant first, and each call runs whole on the node that has the merchant's rows.
-_FUNCTIONS = ("save_orders", "create_orders")
+_FUNCTIONS = ("save_orders", "create_orders", "blank_orders")
+# Citus must send these to the merchant's node also inside a transaction of several statements. blank_orders writes with the
+# owner's rights, and Citus does not let two roles write through the coordinator in one transaction.
+_ALWAYS_SENT = ("blank_orders",)
 # Citus opens its connections to the workers as the role that asks, which must be able to log in there (docs/scaling.md).
 _LOGIN = "ALTER ROLE cuota_app LOGIN"
-_UNPLACED = """SELECT p.oid::regprocedure::text AS name FROM pg_proc p
+_UNPLACED = """SELECT p.oid::regprocedure::text AS name, p.proname AS short FROM pg_proc p
     WHERE p.pronamespace = 'public'::regnamespace AND p.proname = ANY ($1::text[]) AND NOT EXISTS (
         SELECT FROM pg_dist_object d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid
             AND d.distribution_argument_index IS NOT NULL)"""
@@ -107,9 +110,9 @@ async def distribute(connection: Connection, told: OnProgress = untold) -> list[
         told(count, len(missing), f"table {table}")
         await copying.distribute_table(connection, table, sql)
     await copying.remove_left_behind(connection)
-    for name in await unplaced(connection):
-        placed = "SELECT create_distributed_function($1, '$1', colocate_with := $2)"
-        await connection.execute(placed, name, _BY_MERCHANT[0])
+    for row in await connection.fetch(_UNPLACED, list(_FUNCTIONS)):
+        placed = "SELECT create_distributed_function($1, '$1', colocate_with := $2, force_delegation := $3)"
+        await connection.execute(placed, row["name"], _BY_MERCHANT[0], row["short"] in _ALWAYS_SENT)
     return [table for table, _ in missing]
 
 

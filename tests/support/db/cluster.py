@@ -1,78 +1,131 @@
-"""A database of its own on every node of a Citus cluster, which the caller has started."""
+"""Databases on every node of a Citus cluster, which the caller has started."""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from urllib.parse import urlsplit
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import asyncpg
 
 from cuota.db.citus import distribute
 from cuota.db.migrate import migrate
 
+_WORKERS = "SELECT node_name AS host, node_port AS port FROM citus_get_active_worker_nodes() ORDER BY 1, 2"
 # The workers that a database knows, the first one first.
 REGISTERED = "SELECT nodename AS host, nodeport AS port FROM pg_dist_node WHERE groupid > 0 ORDER BY groupid"
-_WORKERS = "SELECT node_name AS host, node_port AS port FROM citus_get_active_worker_nodes()"
+# Citus keeps a session of its own in each database. A template must have none.
+_CLOSE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{0}'"
 
 
-def _moved(url: str, host: str, port: int, database: str) -> str:
-    """The same URL with another host, port and database."""
-    parts = urlsplit(url)
-    user = parts.netloc.rpartition("@")[0]
-    return parts._replace(
-        netloc=f"{user}@{host}:{port}" if user else f"{host}:{port}", path=database
-    ).geturl()
+@dataclass(frozen=True)
+class Nodes:
+    """The nodes of a cluster. The coordinator is the first; `url` names a database of the cluster there."""
 
+    url: str
+    places: tuple[tuple[str, int], ...]
 
-async def _run(url: str, *statements: str) -> None:
-    connection = await asyncpg.connect(url)
-    try:
-        for sql in statements:
-            await connection.execute(sql)
-    finally:
+    def where(self, database: str, node: int = 0) -> dict[str, Any]:
+        """What asyncpg.connect takes for a database on one node, as superuser."""
+        parts, (host, port) = urlsplit(self.url), self.places[node]
+        found = {"host": host, "port": port, "user": parts.username, "database": database}
+        return found | ({"password": unquote(parts.password)} if parts.password else {})
+
+    async def everywhere(self, database: str, *statements: str) -> None:
+        """Run statements on each node."""
+
+        async def run(node: int) -> None:
+            connection = await asyncpg.connect(**self.where(database, node))
+            try:
+                for sql in statements:
+                    await connection.execute(sql)
+            finally:
+                await connection.close()
+
+        await asyncio.gather(*map(run, range(len(self.places))))
+
+    @property
+    def _first(self) -> str:
+        """The database from which others can be created: each node has it."""
+        return urlsplit(self.url).path.removeprefix("/")
+
+    async def blank(self, name: str) -> None:
+        """Create an empty database on each node, with the workers registered."""
+        await self.everywhere(self._first, f"CREATE DATABASE {name}")
+        await self.everywhere(name, "CREATE EXTENSION citus")
+        (host, port), *workers = self.places
+        connection = await asyncpg.connect(**self.where(name))
+        await connection.execute(f"SELECT citus_set_coordinator_host('{host}', {port})")
+        for worker, at in workers:
+            await connection.execute(f"SELECT citus_add_node('{worker}', {at})")
         await connection.close()
+
+    async def make(self, name: str) -> None:
+        """Create a database: migrated, and distributed over the workers."""
+        await self.blank(name)
+        connection = await asyncpg.connect(**self.where(name))
+        await migrate(connection, "sandbox")
+        await distribute(connection)
+        await connection.close()
+
+    async def close(self, name: str) -> None:
+        """Let nobody connect to a database, so that it can be copied."""
+        await self.everywhere(self._first, f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        while True:
+            await self.everywhere(self._first, _CLOSE.format(name))
+            connection = await asyncpg.connect(**self.where(self._first))
+            left = await connection.fetchval("SELECT count(*) FROM pg_stat_activity WHERE datname = $1", name)
+            await connection.close()
+            if not left:
+                return
+
+    async def copy(self, template: str, name: str) -> None:
+        """Copy a closed database on each node. The copies know the same nodes."""
+        await self.everywhere(self._first, f"CREATE DATABASE {name} TEMPLATE {template}")
+
+    async def drop(self, name: str) -> None:
+        """Drop a database on each node."""
+        await self.everywhere(self._first, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+async def nodes_of(url: str) -> Nodes:
+    """Ask the coordinator for the nodes of its cluster."""
+    parts = urlsplit(url)
+    asked = await asyncpg.connect(url)
+    workers = [(row["host"], row["port"]) for row in await asked.fetch(_WORKERS)]
+    await asked.close()
+    assert workers, f"The cluster of {url} has no workers: register them with citus_add_node."
+    return Nodes(url, ((parts.hostname or "localhost", parts.port or 5432), *workers))
+
+
+@asynccontextmanager
+async def cluster_database(url: str) -> AsyncIterator[str]:
+    """Its URL at the coordinator: migrated, and distributed over the workers."""
+    nodes, name = await nodes_of(url), f"own_{secrets.token_hex(4)}"
+    await nodes.make(name)
+    try:
+        yield urlsplit(url)._replace(path=name).geturl()
+    finally:
+        await nodes.drop(name)
 
 
 @asynccontextmanager
 async def blank_database(url: str) -> AsyncIterator[str]:
     """The URL, at the coordinator, of an empty database whose workers are registered."""
-    parts, name = urlsplit(url), f"own_{secrets.token_hex(4)}"
-    asked = await asyncpg.connect(url)
-    workers = [(row["host"], row["port"]) for row in await asked.fetch(_WORKERS)]
-    await asked.close()
-    assert workers, f"The cluster of {url} has no workers: register them with citus_add_node."
-    here = (parts.hostname or "localhost", parts.port or 5432)
-    nodes = [here, *workers]
-    for host, port in nodes:
-        # Each node has a database of the cluster by the same name, from which another one can be made.
-        await _run(
-            _moved(url, host, port, parts.path),
-            f"CREATE DATABASE {name}",
-        )
-        await _run(_moved(url, host, port, name), "CREATE EXTENSION citus")
-    mine = _moved(url, *here, name)
-    add = [f"SELECT citus_add_node('{host}', {port})" for host, port in workers]
-    await _run(mine, f"SELECT citus_set_coordinator_host('{here[0]}', {here[1]})", *add)
+    nodes, name = await nodes_of(url), f"own_{secrets.token_hex(4)}"
+    await nodes.blank(name)
     try:
-        yield mine
+        yield urlsplit(url)._replace(path=name).geturl()
     finally:
-        for host, port in nodes:
-            await _run(_moved(url, host, port, parts.path), f"DROP DATABASE {name} WITH (FORCE)")
-
-
-@asynccontextmanager
-async def cluster_database(url: str) -> AsyncIterator[str]:
-    """The URL, at the coordinator, of a database that is migrated, and distributed over the workers."""
-    async with blank_database(url) as mine:
-        connection = await asyncpg.connect(mine)
-        await migrate(connection, "sandbox")
-        await distribute(connection)
-        await connection.close()
-        yield mine
+        await nodes.drop(name)
 
 
 def at_worker(url: str, host: str, port: int) -> str:
     """The same database at another node."""
-    return _moved(url, host, port, urlsplit(url).path)
+    parts = urlsplit(url)
+    user = parts.netloc.rpartition("@")[0]
+    return parts._replace(netloc=f"{user}@{host}:{port}" if user else f"{host}:{port}").geturl()

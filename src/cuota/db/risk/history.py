@@ -78,7 +78,7 @@ SELECT past.*, charging.whole AS charging, declined.orders AS declined, coalesce
     {_VELOCITY},
     (SELECT payer ->> 'surname' FROM agreed WHERE status = 'Approved' ORDER BY agreed_at DESC LIMIT 1) AS surname,
     m.approvals, m.approvals_model, f.document AS model, s.additional,
-    EXISTS (SELECT FROM checkout_sessions b JOIN order_details d USING (merchant_id, order_id) WHERE b.merchant_id = $1
+    EXISTS (SELECT 1 FROM checkout_sessions b JOIN order_details d USING (merchant_id, order_id) WHERE b.merchant_id = $1
         AND b.order_id = $2 AND b.session_hash = ${8 + 2 * len(_KINDS)} AND d.erased_at IS NULL) AS known
 FROM merchants m CROSS JOIN past CROSS JOIN charging CROSS JOIN declined
     LEFT JOIN consumer_exposure e ON e.consumer_id = $3

@@ -32,6 +32,7 @@ _SEQUENCES = """
 SELECT n.nspname AS schema, s.relname AS name FROM pg_class s JOIN pg_namespace n ON n.oid = s.relnamespace
 WHERE s.relkind = 'S' AND n.nspname = ANY ($1::text[]) ORDER BY 1, 2
 """
+_DISTRIBUTED = "SELECT to_regclass('pg_dist_partition') IS NOT NULL"
 _FORK = "INSERT INTO forks (name, service_time, migrations) VALUES ($1, $2, $3)"
 _FORKS = "SELECT name, taken_at, service_time, migrations FROM forks ORDER BY taken_at, name"
 _MIGRATIONS = "SELECT array_agg(name ORDER BY name) FROM migrations"
@@ -69,6 +70,12 @@ def schema_of(name: str) -> str:
 async def read_all(session: Session) -> list[Fork]:
     """Return every fork, oldest first."""
     return [Fork(**row) for row in await session.fetch(_FORKS)]
+
+
+async def distributed(connection: Connection) -> bool:
+    """Return whether this database is on a Citus cluster."""
+    found: bool = await connection.fetchval(_DISTRIBUTED)
+    return found
 
 
 async def migrations(connection: Connection) -> list[str]:

@@ -39,9 +39,13 @@ def read_name(text: str) -> str:
 
 
 async def fork(where: dict[str, Any], name: str, *, replace: bool = False) -> Copied:
-    """Save a copy of the sandbox. Raises CannotMoveTime if a fork has this name already and `replace` is false."""
+    """Save a copy of the sandbox. Raises CannotMoveTime if a fork has this name already and `replace` is false.
+
+    A sandbox on a Citus cluster is refused too.
+    """
     read_name(name)
     async with clock.connected(where, owner=True) as connection:
+        await _require_one_database(connection)
         taken = any(there.name == name for there in await forks.read_all(connection))
         if taken and not replace:
             raise CannotMoveTime(f"There is already a fork {name}. To replace it, add --replace.")
@@ -56,6 +60,7 @@ async def fork(where: dict[str, Any], name: str, *, replace: bool = False) -> Co
 async def rewind(where: dict[str, Any], name: str) -> Copied:
     """Go back to a fork, including its clock. Raises CannotMoveTime if there is no such fork, or its tables do not fit."""
     async with clock.connected(where, owner=True) as connection:
+        await _require_one_database(connection)
         found = await _find(connection, name)
         if found.migrations != await forks.migrations(connection):
             raise CannotMoveTime(
@@ -82,6 +87,14 @@ async def forget(where: dict[str, Any], name: str) -> None:
         await _find(connection, name)
         async with connection.transaction():
             await forks.forget(connection, name)
+
+
+async def _require_one_database(connection: asyncpg.Connection) -> None:
+    # A rewind switches the triggers off for one transaction. Citus does not allow that on distributed tables.
+    if await forks.distributed(connection):
+        raise CannotMoveTime(
+            "A sandbox on a Citus cluster cannot be forked or rewound. Use a sandbox on plain PostgreSQL for that."
+        )
 
 
 async def _find(connection: asyncpg.Connection, name: str) -> Fork:

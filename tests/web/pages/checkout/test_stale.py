@@ -8,7 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
-from cuota.db.embedded.server import Embedded
+from support.db.template import Template
 from support.makers import Merchant, Running, phone_number
 from support.pages.visitor import ANSWERS, Visitor, address_of, charges
 
@@ -43,13 +43,13 @@ async def test_twenty_presses_that_are_declined_are_one_decision_one_letter_and_
 
 
 async def test_where_others_of_the_consumer_hold_everything_up_the_page_says_so_and_the_next_press_pays_once(
-    service: Running, merchant: Merchant, visit: Callable[..., Visitor], embedded: Embedded
+    service: Running, merchant: Merchant, visit: Callable[..., Visitor], template: Template
 ) -> None:
     phone, first, visitor = phone_number(), visit(), visit()
     await first.buy(await merchant.create(), phone=phone)
     order = await merchant.create()
     await visitor.until("pay", order, phone=phone)
-    held = await asyncpg.connect(**embedded.dsn_kwargs)
+    held = await asyncpg.connect(**template.shared)
     try:
         async with held.transaction():
             await held.execute(

@@ -1,0 +1,175 @@
+"""On a Citus cluster (CUOTA_TEST_CITUS): the running service does its main job for merchants of every worker."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from cuota.config import Settings
+from cuota.core.order.order import Status
+from cuota.db.verify.recalculate import verify
+from cuota.flows.privacy.erase_consumer import erase_consumer
+from cuota.flows.privacy.export_consumer import export_consumer
+from cuota.flows.risk.explain_order import explain_order, explain_plan
+from cuota.flows.sandbox.fork_sandbox import fork, rewind
+from cuota.flows.sandbox.move_time import CannotMoveTime
+from support.api.receiver import Receiver, receiving
+from support.makers import Merchant, complete, make_merchant, phone_number
+from support.pages.consumer import Consumer
+from support.signed import started
+from support.time.sandbox import Sandbox, opened_sandbox, until
+from support.virtual_card import virtual_order
+
+PORT_OF = """SELECT nodeport FROM citus_shards WHERE table_name = 'orders'::regclass
+    AND shardid = get_shard_id_for_distribution_column('orders', $1::uuid)"""
+WORKERS = "SELECT node_port FROM citus_get_active_worker_nodes()"
+# The card of the sandbox with which no payment succeeds.
+DECLINED = "4000 0000 0000 0002"
+
+
+@pytest.fixture
+async def sandbox(on_citus: str, settings: Settings, own_database: dict[str, Any]) -> AsyncIterator[Sandbox]:
+    """The service with its worker, on a distributed database of this test's own."""
+    del on_citus
+    async with opened_sandbox(settings, own_database) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def shops(sandbox: Sandbox) -> AsyncIterator[list[Merchant]]:
+    """A merchant on each worker."""
+    owner = await asyncpg.connect(**sandbox.where)
+    left = {row["node_port"] for row in await owner.fetch(WORKERS)}
+    found = []
+    async with AsyncExitStack() as stack:
+        while left:
+            made = await stack.enter_async_context(make_merchant(sandbox.service))
+            port = await owner.fetchval(PORT_OF, made.merchant_id)
+            if port in left:
+                left.remove(port)
+                found.append(made)
+        await owner.close()
+        yield found
+
+
+async def events(shop: Merchant) -> list[dict[str, Any]]:
+    return list((await shop.http.get("/events?limit=100")).json()["events"])
+
+
+async def told(receiver: Receiver, order: dict[str, Any], count: int) -> None:
+    """Wait until the receiver has this many events of an order."""
+
+    def of_order() -> int:
+        return sum(json.loads(body)["orderId"] == order["orderId"] for _, body in receiver.got)
+
+    await until(lambda: of_order() >= count)
+
+
+async def test_an_order_lives_from_its_creation_to_its_refund_and_the_merchant_is_told(
+    sandbox: Sandbox, shops: list[Merchant]
+) -> None:
+    for shop in shops:
+        async with receiving() as receiver:
+            made = await shop.http.post("/webhook-endpoints", json={"url": receiver.url})
+            assert made.status_code == 200, made.text
+            assert (await shop.http.get("/configuration")).status_code == 200
+            key = {"Idempotency-Key": secrets.token_hex(8)}
+            order = await shop.approved("100.00", metadata={"cart": "7"})
+            moved = await shop.move(order, "capture", "60.00", "first", headers=key)
+            again = await shop.move(order, "capture", "60.00", "first", headers=key)
+            assert (moved.status_code, again.json()) == (200, moved.json())
+            assert (await shop.move(order, "capture", "60.00", "second")).status_code == 422
+            assert (await shop.move(order, "void", "10.00")).status_code == 200
+            assert (await shop.move(order, "refund", "5.00")).status_code == 200
+            record = await shop.read(order)
+            assert record["orderStatus"] == "Approved"
+            await told(receiver, order, 6)
+            kinds = [event["type"] for event in await events(shop) if event["orderId"] == order["orderId"]]
+            assert kinds[:2] == ["order.created", "order.approved"]
+            assert sorted(kinds[2:]) == [
+                "capture.completed",
+                "capture.rejected",
+                "refund.completed",
+                "void.completed",
+            ]
+            listed = (await shop.http.get("/orders")).json()["data"]
+            assert [each["orderId"] for each in listed] == [order["orderId"]]
+        context = sandbox.context
+        refused = await shop.create("50.00")
+        phone = phone_number()
+        ended = await complete(sandbox.service, shop.merchant_id, refused, DECLINED, phone=phone)
+        assert ended.status in {Status.CREATED, Status.DECLINED}
+        assert await explain_order(context, order["orderId"])
+        assert await explain_plan(context, order["orderId"])
+    assert (await verify(sandbox.context.pool)).disagreements == []
+
+
+async def test_installments_are_charged_on_their_days_and_messages_are_sent(
+    sandbox: Sandbox, shops: list[Merchant]
+) -> None:
+    orders = [(shop, await shop.approved("80.00")) for shop in shops]
+    for shop, order in orders:
+        assert (await shop.move(order, "capture", "80.00")).status_code == 200
+    await sandbox.advance("60d")
+    for shop, order in orders:
+        rows = await sandbox.fetch(
+            "SELECT count(charge_id) AS paid, count(*) AS all FROM installments WHERE merchant_id = $1 AND order_id = $2",
+            shop.merchant_id,
+            UUID(order["orderId"]),
+        )
+        assert tuple(rows[0]) == (4, 4)
+        messages = await sandbox.fetch(
+            "SELECT DISTINCT state FROM messages WHERE merchant_id = $1", shop.merchant_id
+        )
+        assert [row["state"] for row in messages] == ["sent"]
+    assert (await verify(sandbox.context.pool)).disagreements == []
+
+
+async def test_a_consumer_pays_on_the_account_page_and_is_exported_and_erased(
+    sandbox: Sandbox, shops: list[Merchant]
+) -> None:
+    async with sandbox.service.client() as http:
+        consumer = Consumer(http, sandbox.service, phone_number())
+        plans = [await consumer.buy_at(shop) for shop in shops]
+        page = await consumer.enter()
+        for shop in shops:
+            assert shop.name in page.text
+        for plan in plans:
+            assert (await plan.shop.move(plan.order, "capture", "100.00")).status_code == 200
+            await consumer.pay(plan, "all=1")
+        found = await export_consumer(sandbox.context, consumer.phone)
+        assert len(found["orders"]) == len(shops)
+    await sandbox.advance("90d")
+    erased = await erase_consumer(sandbox.context, consumer.phone, dry_run=False)
+    assert erased
+    assert (await verify(sandbox.context.pool)).disagreements == []
+
+
+async def test_a_checkout_of_the_sdk_and_a_virtual_card_are_served(
+    sandbox: Sandbox, shops: list[Merchant]
+) -> None:
+    del sandbox
+    for shop in shops:
+        first = await started(shop)
+        assert (await started(shop))["orderId"] == first["orderId"]
+        virtual = await virtual_order(shop)
+        card = await virtual.card()
+        authorized = await virtual.authorize(card, "100.00")
+        cleared = await virtual.clear(authorized["authorizationId"], "capture", "100.00")
+        assert cleared.status_code == 200, cleared.text
+
+
+async def test_a_fork_and_a_rewind_are_refused_in_one_line(sandbox: Sandbox) -> None:
+    for call in (fork, rewind):
+        with pytest.raises(CannotMoveTime, match="Citus cluster cannot be forked or rewound") as refused:
+            await call(sandbox.where, "before")
+        assert "\n" not in str(refused.value)
+    assert datetime.now(UTC) - await sandbox.now() < timedelta(hours=1)
