@@ -19,7 +19,7 @@ from cuota.db.migrate import files, migrate
 from cuota.db.order import outcomes
 from cuota.db.pool import UnsafeDatabase
 from support.db.cluster import REGISTERED, at_worker
-from support.db.saves import approved, created, moved, read_again
+from support.db.made_orders import approved, created, moved, read_again
 
 LEFT = "SELECT logicalrelid::text AS name FROM pg_dist_partition WHERE pg_relation_size(logicalrelid) > 0"
 

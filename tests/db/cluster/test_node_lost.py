@@ -1,0 +1,83 @@
+"""A node of the cluster is down: reads over all merchants go on for the others, and the loss is told from a lost session."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+
+from cuota.db.cluster.across import fetch_across
+from cuota.db.hosts import NodeLost
+from cuota.db.order import orders, outcomes
+from cuota.db.pool import GONE, Pool, open_pool
+from support.db.made_orders import created
+
+MERCHANT = """INSERT INTO merchants (merchant_id, name, minimum, maximum, defer_funds_capture, profile, currency, origins,
+    signing_secret, webhook_secret, created_at) VALUES ($1, $2, 1, 100, true, 'strict', 'USD', '{}', '', '', now())"""
+NODE_OF = """SELECT groupid FROM pg_dist_placement
+    WHERE shardid = get_shard_id_for_distribution_column('orders', $1::uuid)"""
+# As if the node had died: nothing listens on that port.
+DOWN = "UPDATE pg_dist_node SET nodeport = nodeport - 10000 WHERE groupid = 1"
+UP = "UPDATE pg_dist_node SET nodeport = nodeport + 10000 WHERE groupid = 1 AND nodeport < 10000"
+
+
+@pytest.fixture
+async def operator(citus: str) -> AsyncIterator[asyncpg.Connection]:
+    session = await asyncpg.connect(citus)
+    yield session
+    await session.execute(UP)
+    await session.close()
+
+
+@pytest.fixture
+async def pool(citus: str) -> AsyncIterator[Pool]:
+    opened = await open_pool({"dsn": citus}, 2)
+    yield opened
+    await opened.close()
+
+
+async def merchants_on_each(operator: asyncpg.Connection, pool: Pool) -> dict[int, set[UUID]]:
+    """Merchants with an open order, by the node that has them."""
+    found: dict[int, set[UUID]] = {1: set(), 2: set()}
+    while not all(found.values()):
+        merchant_id = uuid4()
+        await operator.execute(MERCHANT, merchant_id, str(merchant_id))
+        assert await outcomes.create(pool, created(merchant_id))
+        found[await operator.fetchval(NODE_OF, merchant_id)].add(merchant_id)
+    return found
+
+
+async def test_a_read_over_all_merchants_leaves_out_only_those_of_the_dead_node(
+    operator: asyncpg.Connection, pool: Pool
+) -> None:
+    merchants = await merchants_on_each(operator, pool)
+    sql = "SELECT DISTINCT merchant_id FROM orders WHERE version >= $1"
+    all_found = {row["merchant_id"] for row in await fetch_across(pool, sql, 0)}
+    assert merchants[1] | merchants[2] <= all_found
+    await operator.execute(DOWN)
+    with pytest.raises(NodeLost):
+        await pool.fetch(sql, 0)
+    found = {row["merchant_id"] for row in await fetch_across(pool, sql, 0)}
+    assert merchants[2] <= found
+    assert not merchants[1] & found
+    await operator.execute(UP)
+    assert {row["merchant_id"] for row in await fetch_across(pool, sql, 0)} == all_found
+
+
+async def test_a_merchant_of_the_dead_node_is_refused_and_the_session_goes_on_for_the_others(
+    operator: asyncpg.Connection, pool: Pool
+) -> None:
+    merchants = await merchants_on_each(operator, pool)
+    await operator.execute(DOWN)
+    [gone, *_], [there, *_] = sorted(merchants[1]), sorted(merchants[2])
+    async with pool.session() as session:
+        with pytest.raises(NodeLost) as lost:
+            await orders.read_with_plan(session, gone, uuid4())
+        assert isinstance(lost.value, GONE)
+        assert not session.is_closed()
+        assert await orders.read_with_plan(session, there, uuid4()) is None
+        with pytest.raises(NodeLost):
+            await outcomes.create(session, created(gone))
+        assert await outcomes.create(session, created(there))
