@@ -16,10 +16,11 @@ STUCK = timedelta(days=30)
 ZERO = UUID(int=0)
 CONSUMERS = "consumers"
 
-# Every merchant with an order has a feed: the order's first event creates it. Unlike the table merchants, feeds is on the
-# shards, so that each shard can look up its own merchants.
-_MERCHANTS_WITH_ORDERS = """
-SELECT f.merchant_id FROM feeds f LEFT JOIN retention r ON r.merchant_id = f.merchant_id AND r.term = $1
+# Every merchant with an order: its first event waits to be published, or has created the merchant's feed. Unlike the table
+# merchants, these are on the shards, so that each shard of a cluster looks up its own merchants.
+_MERCHANTS = "(SELECT merchant_id FROM feeds UNION SELECT merchant_id FROM outbox)"
+_MERCHANTS_WITH_ORDERS = f"""
+SELECT f.merchant_id FROM {_MERCHANTS} f LEFT JOIN retention r ON r.merchant_id = f.merchant_id AND r.term = $1
 CROSS JOIN LATERAL (SELECT o.created_at FROM orders o WHERE o.merchant_id = f.merchant_id
     AND o.order_id > coalesce(r.order_id, $3::uuid) ORDER BY o.order_id LIMIT 1) next WHERE next.created_at < $2
 """
@@ -31,15 +32,15 @@ _NEXT = """SELECT order_id, status, created_at FROM orders WHERE merchant_id = $
     ORDER BY order_id LIMIT $3"""
 _MOVE = "UPDATE retention SET order_id = $3, at = $4 WHERE merchant_id = $1 AND term = $2"
 
-_MERCHANTS_WITH_MESSAGES = """
-SELECT f.merchant_id FROM feeds f CROSS JOIN LATERAL (SELECT 1 FROM messages t
+_MERCHANTS_WITH_MESSAGES = f"""
+SELECT f.merchant_id FROM {_MERCHANTS} f CROSS JOIN LATERAL (SELECT 1 FROM messages t
     WHERE t.merchant_id = f.merchant_id AND t.settled_at < $1 LIMIT 1) old
 """
 _MESSAGES = """DELETE FROM messages WHERE merchant_id = $1 AND (order_id, message_id) IN (
     SELECT order_id, message_id FROM messages WHERE merchant_id = $1 AND settled_at < $2
     ORDER BY settled_at LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING 1"""
-_MERCHANTS_WITH_ATTEMPTS = """
-SELECT f.merchant_id FROM feeds f CROSS JOIN LATERAL (SELECT 1 FROM delivery_attempts a
+_MERCHANTS_WITH_ATTEMPTS = f"""
+SELECT f.merchant_id FROM {_MERCHANTS} f CROSS JOIN LATERAL (SELECT 1 FROM delivery_attempts a
     WHERE a.merchant_id = f.merchant_id AND a.at < $1 LIMIT 1) old
 """
 _ATTEMPTS = """DELETE FROM delivery_attempts WHERE merchant_id = $1
