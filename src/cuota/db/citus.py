@@ -9,6 +9,7 @@ from cuota.db.migrate import OnProgress, untold
 from cuota.db.pool import Connection, UnsafeDatabase
 
 MERCHANT = "by merchant_id"
+CONSUMER = "by consumer_id"
 EVERYWHERE = "on every node"
 COORDINATOR = "on the coordinator"
 
@@ -39,9 +40,11 @@ _BY_MERCHANT = (
     "signals",
     "retention",
 )
-# Tables that are small, or written once for each checkout, and joined with rows of every merchant. The table merchants has a
-# unique name, which a distributed table could not enforce.
-_EVERYWHERE = ("merchants", "credentials", "consumers", "consumer_exposure", "consumer_asks")
+# The limit of a consumer: changed by each press of the checkout's button. The first table; the others are colocated with it.
+_BY_CONSUMER = ("consumer_exposure", "consumer_reservations")
+# Tables that are small, or joined with rows of every merchant. The table merchants has a unique name, which a distributed
+# table could not enforce; consumer_asks is found by phone, card and IP address.
+_EVERYWHERE = ("merchants", "credentials", "consumers", "consumer_asks")
 # Tables that are never joined with a merchant's rows. account_sessions changes its own key, and token_failures is unlogged;
 # neither could be distributed.
 _COORDINATOR = (
@@ -67,14 +70,25 @@ SIMULATORS = ("card_simulator", "message_simulator", "issuing_simulator")
 PLACES = {
     **dict.fromkeys(_EVERYWHERE, EVERYWHERE),
     **dict.fromkeys(_BY_MERCHANT, MERCHANT),
+    **dict.fromkeys(_BY_CONSUMER, CONSUMER),
     **dict.fromkeys(_COORDINATOR, COORDINATOR),
 }
-# The functions take the merchant first, and each call runs whole on the node that has the merchant's rows.
-_FUNCTIONS = ("save_orders", "create_orders")
-_UNPLACED = """SELECT p.oid::regprocedure::text AS name FROM pg_proc p
-    WHERE p.pronamespace = 'public'::regnamespace AND p.proname = ANY ($1::text[]) AND NOT EXISTS (
+# The functions take the merchant or the consumer first. Each call runs whole on the node that has the rows of it.
+_FUNCTIONS = {
+    "save_orders": _BY_MERCHANT[0],
+    "create_orders": _BY_MERCHANT[0],
+    "reserve_exposure": _BY_CONSUMER[0],
+    "finish_reservation": _BY_CONSUMER[0],
+}
+# Without the save_orders of migration 0017, which also changes the exposure: a consumer's row may be on another node.
+_UNPLACED = """SELECT p.proname AS function, p.oid::regprocedure::text AS name FROM pg_proc p
+    WHERE p.pronamespace = 'public'::regnamespace AND p.proname = ANY ($1::text[])
+        AND NOT 'exposure_version' = ANY (p.proargnames) AND NOT EXISTS (
         SELECT FROM pg_dist_object d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid
             AND d.distribution_argument_index IS NOT NULL)"""
+# Tables that an earlier release put on every node, and this one distributes.
+_REPLICATED = """SELECT logicalrelid::text AS name FROM pg_dist_partition
+    WHERE partmethod = 'n' AND logicalrelid::text = ANY ($1::text[])"""
 # Citus refuses triggers without this setting. Our triggers only read rows of their own order, which are on the same shard.
 TRIGGERS = "SET citus.enable_unsafe_triggers = on"
 
@@ -82,12 +96,15 @@ TRIGGERS = "SET citus.enable_unsafe_triggers = on"
 def statements() -> list[tuple[str, str]]:
     """Return each table to distribute with its statement. Tables that others refer to come first."""
     found = [(table, f"SELECT create_reference_table('{table}')") for table in _EVERYWHERE]
-    first = _BY_MERCHANT[0]
-    found.append((first, f"SELECT create_distributed_table('{first}', 'merchant_id')"))
-    found += [
-        (table, f"SELECT create_distributed_table('{table}', 'merchant_id', colocate_with => '{first}')")
-        for table in _BY_MERCHANT[1:]
-    ]
+    for tables, column in ((_BY_MERCHANT, "merchant_id"), (_BY_CONSUMER, "consumer_id")):
+        first = tables[0]
+        # Two groups: Citus would otherwise move a consumer's shard with the merchants' shard of the same number.
+        apart = ", colocate_with => 'none'" if column == "consumer_id" else ""
+        found.append((first, f"SELECT create_distributed_table('{first}', '{column}'{apart})"))
+        found += [
+            (table, f"SELECT create_distributed_table('{table}', '{column}', colocate_with => '{first}')")
+            for table in tables[1:]
+        ]
     return found
 
 
@@ -102,6 +119,8 @@ async def require_citus(connection: Connection) -> None:
 async def distribute(connection: Connection, told: OnProgress = untold) -> list[str]:
     """Distribute every table that is not distributed yet, and return these. Run this again after an upgrade adds tables."""
     await require_citus(connection)
+    for row in await connection.fetch(_REPLICATED, list(_BY_CONSUMER)):
+        await connection.execute(f"SELECT undistribute_table('{row['name']}')")
     rows = await connection.fetch("SELECT logicalrelid::text AS name FROM pg_dist_partition")
     done = {row["name"] for row in rows}
     await connection.execute(TRIGGERS)
@@ -111,5 +130,5 @@ async def distribute(connection: Connection, told: OnProgress = untold) -> list[
         await connection.execute(sql)
     for row in await connection.fetch(_UNPLACED, list(_FUNCTIONS)):
         placed = "SELECT create_distributed_function($1, '$1', colocate_with := $2)"
-        await connection.execute(placed, row["name"], _BY_MERCHANT[0])
+        await connection.execute(placed, row["name"], _FUNCTIONS[row["function"]])
     return [table for table, _ in missing]

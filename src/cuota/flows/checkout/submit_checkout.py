@@ -95,13 +95,18 @@ async def pay_with(context: Context, checkout: Checkout, card: PlanCard, agreeme
     ids = (order.merchant_id, order.order_id)
     if not await seal_policy(context):
         raise Problem(notice=NOT_DECIDING)
-    done = await settle(context, *ids, decide_start, case.read, consumer_id=case.consumer_id)
-    outcome = done.outcome
+    try:
+        outcome = (await settle(context, *ids, decide_start, case.read, save=case.hold.save)).outcome
+    except Exception:
+        await case.hold.end()
+        raise
     if outcome.decision is not None:
         context.decided(outcome.decision.decision)
     if outcome.charge is None:
+        await case.hold.end()
         return outcome.order
-    return await ask(context, charge, _recorder(context, *ids, charge, plan.first_day, plan.time_zone))
+    record = _recorder(context, *ids, charge, plan.first_day, plan.time_zone)
+    return await case.hold.end_during(ask(context, charge, record))
 
 
 def _agreed(
