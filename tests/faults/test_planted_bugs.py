@@ -1,4 +1,4 @@
-"""The harness proves itself: fourteen planted bugs, each found in a build that is otherwise the same and has none."""
+"""The harness proves itself: fifteen planted bugs, each found in a build that is otherwise the same and has none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.faults import drives, nets
+from support.faults import drives, limits, nets
 from support.faults.campaign import Campaign, campaign_on
 from support.faults.drives import Drive, ready, serial
 from support.faults.served import free_port, until
@@ -38,6 +38,7 @@ BUGS: dict[str, tuple[Drive, str]] = {
     "tenant left out": (drives.strangers, "(not theirs): told applied"),
     "retry that changes its key": (drives.card_cut, "no charge of ours"),
     "claim without its predicate": (drives.calm_load, "arrived 2 times"),
+    "reservations not counted": (limits.two_at_once, "owes more than the limit"),
 }
 
 
