@@ -86,9 +86,6 @@ _UNPLACED = """SELECT p.proname AS function, p.oid::regprocedure::text AS name F
         AND NOT 'exposure_version' = ANY (p.proargnames) AND NOT EXISTS (
         SELECT FROM pg_dist_object d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid
             AND d.distribution_argument_index IS NOT NULL)"""
-# Tables that an earlier release put on every node, and this one distributes.
-_REPLICATED = """SELECT logicalrelid::text AS name FROM pg_dist_partition
-    WHERE partmethod = 'n' AND logicalrelid::text = ANY ($1::text[])"""
 # Citus refuses triggers without this setting. Our triggers only read rows of their own order, which are on the same shard.
 TRIGGERS = "SET citus.enable_unsafe_triggers = on"
 
@@ -119,8 +116,6 @@ async def require_citus(connection: Connection) -> None:
 async def distribute(connection: Connection, told: OnProgress = untold) -> list[str]:
     """Distribute every table that is not distributed yet, and return these. Run this again after an upgrade adds tables."""
     await require_citus(connection)
-    for row in await connection.fetch(_REPLICATED, list(_BY_CONSUMER)):
-        await connection.execute(f"SELECT undistribute_table('{row['name']}')")
     rows = await connection.fetch("SELECT logicalrelid::text AS name FROM pg_dist_partition")
     done = {row["name"] for row in rows}
     await connection.execute(TRIGGERS)

@@ -8,6 +8,16 @@
 -- committed. A reservation waits for it, and whoever reserved reads the history afterwards.
 -- The release after this one may drop the trigger, the column `ticket`, and the older save_orders, which takes the exposure.
 
+-- On a sharded database an earlier release put the table on every node, where Citus allows no trigger. `cuota migrate --citus`
+-- distributes it after the migrations.
+DO $$
+BEGIN
+    IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
+        EXECUTE 'SELECT undistribute_table(logicalrelid) FROM pg_dist_partition
+            WHERE logicalrelid = ''consumer_exposure''::regclass';
+    END IF;
+END $$;
+
 -- The version when this release last changed the row. The previous release changes the version alone.
 ALTER TABLE consumer_exposure ADD COLUMN ticket bigint NOT NULL DEFAULT 0;
 
