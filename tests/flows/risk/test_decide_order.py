@@ -292,10 +292,7 @@ async def test_deciding_costs_a_reservation_and_a_read_and_the_rest_runs_beside_
     sealed = {own.context.policy.version}
     await press(replace(own.context, pool=Counting(own.context.pool._pool), sealed=sealed), seen)
     reserve, read, save, *after = asked
-    assert (reserve[:24], read[:11], save[:19]) == (
-        "SELECT reserve_exposure(",
-        "WITH agreed",
-        "SELECT save_orders(",
-    )
-    # The card's answer as before there were decisions, and the reservation's end, which nobody waits for.
+    begun = ("SELECT reserve_exposure(", "WITH agreed", "SELECT save_orders(")
+    assert (reserve[:24], read[:11], save[:19]) == begun
+    # The card's answer, and the reservation's end beside it.
     assert sorted(text[:13] for text in after) == ["SELECT finish", "SELECT o.merc", "SELECT save_o"]
