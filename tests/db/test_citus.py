@@ -18,9 +18,9 @@ import asyncpg
 import pytest
 
 from cuota.db import citus
-from cuota.db.citus import COORDINATOR, EVERYWHERE, MERCHANT, PLACES
+from cuota.db.citus import CONSUMER, COORDINATOR, EVERYWHERE, MERCHANT, PLACES
 from support.db import save_functions
-from support.db.across import ACROSS, BOTH
+from support.db.across import ACROSS
 from support.db.statements import every_statement
 from support.folders import new_folder
 
@@ -81,6 +81,12 @@ def test_the_plan_moves_each_table_once_and_what_others_refer_to_first() -> None
     for table, sql in plan:
         if PLACES[table] == EVERYWHERE:
             assert sql == f"SELECT create_reference_table('{table}')"
+        elif PLACES[table] == CONSUMER:
+            colocated = "none" if table == "consumer_exposure" else "consumer_exposure"
+            assert (
+                sql
+                == f"SELECT create_distributed_table('{table}', 'consumer_id', colocate_with => '{colocated}')"
+            )
         else:
             colocated = "" if table == "orders" else ", colocate_with => 'orders'"
             assert sql == f"SELECT create_distributed_table('{table}', 'merchant_id'{colocated})"
@@ -105,9 +111,7 @@ def test_a_statement_names_the_merchant_for_each_of_its_sharded_tables(name: str
 def test_a_statement_that_saves_names_one_merchant_and_one_table(name: str, sql: str) -> None:
     """So Citus needs one shard for it. It may not assign an array's element: Citus 13.2 crashes on that."""
     assert len([table for table in mentioned(sql) if table in PLACES]) == 1
-    assert name in BOTH or re.search(
-        r"merchant_id = \$1::uuid|\(merchant_id,.*?(?:VALUES \(|SELECT )\$1::uuid", sql
-    )
+    assert re.search(r"merchant_id = \$1::uuid|\(merchant_id,.*?(?:VALUES \(|SELECT )\$1::uuid", sql)
     assert not re.search(r"SET .*?\w = \(\$\d+::\w+\[\]\)\[", sql.split(" WHERE ", maxsplit=1)[0])
 
 
@@ -117,22 +121,39 @@ def test_no_statement_joins_a_sharded_table_with_one_of_the_coordinator(name: st
     assert name.startswith("clock.") or not {MERCHANT, COORDINATOR} <= places
 
 
-def test_only_the_listed_part_of_an_outcome_writes_what_is_on_every_node() -> None:
-    found = set()
+def test_no_statement_writes_what_is_on_every_node_and_reads_or_writes_a_shard() -> None:
     for name, sql in every_statement():
         written = {PLACES.get(table) for table in re.findall(r"(?:INTO|UPDATE|DELETE FROM)\s+(\w+)", sql)}
-        if name.startswith("save_orders.") and EVERYWHERE in written:
-            found.add(name)
-        else:
-            read = {PLACES.get(table) for table in mentioned(sql)}
-            assert not {EVERYWHERE} & written or MERCHANT not in read, name
-    assert found == set(BOTH)
+        read = {PLACES.get(table) for table in mentioned(sql)}
+        assert EVERYWHERE not in written or not {MERCHANT, CONSUMER} & read, name
+
+
+def test_no_statement_joins_a_consumers_shard_with_anything_else() -> None:
+    """A consumer's limit and a merchant's orders are on different nodes: no statement may need both at once."""
+    found = {
+        name: {PLACES[table] for table in mentioned(sql) if table in PLACES}
+        for name, sql in every_statement()
+    }
+    assert {name for name, places in found.items() if CONSUMER in places} == {
+        "history._LOCK", "history._LOCK_FIRST", "history._CHANGED", "reservations._EXPIRED", "reservations._OPEN",
+        "reservations._RESERVED",
+    }  # fmt: skip
+    assert [name for name, places in found.items() if CONSUMER in places and len(places) > 1] == []
+
+
+@pytest.mark.parametrize("function", ["reserve_exposure", "finish_reservation"])
+def test_a_function_of_the_limit_names_one_consumer_in_each_statement(function: str) -> None:
+    _, body = save_functions.sources()[function]
+    statements = save_functions.STATEMENT.findall(body)
+    assert len(statements) >= 2
+    for statement in statements:
+        assert {PLACES[table] for table in mentioned(statement) if table in PLACES} == {CONSUMER}
+        assert re.search(r"consumer_id = consumer|VALUES \(consumer,", statement), statement
 
 
 def test_no_exception_outlives_its_statement() -> None:
     names = dict(every_statement())
     assert set(ACROSS) <= set(names)
-    assert set(BOTH) <= set(names)
     for name in ACROSS:
         sharded = [table for table in mentioned(names[name]) if table in _TABLES]
         assert len(_KEY.findall(names[name])) < len(sharded), (

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -17,27 +16,9 @@ from cuota.db.hosts import Honest
 from cuota.db.order import outcomes
 from cuota.db.pool import ON_CITUS, SESSION
 from support.db.across import ACROSS
+from support.db.cluster_session import WORKER_OF, Cluster
 from support.db.made_orders import approved, created, moved, read_again
 from support.db.statements import statements
-
-WORKER_OF = """SELECT nodeport FROM citus_shards WHERE table_name = 'orders'::regclass
-    AND shardid = get_shard_id_for_distribution_column('orders', $1::uuid)"""
-
-
-@dataclass
-class Cluster:
-    """A session at the coordinator with the service's settings, and the commands that it sent to workers."""
-
-    session: asyncpg.Connection
-    url: str
-    sent: list[str] = field(default_factory=list)
-
-    async def commands(self, asked: Awaitable[Any]) -> tuple[Any, list[str]]:
-        """What was answered, and the first words of each command that was sent for it."""
-        self.sent.clear()
-        answer = await asked
-        issued = [re.sub(r"^issuing ", "", text) for text in self.sent if text.startswith("issuing ")]
-        return answer, [re.split(r"[(']", " ".join(text.split()))[0] for text in issued]
 
 
 @pytest.fixture

@@ -10,9 +10,13 @@ pytestmark = pytest.mark.faults
 
 BEGIN, END = "writes charges;", "writes charges_settled;"
 MOMENTS = {
-    "before the order is read": ("before", "sql", "AS charging, declined.orders"),
+    "before the limit is reserved": ("before", "sql", "reserve_exposure("),
+    "after the limit is reserved": ("after", "sql", "reserve_exposure("),
+    "before the history is read": ("before", "sql", "AS charging, declined.orders"),
     "before the attempt is written": ("before", "sql", BEGIN),
     "after the attempt is written": ("after", "sql", BEGIN),
+    "before the reservation is deleted": ("before", "sql", "finish_reservation("),
+    "after the reservation is deleted": ("after", "sql", "finish_reservation("),
     "before the card is asked": ("before", "call", "SandboxCardRail.charge"),
     "after the card has paid and before that is saved": ("after", "call", "SandboxCardRail.charge"),
     "before the approval is saved": ("before", "sql", END),
@@ -45,5 +49,8 @@ def test_a_consumer_pays_once_whatever_happens_at_that_moment(shop: Shop, moment
     assert (facts["planned"], facts["unknown"]) == (10000, 0)
 
 
-def test_after_all_of_it_the_books_agree(shop: Shop) -> None:
+def test_after_all_of_it_no_reservation_is_left_and_the_books_agree(shop: Shop) -> None:
+    # What was killed or cut just now has left some, which expire after a while; here at once.
+    shop.books.rows("UPDATE consumer_reservations SET expires_at = now()")
+    shop.until("SELECT NOT EXISTS (SELECT FROM consumer_reservations)")
     shop.verified()

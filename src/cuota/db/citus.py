@@ -11,6 +11,7 @@ from cuota.db.migrate import TRIGGERS, OnProgress, untold
 from cuota.db.pool import Connection, Row
 
 MERCHANT = "by merchant_id"
+CONSUMER = "by consumer_id"
 EVERYWHERE = "on every node"
 COORDINATOR = "on the coordinator"
 
@@ -41,9 +42,11 @@ _BY_MERCHANT = (
     "signals",
     "retention",
 )
-# Tables that are small, or written once for each checkout, and joined with rows of every merchant. The table merchants has a
-# unique name, which a distributed table could not enforce.
-_EVERYWHERE = ("merchants", "credentials", "consumers", "consumer_exposure", "consumer_asks")
+# The limit of a consumer: changed by each press of the checkout's button. The first table; the others are colocated with it.
+_BY_CONSUMER = ("consumer_exposure", "consumer_reservations")
+# Tables that are small, or joined with rows of every merchant. The table merchants has a unique name, which a distributed
+# table could not enforce; consumer_asks is found by phone, card and IP address.
+_EVERYWHERE = ("merchants", "credentials", "consumers", "consumer_asks")
 # Tables that are never joined with a merchant's rows. account_sessions changes its own key, and token_failures is unlogged;
 # neither could be distributed.
 _COORDINATOR = (
@@ -69,17 +72,26 @@ SIMULATORS = ("card_simulator", "message_simulator", "issuing_simulator")
 PLACES = {
     **dict.fromkeys(_EVERYWHERE, EVERYWHERE),
     **dict.fromkeys(_BY_MERCHANT, MERCHANT),
+    **dict.fromkeys(_BY_CONSUMER, CONSUMER),
     **dict.fromkeys(_COORDINATOR, COORDINATOR),
 }
-# The functions take the merchant first, and each call runs whole on the node that has the merchant's rows.
-_FUNCTIONS = ("save_orders", "create_orders", "blank_orders")
+# The functions take the merchant or the consumer first. Each call runs whole on the node that has that one's rows.
+_FUNCTIONS = {
+    "save_orders": _BY_MERCHANT[0],
+    "create_orders": _BY_MERCHANT[0],
+    "blank_orders": _BY_MERCHANT[0],
+    "reserve_exposure": _BY_CONSUMER[0],
+    "finish_reservation": _BY_CONSUMER[0],
+}
 # Citus must send these to the merchant's node also inside a transaction of several statements. blank_orders writes with the
 # owner's rights, and Citus does not let two roles write through the coordinator in one transaction.
 _ALWAYS_SENT = ("blank_orders",)
 # Citus opens its connections to the workers as the role that asks, which must be able to log in there (docs/scaling.md).
 _LOGIN = "ALTER ROLE cuota_app LOGIN"
+# Without the save_orders of migration 0017, which also changes the exposure: a consumer's row may be on another node.
 _UNPLACED = """SELECT p.oid::regprocedure::text AS name, p.proname AS short FROM pg_proc p
-    WHERE p.pronamespace = 'public'::regnamespace AND p.proname = ANY ($1::text[]) AND NOT EXISTS (
+    WHERE p.pronamespace = 'public'::regnamespace AND p.proname = ANY ($1::text[])
+        AND NOT 'exposure_version' = ANY (p.proargnames) AND NOT EXISTS (
         SELECT FROM pg_dist_object d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid
             AND d.distribution_argument_index IS NOT NULL)"""
 
@@ -87,12 +99,15 @@ _UNPLACED = """SELECT p.oid::regprocedure::text AS name, p.proname AS short FROM
 def statements() -> list[tuple[str, str]]:
     """Return each table to distribute with its statement. Tables that others refer to come first."""
     found = [(table, f"SELECT create_reference_table('{table}')") for table in _EVERYWHERE]
-    first = _BY_MERCHANT[0]
-    found.append((first, f"SELECT create_distributed_table('{first}', 'merchant_id')"))
-    found += [
-        (table, f"SELECT create_distributed_table('{table}', 'merchant_id', colocate_with => '{first}')")
-        for table in _BY_MERCHANT[1:]
-    ]
+    for tables, column in ((_BY_MERCHANT, "merchant_id"), (_BY_CONSUMER, "consumer_id")):
+        first = tables[0]
+        # Two groups: Citus would otherwise move a consumer's shard with the merchants' shard of the same number.
+        apart = ", colocate_with => 'none'" if column == "consumer_id" else ""
+        found.append((first, f"SELECT create_distributed_table('{first}', '{column}'{apart})"))
+        found += [
+            (table, f"SELECT create_distributed_table('{table}', '{column}', colocate_with => '{first}')")
+            for table in tables[1:]
+        ]
     return found
 
 
@@ -112,12 +127,12 @@ async def distribute(connection: Connection, told: OnProgress = untold) -> list[
     await copying.remove_left_behind(connection)
     for row in await _unplaced(connection):
         placed = "SELECT create_distributed_function($1, '$1', colocate_with := $2, force_delegation := $3)"
-        await connection.execute(placed, row["name"], _BY_MERCHANT[0], row["short"] in _ALWAYS_SENT)
+        await connection.execute(placed, row["name"], _FUNCTIONS[row["short"]], row["short"] in _ALWAYS_SENT)
     return [table for table, _ in missing]
 
 
 async def unplaced(connection: Connection) -> list[str]:
-    """Return the functions that save, as far as Citus does not know yet that they run on the merchant's node."""
+    """Return the functions of which Citus does not know yet that they run on the node of a merchant or a consumer."""
     return [row["name"] for row in await _unplaced(connection)]
 
 

@@ -19,7 +19,6 @@ from cuota.db.order import orders, outcomes
 from cuota.db.order.orders import Found
 from cuota.db.order.outcomes import Answer
 from cuota.db.pool import BUSY, GONE, unavailable
-from cuota.db.risk import history
 from cuota.db.session import Session
 from cuota.flows.context import Context
 
@@ -38,12 +37,14 @@ Decision = TypeVar("Decision", bound=Outcome | None)
 # Reads the data for a decision, given the session, the merchant id and the order id. None means that there is no such order.
 Read = Callable[[Session, UUID, UUID], Awaitable[Reading | None]]
 MakeAnswer = Callable[[Movement], Answer]
+Save = Callable[[Session, Outcome, Answer | None], Awaitable[bool]]
 
 # If a session is lost during a save, we do not know whether the save was applied. A new read shows whether it was. While
 # the database restarts, we try READ_AGAIN times, PAUSE_SECONDS apart. Then the caller is told that the result is unknown.
 READ_AGAIN = 20
 PAUSE_SECONDS = 0.25
 IN_STEP_SECONDS = 5.0
+MORE_ATTEMPTS = 8
 UNKNOWN = (
     "The connection to the database was lost while the request was being applied, so the result is unknown. "
     "Repeat the request with the same reference; it is never applied twice."
@@ -86,7 +87,7 @@ async def settle(
     read: Read[Reading],
     keep: MakeAnswer | None = None,
     *,
-    consumer_id: UUID | None = None,
+    save: Save | None = None,
 ) -> Done[Reading, Decision]: ...
 
 
@@ -98,17 +99,17 @@ async def settle(
     read: Read[Any] = orders.read_with_plan,
     keep: MakeAnswer | None = None,
     *,
-    consumer_id: UUID | None = None,
+    save: Save | None = None,
 ) -> Done[Any, Any]:
     """Apply one decision exactly once.
 
     `read` reads what the decision needs; by default the order and its plan. `decide` is called with what was read,
     perhaps several times. It returns the outcome to save, or None if there is nothing to do, or it raises a refusal.
     `keep` makes the answer that is stored with the outcome's movement, for the request's Idempotency-Key.
-    `consumer_id` names the consumer whose exposure the decision depends on. Other orders change that exposure, so
-    such decisions wait for this process's lock of the consumer instead of the order; the last attempt locks both rows.
+    `save` replaces `outcomes.save`. A flow that passes it also writes at the consumer, who may be on another server, so the order's
+    row is never locked around it. Such a flow tries again instead: an open order changes only a few times.
     """
-    run = _Run(context, merchant_id, order_id, decide, read, keep, consumer_id)
+    run = _Run(context, merchant_id, order_id, decide, read, keep, save)
     lost = False
     for _ in range(READ_AGAIN):
         try:
@@ -137,7 +138,7 @@ class _Run:
     decide: Callable[..., Outcome | None]
     read: Read[Any]
     keep: MakeAnswer | None
-    consumer_id: UUID | None
+    save: Save | None
 
 
 async def _ladder(run: _Run) -> Done[Any, Outcome | None]:
@@ -147,15 +148,28 @@ async def _ladder(run: _Run) -> Done[Any, Outcome | None]:
     """
     done = await _attempt(run, run.context.pool)
     if done is None:
-        async with run.context.lock(run.consumer_id or run.order_id):
-            done = await _attempt(run, run.context.pool) or await _locked(run)
+        async with run.context.lock(run.order_id):
+            done = await _attempt(run, run.context.pool) or await _last(run)
     return done
+
+
+async def _last(run: _Run) -> Done[Any, Outcome | None]:
+    if run.save is None:
+        return await _locked(run)
+    for _ in range(MORE_ATTEMPTS):
+        if (done := await _attempt(run, run.context.pool)) is not None:
+            return done
+    raise _busy()
+
+
+def _busy() -> Refused:
+    return unavailable("Other requests are changing this order; nothing was applied. Try again shortly.")
 
 
 async def _attempt(run: _Run, session: Session) -> Done[Any, Outcome | None] | None:
     """Return None if nothing was saved.
 
-    Then the order or the exposure changed since the read, the lease was lost, or a unique key was taken.
+    Then the order changed since the read, the lease was lost, or a unique key was taken.
     """
     found = await run.read(session, run.merchant_id, run.order_id)
     if found is None:
@@ -167,7 +181,7 @@ async def _attempt(run: _Run, session: Session) -> Done[Any, Outcome | None] | N
     if run.keep is not None:
         assert outcome.movement is not None, "an answer is stored with a movement"
         answer = run.keep(outcome.movement)
-    saved = await outcomes.save(session, outcome, answer)
+    saved = await (run.save or outcomes.save)(session, outcome, answer)
     return Done(found, outcome) if saved else None
 
 
@@ -175,13 +189,9 @@ async def _locked(run: _Run) -> Done[Any, Outcome | None]:
     try:
         async with run.context.pool.session() as connection, connection.transaction():
             await connection.fetchrow(orders.LOCK, run.merchant_id, run.order_id)
-            if run.consumer_id is not None:
-                await history.lock(connection, run.consumer_id)
             done = await _attempt(run, connection)
     except asyncpg.LockNotAvailableError:
-        raise unavailable(
-            "Other requests are changing this order; nothing was applied. Try again shortly."
-        ) from None
+        raise _busy() from None
     if done is None:
         # Under the lock, an outcome stays unsaved only if the lease on the Idempotency-Key was lost.
         raise Refused(
@@ -208,7 +218,7 @@ async def _reachable(run: _Run) -> None:
         try:
             async with asyncio.timeout(IN_STEP_SECONDS):
                 await run.context.pool.in_step()
-            await run.read(run.context.pool, run.merchant_id, run.order_id)
+            await orders.read_with_plan(run.context.pool, run.merchant_id, run.order_id)
         except TimeoutError:
             break
         except (Refused, *GONE, *BUSY):

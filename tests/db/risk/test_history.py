@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID, uuid4
 
@@ -35,7 +36,7 @@ async def seen(own: Own, phone: str) -> RiskHistory:
 
 async def test_of_a_stranger_nothing_is_known(own: Own) -> None:
     found = await seen(own, phone_number())
-    assert (found.history, found.exposure, found.surname) == (History(), 0, None)
+    assert (found.history, found.counted, found.surname) == (History(), frozenset(), None)
     assert (found.approvals, found.model, found.additional) == ("off", None, None)
 
 
@@ -45,7 +46,7 @@ async def test_a_past_at_all_merchants_is_one_past(own: Own) -> None:
         await complete(own.service, merchant.merchant_id, await merchant.create("100.00"), phone=phone)
     found = await seen(own, phone)
     past = History(approved_orders=2, paid_installments=2, outstanding=2 * 7500, days_known=0)
-    assert (found.history, found.exposure, found.surname) == (past, 2, PROFILE.surname)
+    assert (found.history, found.surname) == (past, PROFILE.surname)
 
 
 async def test_what_was_due_and_not_paid_is_overdue_and_later_late(own: Own) -> None:
@@ -74,6 +75,22 @@ async def test_the_whole_of_an_order_counts_while_its_card_is_charged(own: Own) 
     async with own.owner() as owner:
         await owner.execute("UPDATE orders SET charging = gen_random_uuid(), charging_since = now()")
     assert (await seen(own, phone)).history.outstanding == 10_200
+
+
+async def test_it_says_which_of_the_reserved_orders_it_has_counted(own: Own) -> None:
+    phone, merchant_id = phone_number(), own.merchant.merchant_id
+    orders = [await own.merchant.create() for _ in range(3)]
+    approved, refused, waits = [UUID(order["orderId"]) for order in orders]
+    await complete(own.service, merchant_id, orders[0], phone=phone)
+    await complete(own.service, merchant_id, orders[1], "4000 0000 0000 0002", phone=phone)
+    request = replace(asked(own, phone), reserved=(approved, refused, waits))
+    assert (await history.read(own.context.pool, request)).counted == {approved}
+    async with own.owner() as owner:
+        await owner.execute(
+            "UPDATE orders SET charging = gen_random_uuid(), charging_since = now() WHERE order_id = $1",
+            refused,
+        )
+    assert (await history.read(own.context.pool, request)).counted == {approved, refused}
 
 
 async def test_declined_orders_count_for_thirty_days_and_the_sandboxs_own_never(own: Own) -> None:
@@ -177,12 +194,14 @@ async def test_among_many_rows_it_reads_no_table_from_end_to_end(own: Own) -> No
         consumer_id: UUID = await consumer(owner, 7)
         now = own.service.clock.now()
         past = "uuid, uuid, uuid, timestamptz, timestamptz, text[], text"
-        await owner.execute(f"PREPARE read ({past}{', bytea, timestamptz' * 4}, bytea) AS {history._READ}")
+        await owner.execute(
+            f"PREPARE read ({past}{', bytea, timestamptz' * 4}, bytea, uuid[]) AS {history._READ}"
+        )
         for mode in ("force_custom_plan", "force_generic_plan"):
             await owner.execute(f"SET plan_cache_mode = {mode}")
             given = f"'{own.merchant.merchant_id}', '{uuid4()}', '{consumer_id}', '{now}', '{now - 30 * DAY}', '{{x}}', 'x'"
             tried = f", '\\x01', '{now - DAY}'" * 4
-            rows = await owner.fetch(f"EXPLAIN (FORMAT JSON) EXECUTE read ({given}{tried}, NULL)")
+            rows = await owner.fetch(f"EXPLAIN (FORMAT JSON) EXECUTE read ({given}{tried}, NULL, '{{}}')")
             plan = rows[0][0]
             scanned = [
                 table for table in BIG if f'"Seq Scan", "Relation Name": "{table}"' in " ".join(plan.split())

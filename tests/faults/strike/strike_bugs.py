@@ -48,6 +48,7 @@ def plant() -> None:
     _statements()
     _saving()
     _deciding()
+    _reserving()
     _outside()
     if bug("synchronous_commit=off"):
         from cuota.db import pool
@@ -164,6 +165,19 @@ def _deciding() -> None:
 
     void.cut = refund.cut = from_the_front
     money.cents_of, capture_order.move = floated, burning
+
+
+def _reserving() -> None:
+    """What other orders of the consumer have reserved is not counted."""
+    from cuota.db.risk import reservations
+
+    reserve = reservations.reserve
+
+    async def alone(*arguments: Any) -> Any:
+        found = await reserve(*arguments)
+        return replace(found, earlier={}) if bug("reservations not counted") else found
+
+    reservations.reserve = alone
 
 
 def _outside() -> None:

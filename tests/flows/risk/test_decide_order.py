@@ -104,7 +104,7 @@ async def test_a_second_card_for_the_same_order_is_not_another_order(own: Own) -
     assert (await buy(own, order=order, card=ANY_CARD, phone=phone)).status is Status.APPROVED
     assert (await last(own))["inputs"]["velocity"] == {"phone": 0, "card": 0, "address": 0, "device": 0}
     assert len(await rows(own, "SELECT FROM decisions")) == 2
-    assert len(await rows(own, "SELECT FROM consumer_exposure WHERE version = 2")) == 1
+    assert await rows(own, "SELECT FROM consumer_reservations") == []
 
 
 async def test_the_sandboxs_test_cards_are_everybodys_and_count_for_nobody(own: Own) -> None:
@@ -277,7 +277,7 @@ async def test_a_model_that_cannot_be_read_costs_no_sale(own: Own) -> None:
     assert (await last(own))["inputs"]["approvals"]["model"] is None
 
 
-async def test_deciding_costs_one_read_more_and_nothing_else(own: Own) -> None:
+async def test_deciding_costs_a_reservation_and_a_read_and_the_rest_runs_beside_the_card(own: Own) -> None:
     asked: list[str] = []
 
     class Counting(type(own.context.pool)):  # type: ignore[misc]
@@ -291,7 +291,8 @@ async def test_deciding_costs_one_read_more_and_nothing_else(own: Own) -> None:
     # A process's first decision under a policy settles its text; every other one costs this.
     sealed = {own.context.policy.version}
     await press(replace(own.context, pool=Counting(own.context.pool._pool), sealed=sealed), seen)
-    read, order, save, *after = asked
-    assert (read[:11], order[:8], save[:19]) == ("WITH agreed", "SELECT o", "SELECT save_orders(")
-    # The card's answer: as it was before there were decisions to speak of.
-    assert [text[:12] for text in after] == ["SELECT o.mer", "SELECT save_"]
+    reserve, read, save, *after = asked
+    begun = ("SELECT reserve_exposure(", "WITH agreed", "SELECT save_orders(")
+    assert (reserve[:24], read[:11], save[:19]) == begun
+    # The card's answer, and the reservation's end beside it.
+    assert sorted(text[:13] for text in after) == ["SELECT finish", "SELECT o.merc", "SELECT save_o"]

@@ -21,6 +21,7 @@ from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import propose
 from cuota.flows.context import Context
 from cuota.flows.plan.send_messages import send_messages
+from cuota.flows.risk.settle_reservations import settle_reservations
 from support.flows.interrupted import CutPool
 from support.makers import ADDRESS, PROFILE, checkout, complete, phone_number, read_checkout
 from support.own_service import Own, opened_own
@@ -75,7 +76,10 @@ async def test_a_decision_that_is_stale_twice_is_made_a_third_time_on_what_is_th
     _, secret = await checkout(own.service, own.merchant.merchant_id, order, PROFILE, phone)
 
     async def another() -> None:
-        # The same consumer pays for another order between this one's decision and its save.
+        # Between this one's decision and its save its reservation expires, and the same consumer pays for another order.
+        async with own.owner() as owner:
+            await owner.execute("UPDATE consumer_reservations SET expires_at = now()")
+        assert await settle_reservations(own.context) == 1
         await complete(
             own.service, own.merchant.merchant_id, await own.merchant.create("900.00"), phone=phone
         )

@@ -39,5 +39,3 @@ ACROSS = {
     "clock._DUE": "sandbox: what is due of all merchants",
     "clock._PAID": "sandbox: what was done for all merchants' consumers",
 }
-# The one statement of a save that writes on every node, beside the merchant's shard.
-BOTH = {"save_orders.3": "the consumer's exposure, raised in the call that begins the charge"}

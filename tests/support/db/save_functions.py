@@ -11,21 +11,21 @@ from cuota.db.order import outcomes
 
 PARAMETERS = {"save_orders": outcomes.SAVE_PARAMETERS, "create_orders": outcomes.CREATE_PARAMETERS}
 _FUNCTION = re.compile(
-    r"CREATE FUNCTION (\w+)\((.*?)\) RETURNS \S+ LANGUAGE plpgsql AS \$\$(.*?)\$\$", re.DOTALL
+    r"CREATE FUNCTION (\w+)\(([^()]*)\) RETURNS \S+ LANGUAGE plpgsql AS \$\$(.*?)\$\$", re.DOTALL
 )
-_STATEMENT = re.compile(r"\b((?:PERFORM|INSERT INTO|UPDATE|DELETE FROM)\b.*?)(?:;|\bLOOP\b)", re.DOTALL)
+STATEMENT = re.compile(r"\b((?:PERFORM|INSERT INTO|UPDATE|DELETE FROM)\b.*?)(?:;|\bLOOP\b)", re.DOTALL)
 _JSON = re.compile(r"json_to_recordset\((\w+)\) AS n \((.*?)\)\s+(?:WHERE|LOOP)", re.DOTALL)
 _DECLARED = re.compile(r"^    (\w+) (\S+) :=", re.MULTILINE)
 
 
 @cache
-def _sources() -> dict[str, tuple[str, str]]:
-    """The parameters and the body of each function, without comments; the newest definition of it."""
+def sources() -> dict[str, tuple[str, str]]:
+    """The parameters and the body of each function that the migrations create, without comments; the newest definition of it."""
     found = {}
     for _, sql in files():
         for name, parameters, body in _FUNCTION.findall(re.sub(r"--.*", "", sql)):
             found[name] = (parameters, body)
-    return {name: found[name] for name in PARAMETERS}
+    return found
 
 
 def _columns(text: str) -> tuple[str, ...]:
@@ -34,21 +34,21 @@ def _columns(text: str) -> tuple[str, ...]:
 
 def parameters(function: str) -> tuple[str, ...]:
     """A function's parameters, as `name type`."""
-    return _columns(_sources()[function][0])
+    return _columns(sources()[function][0])
 
 
 def json_columns(function: str) -> dict[str, tuple[str, ...]]:
     """By JSON parameter, the columns that a function reads from its objects, as `name type`."""
-    return {name: _columns(columns) for name, columns in _JSON.findall(_sources()[function][1])}
+    return {name: _columns(columns) for name, columns in _JSON.findall(sources()[function][1])}
 
 
 def statements() -> Iterator[tuple[str, str]]:
     """Each statement on a table, as (function.number, SQL that can be prepared): the merchant is $1."""
     for function in PARAMETERS:
-        body = _sources()[function][1]
+        body = sources()[function][1]
         types = dict(column.split() for column in parameters(function))
         types |= dict(_DECLARED.findall(body))
-        for number, statement in enumerate(_STATEMENT.findall(body), 1):
+        for number, statement in enumerate(STATEMENT.findall(body), 1):
             yield f"{function}.{number}", _prepared(" ".join(statement.split()), types)
 
 

@@ -64,17 +64,12 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class StoredDecision:
-    """A risk decision with the data that is stored with it: the consumer, and the signals of the order.
-
-    `exposure` is the version of the consumer's exposure that was read for the decision. If the version has changed, the decision
-    is stale, because another order of the same consumer was begun meanwhile.
-    """
+    """A risk decision with the data that is stored with it: the consumer, and the signals of the order."""
 
     decision_id: UUID
     consumer_id: UUID
     decision: Decision
     signals: tuple[Signal, ...] = ()
-    exposure: int = 0
 
 
 class ScorePart(NamedTuple):

@@ -46,6 +46,9 @@ SELECT order_id FROM orders WHERE merchant_id = $1 AND due_at <= $2 ORDER BY due
 """
 # This is not a decision: it only moves `due_at` a little later. The next saved outcome computes `due_at` again.
 _ASIDE = "UPDATE orders SET due_at = $4 WHERE merchant_id = $1 AND order_id = $2 AND due_at <= $3"
+# Saves that were decided on the order as it was before write nothing. An order that is charging or final has changed already.
+_FENCE = """UPDATE orders SET version = version + 1
+    WHERE merchant_id = $1 AND order_id = $2 AND status = 'Created' AND charging IS NULL"""
 # One read over all merchants finds the merchants with due orders. The statements after that name each merchant.
 MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM orders WHERE due_at <= $1"
 
@@ -193,3 +196,8 @@ async def step_aside(
 ) -> None:
     """Postpone an order that could not be settled, so that it does not block other orders."""
     await session.fetchrow(_ASIDE, merchant_id, order_id, now, until)
+
+
+async def fence(session: Session, merchant_id: UUID, order_id: UUID) -> None:
+    """Make all decisions outdated that were made on an open order so far, and that may still be on their way."""
+    await session.fetchrow(_FENCE, merchant_id, order_id)

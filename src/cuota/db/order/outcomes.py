@@ -45,8 +45,6 @@ SAVE_PARAMETERS = (
     *tables.CHANGED_ORDERS.parameters,
     *(parameter for table, _ in tables.ARRAYS for parameter in table.parameters),
     *(parameter for table, _ in tables.JSONS for parameter in table.parameters),
-    "exposure_consumer_id uuid",
-    "exposure_version bigint",
     *ANSWER,
 )
 CREATE_PARAMETERS = (
@@ -64,7 +62,7 @@ CREATE = call("create_orders", CREATE_PARAMETERS)
 async def save(session: Session, outcome: Outcome, answer: Answer | None = None) -> bool:
     """Save an outcome. True: everything is durable. False: nothing was written.
 
-    Nothing is written if the order or the exposure changed since the read, the lease was lost, or a unique key was taken.
+    Nothing is written if the order changed since the read, the lease was lost, or a unique key was taken.
     The call is never cancelled once it was sent, even if the caller is. On a pool, outcomes that wait at the same
     moment are saved in one batch. An outcome is saved alone if it is inside the caller's transaction, has an answer for an
     Idempotency-Key, or has a risk decision.
@@ -96,10 +94,7 @@ def _changed(outcomes: Sequence[Outcome], answer: Answer | None = None) -> Value
         values += jsons.values(
             [row for nth, outcome in enumerate(outcomes, 1) for row in nth_rows_of(outcome, nth)]
         )
-    decided = outcomes[0].decision
-    exposure = (None, None) if decided is None else (decided.consumer_id, decided.exposure)
-    assert decided is None or len(outcomes) == 1, "a risk decision is saved alone"
-    return (*values, *exposure, *answer_values(answer))
+    return (*values, *answer_values(answer))
 
 
 def _created(new: Sequence[NewOrder], answer: Answer | None = None) -> Values:

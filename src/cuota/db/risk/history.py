@@ -74,20 +74,22 @@ _VELOCITY = ",\n    ".join(
     for index, kind in enumerate(_KINDS)
 )
 _READ = f"""{_PAST}
-SELECT past.*, charging.whole AS charging, declined.orders AS declined, coalesce(e.version, 0) AS exposure,
+SELECT past.*, charging.whole AS charging, declined.orders AS declined,
+    ARRAY(SELECT order_id FROM agreed WHERE order_id = ANY (${9 + 2 * len(_KINDS)}::uuid[])
+        AND (status = 'Approved' OR (status = 'Created' AND charging))) AS counted,
     {_VELOCITY},
     (SELECT payer ->> 'surname' FROM agreed WHERE status = 'Approved' ORDER BY agreed_at DESC LIMIT 1) AS surname,
     m.approvals, m.approvals_model, f.document AS model, s.additional,
     EXISTS (SELECT 1 FROM checkout_sessions b JOIN order_details d USING (merchant_id, order_id) WHERE b.merchant_id = $1
         AND b.order_id = $2 AND b.session_hash = ${8 + 2 * len(_KINDS)} AND d.erased_at IS NULL) AS known
 FROM merchants m CROSS JOIN past CROSS JOIN charging CROSS JOIN declined
-    LEFT JOIN consumer_exposure e ON e.consumer_id = $3
     LEFT JOIN models f ON f.merchant_id = $1 AND f.version = m.approvals_model
     LEFT JOIN sdk_checkouts s ON s.merchant_id = $1 AND s.order_id = $2
 WHERE m.merchant_id = $1
 """
+_LOCK = "SELECT 1 FROM consumer_exposure WHERE consumer_id = $1 FOR UPDATE"
 # At a consumer's first order there is no row to lock, so the row is created.
-LOCK = """INSERT INTO consumer_exposure AS e (consumer_id, version) VALUES ($1, 0)
+_LOCK_FIRST = """INSERT INTO consumer_exposure AS e (consumer_id, version) VALUES ($1, 0)
     ON CONFLICT (consumer_id) DO UPDATE SET version = e.version"""
 _CHANGED = "UPDATE consumer_exposure SET version = version + 1 WHERE consumer_id = $1"
 _FORGET = "DELETE FROM signals WHERE at < $1"
@@ -97,7 +99,7 @@ _FORGET = "DELETE FROM signals WHERE at < $1"
 class HistoryQuery:
     """The question: the consumer, the order, the time, each signal's keyed hash, and the start of each signal's window.
 
-    `session_hash` is the browser's checkout session.
+    `session_hash` is the browser's checkout session. `reserved` are other orders that reserve a part of the consumer's limit.
     """
 
     merchant_id: UUID
@@ -107,11 +109,12 @@ class HistoryQuery:
     since: Mapping[SignalKind, datetime]
     signals: Mapping[SignalKind, bytes] = field(default_factory=dict)
     session_hash: bytes | None = None
+    reserved: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RiskHistory:
-    """The data of one read. `exposure` is a version; an approval is saved only if the version is still the same.
+    """The data of one read. `counted` are the orders of `reserved` whose amounts `history` already includes.
 
     `surname` is the last name in the consumer's latest plan. `approvals` is the merchant's mode of Advanced Approvals, `model`
     (JSON text) the model in force, `additional` (JSON text) the merchant's data that came with this order.
@@ -120,7 +123,7 @@ class RiskHistory:
 
     history: History
     velocity: Velocity
-    exposure: int
+    counted: frozenset[UUID]
     surname: str | None
     approvals: str
     model: str | None
@@ -129,13 +132,13 @@ class RiskHistory:
 
 
 async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
-    """Read everything in one statement, so that all data is from the same moment."""
+    """Read everything in one statement. What is reserved must have been read before (db/risk/reservations)."""
     tried = [value for kind in _KINDS for value in (asked.signals.get(kind), asked.since[kind])]
     since = asked.at - DECLINED_DAYS
     ids = (asked.merchant_id, asked.order_id, asked.consumer_id)
     row = await session.fetchrow(
-        _READ, *ids, asked.at, since, list(DISPUTED), SANDBOX_DECLINE, *tried, asked.session_hash
-    )
+        _READ, *ids, asked.at, since, list(DISPUTED), SANDBOX_DECLINE, *tried, asked.session_hash, list(asked.reserved),
+    )  # fmt: skip
     assert row is not None, "orders have a merchant"
     known = row["known_since"]
     history = History(
@@ -151,7 +154,7 @@ async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
     return RiskHistory(
         history=history,
         velocity=Velocity(**{kind.value: row[kind.value] for kind in _KINDS}),
-        exposure=row["exposure"],
+        counted=frozenset(row["counted"]),
         surname=row["surname"],
         approvals=row["approvals"],
         model=row["model"],
@@ -161,12 +164,13 @@ async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
 
 
 async def lock(session: Session, consumer_id: UUID) -> None:
-    """Lock the consumer's exposure until this transaction ends, so that no new charge for the consumer begins."""
-    await session.fetchrow(LOCK, consumer_id)
+    """Lock the consumer's exposure until this transaction ends, so that nothing is reserved meanwhile."""
+    if await session.fetchrow(_LOCK, consumer_id) is None:
+        await session.fetchrow(_LOCK_FIRST, consumer_id)
 
 
 async def changed(session: Session, consumer_id: UUID) -> None:
-    """Change the version of the consumer's exposure, so that decisions based on an earlier read must read again."""
+    """Change the version of the consumer's exposure, so that the previous release does not save what it decided before."""
     await session.fetchrow(_CHANGED, consumer_id)
 
 

@@ -16,6 +16,7 @@ from cuota.db.order.columns import PLAN
 from cuota.db.pool import Pool
 from cuota.db.risk.decisions import INTACT
 from cuota.db.session import Session
+from cuota.db.verify import reservations
 from cuota.db.verify.rules import disagreements_of
 
 BATCH = 500
@@ -109,7 +110,7 @@ class VerifyReport:
 
 
 async def verify(pool: Pool, told: OnProgress = untold) -> VerifyReport:
-    """Check every order of every merchant. `told` is called with the number of orders checked so far, and of all orders."""
+    """Check every order of every merchant, and the reservations of consumers. `told` is called with the number of orders checked so far, and of all orders."""
     report = VerifyReport()
     async with pool.session() as session:
         # No timeout: nothing waits for this, and a large merchant takes longer than a request may.
@@ -120,6 +121,8 @@ async def verify(pool: Pool, told: OnProgress = untold) -> VerifyReport:
                 await _verify_merchant(
                     session, merchant["merchant_id"], report, lambda: told(report.orders, total, "")
                 )
+            async for found in reservations.disagreements(session):
+                report.disagreements.append(Disagreement(*found))
         finally:
             await session.execute("RESET statement_timeout")
     return report

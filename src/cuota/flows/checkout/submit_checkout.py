@@ -25,13 +25,16 @@ from cuota.db.plan.charges import PendingCharge
 from cuota.flows.charge_card import RecordAnswer, ask, card_hash, look_up
 from cuota.flows.checkout.take_step import Problem, ProposedTerms, propose
 from cuota.flows.context import Context
-from cuota.flows.risk.decide_order import Case, Considered
+from cuota.flows.risk.decide_order import Case, Considered, OtherPurchase
 from cuota.flows.risk.keep_policy import seal_policy
 from cuota.flows.settle import settle
 from cuota.rails.card import CardAnswer, RailUnavailable
 
 AGREEMENT_CHANGED = "The dates have changed since you opened this page. Please read the agreement again."
 
+OTHER_PURCHASE = (
+    "Another purchase of yours is being completed. Nothing was charged; please try again in a moment."
+)
 NOT_DECIDING = "Orders cannot be completed right now. Nothing was charged; please try again."
 
 NOT_REACHED = "We cannot reach your card's bank right now. Nothing was charged; please try again."
@@ -95,13 +98,20 @@ async def pay_with(context: Context, checkout: Checkout, card: PlanCard, agreeme
     ids = (order.merchant_id, order.order_id)
     if not await seal_policy(context):
         raise Problem(notice=NOT_DECIDING)
-    done = await settle(context, *ids, decide_start, case.read, consumer_id=case.consumer_id)
-    outcome = done.outcome
+    try:
+        outcome = (await settle(context, *ids, decide_start, case.read, save=case.hold.save)).outcome
+    except Exception as problem:
+        await case.hold.end()
+        if isinstance(problem, OtherPurchase):
+            raise Problem(notice=OTHER_PURCHASE) from None
+        raise
     if outcome.decision is not None:
         context.decided(outcome.decision.decision)
     if outcome.charge is None:
+        await case.hold.end()
         return outcome.order
-    return await ask(context, charge, _recorder(context, *ids, charge, plan.first_day, plan.time_zone))
+    record = _recorder(context, *ids, charge, plan.first_day, plan.time_zone)
+    return await case.hold.end_during(ask(context, charge, record))
 
 
 def _agreed(

@@ -10,10 +10,12 @@ from uuid import UUID
 from cuota.core.privacy.erasure import reasons_against
 from cuota.db.pool import Connection
 from cuota.db.privacy import erasure
-from cuota.db.risk import history
+from cuota.db.risk import history, reservations
 from cuota.db.sandbox import forks
 from cuota.flows.context import Context
 from cuota.rails import inbox
+
+DECIDING = "An order of this consumer is being decided right now. Try again in a minute."
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +59,17 @@ async def erase_consumer(
 async def _erase(
     context: Context, connection: Connection, consumer_id: UUID, phone: str, *, refunds_settled: bool
 ) -> tuple[list[str], dict[str, int]]:
-    # This lock prevents new charges for the consumer until the transaction ends.
+    # This lock prevents new charges for the consumer until the transaction ends: nothing can be reserved before them.
     await history.lock(connection, consumer_id)
     theirs = await erasure.find(connection, consumer_id, phone)
     reasons = reasons_against(await erasure.standing(connection, theirs), refunds_settled=refunds_settled)
+    if await reservations.count(connection, consumer_id):
+        reasons.append(DECIDING)
     if reasons:
         return reasons, {}
     recipients = [phone, *await erasure.mails(connection, consumer_id)]
-    # A purchase that read the consumer earlier waits for this transaction. It then reads again and finds no consumer.
+    # A purchase waits for this transaction before it reads the consumer's history, and then finds no consumer. A purchase of the
+    # previous release may have read it; its save is refused, because the version has changed.
     await history.changed(connection, consumer_id)
     rows = await erasure.erase(connection, theirs, consumer_id, phone, context.now())
     rows["inbox"] = await inbox.forget(connection, recipients)

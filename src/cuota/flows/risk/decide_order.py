@@ -1,21 +1,23 @@
-"""The risk decision about one order: read everything in one statement, decide, and store the decision."""
+"""The risk decision about one order: reserve the amount, read the consumer's history in one statement, decide."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
+from cuota.core.checkout.ending import require_open
 from cuota.core.consumer import Profile, address_key
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
 from cuota.core.privacy.erasure import Forgotten
 from cuota.core.risk.approvals import read_fields, risk_level
-from cuota.core.risk.decision import StoredDecision, decide
+from cuota.core.risk.decision import Decision, StoredDecision, decide
 from cuota.core.risk.facts import Approvals, Facts, FieldValue, Mismatches, Mode, Steer
 from cuota.core.risk.model import BadModel, Model, model_of, points
 from cuota.core.risk.signal import Signal, SignalKind
@@ -27,17 +29,30 @@ from cuota.db.risk.history import HistoryQuery, RiskHistory
 from cuota.db.row_security import everyone
 from cuota.db.session import Session
 from cuota.flows.context import Context
+from cuota.flows.risk.reserve_limit import Hold
 
 log = logging.getLogger("cuota.risk")
 ASSESSMENT = "merchant_risk_assessment"
+# How long a press waits for other orders of the consumer whose results its own decision depends on, and the pauses between
+# its looks.
+PATIENCE_SECONDS = 10.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5
+
+
+class OtherPurchase(Exception):
+    """The decision depends on another order of this consumer, whose result is not known yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """The data for a decision: an order, and the consumer's history, which was read just before it."""
+    """The data for a decision: an order, and the consumer's history, which was read after the order's amount was reserved.
+
+    `reserved` are the cents of other orders that are being decided, if the decision counts them as owed.
+    """
 
     order: Order
     seen: RiskHistory
+    reserved: int = 0
 
 
 class Case:
@@ -52,6 +67,9 @@ class Case:
         self._checkout = checkout
         self._profile = profile
         self._decision_id = context.new_id()
+        self._now = now
+        self._read_before: Order | None = order
+        self.hold = Hold(context, session.consumer_id)
         self._asked = HistoryQuery(
             order.merchant_id,
             order.order_id,
@@ -62,36 +80,67 @@ class Case:
             checkout.key[2],
         )
 
-    @property
-    def consumer_id(self) -> UUID:
-        """The consumer whose exposure the decision depends on."""
-        return self._asked.consumer_id
-
     async def read(self, session: Session, merchant_id: UUID, order_id: UUID) -> Considered | None:
-        """Read all that the decision is made from: the consumer's history first, then the order."""
-        # A consumer's history at all merchants.
-        with everyone():
-            seen = await history.read(session, self._asked)
-        found = await orders.read_with_plan(session, merchant_id, order_id)
-        return None if found is None else Considered(found.order, seen)
+        """Read all that the decision is made from: the order, then what is reserved, then the consumer's history.
+
+        Raises OtherPurchase if the result of another order of the consumer is needed, and does not come.
+        """
+        order = await self._order(session, merchant_id, order_id)
+        if order is None:
+            return None
+        require_open(order, self._now)
+        pause, patient_until = FIRST_PAUSE, asyncio.get_running_loop().time() + PATIENCE_SECONDS
+        while True:
+            earlier = await self.hold.take(order)
+            # A consumer's history at all merchants.
+            with everyone():
+                seen = await history.read(session, replace(self._asked, reserved=tuple(earlier)))
+            reserved = sum(cents for order_id, cents in earlier.items() if order_id not in seen.counted)
+            considered = self._decidable(Considered(order, seen, reserved))
+            if considered is not None:
+                return considered
+            if asyncio.get_running_loop().time() > patient_until:
+                raise OtherPurchase
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _order(self, session: Session, merchant_id: UUID, order_id: UUID) -> Order | None:
+        """Return the order: the first time as the page was opened with it. A save on an outdated order fails."""
+        order, self._read_before = self._read_before, None
+        if order is None:
+            found = await orders.read_with_plan(session, merchant_id, order_id)
+            order = None if found is None else found.order
+        return order
+
+    def _decidable(self, considered: Considered) -> Considered | None:
+        """Return what to decide on, or None if the decision depends on orders whose results are not known yet.
+
+        A person is never declined for a reservation: it may end in nothing.
+        """
+        if not considered.reserved or not considered.seen.known or self._decision(considered).approved:
+            return considered
+        without = replace(considered, reserved=0)
+        return None if self._decision(without).approved else without
 
     def decide(self, considered: Considered) -> StoredDecision:
         """Decide on what was read. Raises Forgotten if this browser's checkout session is gone."""
-        seen = considered.seen
-        if not seen.known:
+        if not considered.seen.known:
             raise Forgotten
-        decision = decide(self._facts(considered), self._context.policy)
         kept = tuple(Signal(kind, value) for kind, value in self._asked.signals.items())
-        return StoredDecision(self._decision_id, self.consumer_id, decision, kept, seen.exposure)
+        return StoredDecision(self._decision_id, self._asked.consumer_id, self._decision(considered), kept)
+
+    def _decision(self, considered: Considered) -> Decision:
+        return decide(self._facts(considered), self._context.policy)
 
     def _facts(self, considered: Considered) -> Facts:
         order, seen, merchant = considered.order, considered.seen, self._checkout.merchant
+        owed = seen.history.outstanding + considered.reserved
         return Facts(
             amount=order.amount,
             currency=order.currency,
             merchant_minimum=merchant.minimum,
             merchant_maximum=merchant.maximum,
-            history=seen.history,
+            history=replace(seen.history, outstanding=owed),
             velocity=seen.velocity,
             mismatches=_mismatches(self._checkout, self._profile, seen.surname),
             approvals=_approvals(seen, order.amount, self._asked.at),
