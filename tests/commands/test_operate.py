@@ -101,7 +101,10 @@ def test_verify_names_the_altered_row_and_is_exit_1(cuota: Cuota) -> None:
 
 def test_a_rotated_key_is_named(cuota: Cuota) -> None:
     done = cuota("keys", "rotate", "--json")
-    assert (done.returncode, set(json.loads(done.stdout))) == (0, {"keyId"})
+    added = json.loads(done.stdout)
+    assert (done.returncode, set(added), added["algorithm"]) == (0, {"keyId", "algorithm"}, "ES256")
+    done = cuota("keys", "rotate", "--algorithm", "RS256")
+    assert (done.returncode, "starts to sign tokens in 10 minutes" in done.stdout) == (0, True)
 
 
 def test_a_database_of_another_environment_or_release_is_refused_in_one_line(cuota: Cuota) -> None:

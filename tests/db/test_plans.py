@@ -31,7 +31,7 @@ UPDATE pg_class SET reltuples = CASE WHEN reltuples > 0 THEN 5000000 ELSE -1 END
 _WHOLE = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 # A few rows each, however many orders there are.
 FEW = {
-    "installation", "last_served", "signing_keys", "merchants", "credentials", "policies", "models", "feeds", "feeds_pkey",
+    "installation", "last_served", "signing_keys", "signing_keys_p256", "merchants", "credentials", "policies", "models", "feeds", "feeds_pkey",
     "sandbox_clock", "forks", "hash_key", "service_role", "webhook_endpoints", "token_failures", "outbox", "migrations",
     "consumer_reservations",
 }  # fmt: skip

@@ -148,7 +148,7 @@ async def test_sending_looks_at_no_more_than_a_few_rows_however_full_the_inbox_i
         SELECT gen_random_uuid(), 'text', '2125550142', '', '', now() FROM generate_series(1, 10050);
         ANALYZE message_simulator.inbox"""
     )
-    values = f"'{uuid4()}', 'text', '2125550142', '', '', now()"
+    values = f"'{uuid4()}', '{{text}}', '{{2125550142}}', '', '{{Due}}', now()"
     await owner.execute(f"PREPARE put AS {PUT}")
     plan = await owner.fetch(f"EXPLAIN (ANALYZE, TIMING off, BUFFERS) EXECUTE put({values})")
     lines = [row[0] for row in plan]

@@ -22,7 +22,7 @@ from cuota.db.cluster.nodes import require_coordinator
 from cuota.db.plan.charges import failed_refunds
 from cuota.db.pool import UnsafeDatabase
 from cuota.db.verify.recalculate import verify
-from cuota.flows.merchant.keys import rotate_keys
+from cuota.flows.merchant.keys import ALGORITHMS, rotate_keys
 from cuota.run import runtime
 
 MOST_SHOWN = 1000
@@ -30,10 +30,10 @@ MOST_SHOWN = 1000
 
 def keys_rotate(options: argparse.Namespace) -> int:
     """`cuota keys rotate`."""
-    key_id = run(rotate_keys)
+    key_id = run(lambda context: rotate_keys(context, algorithm=options.algorithm))
     show(
         options,
-        {"keyId": key_id},
+        {"keyId": key_id, "algorithm": options.algorithm},
         [f"Key {key_id} is published now and starts to sign tokens in 10 minutes."],
     )
     return 0
@@ -157,10 +157,16 @@ async def _announce(settings: config.Settings, where: dict[str, Any]) -> None:
 
 def register_keys(add: Add) -> None:
     """`cuota keys ...`."""
-    add(
+    parser = add(
         "rotate",
         keys_rotate,
         "add a signing key; the current key still verifies tokens until its last token has expired",
+    )
+    parser.add_argument(
+        "--algorithm",
+        choices=ALGORITHMS,
+        default=ALGORITHMS[0],
+        help="ES256 (P-256, the default), or RS256 (RSA) for verifiers that know nothing else",
     )
 
 

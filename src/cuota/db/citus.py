@@ -54,6 +54,7 @@ _COORDINATOR = (
     "installation",
     "last_served",
     "signing_keys",
+    "signing_keys_p256",
     "hash_key",
     "service_role",
     "token_failures",

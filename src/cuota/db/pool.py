@@ -18,6 +18,7 @@ from cuota.db import row_security, service_role
 from cuota.db.cluster.session import ClusterSession
 from cuota.db.gathered import Gathered, Gatherer
 from cuota.db.hosts import SILENT_SECONDS, Honest, connect
+from cuota.db.kept_sessions import KeptSessions
 
 Connection: TypeAlias = asyncpg.Connection
 Row: TypeAlias = asyncpg.Record
@@ -95,6 +96,7 @@ class Sessions:
 
     def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
+        self._kept = KeptSessions(pool)
         # asyncpg's own pool lets a new request go ahead of waiting requests, so that some could wait forever.
         self._turns = asyncio.Semaphore(pool.get_max_size())
 
@@ -111,17 +113,19 @@ class Sessions:
             await self._turns.acquire()
         try:
             connection = await self._free()
+            good = False
             try:
                 yield connection
+                good = True
             finally:
-                await self._pool.release(connection)
+                await self._kept.put(connection, good=good)
         finally:
             self._turns.release()
 
     async def _free(self) -> Connection:
         """Return a free session, or open a new one."""
         try:
-            return await self._pool.acquire(timeout=CONNECT_SECONDS)
+            return await self._kept.take(CONNECT_SECONDS)
         except (TimeoutError, *GONE, asyncpg.TooManyConnectionsError):
             raise unavailable(
                 "The service cannot reach its database; nothing was applied. Try again shortly."
@@ -154,11 +158,11 @@ class Sessions:
 
     def sizes(self) -> tuple[int, int]:
         """Sessions open, and of them idle."""
-        return self._pool.get_size(), self._pool.get_idle_size()
+        return self._pool.get_size(), self._kept.idle()
 
     async def close(self) -> None:
         """Wait for what runs, then close every session."""
-        await self._pool.close()
+        await self._kept.close()
 
 
 class Pool(Sessions):

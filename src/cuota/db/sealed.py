@@ -47,6 +47,7 @@ _NO_JSON = r"NOT (substring(body FROM 1 FOR 2) = '\x7b22' AND substring(body FRO
 SEALED = (
     Sealed("public.hash_key", (("single", "boolean"),), "sealed", "hash-key"),
     Sealed("public.signing_keys", (("key_id", "text"),), "private_key", "signing-key:{key_id}"),
+    Sealed("public.signing_keys_p256", (("key_id", "text"),), "private_key", "signing-key:{key_id}"),
     Sealed("public.merchants", _MERCHANT, "signing_secret", "signing-secret:{merchant_id}"),
     Sealed("public.merchants", _MERCHANT, "old_signing_secret", "signing-secret:{merchant_id}"),
     Sealed("public.merchants", _MERCHANT, "webhook_secret", "webhook-secret:{merchant_id}"),

@@ -32,6 +32,7 @@ class _Key:
         self.secret = secret
         self.id = derived(secret, "key-id")[:_KEY_ID]
         self.cipher = AESGCM(derived(secret, "encryption"))
+        self.code_key = derived(secret, "code")
 
 
 class Vault:
@@ -46,6 +47,7 @@ class Vault:
     ) -> None:
         self._keys = [_Key(secret) for secret in (secret_key, *old_keys)]
         self._hash_key = hash_key or secret_key
+        self._hash_keys: dict[str, bytes] = {}
 
     @property
     def key_id(self) -> str:
@@ -85,14 +87,17 @@ class Vault:
 
     def hash(self, use: str, text: str) -> bytes:
         """Return the keyed SHA-256 of an id, or of a secret that is too long to guess."""
-        return hmac.digest(derived(self._hash_key, use), text.encode(), "sha256")
+        key = self._hash_keys.get(use)
+        if key is None:
+            key = self._hash_keys[use] = derived(self._hash_key, use)
+        return hmac.digest(key, text.encode(), "sha256")
 
     def code_hashes(self, text: str) -> list[bytes]:
         """Return the keyed SHA-256 of a one-time code: with the current secret key, which is used for storing, then with old keys.
 
         With the key, anybody could find a code by trying all codes. So codes do not use the hash key, which is never replaced.
         """
-        return [hmac.digest(derived(key.secret, "code"), text.encode(), "sha256") for key in self._keys]
+        return [hmac.digest(key.code_key, text.encode(), "sha256") for key in self._keys]
 
     def consumer_id(self, phone: str) -> UUID:
         """Return the id of the consumer with this number. It needs no index, and reveals nothing without the key."""

@@ -11,11 +11,13 @@ import logging
 import re
 import socket
 import ssl
+import sys
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from importlib.util import find_spec
 from typing import Any
 
 import httpcore
@@ -23,6 +25,10 @@ from httpcore._backends.auto import AutoBackend
 
 from cuota.core.webhook.delivery import TIMED_OUT, Attempt
 from cuota.core.webhook.destination import is_allowed, is_loopback
+
+# httpcore imports sniffio for every call, if there is one. Without this entry, Python would look through all folders each time.
+if find_spec("sniffio") is None:
+    sys.modules["sniffio"] = None  # type: ignore[assignment]
 
 ACKNOWLEDGE_SECONDS = 10.0
 BODY_SECONDS = 2.0

@@ -61,14 +61,18 @@ class SandboxMessageRail:
 
     async def send_code(self, phone: str, code: str, sender: str) -> None:
         """Store the code's message in the inbox."""
-        await self._put(uuid4(), "text", phone, f"{sender}: one-time code", code_text(code, sender))
+        await self._put(uuid4(), f"{sender}: one-time code", [("text", phone, code_text(code, sender))])
 
     async def send(self, message: Message) -> None:
         """Store the notice in the inbox, once for each way of reaching the consumer (mail and text)."""
+        ways = []
         if message.email is not None:
-            await self._put(message.key, "mail", message.email, message.subject, message.mail_text)
+            ways.append(("mail", message.email, message.mail_text))
         if message.phone is not None:
-            await self._put(message.key, "text", message.phone, message.subject, message.text)
+            ways.append(("text", message.phone, message.text))
+        if ways:
+            await self._put(message.key, message.subject, ways)
 
-    async def _put(self, key: UUID, channel: str, recipient: str, subject: str, text: str) -> None:
-        await self._books.execute(PUT, key, channel, recipient, subject, text, self._now())
+    async def _put(self, key: UUID, subject: str, ways: list[tuple[str, str, str]]) -> None:
+        channels, recipients, texts = ([way[n] for way in ways] for n in range(3))
+        await self._books.execute(PUT, key, channels, recipients, subject, texts, self._now())

@@ -109,7 +109,8 @@ async def _require_ours(connection: asyncpg.Connection) -> None:
 async def _require_key(connection: asyncpg.Connection, vault: Vault) -> None:
     """Check that the secret key belongs to this database, because the key may go into the file. Raises WrongKey."""
     row = await connection.fetchrow(
-        "SELECT key_id, private_key FROM signing_keys ORDER BY active_at DESC LIMIT 1"
+        "SELECT key_id, private_key, active_at FROM signing_keys UNION ALL"
+        " SELECT key_id, private_key, active_at FROM signing_keys_p256 ORDER BY active_at DESC LIMIT 1"
     )
     if row is not None:
         vault.decrypt(row["private_key"], f"signing-key:{row['key_id']}")

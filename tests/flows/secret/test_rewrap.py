@@ -59,6 +59,7 @@ async def filled(context: Context) -> NewCredentials:
         await rotate_merchant_secret(context, "Shop", kind, OLD_SECRET_LIVES)
     endpoint, _ = await register(context, merchant_id, "http://127.0.0.1:9/hooks", "")
     await context.pool.execute("UPDATE webhook_endpoints SET old_secret = secret, old_secret_ends_at = now()")
+    await rotate_keys(context, algorithm="RS256")
     await context.rails.issuing.issue(new_id(), merchant_id, new_id(), 1000, "USD")
     sealed = context.vault.encrypt('{"secret": "whsec_"}', f"idempotency:{merchant_id}:key-1")
     insert = """INSERT INTO idempotency_keys (merchant_id, key, request_hash, lease, lease_ends_at, status, body, created_at)
@@ -100,7 +101,7 @@ async def test_everything_is_encrypted_under_the_new_key_and_goes_on_working_wit
         await works(context, made)
         said: list[str] = []
         found = await everything(context, said=said)
-        assert (found.done, found.rewrapped, found.left) == (True, 10, 0)
+        assert (found.done, found.rewrapped, found.left) == (True, 11, 0)
         assert set(said) == {f"{place.table}.{place.column}" for place in SEALED}
         again = await everything(context)
         assert (again.done, again.rewrapped) == (True, 0)
@@ -118,7 +119,7 @@ async def test_an_installation_of_an_earlier_release_keeps_its_ids_and_hashes(
     """It has texts without a key id, and hashes keyed with the secret key itself."""
     nonce, key_id = os.urandom(12), "20260101-0a0b0c0d"
     cipher = AESGCM(hmac.digest(old.secret_key, b"cuota:encryption", "sha256"))
-    pem = _made(key_id).as_pem(private=True)
+    pem = _made(key_id, "RS256").as_pem(private=True)
     sealed = nonce + cipher.encrypt(nonce, pem, f"signing-key:{key_id}".encode())
     await ask(
         own_database,
@@ -172,7 +173,7 @@ async def test_a_rewrap_that_was_killed_is_begun_again_and_passes_over_what_is_d
             await rewrap(dying, context.vault, [(dying, place) for place in SEALED], lambda *_: None)
         await works(context, made)
         found = await everything(context)
-        assert (found.done, found.rewrapped) == (True, 10 - writes)
+        assert (found.done, found.rewrapped) == (True, 11 - writes)
         await works(context, made)
 
 
@@ -234,7 +235,7 @@ async def test_what_no_key_opens_is_named_and_the_rest_is_rewrapped(
         await merchant_secrets.rotate_again(context.pool, merchant_id, SecretKind.WEBHOOK, lost, utc_now())
         found = await everything(context)
     assert found.unreadable == [f"public.merchants.webhook_secret {merchant_id}"]
-    assert (found.done, found.rewrapped) == (False, 9)
+    assert (found.done, found.rewrapped) == (False, 10)
 
 
 async def test_copies_of_the_sandbox_are_rewrapped_too(
@@ -244,7 +245,7 @@ async def test_copies_of_the_sandbox_are_rewrapped_too(
         made = await filled(context)
     await fork_sandbox.fork(own_database, "before")
     found = await _rewrap(both, own_database)
-    assert (found.done, found.rewrapped) == (True, 18)
+    assert (found.done, found.rewrapped) == (True, 19)
     await fork_sandbox.rewind(own_database, "before")
     async with opened(replace(both, old_secret_keys=()), own_database) as context:
         await works(context, made)

@@ -82,7 +82,7 @@ async def unsigned(world: World, row: Row) -> None:
 
 @asks("A04")
 async def confused(world: World, row: Row) -> None:
-    key = await signing_key(world.service)
+    key = await signing_key(world.service, "RS256")
     public = json.dumps(key.as_dict(private=False))
     forms = [
         key.as_pem(private=False),

@@ -12,9 +12,10 @@ import httpx
 import pytest
 from cryptography.hazmat.primitives import hashes, hmac
 from joserfc import jwt
-from joserfc.jwk import RSAKey
+from joserfc.jwk import ECKey, RSAKey
 
-from support.api.token_maker import ABSENT, claims_of, forge, signing_key
+from cuota.flows.merchant.keys import ALGORITHMS, Algorithm
+from support.api.token_maker import ABSENT, claims_of, forge, signed, signing_key
 from support.makers import Merchant, order_body
 
 MOVE = {"amount": "1.00", "merchantReference": "x"}
@@ -44,9 +45,10 @@ async def present(merchant: Merchant, token: str, path: str = "/configuration") 
     return await merchant.http.get(path, headers={"Authorization": f"Bearer {token}"})
 
 
-async def test_a_token_made_like_ours_is_accepted(merchant: Merchant) -> None:
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+async def test_a_token_made_like_ours_is_accepted(merchant: Merchant, algorithm: Algorithm) -> None:
     # The control of everything below: only what each test changes is the reason of its refusal.
-    assert (await present(merchant, await forge(merchant))).status_code == 200
+    assert (await present(merchant, await forge(merchant, algorithm=algorithm))).status_code == 200
 
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Basic Og==", "bearer", "Bearer a b", "Bearer é"])
@@ -102,9 +104,8 @@ async def test_a_token_with_another_header_is_refused(merchant: Merchant, extra:
     header = json.loads(_decode(token.split(".")[0])) | extra
     header = {name: value for name, value in header.items() if value is not ABSENT}
     key = await signing_key(merchant.service)
-    body = f"{_encode(json.dumps(header))}.{token.split('.')[1]}"
-    signed = _encode(key.private_key.sign(body.encode(), _padding(), hashes.SHA256()))
-    assert_unauthorized(await present(merchant, f"{body}.{signed}"))
+    claims = json.loads(_decode(token.split(".")[1]))
+    assert_unauthorized(await present(merchant, signed(header, claims, key)))
 
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "nOnE", "NONE", "", None])
@@ -124,15 +125,16 @@ async def test_an_empty_signature_is_refused(merchant: Merchant) -> None:
     assert_unauthorized(await present(merchant, (await forge(merchant)).rpartition(".")[0] + "."))
 
 
-@pytest.mark.parametrize("form", ["pem", "der", "jwk", "n"])
-async def test_our_public_key_is_no_hmac_secret(merchant: Merchant, form: str) -> None:
-    key = await signing_key(merchant.service)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("form", ["pem", "der", "jwk", "number"])
+async def test_our_public_key_is_no_hmac_secret(merchant: Merchant, form: str, algorithm: Algorithm) -> None:
+    key = await signing_key(merchant.service, algorithm)
     public = key.as_dict(private=False)
     secret = {
         "pem": key.as_pem(private=False),
         "der": key.as_der(private=False),
         "jwk": json.dumps(public, separators=(",", ":")).encode(),
-        "n": str(public["n"]).encode(),
+        "number": str(public["n" if algorithm == "RS256" else "x"]).encode(),
     }[form]
     header = {"alg": "HS256", "kid": key.kid, "typ": "at+jwt"}
     body = f"{_encode(json.dumps(header))}.{_encode(json.dumps(claims_of(merchant)))}"
@@ -143,18 +145,32 @@ async def test_our_public_key_is_no_hmac_secret(merchant: Merchant, form: str) -
 
 @pytest.mark.parametrize("algorithm", ["RS384", "RS512", "PS256"])
 async def test_the_right_key_under_another_algorithm_is_refused(merchant: Merchant, algorithm: str) -> None:
-    key = await signing_key(merchant.service)
+    key = await signing_key(merchant.service, "RS256")
     bare = RSAKey.import_key(key.as_pem(private=True))
     header = {"alg": algorithm, "kid": key.kid, "typ": "at+jwt"}
     token = jwt.encode(header, claims_of(merchant), bare, algorithms=[algorithm])
     assert_unauthorized(await present(merchant, token))
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+async def test_a_token_that_names_the_algorithm_of_another_key_is_refused(
+    merchant: Merchant, algorithm: Algorithm
+) -> None:
+    ours, other = [await signing_key(merchant.service, each) for each in (algorithm, _other(algorithm))]
+    for claimed, key_id, signer in [
+        (_other(algorithm), ours.kid, ours),
+        (algorithm, other.kid, ours),
+        (_other(algorithm), ours.kid, other),
+    ]:
+        header = {"alg": claimed, "kid": key_id, "typ": "at+jwt"}
+        assert_unauthorized(await present(merchant, signed(header, claims_of(merchant), signer)))
+
+
 async def test_another_key_under_our_key_id_is_refused(merchant: Merchant) -> None:
     key = await signing_key(merchant.service)
-    theirs = RSAKey.generate_key(2048, private=True)
-    token = jwt.encode({"alg": "RS256", "kid": key.kid, "typ": "at+jwt"}, claims_of(merchant), theirs)
-    assert_unauthorized(await present(merchant, token))
+    theirs = ECKey.generate_key("P-256", {"alg": "ES256"}, private=True)
+    header = {"alg": "ES256", "kid": key.kid, "typ": "at+jwt"}
+    assert_unauthorized(await present(merchant, signed(header, claims_of(merchant), theirs)))
 
 
 async def test_one_flipped_bit_anywhere_in_a_token_is_refused(merchant: Merchant) -> None:
@@ -212,7 +228,5 @@ def _decode(part: str) -> bytes:
     return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
 
 
-def _padding() -> Any:
-    from cryptography.hazmat.primitives.asymmetric import padding
-
-    return padding.PKCS1v15()
+def _other(algorithm: Algorithm) -> Algorithm:
+    return "RS256" if algorithm == "ES256" else "ES256"

@@ -99,9 +99,11 @@ async def test_a_revoked_credential_stops_its_tokens_within_5_seconds(merchant: 
 async def test_the_key_set_is_public_and_verifies_a_token(merchant: Merchant) -> None:
     async with merchant.service.client() as http:
         keys = (await http.get("/.well-known/jwks.json")).json()
-    assert {name for key in keys["keys"] for name in key} == {"kty", "n", "e", "kid", "use", "alg"}
+    members = {key["alg"]: set(key) - {"kty", "kid", "use", "alg"} for key in keys["keys"]}
+    assert members["ES256"] == {"crv", "x", "y"}
+    assert members.get("RS256", {"n", "e"}) == {"n", "e"}
     token = merchant.http.headers["authorization"].removeprefix("Bearer ")
-    read = jwt.decode(token, KeySet.import_key_set(keys), algorithms=["RS256"])
+    read = jwt.decode(token, KeySet.import_key_set(keys), algorithms=["ES256"])
     settings = merchant.service.settings
     assert read.header["typ"] == "at+jwt"
     assert read.claims["client_id"] == read.claims["sub"] == merchant.client_id
@@ -179,7 +181,7 @@ async def test_a_retired_key_verifies_nothing(own_context: Context) -> None:
     asked = await make_asked(own_context)
     old = await issued(own_context, Process(own_context), asked)
     added = await rotate_keys(own_context, at_once=True)
-    await own_context.pool.execute("UPDATE signing_keys SET retired_at = NULL WHERE key_id <> $1", added)
+    await own_context.pool.execute("UPDATE signing_keys_p256 SET retired_at = NULL WHERE key_id <> $1", added)
     await credentials.retire_others(own_context.pool, added, utc_now())
     with pytest.raises(Refused, match="token"):
         await Process(own_context).callers.merchant(old)

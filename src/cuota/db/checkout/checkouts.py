@@ -31,22 +31,31 @@ FROM checkout_sessions b JOIN orders o ON o.merchant_id = $1 AND o.order_id = b.
     LEFT JOIN sdk_checkouts s ON s.merchant_id = $1 AND s.order_id = b.order_id {PLAN.join}
 WHERE b.merchant_id = $1 AND b.order_id = $2 AND b.session_hash = $3
 """
+_BY_LINK = f"""SELECT {MONEY}, {STARTED} FROM orders o
+    LEFT JOIN sdk_checkouts s ON s.merchant_id = $1 AND s.order_id = o.order_id WHERE o.merchant_id = $1 AND o.token = $2"""
 _END = f"""SELECT d.document, {LEFT} FROM orders o
     JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id WHERE o.merchant_id = $1 AND o.order_id = $2"""
 _CODE_SENT = f"""UPDATE checkout_sessions SET phone = $4, code_hash = $5, code_ends_at = $6, code_tries = 0,
     codes_sent = codes_sent + 1, verified_at = NULL, consumer_id = NULL, profile = NULL, shipping = NULL
     WHERE {_KEY} AND codes_sent < $7 RETURNING 1"""
-_TRY = f"""UPDATE checkout_sessions SET code_tries = least(code_tries + 1, 1000)
-    WHERE {_KEY} AND code_hash IS NOT NULL RETURNING code_tries, code_hash, code_ends_at"""
-_VERIFIED = f"""UPDATE checkout_sessions SET verified_at = $4, consumer_id = $5, code_hash = NULL, session_hash = $7
-    WHERE {_KEY} AND code_hash = $6 RETURNING 1"""
+# Counts a try, and if the code is right ($5 is its hash) marks it as used. $8: the most tries. A code that was used, replaced or
+# forgotten meanwhile changes nothing.
+_RIGHT = "code_hash = $5 AND code_tries < $8 AND code_ends_at > $4"
+_TRY = f"""UPDATE checkout_sessions SET code_tries = least(code_tries + 1, 1000),
+    verified_at = CASE WHEN {_RIGHT} THEN $4 ELSE verified_at END,
+    consumer_id = CASE WHEN {_RIGHT} THEN $6 ELSE consumer_id END,
+    session_hash = CASE WHEN {_RIGHT} THEN $7 ELSE session_hash END,
+    code_hash = CASE WHEN {_RIGHT} THEN NULL ELSE code_hash END
+    WHERE {_KEY} AND code_hash IS NOT NULL RETURNING code_tries, code_ends_at, session_hash = $7 AS good"""
 _RECOGNIZED = f"""UPDATE checkout_sessions SET verified_at = $4, consumer_id = $5, phone = $6, profile = $7::json
     WHERE {_KEY} AND verified_at IS NULL"""
 _SHIPPING = f"UPDATE checkout_sessions SET shipping = $4::json WHERE {_KEY}"
-_PROFILE = f"UPDATE checkout_sessions SET profile = $4::json WHERE {_KEY} RETURNING 1"
+_DETAILS = "SELECT save_details($1, $2, $3, $4::json, $5, $6, $7) AS saved"
 _FORGET = "DELETE FROM checkout_sessions WHERE created_at < $1::timestamptz - interval '30 days'"
 
 SessionKey = tuple[UUID, UUID, bytes]
+# The hash of the right code, the consumer that it proves, and the hash of the session's new secret.
+RightCode = tuple[bytes, UUID, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +164,12 @@ async def read(session: Session, key: SessionKey) -> Opened | None:
     )
 
 
+async def read_by_link(session: Session, merchant_id: UUID, token: UUID) -> tuple[Order, Start | None] | None:
+    """Return the order of a checkout's link, and how its checkout was started; None for an unknown link."""
+    row = await session.fetchrow(_BY_LINK, merchant_id, token)
+    return None if row is None else (order_of(row), start_of(row))
+
+
 async def read_end(session: Session, merchant_id: UUID, order_id: UUID) -> tuple[str, bool]:
     """Return the order's document (JSON text), and whether the consumer canceled the order."""
     row = await session.fetchrow(_END, merchant_id, order_id)
@@ -169,17 +184,17 @@ async def code_sent(
     return await session.fetchrow(_CODE_SENT, *key, phone, code_hash, ends_at, most) is not None
 
 
-async def try_code(session: Session, key: SessionKey) -> tuple[int, bytes, datetime] | None:
-    """Count a try before it is checked. Return (tries so far, the code's hash, its expiration), or None without a code."""
-    row = await session.fetchrow(_TRY, *key)
-    return None if row is None else (row["code_tries"], row["code_hash"], row["code_ends_at"])
+async def try_code(
+    session: Session, key: SessionKey, now: datetime, right: RightCode | None, most: int
+) -> tuple[int, datetime, bool] | None:
+    """Count a try, and mark the code as used if it is right. `right` is None for a wrong code.
 
-
-async def verified(
-    session: Session, key: SessionKey, now: datetime, consumer_id: UUID, code_hash: bytes, new_hash: bytes
-) -> bool:
-    """Mark the right code as used, and give the session a new secret. False if the code was used before."""
-    return await session.fetchrow(_VERIFIED, *key, now, consumer_id, code_hash, new_hash) is not None
+    Return (tries so far, the code's expiration, whether the code was right, in time, and among the first `most` tries), or
+    None if there is no code. A good try gives the session its new secret.
+    """
+    code_hash, consumer_id, new_hash = right or (None, None, None)
+    row = await session.fetchrow(_TRY, *key, now, code_hash, consumer_id, new_hash, most)
+    return None if row is None else (row["code_tries"], row["code_ends_at"], bool(row["good"]))
 
 
 async def recognized(session: Session, key: SessionKey, known: CheckoutSession) -> None:
@@ -189,9 +204,15 @@ async def recognized(session: Session, key: SessionKey, known: CheckoutSession) 
     await session.fetchrow(_RECOGNIZED, *key, known.verified_at, known.consumer_id, known.phone, profile)
 
 
-async def save_profile(session: Session, key: SessionKey, profile: Profile) -> bool:
-    """Store the consumer's details. False if the session no longer exists, because the consumer was erased."""
-    return await session.fetchrow(_PROFILE, *key, profile_text(profile)) is not None
+async def save_details(
+    session: Session, key: SessionKey, consumer_id: UUID, phone: str, profile: Profile, now: datetime
+) -> bool:
+    """Store the consumer's details, for this checkout and the next one.
+
+    False, without a change, if the session no longer exists, because the consumer was erased.
+    """
+    row = await session.fetchrow(_DETAILS, *key, profile_text(profile), consumer_id, phone, now)
+    return row is not None and bool(row["saved"])
 
 
 async def save_shipping(session: Session, key: SessionKey, shipping: ShippingAddress) -> None:

@@ -5,32 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from cuota.db.pool import Pool
+import asyncpg
+
 from cuota.db.session import Session
 
-# All statements lock the rows in the same order, so that two counts never deadlock. A full counter is not increased.
-_COUNT = """INSERT INTO codes_sent AS c (phone_hash, hour, sent, most)
-    SELECT q.value_hash, date_trunc('hour', $3::timestamptz), 1, q.most
-        FROM unnest($1::bytea[], $2::integer[]) AS q (value_hash, most) ORDER BY 1
-    ON CONFLICT (phone_hash, hour) DO UPDATE SET sent = c.sent + 1, most = excluded.most WHERE c.sent < excluded.most
-    RETURNING phone_hash"""
+_COUNT = "SELECT count_codes($1::bytea[], $2::integer[], $3)"
+_FULL = "CU429"
 _FORGET = "DELETE FROM codes_sent WHERE hour < $1::timestamptz - interval '2 hours'"
 
 
-async def count(pool: Pool, counted: Sequence[tuple[bytes, int]], now: datetime) -> set[bytes]:
+async def count(session: Session, counted: Sequence[tuple[bytes, int]], now: datetime) -> set[bytes]:
     """Count one code for each pair of keyed hash and hourly limit, or for none. Return the hashes whose limit is reached."""
     hashes, most = [value for value, _ in counted], [limit for _, limit in counted]
-    async with pool.session() as connection:
-        begun = connection.transaction()
-        await begun.start()
-        try:
-            rows = await connection.fetch(_COUNT, hashes, most, now)
-        except BaseException:
-            await begun.rollback()
+    try:
+        await session.fetchrow(_COUNT, hashes, most, now)
+    except asyncpg.PostgresError as problem:
+        if problem.sqlstate != _FULL:
             raise
-        full = set(hashes) - {row["phone_hash"] for row in rows}
-        await (begun.rollback() if full else begun.commit())
-    return full
+        return {bytes.fromhex(each) for each in str(problem.detail).split()}
+    return set()
 
 
 async def forget(session: Session, now: datetime) -> None:

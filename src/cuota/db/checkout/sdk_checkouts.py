@@ -33,7 +33,6 @@ _EARLIER = f"""SELECT {MONEY}, o.token, p.payer, {STARTED}, {_REJECTED}
 
 _SHOP = f"""SELECT {MONEY}, o.token, {LEFT} FROM orders o
     JOIN sdk_checkouts s ON s.merchant_id = $1 AND s.order_id = o.order_id WHERE o.merchant_id = $1 AND o.order_id = $2 AND s.integration = 'smi'"""
-_START = f"SELECT {STARTED} FROM sdk_checkouts s WHERE s.merchant_id = $1 AND s.order_id = $2"
 _MOVE = "UPDATE sdk_checkouts SET origin = $3 WHERE merchant_id = $1 AND order_id = $2"
 _PAYER = "SELECT payer FROM plans WHERE merchant_id = $1 AND order_id = $2 AND consumer_id = $3"
 
@@ -91,12 +90,6 @@ async def read_signer(session: Session, merchant_id: UUID) -> Signer | None:
 async def move(session: Session, merchant_id: UUID, order_id: UUID, origin: str) -> None:
     """Store another origin for the merchant's page, which gets the result from now on."""
     await session.fetchrow(_MOVE, merchant_id, order_id, origin)
-
-
-async def read_start(session: Session, merchant_id: UUID, order_id: UUID) -> Start | None:
-    """Return how an order's checkout was started, or None for an order of `POST /order`."""
-    row = await session.fetchrow(_START, merchant_id, order_id)
-    return None if row is None else start_of(row)
 
 
 async def read_payer(session: Session, merchant_id: UUID, order_id: UUID, consumer_id: UUID) -> str | None:

@@ -29,12 +29,21 @@ _FAILED = """INSERT INTO token_failures (client_hash, minute, failures) VALUES (
 _FAILURES = """SELECT coalesce(sum(failures), 0) AS failures FROM token_failures
     WHERE client_hash = $1 AND minute > $2::timestamptz - interval '2 minutes'"""
 _FORGET = "DELETE FROM token_failures WHERE minute < $1::timestamptz - interval '5 minutes'"
-_KEYS = """SELECT key_id, private_key, active_at, retired_at FROM signing_keys
-    WHERE retired_at IS NULL OR retired_at > $1 ORDER BY active_at"""
-_ADD_KEY = (
-    "INSERT INTO signing_keys (key_id, private_key, active_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+# The tables of the signing keys, by algorithm.
+_TABLES = {"RS256": "signing_keys", "ES256": "signing_keys_p256"}
+_KEYS = " UNION ALL ".join(
+    f"""SELECT key_id, '{algorithm}' AS algorithm, private_key, active_at, retired_at FROM {table}
+    WHERE retired_at IS NULL OR retired_at > $1"""
+    for algorithm, table in _TABLES.items()
 )
-_RETIRE = "UPDATE signing_keys SET retired_at = $2 WHERE key_id <> $1 AND retired_at IS NULL"
+_KEYS += " ORDER BY active_at, key_id"
+_ADD_KEY = {
+    algorithm: f"INSERT INTO {table} (key_id, private_key, active_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+    for algorithm, table in _TABLES.items()
+}
+_RETIRE = """WITH rsa AS (UPDATE signing_keys SET retired_at = $2 WHERE key_id <> $1 AND retired_at IS NULL)
+    UPDATE signing_keys_p256 SET retired_at = $2 WHERE key_id <> $1 AND retired_at IS NULL"""
+_HAD_P256 = "SELECT 1 FROM signing_keys_p256 LIMIT 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +60,13 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A stored, encrypted signing key. It signs from `active_at`, and verifies until `retired_at`."""
+    """A stored, encrypted signing key. It signs from `active_at`, and verifies until `retired_at`.
+
+    `algorithm` is RS256 or ES256.
+    """
 
     key_id: str
+    algorithm: str
     private_key: bytes
     active_at: datetime
     retired_at: datetime | None
@@ -121,9 +134,16 @@ async def read_keys(session: Session, now: datetime) -> list[StoredKey]:
     return [StoredKey(*row) for row in await session.fetch(_KEYS, now)]
 
 
-async def add_key(session: Session, key_id: str, private_key: bytes, active_at: datetime) -> None:
+async def had_p256_key(session: Session) -> bool:
+    """Return whether this installation has, or has had, a signing key for ES256."""
+    return await session.fetchrow(_HAD_P256) is not None
+
+
+async def add_key(
+    session: Session, key_id: str, algorithm: str, private_key: bytes, active_at: datetime
+) -> None:
     """Add a signing key."""
-    await session.fetchrow(_ADD_KEY, key_id, private_key, active_at)
+    await session.fetchrow(_ADD_KEY[algorithm], key_id, private_key, active_at)
 
 
 async def retire_others(session: Session, key_id: str, retired_at: datetime) -> None:

@@ -40,8 +40,8 @@ TREATED = {
     ),
     **dict.fromkeys(("signals", "codes_sent", "consumer_exposure", "erasures", "consumer_asks", "text_choices"), HASHED),
     **dict.fromkeys(
-        ("merchants", "credentials", "token_failures", "signing_keys", "webhook_endpoints", "models", "policies",
-         "migrations", "installation", "last_served", "hash_key", "service_role", "sandbox_clock", "forks", "retention"),
+        ("merchants", "credentials", "token_failures", "signing_keys", "signing_keys_p256", "webhook_endpoints", "models",
+         "policies", "migrations", "installation", "last_served", "hash_key", "service_role", "sandbox_clock", "forks", "retention"),
         OTHER,
     ),
     "message_simulator.inbox": ERASED,

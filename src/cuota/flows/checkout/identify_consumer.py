@@ -8,10 +8,19 @@ from datetime import datetime
 from cuota.core.checkout.ending import require_open
 from cuota.core.consumer import Profile, ShippingAddress
 from cuota.core.privacy.erasure import Forgotten
-from cuota.db.checkout import checkouts, consumers
+from cuota.db.checkout import checkouts
+from cuota.db.checkout.checkouts import RightCode
 from cuota.db.checkout.loaded import Checkout
 from cuota.flows.checkout.limit_texts import NOWHERE, Browser
-from cuota.flows.checkout.prove_number import CODES_A_SESSION, Purpose, ask_first, right_code, text_code
+from cuota.flows.checkout.prove_number import (
+    CODE_TRIES,
+    CODES_A_SESSION,
+    Purpose,
+    ask_first,
+    fitting_hash,
+    refused_try,
+    text_code,
+)
 from cuota.flows.checkout.take_step import Problem, session_key
 from cuota.flows.context import Context, utc_now
 
@@ -38,19 +47,26 @@ async def send_code(context: Context, checkout: Checkout, typed: str, browser: B
 async def check_code(context: Context, checkout: Checkout, typed: str) -> str:
     """Check a code in constant time; raise Problem.
 
-    A code has at most five tries, and a try is counted before it is checked.
+    A code has at most five tries. One statement counts the try and marks the code as used, so that tries at the same moment
+    cannot exceed the limit, and a code works once.
 
     Returns the session's new secret. If somebody planted the old secret in this browser, that secret is now worthless.
     """
     require_open(checkout.order, context.now())
-    tried = await checkouts.try_code(context.pool, checkout.key)
-    phone, code_hash = right_code(context, checkout.session.phone, tried, typed)
-    consumer_id = context.vault.consumer_id(phone)
+    phone = checkout.session.phone
     secret = secrets.token_urlsafe(32)
-    merchant_id, order_id, _ = checkout.key
-    new_hash = session_key(context, merchant_id, order_id, secret)[2]
-    if not await checkouts.verified(context.pool, checkout.key, utc_now(), consumer_id, code_hash, new_hash):
+    right: RightCode | None = None
+    code_hash = fitting_hash(context, phone, checkout.session.code_hash, typed)
+    if phone is not None and code_hash is not None:
+        merchant_id, order_id, _ = checkout.key
+        new_hash = session_key(context, merchant_id, order_id, secret)[2]
+        right = code_hash, context.vault.consumer_id(phone), new_hash
+    tried = await checkouts.try_code(context.pool, checkout.key, utc_now(), right, CODE_TRIES)
+    if phone is None or tried is None:
         raise ask_first()
+    tries, ends_at, good = tried
+    if not good:
+        raise refused_try(tries, ends_at)
     return secret
 
 
@@ -63,11 +79,9 @@ async def give_details(context: Context, checkout: Checkout, profile: Profile) -
     session = checkout.session
     if session.consumer_id is None or session.phone is None:
         raise Problem(notice="Confirm your phone number first.")
-    # An erasure deletes the session, then the consumer. Until this transaction ends it waits for the session's row.
-    async with context.pool.session() as connection, connection.transaction():
-        if not await checkouts.save_profile(connection, checkout.key, profile):
-            raise Forgotten
-        await consumers.save(connection, session.consumer_id, session.phone, profile, context.now())
+    consumer = session.consumer_id, session.phone
+    if not await checkouts.save_details(context.pool, checkout.key, *consumer, profile, context.now()):
+        raise Forgotten
 
 
 async def give_shipping(context: Context, checkout: Checkout, shipping: ShippingAddress) -> None:

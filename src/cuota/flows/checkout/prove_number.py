@@ -83,13 +83,26 @@ def right_code(
     if phone is None or tried is None:
         raise ask_first()
     tries, code_hash, ends_at = tried
-    if tries > CODE_TRIES:
-        raise Problem({"code": "Too many wrong codes. Request a new one."})
-    if utc_now() >= ends_at:
-        raise Problem({"code": "This code has expired. Request a new one."})
-    if not _is_code(context, phone, "".join(typed.split()), code_hash):
-        raise Problem({"code": "This code is wrong. Check the message, or request a new code."})
+    in_time = tries <= CODE_TRIES and utc_now() < ends_at
+    if not in_time or fitting_hash(context, phone, code_hash, typed) is None:
+        raise refused_try(tries, ends_at)
     return phone, code_hash
+
+
+def fitting_hash(context: Context, phone: str | None, code_hash: bytes | None, typed: str) -> bytes | None:
+    """Return the hash of the session's code if the typed code is that code, else None. The comparison takes constant time."""
+    if phone is None or code_hash is None:
+        return None
+    return code_hash if _is_code(context, phone, "".join(typed.split()), code_hash) else None
+
+
+def refused_try(tries: int, ends_at: datetime) -> Problem:
+    """Return why a try that is already counted did not prove the number."""
+    if tries > CODE_TRIES:
+        return Problem({"code": "Too many wrong codes. Request a new one."})
+    if utc_now() >= ends_at:
+        return Problem({"code": "This code has expired. Request a new one."})
+    return Problem({"code": "This code is wrong. Check the message, or request a new code."})
 
 
 def ask_first() -> Problem:

@@ -50,12 +50,15 @@ async def open_checkout(
     token: UUID,
     display: Display | None = None,
     device: str | None = None,
+    *,
+    order_id: UUID | None = None,
 ) -> tuple[UUID, str] | None:
     """Open a checkout by its link. Return the order id and a new session secret, or None for an unknown link.
 
-    `device` is the browser's own id, the same at every merchant, or None if the browser stores none.
+    `device` is the browser's own id, the same at every merchant, or None if the browser stores none. `order_id` is the
+    link's order, if the caller has already found it.
     """
-    order_id = await orders.find_by_token(context.pool, merchant_id, token)
+    order_id = order_id or await orders.find_by_token(context.pool, merchant_id, token)
     if order_id is None:
         return None
     secret = secrets.token_urlsafe(32)

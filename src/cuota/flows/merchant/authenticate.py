@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from joserfc import jws
 from joserfc.errors import JoseError
-from joserfc.jwk import RSAKey
 
 from cuota.core.merchant import Merchant
 from cuota.core.refusal import Code, Refused
@@ -20,13 +19,13 @@ from cuota.core.wire.strict_json import BadJson, read_json
 from cuota.db.merchant import merchants
 from cuota.db.row_security import narrow
 from cuota.flows.context import Context, utc_now
-from cuota.flows.merchant.keys import ALGORITHM, Keys
+from cuota.flows.merchant.keys import ALGORITHMS, Keys, SigningKey
 
 REMEMBER_SECONDS = 60.0
 FRESH_SECONDS = 2.0
 MOST_REMEMBERED = 20_000
 LONGEST_TOKEN = 4096
-_REGISTRY = jws.JWSRegistry(algorithms=[ALGORITHM])
+_REGISTRY = jws.JWSRegistry(algorithms=list(ALGORITHMS))
 
 
 def unauthorized() -> Refused:
@@ -105,13 +104,14 @@ class Callers:
             parts = jws.extract_compact(token.encode(), registry=_REGISTRY)
             header = parts.headers()
             if (
-                header.get("alg") != ALGORITHM
+                header.get("alg") not in ALGORITHMS
                 or header.get("typ") != "at+jwt"
                 or set(header) - {"alg", "typ", "kid"}
             ):
                 raise unauthorized()
             key = await self._key(header.get("kid"))
-            if not jws.validate_compact(parts, key, registry=_REGISTRY):
+            # A key verifies nothing but signatures by its own algorithm.
+            if key.alg != header["alg"] or not jws.validate_compact(parts, key, registry=_REGISTRY):
                 raise unauthorized()
             claims = read_json(parts.payload)
         except (JoseError, ValueError, BadJson):
@@ -120,7 +120,7 @@ class Callers:
             raise unauthorized()
         return claims
 
-    async def _key(self, key_id: object) -> RSAKey:
+    async def _key(self, key_id: object) -> SigningKey:
         if not isinstance(key_id, str):
             raise unauthorized()
         await self._keys.load()

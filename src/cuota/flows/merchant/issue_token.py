@@ -6,17 +6,19 @@ import asyncio
 import hmac
 from dataclasses import dataclass
 
-from joserfc import jwt
+from joserfc import jws
 
 from cuota.db.merchant import credentials
 from cuota.db.merchant.credentials import Credential
+from cuota.db.order.documents import encode
 from cuota.flows.context import Context, utc_now
-from cuota.flows.merchant.keys import ALGORITHM, TOKEN_LIFE, Keys
+from cuota.flows.merchant.keys import ALGORITHMS, TOKEN_LIFE, Keys
 
 SCOPE = "merchant orders"
 FREE_FAILURES = 10
 SLOW_AFTER = 3
 RETRY_AFTER = 60
+_REGISTRY = jws.JWSRegistry(algorithms=list(ALGORITHMS))
 
 
 class TokenRefused(Exception):
@@ -73,8 +75,9 @@ async def issue_token(context: Context, keys: Keys, asked: TokenRequest) -> Acce
         "scope": SCOPE,
     }
     key = keys.signer(now)
-    header = {"alg": ALGORITHM, "kid": key.kid, "typ": "at+jwt"}
-    return AccessToken(jwt.encode(header, claims, key, algorithms=[ALGORITHM]), seconds, SCOPE)
+    header = {"alg": key.alg, "kid": key.kid, "typ": "at+jwt"}
+    token = jws.serialize_compact(header, encode(claims), key, registry=_REGISTRY)
+    return AccessToken(token, seconds, SCOPE)
 
 
 def _audience(context: Context, asked: str | None) -> str:

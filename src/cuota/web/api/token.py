@@ -14,7 +14,7 @@ from cuota.core.refusal import Code, Refused
 from cuota.core.wire.strict_json import BadJson, read_json
 from cuota.db.order.documents import encode
 from cuota.flows.merchant.issue_token import SCOPE, TokenRefused, TokenRequest, issue_token
-from cuota.flows.merchant.keys import ALGORITHM
+from cuota.flows.merchant.keys import ALGORITHMS
 from cuota.web.body import MOST_SMALL_BYTES, media_type, read_bytes
 from cuota.web.error_form import ProblemForm
 from cuota.web.problem import status_of
@@ -182,7 +182,7 @@ async def metadata(request: Request) -> Response:
         "response_types_supported": [],
         "scopes_supported": SCOPE.split(),
         "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"],
-        "access_token_signing_alg_values_supported": [ALGORITHM],
+        "access_token_signing_alg_values_supported": ALGORITHMS,
     }
     return Response(
         encode(content), headers={"Cache-Control": "public, max-age=300"}, media_type="application/json"

@@ -6,13 +6,16 @@ import json
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 
 import jinja2
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from cuota.core.checkout import card
+from cuota.core.consumer import STATES
 from cuota.core.refusal import Refused
 from cuota.web.pages.assets import BRAND_CSS, LOGO
 from cuota.web.problem import headers_of, status_of
@@ -31,6 +34,22 @@ CARD_WORDS = {
 }
 
 
+@lru_cache(maxsize=len(STATES) + 1)
+def _options(selected: str) -> Markup:
+    lines = [
+        Markup('\n            <option value="{}"{}>{}</option>').format(
+            code, Markup(" selected") if code == selected else "", name
+        )
+        for code, name in sorted(STATES.items(), key=itemgetter(1))
+    ]
+    return Markup().join(lines)
+
+
+def state_options(selected: object) -> Markup:
+    """Return the options of a list of states, rendered once for each state that may be selected."""
+    return _options(selected if isinstance(selected, str) and selected in STATES else "")
+
+
 @lru_cache(maxsize=2)
 def _templates(*, framed: bool) -> jinja2.Environment:
     folder = Path(__file__).resolve().parent / "templates"
@@ -41,6 +60,7 @@ def _templates(*, framed: bool) -> jinja2.Environment:
     # In a frame on another site, browsers refuse `autofocus` and log an error. There page.js sets the focus.
     environment.globals["autofocus"] = "data-autofocus" if framed else "autofocus"
     environment.globals["card_words"] = CARD_WORDS
+    environment.globals["state_options"] = state_options
     return environment
 
 

@@ -11,9 +11,8 @@ from starlette.responses import Response
 from cuota.core.checkout.start import Display, Start
 from cuota.core.order.order import Order, Status
 from cuota.core.refusal import Refused
-from cuota.db.checkout import sdk_checkouts
-from cuota.db.checkout.checkouts import read_end, shown_as
-from cuota.db.order import documents, orders
+from cuota.db.checkout.checkouts import read_by_link, read_end, shown_as
+from cuota.db.order import documents
 from cuota.flows.checkout.take_step import load, open_checkout, session_key
 from cuota.web.ids import guid
 from cuota.web.pages.checkout.known_browser import token_of
@@ -43,20 +42,18 @@ async def enter(request: Request) -> Response:
         token = guid(request.query_params.get("token", ""))
     except Refused:
         return unknown(request)
-    order_id = await orders.find_by_token(context.pool, merchant_id, token)
-    found = await orders.read_with_plan(context.pool, merchant_id, order_id) if order_id else None
+    found = await read_by_link(context.pool, merchant_id, token)
     if found is None:
         return unknown(request)
     request.scope["merchant_id"] = merchant_id
     if request.method == "HEAD":
         return Response(headers={"Cache-Control": "no-store"}, media_type="text/html")
-    return await _open(request, found.order, token)
+    return await _open(request, *found, token)
 
 
-async def _open(request: Request, order: Order, token: UUID) -> Response:
+async def _open(request: Request, order: Order, start: Start | None, token: UUID) -> Response:
     context = service_of(request).context
     address = base_path(order.merchant_id, order.order_id)
-    start = await sdk_checkouts.read_start(context.pool, order.merchant_id, order.order_id)
     listening = start is not None and start.in_page and start.origin is not None
     display = _display(request) if listening else None
     if display is Display.IFRAME:
@@ -74,7 +71,7 @@ async def _open(request: Request, order: Order, token: UUID) -> Response:
     if over is not None:
         return over
     device = device_of(request)
-    opened = await open_checkout(context, order.merchant_id, token, display, device)
+    opened = await open_checkout(context, order.merchant_id, token, display, device, order_id=order.order_id)
     if opened is None:
         return unknown(request)
     # A remembered browser may see the consumer's card first. Every other browser starts with the phone number.
@@ -118,7 +115,8 @@ def _display(request: Request) -> Display:
 
 async def _frame(request: Request, order: Order, token: UUID) -> Response:
     """Open a new session for a frame. Browsers keep no cookie there, so the secret is in the addresses of the pages."""
-    opened = await open_checkout(service_of(request).context, order.merchant_id, token, Display.IFRAME)
+    context = service_of(request).context
+    opened = await open_checkout(context, order.merchant_id, token, Display.IFRAME, order_id=order.order_id)
     if opened is None:
         return unknown(request)
     return see_other(

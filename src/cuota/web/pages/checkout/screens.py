@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from cuota.core import money
 from cuota.core.checkout.ending import CARD_TRIES
-from cuota.core.consumer import STATES, Profile
+from cuota.core.consumer import Profile
 from cuota.core.order.order import Status
 from cuota.core.sandbox import TEST_CARDS
 from cuota.db.checkout.loaded import Checkout
@@ -163,22 +163,16 @@ async def _context(request: Request, checkout: Checkout, secret: str, step: str)
         return {
             **shown,
             "plan": plan,
-            "states": sorted(STATES.items(), key=_name),
             "values": await details_values(request, checkout),
         }
     if step == "shipping":
         lead = f"So that {checkout.merchant.name} knows where to send your order."
         return {
             **common(request, checkout, secret, title="Where to send it", lead=lead, step=step),
-            "states": sorted(STATES.items(), key=_name),
             "values": shipping_values(checkout),
         }
     assert session.profile is not None
     return _pay(request, checkout, secret, session.profile)
-
-
-def _name(item: tuple[str, str]) -> str:
-    return item[1]
 
 
 def _pay(request: Request, checkout: Checkout, secret: str, profile: Profile) -> PageContext:

@@ -1,0 +1,100 @@
+"""Sessions that are kept ready for the next request: used again at once, given back after a time, never broken ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import asyncpg
+import pytest
+
+from cuota.db import kept_sessions
+from cuota.db.pool import Pool, open_pool
+
+
+async def pid(pool: Pool) -> int:
+    row = await pool.fetchrow("SELECT pg_backend_pid() AS pid")
+    assert row is not None
+    return int(row["pid"])
+
+
+async def until(true: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if true():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it never was")
+
+
+async def test_the_next_request_uses_the_session_of_the_last_one(own_database: dict[str, Any]) -> None:
+    pool = await open_pool(own_database, 3)
+    first = await pid(pool)
+    assert [await pid(pool) for _ in range(5)] == [first] * 5
+    assert pool.sizes() == (1, 1)
+    await pool.close()
+
+
+async def test_a_session_that_was_lost_while_nobody_used_it_is_replaced(own_database: dict[str, Any]) -> None:
+    pool = await open_pool(own_database, 1)
+    owner = await asyncpg.connect(**own_database)
+    lost = await pid(pool)
+    await owner.execute("SELECT pg_terminate_backend($1)", lost)
+    [kept] = pool._kept._kept
+    await until(lambda: not kept_sessions._usable(kept))
+    assert await pid(pool) != lost
+    await owner.close()
+    await pool.close()
+
+
+async def test_a_session_goes_back_to_the_pool_after_a_time_and_is_still_of_use(
+    own_database: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_sessions, "KEEP_SECONDS", 0.05)
+    pool = await open_pool(own_database, 1)
+    first = await pid(pool)
+    await until(lambda: pool._pool.get_idle_size() == 1)
+    assert pool.sizes() == (1, 1)
+    assert await pid(pool) == first
+    await pool.close()
+
+
+async def test_nobody_gets_a_session_with_somebody_elses_transaction(own_database: dict[str, Any]) -> None:
+    pool = await open_pool(own_database, 1)
+    async with pool.session() as session:
+        await session.execute("BEGIN")
+    async with pool.session() as session:
+        assert not session.is_in_transaction()
+    await pool.close()
+
+
+async def test_more_requests_than_sessions_all_get_their_turn(own_database: dict[str, Any]) -> None:
+    pool = await open_pool(own_database, 2)
+    found = await asyncio.gather(*(pool.fetchrow("SELECT $1::integer AS number", n) for n in range(50)))
+    assert [row["number"] for row in found if row is not None] == list(range(50))
+    size, idle = pool.sizes()
+    assert size == idle <= 2
+    await pool.close()
+
+
+async def test_closing_waits_for_a_session_that_is_in_use_and_ends_the_kept_ones(
+    own_database: dict[str, Any],
+) -> None:
+    pool = await open_pool(own_database, 2)
+    await asyncio.gather(*(pool.fetchrow("SELECT pg_sleep(0.05)") for _ in range(2)))
+    owner = await asyncpg.connect(**own_database)
+    slow = asyncio.create_task(pool.fetchrow("SELECT pg_sleep(0.3), 7 AS seven"))
+    await asyncio.sleep(0.05)
+    await pool.close()
+    row = await slow
+    assert row is not None
+    assert row["seven"] == 7
+    for _ in range(500):
+        left = await owner.fetchval(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        if left == 0:
+            break
+        await asyncio.sleep(0.01)
+    assert left == 0
+    await owner.close()
