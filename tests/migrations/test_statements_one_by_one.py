@@ -9,8 +9,8 @@ import asyncpg
 import pytest
 
 from cuota.db.citus import COORDINATOR, PLACES
-from cuota.db.cluster.script import statements_of
 from cuota.db.migrate import _TABLE, files
+from cuota.db.script import statements_of
 
 # Databases were distributed from this migration on. Those before it run only on plain tables.
 FIRST_LATER = "0018"

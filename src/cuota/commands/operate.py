@@ -18,7 +18,7 @@ from cuota.config import reading
 from cuota.core import money
 from cuota.db import hosts, row_security
 from cuota.db.citus import distribute
-from cuota.db.cluster.nodes import require_coordinator
+from cuota.db.nodes import require_coordinator
 from cuota.db.plan.charges import failed_refunds
 from cuota.db.pool import UnsafeDatabase
 from cuota.db.verify.recalculate import verify

@@ -5,9 +5,9 @@ PLACES lists every table. A test compares it with the catalog, so that no table 
 
 from __future__ import annotations
 
-from cuota.db.cluster import copying
-from cuota.db.cluster.nodes import require_coordinator
+from cuota.db import left_behind
 from cuota.db.migrate import TRIGGERS, OnProgress, untold
+from cuota.db.nodes import require_coordinator
 from cuota.db.pool import Connection, Row
 
 MERCHANT = "by merchant_id"
@@ -121,11 +121,11 @@ async def distribute(connection: Connection, told: OnProgress = untold) -> list[
     await connection.execute(TRIGGERS)
     missing = [(table, sql) for table, sql in statements() if table not in done]
     if _BY_MERCHANT[0] not in done:
-        await copying.require_stopped(connection)
+        await left_behind.require_stopped(connection)
     for count, (table, sql) in enumerate(missing):
         told(count, len(missing), f"table {table}")
-        await copying.distribute_table(connection, table, sql)
-    await copying.remove_left_behind(connection)
+        await left_behind.distribute_table(connection, table, sql)
+    await left_behind.remove_left_behind(connection)
     for row in await _unplaced(connection):
         placed = "SELECT create_distributed_function($1, '$1', colocate_with := $2, force_delegation := $3)"
         await connection.execute(placed, row["name"], _FUNCTIONS[row["short"]], row["short"] in _ALWAYS_SENT)

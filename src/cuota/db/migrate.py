@@ -8,10 +8,10 @@ from importlib import resources
 import asyncpg
 
 from cuota.db import row_security
-from cuota.db.cluster.nodes import is_sharded
-from cuota.db.cluster.script import statements_of
 from cuota.db.locks import MIGRATE_LOCK
+from cuota.db.nodes import is_sharded
 from cuota.db.pool import LOST, Connection, UnsafeDatabase, require_durable
+from cuota.db.script import statements_of
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS migrations (

@@ -15,10 +15,10 @@ import asyncpg
 
 from cuota.core.refusal import Code, Refused
 from cuota.db import row_security, service_role
-from cuota.db.cluster.session import ClusterSession
 from cuota.db.gathered import Gathered, Gatherer
 from cuota.db.hosts import SILENT_SECONDS, Honest, connect
 from cuota.db.kept_sessions import KeptSessions
+from cuota.db.sharded_session import ClusterSession
 
 Connection: TypeAlias = asyncpg.Connection
 Row: TypeAlias = asyncpg.Record

@@ -14,12 +14,12 @@ import asyncpg
 from cuota.config import Settings
 from cuota.core.risk.policy import Policy
 from cuota.db import hosts, service_rights, service_role
-from cuota.db.cluster.nodes import refuse_worker
 from cuota.db.cluster.serves import require_serving
 from cuota.db.embedded.server import open_embedded
 from cuota.db.merchant import last_served
 from cuota.db.merchant.last_served import LastServed
 from cuota.db.migrate import OnProgress, migrate, untold
+from cuota.db.nodes import refuse_worker
 from cuota.db.pool import GONE, UnsafeDatabase, open_pool
 from cuota.db.sealed import SESSION_NAME
 from cuota.db.vault import Vault

@@ -1,1 +1,1 @@
-"""A Citus cluster: its nodes, the rows that distributing leaves behind, and whether the cluster can serve."""
+"""Whether a Citus cluster can serve, and reads that skip a node that is down."""

@@ -7,7 +7,7 @@ import json
 import asyncpg
 
 from cuota.db.citus import EVERYWHERE, MERCHANT, PLACES, unplaced
-from cuota.db.cluster.nodes import HOW, REACH_SECONDS, Node, all_nodes, has_citus, is_sharded
+from cuota.db.nodes import HOW, REACH_SECONDS, Node, all_nodes, has_citus, is_sharded
 from cuota.db.pool import LOST, Connection, UnsafeDatabase
 
 # A merchant that would be on the given node. It need not exist.

@@ -7,7 +7,7 @@ import logging
 import time
 
 from cuota.core.refusal import Refused
-from cuota.db.cluster.nodes import Node
+from cuota.db.nodes import Node
 from cuota.db.pool import BUSY, GONE, Pool
 
 # Load balancers ask often. The nodes are asked once in this time, for all of them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cuota.db import workers
-from cuota.db.cluster.nodes import HOW
+from cuota.db.nodes import HOW
 from cuota.db.pool import Connection, UnsafeDatabase
 
 # A deferred trigger would run while the rows are copied, on a node that does not know the table yet.
