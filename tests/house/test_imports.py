@@ -44,11 +44,12 @@ def test_core_and_the_client_import_nothing_else_of_cuota_and_no_other_library(
 
 
 def test_no_test_imports_from_another_test_module() -> None:
-    """What several tests share is in tests/support. The program tests/deploy/failovers.py is no test module."""
+    """What several tests share is in tests/support. Programs in tests/deploy are no test modules."""
     tests = Path(__file__).parents[1]
     for file in sorted(tests.rglob("*.py")):
         for name in imported(file):
-            allowed = not name.startswith("tests.") or name == "tests.deploy.failovers"
+            programs = ("tests.deploy.failovers", "tests.deploy.node_deaths")
+            allowed = not name.startswith("tests.") or name in programs
             assert allowed, (
                 f"{file.relative_to(tests)} imports from {name}; move what it needs to tests/support"
             )
