@@ -6,6 +6,7 @@ import json
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -14,7 +15,6 @@ import asyncpg
 import pytest
 
 from cuota.config import Settings
-from cuota.core.order.order import Status
 from cuota.db.verify.recalculate import verify
 from cuota.flows.privacy.erase_consumer import erase_consumer
 from cuota.flows.privacy.export_consumer import export_consumer
@@ -22,7 +22,7 @@ from cuota.flows.risk.explain_order import explain_order, explain_plan
 from cuota.flows.sandbox.fork_sandbox import fork, rewind
 from cuota.flows.sandbox.move_time import CannotMoveTime
 from support.api.receiver import Receiver, receiving
-from support.makers import Merchant, complete, make_merchant, phone_number
+from support.makers import PROFILE, Merchant, complete, make_merchant, phone_number
 from support.pages.consumer import Consumer
 from support.signed import started
 from support.time.sandbox import Sandbox, opened_sandbox, until
@@ -104,9 +104,13 @@ async def test_an_order_lives_from_its_creation_to_its_refund_and_the_merchant_i
             assert [each["orderId"] for each in listed] == [order["orderId"]]
         context = sandbox.context
         refused = await shop.create("50.00")
-        phone = phone_number()
-        ended = await complete(sandbox.service, shop.merchant_id, refused, DECLINED, phone=phone)
-        assert ended.status in {Status.CREATED, Status.DECLINED}
+        # A card that the rail declines, and a surname that the sandbox's risk check declines.
+        await complete(sandbox.service, shop.merchant_id, refused, DECLINED, phone=phone_number())
+        assert (await shop.read(refused))["orderStatus"] == "Created"
+        declined = await shop.create("50.00")
+        profile = replace(PROFILE, surname="Declinetest")
+        await complete(sandbox.service, shop.merchant_id, declined, profile=profile)
+        assert (await shop.read(declined))["orderStatus"] == "Declined"
         assert await explain_order(context, order["orderId"])
         assert await explain_plan(context, order["orderId"])
     assert (await verify(sandbox.context.pool)).disagreements == []
