@@ -17,6 +17,7 @@ ALLOWED = {
     "deliveries._LANES": "the same, for receivers' queues",
     "deliveries._MERCHANTS_PENDING": "the same, for merchants with pending deliveries, on a Citus cluster",
     "recalculate._MERCHANTS_OF_SHARDS": "the operator's check finds every merchant, on a Citus cluster",
+    "across._MERCHANTS": "background jobs find every merchant, if a node of a Citus cluster is down",
     "accounts._PLANS": "a consumer's own plans at all merchants: each table is joined by the plan's merchant",
     "claims._CLAIMERS": "the same, for what workers have under way",
     "claims._OF_WORKER": "the same, of one worker",

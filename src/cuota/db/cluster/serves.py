@@ -6,7 +6,7 @@ import json
 
 import asyncpg
 
-from cuota.db.citus import EVERYWHERE, MERCHANT, PLACES, unplaced
+from cuota.db.citus import COORDINATOR, PLACES, unplaced
 from cuota.db.nodes import HOW, REACH_SECONDS, Node, all_nodes, has_citus, is_sharded
 from cuota.db.pool import LOST, Connection, UnsafeDatabase
 
@@ -58,9 +58,7 @@ def _cannot(why: str) -> UnsafeDatabase:
 async def _require_distributed(connection: Connection) -> None:
     rows = await connection.fetch("SELECT logicalrelid::text AS name FROM pg_dist_partition")
     there = {row["name"] for row in rows}
-    missing = [
-        name for name, place in PLACES.items() if place in (MERCHANT, EVERYWHERE) and name not in there
-    ]
+    missing = [name for name, place in PLACES.items() if place != COORDINATOR and name not in there]
     command = "As the owner of the tables, run: cuota migrate --citus"
     if missing:
         raise _cannot(f"{len(missing)} tables are not distributed (the first is {missing[0]}). {command}")
