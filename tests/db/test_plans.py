@@ -18,7 +18,7 @@ import pytest
 
 from cuota.db.pool import SESSION
 from support.db import save_functions
-from support.db.statements import statements
+from support.db.statements import OF_CITUS, statements
 from support.makers import phone_number
 from support.own_service import Own
 
@@ -29,8 +29,6 @@ UPDATE pg_class SET reltuples = CASE WHEN reltuples > 0 THEN 5000000 ELSE -1 END
     WHERE relkind = 'r' AND relnamespace IN ('public'::regnamespace, 'card_simulator'::regnamespace,
         'issuing_simulator'::regnamespace, 'message_simulator'::regnamespace)"""
 _WHOLE = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
-# The modules whose statements call Citus's functions, which this database does not have.
-_OF_CITUS = ("citus.", "left_behind.", "nodes.", "serves.")
 # A few rows each, however many orders there are.
 FEW = {
     "installation", "last_served", "signing_keys", "signing_keys_p256", "merchants", "credentials", "policies", "models", "feeds", "feeds_pkey",
@@ -108,7 +106,7 @@ async def plan_every(
         for name, value in SESSION.items():
             await owner.fetchval("SELECT set_config($1, $2, false)", name, value)
         for sql, name in every.items():
-            if not _WHOLE.match(sql) or "pg_" in sql or name.startswith(_OF_CITUS):
+            if not _WHOLE.match(sql) or "pg_" in sql or name.startswith(OF_CITUS):
                 continue
             # A piece of a statement is none.
             with contextlib.suppress(asyncpg.PostgresSyntaxError):
