@@ -12,7 +12,7 @@ from typing import Any
 
 from support.commands import Cuota
 
-ORDER = {
+ORDER: dict[str, Any] = {
     "amount": "100.00",
     "merchantReference": "A-1",
     "merchant": {

@@ -50,7 +50,9 @@ class Virtual:
     async def book(self) -> dict[str, Any]:
         """Return the issuer's own record of this card."""
         sql = "SELECT * FROM issuing_simulator.cards WHERE order_id = $1"
-        return dict(await self.shop.service.context.pool.fetchrow(sql, self.order_id))
+        row = await self.shop.service.context.pool.fetchrow(sql, self.order_id)
+        assert row is not None
+        return dict(row)
 
     async def authorize(self, card: dict[str, str], amount: object, **more: object) -> dict[str, Any]:
         """Ask for an authorization as the processor. `more` replaces fields of the request."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from cuota.core.installment import Installment
+from cuota.core.installment import Installment, next_at
 from cuota.core.order.order import Order
-from cuota.core.order.outcome import Charge, Outcome, PlanCard
+from cuota.core.order.outcome import Outcome
 from cuota.core.plan import collection
+from cuota.core.plan.card import PlanCard
+from cuota.core.plan.charge import Charge
 from support.core.values import NOW, approved, charge_id, ids, plan
 
 ZONE = ZoneInfo("America/New_York")
@@ -20,8 +23,8 @@ def timed(amount: int = 10_000, paid: tuple[int, ...] = (1,)) -> list[Installmen
     return collection.timed(plan(amount, paid=paid), ZONE, NOW)
 
 
-def on(agreed: list[Installment], **more: object) -> Order:
-    return approved(sum(item.amount for item in agreed), collect_at=collection.next_at(agreed), **more)
+def on(agreed: list[Installment], **more: Any) -> Order:
+    return approved(sum(item.amount for item in agreed), collect_at=next_at(agreed), **more)
 
 
 def begun(

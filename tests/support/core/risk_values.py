@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from importlib import resources
+from typing import Any
 
 from cuota.core.risk.facts import Approvals, Facts, History, Mismatches, Steer, Velocity
 from cuota.core.risk.policy import Policy, load_policy
@@ -43,7 +44,7 @@ def on(points: int) -> Approvals:
     return Approvals("on", {"customerLoggedIn": True}, "m1", points, (("customerLoggedIn", points),))
 
 
-def standard_but(**numbers: int) -> Policy:
+def standard_but(**numbers: Any) -> Policy:
     """Return the standard policy with another base, threshold or amount of its score."""
     return replace(STANDARD, score=replace(STANDARD.score, **numbers))
 

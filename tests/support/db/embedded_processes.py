@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import asyncpg
@@ -85,7 +86,7 @@ def data_folder() -> Iterator[Path]:
         for lock in base.rglob("supervisor.lock"):
             if not free(lock):
                 os.kill(number(lock), signal.SIGTERM)
-                assert until(lambda lock=lock: free(lock))
+                assert until(partial(free, lock))
         shutil.rmtree(base)
 
 

@@ -8,7 +8,8 @@ from uuid import UUID
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
-from support.makers import PROFILE, checkout, complete
+from support.core.values import PROFILE
+from support.makers import checkout, complete
 from support.own_service import Own
 
 DECLINED, NO_FUNDS = "4000 0000 0000 0002", "4000 0000 0000 9995"

@@ -45,8 +45,8 @@ def approved(order: Order) -> Outcome:
 def read_again(outcome: Outcome) -> Order:
     """The order as the next request reads it."""
     new = outcome.order
-    counts = {"transfers": new.transfers + len(outcome.transfers), "events": new.events + len(outcome.events)}
-    return replace(new, version=new.version + 1, **counts)
+    transfers, events = new.transfers + len(outcome.transfers), new.events + len(outcome.events)
+    return replace(new, version=new.version + 1, transfers=transfers, events=events)
 
 
 def moved(order: Order, kind: MovementKind, reference: str, cents: int) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import httpx
@@ -56,7 +57,7 @@ class Storefront:
             self.strange.append(answer.text)
 
     async def _asked(
-        self, http: httpx.AsyncClient, path: str, body: dict[str, object], headers: dict[str, str]
+        self, http: httpx.AsyncClient, path: str, body: Mapping[str, object], headers: dict[str, str]
     ) -> httpx.Response:
         """Repeat the request until the answer is definite: neither lost, nor 503, nor 409 (the first one is still running)."""
         for again in range(10_000):
@@ -73,7 +74,7 @@ class Storefront:
         raise AssertionError("no definite answer")
 
     async def once(
-        self, http: httpx.AsyncClient, url: str, body: dict[str, object], headers: dict[str, str]
+        self, http: httpx.AsyncClient, url: str, body: Mapping[str, object], headers: dict[str, str]
     ) -> httpx.Response:
         """One request."""
         return await http.post(url, json=body, headers=headers)

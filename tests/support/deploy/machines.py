@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
-ORDER = {
+ORDER: dict[str, Any] = {
     "amount": "100.00",
     "merchantReference": "A-1",
     "merchant": {

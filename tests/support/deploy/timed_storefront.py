@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import httpx
@@ -19,7 +20,7 @@ class TimedStorefront(Storefront):
     answers: list[tuple[float, float, int]] = field(default_factory=list)
 
     async def once(
-        self, http: httpx.AsyncClient, url: str, body: dict[str, object], headers: dict[str, str]
+        self, http: httpx.AsyncClient, url: str, body: Mapping[str, object], headers: dict[str, str]
     ) -> httpx.Response:
         """One request, timed."""
         began = time.monotonic()

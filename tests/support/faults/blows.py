@@ -41,7 +41,8 @@ class Blow:
 
 def schedule(seed: int, seconds: float) -> list[Blow]:
     """Make the faults for this many seconds. Pauses take 0.1 to 10 seconds, and are short more often than long."""
-    chance, blows, spent = Random(f"{seed} blows"), [], 0.0
+    chance, spent = Random(f"{seed} blows"), 0.0
+    blows: list[Blow] = []
     while True:
         name = chance.choices(list(TARGETS), list(TARGETS.values()))[0]
         pause = 0.5 + chance.expovariate(1 / MEAN_PAUSE)

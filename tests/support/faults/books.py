@@ -14,8 +14,10 @@ import asyncpg
 from cuota.db.embedded.server import open_embedded
 
 COMES_BACK_SECONDS = 70.0
-AWAY = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError, OSError)
-AWAY += (asyncpg.AdminShutdownError, asyncpg.CrashShutdownError, asyncpg.InternalClientError)
+AWAY = (
+    asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError, OSError,
+    asyncpg.AdminShutdownError, asyncpg.CrashShutdownError, asyncpg.InternalClientError,
+)  # fmt: skip
 
 
 class Books:

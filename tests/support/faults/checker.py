@@ -67,12 +67,12 @@ def _told(facts: Facts) -> Found:
     numbers = [number for number, *_ in facts.told]
     if numbers != list(range(1, facts.events + 1)):
         yield f"events are numbered {numbers[:50]}, the order counts {facts.events}"
-    completed = Counter(
+    completed: Counter[tuple[str, str | None, int]] = Counter(
         (name.removesuffix(".completed"), reference, amount)
         for _, name, reference, amount, _ in facts.told
         if name.endswith(".completed")
     )
-    moved = Counter(facts.movements)
+    moved: Counter[tuple[str, str | None, int]] = Counter(facts.movements)
     for change in moved.keys() | completed.keys():
         if moved[change] != completed[change]:
             yield f"{change}: {moved[change]} movements, {completed[change]} events"

@@ -190,7 +190,7 @@ class Client:
         return answer
 
 
-ORDER = {
+ORDER: dict[str, Any] = {
     "amount": "100.00",
     "merchantReference": "A-1",
     "merchant": {

@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+from cuota.db.checkout.loaded import Checkout
 from cuota.db.pool import Pool
-from cuota.flows.checkout.take_step import Checkout
 from support.flows.buttons import press
 from support.own_service import Own
 

@@ -13,9 +13,10 @@ import httpx
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from support.api.bad_moves import AMOUNTS, OPERATIONS
 from support.api.bodies import JSON, assert_refused
+from support.core.values import PROFILE
 from support.hostile.wire import exchange
 from support.hostile.world import Row, World, asks, assert_answers
-from support.makers import PROFILE, complete
+from support.makers import complete
 
 MOVE = {"amount": "1.00", "merchantReference": "x"}
 METHODS = [("GET", ""), *(("POST", f"/{operation}") for operation in OPERATIONS)]
@@ -46,7 +47,8 @@ async def amounts(world: World, row: Row) -> None:
 async def keys(world: World, row: Row) -> None:
     order = await world.half_captured()
     for operation in ("capture", "void"):
-        for key in (None, "", "k" * 101, "k" * 256, {}):
+        keys: tuple[object, ...] = (None, "", "k" * 101, "k" * 256, {})
+        for key in keys:
             body = {"amount": 1, "merchantReference": key}
             answer = await world.merchant.http.post(f"/order/{order['orderId']}/{operation}", json=body)
             assert_refused(answer, 422, "missing_reference")

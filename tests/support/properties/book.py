@@ -22,8 +22,7 @@ from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge
 from cuota.core.plan.plan import Plan
 from cuota.core.risk.decision import Decision, StoredDecision
-from support.core.values import MERCHANT, NOW, ORDER, TODAY, charge_id, created, ids
-from support.makers import PROFILE
+from support.core.values import MERCHANT, NOW, ORDER, PROFILE, TODAY, charge_id, created, ids
 
 AUTHORIZATION_DAYS = 13
 

@@ -88,7 +88,7 @@ class Model:
     def owed(self) -> list[int]:
         """The installments that a card may be asked for."""
         standing = self.plan()
-        return [n for n in (2, 3, 4) if self.completed and n not in self.paid and sum(standing[n])]
+        return [n for n in (2, 3, 4) if self.completed and n not in self.paid and sum(standing[n]) > 0]
 
     def pay(self, number: int, charged: int) -> int:
         """A card paid this installment; answers what it paid too much, since a refund came in between."""

@@ -99,7 +99,7 @@ class MailListener:
                 offered += ["250-STARTTLS"] if self.starttls and not encrypted else []
                 await _say(writer, "\r\n".join([*offered, "250 8BITMIME"]))
                 continue
-            if verb == "STARTTLS":
+            if verb == "STARTTLS" and self.starttls:
                 await _say(writer, "220 go on")
                 await writer.start_tls(self.starttls)
                 encrypted = True

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Iterator
+from typing import Any
 from uuid import UUID
 
 from prometheus_client import REGISTRY
@@ -20,11 +21,11 @@ ROUTES = Routes(app.ROUTES)
 NO_ORDER = "/order/01990000-0000-7000-8000-000000000001"
 
 
-def scope_of(caller: str, method: str = "GET", path: str = NO_ORDER) -> dict:
+def scope_of(caller: str, method: str = "GET", path: str = NO_ORDER) -> dict[str, Any]:
     return routed({"method": method, "path": path, "headers": [(b"authorization", caller.encode())]})
 
 
-def routed(scope: dict) -> dict:
+def routed(scope: dict[str, Any]) -> dict[str, Any]:
     """Return a scope with its route, as the edge passes it to admission."""
     route, params = ROUTES.find(scope["method"], scope["path"])
     return {**scope, "route": route, "path_params": params}
@@ -65,7 +66,7 @@ async def gone_round() -> None:
         await asyncio.sleep(0)
 
 
-def fill(admission: Admission, callers: list[str], count: int) -> list[tuple[AdmissionSlot, dict]]:
+def fill(admission: Admission, callers: list[str], count: int) -> list[tuple[AdmissionSlot, dict[str, Any]]]:
     """Take `count` places, by these callers in turn."""
     taken = []
     for number in range(count):
@@ -116,7 +117,7 @@ def port_of(service: Running) -> int:
     return int(service.settings.public_url.rpartition(":")[2])
 
 
-async def raw(service: Running, *packets: bytes) -> list[tuple[str, dict, dict]]:
+async def raw(service: Running, *packets: bytes) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     """Send these requests on one connection. Return status, headers and body of as many answers."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port_of(service))
     for packet in packets:
