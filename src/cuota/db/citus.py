@@ -8,7 +8,7 @@ from __future__ import annotations
 from cuota.db import left_behind
 from cuota.db.migrate import TRIGGERS, OnProgress, untold
 from cuota.db.nodes import require_coordinator
-from cuota.db.pool import Connection, Row
+from cuota.db.pool import Connection
 
 MERCHANT = "by merchant_id"
 CONSUMER = "by consumer_id"
@@ -90,7 +90,7 @@ _ALWAYS_SENT = ("blank_orders",)
 # Citus opens its connections to the workers as the role that asks, which must be able to log in there (docs/scaling.md).
 _LOGIN = "ALTER ROLE cuota_app LOGIN"
 # Without the save_orders of migration 0017, which also changes the exposure: a consumer's row may be on another node.
-_UNPLACED = """SELECT p.oid::regprocedure::text AS name, p.proname AS short FROM pg_proc p
+_UNPLACED = """SELECT p.oid::regprocedure::text AS signature, p.proname AS name FROM pg_proc p
     WHERE p.pronamespace = 'public'::regnamespace AND p.proname = ANY ($1::text[])
         AND NOT 'exposure_version' = ANY (p.proargnames) AND NOT EXISTS (
         SELECT FROM pg_dist_object d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid
@@ -126,17 +126,13 @@ async def distribute(connection: Connection, told: OnProgress = untold) -> list[
         told(count, len(missing), f"table {table}")
         await left_behind.distribute_table(connection, table, sql)
     await left_behind.remove_left_behind(connection)
-    for row in await _unplaced(connection):
+    for signature, name in (await unplaced(connection)).items():
         placed = "SELECT create_distributed_function($1, '$1', colocate_with := $2, force_delegation := $3)"
-        await connection.execute(placed, row["name"], _FUNCTIONS[row["short"]], row["short"] in _ALWAYS_SENT)
+        await connection.execute(placed, signature, _FUNCTIONS[name], name in _ALWAYS_SENT)
     return [table for table, _ in missing]
 
 
-async def unplaced(connection: Connection) -> list[str]:
-    """Return the functions of which Citus does not know yet that they run on the node of a merchant or a consumer."""
-    return [row["name"] for row in await _unplaced(connection)]
-
-
-async def _unplaced(connection: Connection) -> list[Row]:
-    found: list[Row] = await connection.fetch(_UNPLACED, list(_FUNCTIONS))
-    return found
+async def unplaced(connection: Connection) -> dict[str, str]:
+    """Return the functions of which Citus does not know yet on which node they run: the name of each, by its signature."""
+    rows = await connection.fetch(_UNPLACED, list(_FUNCTIONS))
+    return {row["signature"]: row["name"] for row in rows}

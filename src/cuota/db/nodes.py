@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cuota.db.pool import Connection, UnsafeDatabase
+from cuota.db.pool import HAS_CITUS, Connection, UnsafeDatabase
 
 # How long a node that does not answer is waited for.
 REACH_SECONDS = 5
-_HAS_CITUS = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
 _SHARDED = "SELECT EXISTS (SELECT FROM pg_dist_partition WHERE partmethod = 'h')"
 _HERE = "SELECT groupid FROM pg_dist_local_group"
 _NODES = """SELECT groupid, nodename, nodeport, shouldhaveshards, groupid = (SELECT groupid FROM pg_dist_local_group) AS here
@@ -35,7 +34,7 @@ class Node:
 
 async def has_citus(connection: Connection) -> bool:
     """Return whether the extension exists in this database."""
-    return bool(await connection.fetchval(_HAS_CITUS))
+    return bool(await connection.fetchval(HAS_CITUS))
 
 
 async def all_nodes(connection: Connection) -> list[Node]:

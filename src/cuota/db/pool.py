@@ -54,7 +54,7 @@ SESSION = {
     row_security.SETTING: row_security.EVERYONE,
 }
 # Citus sends a statement to a merchant's node only if its plan knows the merchant: a plan for one merchant.
-_ON_CITUS = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
+HAS_CITUS = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
 # A node that does not answer at all is given up after a second.
 ON_CITUS = {"plan_cache_mode": "force_custom_plan", "citus.node_connection_timeout": "1s"}
 # Settings for statements that serve many requests at once. They wait only briefly for a locked row. If the server refuses
@@ -235,7 +235,7 @@ async def open_pool(where: dict[str, Any], size: int, name: str = "cuota") -> Po
     try:
         takes = (await service_role.read(first)).takes
         secured = await row_security.is_on(first)
-        sharded = await first.fetchval(_ON_CITUS)
+        sharded = await first.fetchval(HAS_CITUS)
     finally:
         await first.close()
     more = {"application_name": name} | ({"role": takes} if takes else {}) | (ON_CITUS if sharded else {})

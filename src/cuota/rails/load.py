@@ -75,7 +75,9 @@ def _rail(
         raise NoSuchRail(f"{setting}: {name} is not a class.")
     try:
         rail = made(*given)
-    except (TypeError, ValueError) as problem:
+    except ValueError as problem:
+        raise NoSuchRail(f"{setting}: {name} {problem}.") from None
+    except TypeError as problem:
         raise NoSuchRail(
             f"{setting}: {name}(settings, books, vault, now) raised an error: {problem}."
         ) from None

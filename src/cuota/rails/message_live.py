@@ -48,7 +48,7 @@ class LiveMessageRail:
         """Raise ValueError if the settings do not say how to send."""
         del books, vault, now
         if settings.senders is None:
-            raise ValueError("it needs CUOTA_TEXT_HOOK_URL and CUOTA_TEXT_HOOK_SECRET")
+            raise ValueError("needs CUOTA_TEXT_HOOK_URL and CUOTA_TEXT_HOOK_SECRET")
         self._senders = settings.senders
         self._tls = ssl.create_default_context()
 

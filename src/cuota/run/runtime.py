@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
@@ -86,6 +87,13 @@ async def checked_cluster(where: dict[str, Any]) -> list[str]:
     return [
         f"The database node {node.name} (node {node.number} of the Citus cluster) {said}" for node in down
     ]
+
+
+async def check_database(settings: Settings, where: dict[str, Any]) -> None:
+    """Refuse a database that cannot serve (UnsafeDatabase), and print a warning for what is wrong with one that can."""
+    role = await judged_role(settings, where)
+    for warning in [*([role] if role else []), *await checked_cluster(where)]:
+        print(f"cuota: warning: {warning}", file=sys.stderr, flush=True)
 
 
 async def _connect(where: dict[str, Any]) -> asyncpg.Connection:

@@ -206,9 +206,7 @@ async def _prepared(settings: config.Settings, where: dict[str, Any]) -> str:
     policy in force.
     """
     await runtime.migrated(settings, where)
-    role = await runtime.judged_role(settings, where)
-    for warning in [*([role] if role else []), *await runtime.checked_cluster(where)]:
-        print(f"cuota: warning: {warning}", file=sys.stderr, flush=True)
+    await runtime.check_database(settings, where)
     async with runtime.opened(settings, where, pool_size=1) as context:
         await runtime.note_served(context, decides=True)
         return context.policy.version

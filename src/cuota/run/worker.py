@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import sys
 from dataclasses import replace
 
 import uvloop
@@ -26,9 +25,7 @@ def work_alone() -> int:
     set_up_logging(settings.log_level)
     with runtime.database(settings) as where, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(runtime.migrated(settings, where))
-        role = runner.run(runtime.judged_role(settings, where))
-        for warning in [*([role] if role else []), *runner.run(runtime.checked_cluster(where))]:
-            print(f"cuota: warning: {warning}", file=sys.stderr, flush=True)
+        runner.run(runtime.check_database(settings, where))
         runner.run(_work(settings, where))
     return 0
 

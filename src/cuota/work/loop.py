@@ -15,11 +15,11 @@ from cuota.core.refusal import Refused
 from cuota.db.pool import GONE
 from cuota.db.workers import Worker
 from cuota.flows.context import Context
+from cuota.flows.risk.settle_reservations import settle_reservations
 from cuota.flows.sandbox.standstill import InFlightGate, Standstill
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
 from cuota.work.messages import send_due_messages
-from cuota.work.reservations import settle_expired
 from cuota.work.retention import keep_terms
 from cuota.work.tidy import tidy
 from cuota.work.virtual_cards import settle_cards
@@ -65,7 +65,7 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("card_refunds", return_due_money, 1.0),
         Job("messages", send_due_messages, 1.0),
         Job("virtual_cards", settle_cards, 1.0),
-        Job("reservations", settle_expired, 5.0, real=True),
+        Job("reservations", settle_reservations, 5.0, real=True),
         Job("tidy", tidy, 300.0, real=True),
         # This job uses the service's clock. Nothing waits for it, so it does not run while the clock is moved. Each batch
         # uses a session for milliseconds and leaves it to the other jobs in between.

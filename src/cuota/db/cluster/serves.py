@@ -62,10 +62,11 @@ async def _require_distributed(connection: Connection) -> None:
     command = "As the owner of the tables, run: cuota migrate --citus"
     if missing:
         raise _cannot(f"{len(missing)} tables are not distributed (the first is {missing[0]}). {command}")
-    functions = await unplaced(connection)
+    functions = list((await unplaced(connection)).values())
     if functions:
-        name = functions[0].partition("(")[0]
-        raise _cannot(f"{len(functions)} functions are not distributed (the first is {name}). {command}")
+        raise _cannot(
+            f"{len(functions)} functions are not distributed (the first is {functions[0]}). {command}"
+        )
 
 
 async def _lets_in(connection: Connection, node: Node) -> bool:
