@@ -102,8 +102,12 @@ async def _approved(context: Context, merchant: Merchant, phone: str) -> Any:
     secret = await check_code(context, await seen(), "123456")
     await give_details(context, await seen(), PROFILE)
     terms = propose(context, await seen(), PROFILE)
+    processor = context.rails.card.sandbox
+    assert processor is not None
     card = read_card("4242 4242 4242 4242", "12/39", "123", datetime.now(UTC).date())
-    await submit_checkout(context, await seen(), card, terms.agreement.hash)
+    await submit_checkout(
+        context, await seen(), await processor.tokenize(card), terms.agreement.hash, "http://127.0.0.1/back"
+    )
     return created.order_id
 
 

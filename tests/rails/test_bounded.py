@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
-from cuota.rails.bounded import BoundedCardRail
-from cuota.rails.card import CardAnswer
+from cuota.rails.card.protocol import CardAnswer, CardOutcome, declined, requires_action
+from cuota.rails.card.rails import CardRails
 from cuota.rails.unavailable import RailUnavailable
-
-KEY = uuid4()
+from support.rails.parts import a_charge, a_refund
 
 
 class Says:
     """A rail that always gives this answer, or raises it."""
+
+    name = "says"
 
     def __init__(self, answer: Any) -> None:
         self._answer = answer
@@ -25,27 +25,35 @@ class Says:
             raise self._answer
         return self._answer
 
-    find_charge = refund = charge
+    find_charge = give_up = refund = charge
+
+
+def rails(answer: Any) -> CardRails:
+    return CardRails(Says(answer))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    "answer", [CardAnswer("false"), CardAnswer(None, None), {"approved": True}, None, True, ValueError("bad JSON")],  # type: ignore[arg-type]
-    ids=repr,
+    "answer", [CardAnswer("false"), CardAnswer(None, None), {"approved": True}, None, True, ValueError("bad JSON"),  # type: ignore[arg-type]
+        CardAnswer(CardOutcome.REQUIRES_ACTION), requires_action("javascript:alert(1)"), requires_action("https://b/" + "x" * 5000)],
+    ids=lambda answer: repr(answer)[:60],
 )  # fmt: skip
 async def test_an_answer_that_cannot_be_read_is_no_answer(answer: Any) -> None:
-    rail = BoundedCardRail(Says(answer))  # type: ignore[arg-type]
-    for call in (rail.charge(KEY, "t", 1, "USD"), rail.refund(KEY, KEY, 1)):
+    for call in (
+        rails(answer).charge(a_charge()),
+        rails(answer).give_up(a_charge()),
+        rails(answer).refund(a_refund()),
+    ):
         with pytest.raises(RailUnavailable):
             await call
 
 
 @pytest.mark.parametrize("reason", ["no\0funds", "x" * 5_000_000, 7, "bad \ud800", "Not Honored", None, ""])
 async def test_a_no_for_an_unreadable_reason_is_a_plain_no(reason: Any) -> None:
-    rail = BoundedCardRail(Says(CardAnswer(False, reason)))  # type: ignore[arg-type]
-    assert await rail.charge(KEY, "t", 1, "USD") == CardAnswer(False, "card_declined")
+    assert await rails(declined(reason)).charge(a_charge()) == declined("card_declined")
 
 
 async def test_a_charge_that_the_rail_never_got_is_none_and_a_readable_no_keeps_its_reason() -> None:
-    assert await BoundedCardRail(Says(None)).find_charge(KEY) is None  # type: ignore[arg-type]
-    said = CardAnswer(False, "insufficient_funds")
-    assert await BoundedCardRail(Says(said)).find_charge(KEY) == said  # type: ignore[arg-type]
+    assert await rails(None).find_charge(a_charge()) is None
+    assert await rails(declined("insufficient_funds")).find_charge(a_charge()) == declined(
+        "insufficient_funds"
+    )

@@ -12,10 +12,10 @@ import pytest
 from cuota.core.checkout.card import passes_luhn
 from cuota.core.sandbox import TEST_CARDS
 from cuota.rails.bounded import BoundedIssuingRail
-from cuota.rails.card import RailUnavailable
 from cuota.rails.card_network import CardNetwork, Presented
 from cuota.rails.issuing import SandboxIssuingRail, VirtualCard
 from cuota.rails.load import NoSuchRail, Rails, load
+from cuota.rails.unavailable import RailUnavailable
 from support.makers import Running
 from support.rails.parts import rail_parts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
@@ -12,53 +12,55 @@ from cuota.core.checkout.card import read_card
 from cuota.core.order.order import Status
 from cuota.db.order import orders
 from cuota.flows.checkout.leave_checkout import lapse_order
-from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import Problem, propose
 from cuota.flows.context import utc_now
-from cuota.rails.bounded import BoundedCardRail
-from cuota.rails.card import Card, CardAnswer, RailUnavailable, SandboxCardRail
+from cuota.rails.card.protocol import Card, CardAnswer, CardHolder, ChargeRequest
+from cuota.rails.card.rails import CardRails
+from cuota.rails.card.sandbox import SandboxCardRail
 from cuota.rails.load import NoSuchRail, load
+from cuota.rails.unavailable import RailUnavailable
+from support.card import pay
 from support.makers import Merchant, checkout
-from support.rails.parts import rail_parts
+from support.rails.parts import a_charge, rail_parts
 
 
 class Hanging(SandboxCardRail):
     """A rail that never answers."""
 
-    async def tokenize(self, card: object) -> Card:
-        del card
+    async def keep(self, token: str, holder: CardHolder) -> Card:
+        del token, holder
         await asyncio.Event().wait()
         raise AssertionError
 
-    async def find_charge(self, key: UUID) -> CardAnswer | None:
-        del key
+    async def find_charge(self, asked: ChargeRequest) -> CardAnswer | None:
+        del asked
         await asyncio.Event().wait()
         return None
 
 
 async def test_a_rail_that_hangs_is_one_that_did_not_answer(merchant: Merchant) -> None:
-    rail = BoundedCardRail(Hanging(*rail_parts(merchant.service.context.pool)), seconds=0.05)
+    rail = CardRails(Hanging(*rail_parts(merchant.service.context.pool)), seconds=0.05)
     with pytest.raises(RailUnavailable, match="no answer within"):
-        await rail.find_charge(uuid4())
+        await rail.find_charge(a_charge())
 
 
 async def test_a_card_that_cannot_be_put_away_is_told_and_nothing_is_charged(merchant: Merchant) -> None:
     created = await merchant.create()
     seen, _ = await checkout(merchant.service, merchant.merchant_id, created)
     context = merchant.service.context
-    hanging = replace(context.rails, card=BoundedCardRail(Hanging(*rail_parts(context.pool)), seconds=0.05))
+    hanging = replace(context.rails, card=CardRails(Hanging(*rail_parts(context.pool)), seconds=0.05))
     assert seen.session.profile is not None
     terms = propose(context, seen, seen.session.profile)
     card = read_card("4242 4242 4242 4242", "12/39", "123", utc_now().date())
     with pytest.raises(Problem, match="Nothing was charged"):
-        await submit_checkout(replace(context, rails=hanging), seen, card, terms.agreement.hash)
+        await pay(replace(context, rails=hanging), seen, card, terms.agreement.hash)
     assert (await merchant.read(created))["orderStatus"] == "Created"
 
 
 @pytest.mark.parametrize(
     ("card", "message", "named"),
     [
-        ("cuota.rails.card.SandboxCardRail", "sandbox", "CUOTA_CARD_RAIL"),
+        ("cuota.rails.card.sandbox.SandboxCardRail", "sandbox", "CUOTA_CARD_RAIL"),
         ("tests.rails.test_rails.Real", "cuota.rails.message.SandboxMessageRail", "CUOTA_MESSAGE_RAIL"),
     ],
 )
@@ -75,7 +77,8 @@ class Real:
     async def _never(self, *_: object) -> None:
         raise AssertionError
 
-    tokenize = charge = find_charge = refund = _never
+    name = "real"
+    fields = keep = charge = find_charge = give_up = refund = read_event = events_since = _never
 
     def __init__(self, *given: object) -> None:
         pass

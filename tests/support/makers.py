@@ -19,11 +19,11 @@ from cuota.core.merchant import BodyProfile
 from cuota.core.order.order import Order
 from cuota.db.checkout.loaded import Checkout
 from cuota.flows.checkout.identify_consumer import check_code, give_details, send_code
-from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import load, open_checkout, propose
 from cuota.flows.context import Context
 from cuota.flows.merchant import manage_merchants
 from cuota.web.server.edge import Edge
+from support.card import pay
 from support.contract import Contract
 from support.core.values import PROFILE
 
@@ -217,4 +217,4 @@ async def complete(
     assert seen.session.profile is not None
     terms = propose(service.context, seen, seen.session.profile)
     entry = read_card(card, "12/39", "123", datetime.now(UTC).date())
-    return await submit_checkout(service.context, seen, entry, terms.agreement.hash)
+    return await pay(service.context, seen, entry, terms.agreement.hash)

@@ -14,8 +14,8 @@ import httpx
 from cuota.core.checkout.card import read_card
 from cuota.db.checkout.loaded import Checkout
 from cuota.flows.checkout.issue_card import reveal_card
-from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import propose
+from support.card import pay
 from support.makers import Merchant, checkout, read_checkout
 from support.signed import started
 
@@ -91,7 +91,7 @@ async def paid(shop: Merchant, created: dict[str, Any]) -> Virtual:
     assert seen.session.profile is not None
     terms = propose(context, seen, seen.session.profile)
     entry = read_card("4242 4242 4242 4242", "12/39", "123", datetime.now(UTC).date())
-    await submit_checkout(context, seen, entry, terms.agreement.hash)
+    await pay(context, seen, entry, terms.agreement.hash)
     return Virtual(shop, created, seen, secret)
 
 

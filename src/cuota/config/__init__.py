@@ -66,6 +66,7 @@ class Settings:
     metrics_listen: tuple[str, int] | None
     log_level: str
     more_audiences: tuple[str, ...] = ()
+    cards_kept: tuple[str, ...] = ()
     trusted_proxies: tuple[Network, ...] = ()
     text_limits: TextLimits = field(default_factory=TextLimits)
     own_rails: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -78,7 +79,9 @@ class Settings:
             card=self.card_rail,
             message=self.message_rail,
             issuing=self.issuing_rail,
+            cards_kept=self.cards_kept,
             sandbox=self.sandbox,
+            public_url=self.public_url,
             senders=self.senders,
             own=self.own_rails,
         )
@@ -164,6 +167,7 @@ _PLAIN: dict[str, tuple[str, object]] = {
     "order_minutes": ("CUOTA_ORDER_MINUTES", 60),
     "authorization_days": ("CUOTA_AUTHORIZATION_DAYS", 13),
     "card_rail": ("CUOTA_CARD_RAIL", "sandbox"),
+    "cards_kept": ("CUOTA_CARD_RAILS_KEPT", ()),
     "message_rail": ("CUOTA_MESSAGE_RAIL", "sandbox"),
     "pool_size": ("CUOTA_POOL_SIZE", 16),
     "brand_accent": ("CUOTA_BRAND_ACCENT", "#0B6E63"),

@@ -179,6 +179,12 @@ def rail(*names: str, example: str) -> Callable[[str], str]:
     return read
 
 
+def rails(*names: str, example: str) -> Callable[[str], tuple[str, ...]]:
+    """Return a reader for the names of several rails, separated by commas."""
+    one = rail(*names, example=example)
+    return lambda text: tuple(one(each.strip()) for each in text.split(","))
+
+
 def words(text: str) -> str:
     """Read a short text on one line."""
     if not 1 <= len(text) <= 60 or not text.isprintable():

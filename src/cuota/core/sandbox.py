@@ -23,5 +23,12 @@ TEST_CARDS = (
     SandboxCard("4000 0000 0000 9995", "no_funds", "has no funds"),
     SandboxCard("4000 0000 0000 0341", "pays_once", "pays the first installment and fails later ones"),
     SandboxCard("4000 0000 0000 9987", "lost_later", "pays the first installment and is then reported lost"),
-    SandboxCard("4000 0000 0000 2685", "disputed", "pays and is later disputed"),
+    SandboxCard("4000 0000 0000 2685", "disputed", "pays and is disputed after a week"),
+    SandboxCard("4000 0027 6000 3184", "action", "must be confirmed at its bank for each payment"),
+    SandboxCard(
+        "4000 0025 0000 3155", "action_once", "must be confirmed at its bank for the first payment only"
+    ),
+    SandboxCard("4000 0082 6000 3178", "action_declined", "is confirmed at its bank and then declined"),
+    SandboxCard("4000 0000 0000 3006", "processing", "stays in progress for a minute and then pays"),
+    SandboxCard("4000 0000 0000 4004", "renewed", "pays, and its bank replaces it after three weeks"),
 )

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from uuid import UUID
 
 from cuota.core.checkout.ending import Charging
 from cuota.core.order.order import Order
 from cuota.core.plan.charge import Charge
 from cuota.core.risk.signal import SignalKind
+from cuota.db.plan.charges import PendingCharge
 from cuota.flows.context import Context
-from cuota.rails.card import CardAnswer
+from cuota.rails.card.protocol import CardAnswer, CardOutcome, ChargeRequest
 from cuota.rails.unavailable import RailUnavailable
 
 RecordAnswer = Callable[[CardAnswer], Awaitable[Order]]
+# How long a consumer has to confirm a charge with the bank (3-D Secure). A checkout stays open for an hour by default.
+CONFIRM_WITHIN = timedelta(minutes=20)
 
 
 def card_hash(context: Context, fingerprint: str) -> bytes | None:
@@ -20,28 +25,66 @@ def card_hash(context: Context, fingerprint: str) -> bytes | None:
     return context.vault.hash(f"signal-{SignalKind.CARD}", fingerprint) if fingerprint else None
 
 
-async def ask(context: Context, charge: Charge, record: RecordAnswer) -> Order:
-    """Charge the card and record the rail's answer. Raises Charging if there is no answer; the worker looks it up later."""
+def request_of(
+    charge: Charge, merchant_id: UUID, order_id: UUID, return_url: str | None = None
+) -> ChargeRequest:
+    """Return a recorded charge as the card rail needs it."""
+    return ChargeRequest(
+        charge.charge_id, charge.card_token, charge.amount, charge.currency, merchant_id, order_id, return_url
+    )
+
+
+async def ask(context: Context, asked: ChargeRequest, record: RecordAnswer) -> Order:
+    """Charge the card and record the rail's answer.
+
+    Raises Charging if there is no final answer: it was lost, the consumer must confirm the charge, or the bank takes its time.
+    """
     try:
-        answer = await context.rails.card.charge(
-            charge.charge_id, charge.card_token, charge.amount, charge.currency
-        )
+        answer = await context.rails.card.charge(asked)
     except RailUnavailable:
         raise Charging from None
+    if not answer.final:
+        raise Charging
     return await record(answer)
 
 
-async def look_up(context: Context, charge: Charge, record: RecordAnswer) -> bool:
-    """Look up a charge whose answer was lost. If the rail does not know the charge, request it again under the same key.
+async def look_up(context: Context, asked: ChargeRequest, record: RecordAnswer, asked_at: datetime) -> bool:
+    """Look up a charge without a final answer. If the rail does not know the charge, request it again under the same key.
 
-    Returns False if the rail has no answer yet.
+    A charge that the consumer has not confirmed in CONFIRM_WITHIN is canceled. Returns False if there is no final answer yet.
     """
     try:
-        answer = await context.rails.card.find_charge(charge.charge_id)
+        answer = await context.rails.card.find_charge(asked)
         if answer is None:
-            await ask(context, charge, record)
-        else:
-            await record(answer)
+            await ask(context, asked, record)
+            return True
+        abandoned = context.now() >= asked_at + CONFIRM_WITHIN
+        if answer.outcome is CardOutcome.REQUIRES_ACTION and abandoned:
+            answer = await context.rails.card.give_up(asked)
+        if not answer.final:
+            return False
+        await record(answer)
     except (RailUnavailable, Charging):
         return False
     return True
+
+
+async def look(context: Context, asked: ChargeRequest, record: RecordAnswer) -> str | None:
+    """Look at a charge in progress for a page, and record its answer if that is final. It never charges.
+
+    Return the address at which the consumer confirms the charge, or None if nothing is to confirm.
+    """
+    try:
+        answer = await context.rails.card.find_charge(asked)
+    except RailUnavailable:
+        return None
+    if answer is None:
+        return None
+    if answer.final:
+        await record(answer)
+    return answer.action_url
+
+
+def request_again(pending: PendingCharge, merchant_id: UUID, order_id: UUID) -> ChargeRequest:
+    """Return a charge without an answer as the card rail needs it, for a look-up."""
+    return request_of(pending.charge, merchant_id, order_id)

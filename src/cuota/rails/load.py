@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cuota.rails.bounded import BoundedCardRail, BoundedIssuingRail, BoundedMessageRail
-from cuota.rails.card import CardRail, SandboxCardRail
+from cuota.rails.bounded import BoundedIssuingRail, BoundedMessageRail
+from cuota.rails.card.protocol import CardRail
+from cuota.rails.card.rails import CardRails
+from cuota.rails.card.sandbox import SandboxCardRail
 from cuota.rails.card_network import CardNetwork
 from cuota.rails.issuing import IssuingRail, SandboxIssuingRail
 from cuota.rails.message import MessageRail, SandboxMessageRail
@@ -28,12 +31,14 @@ class Rails:
     `card_network` simulates the network of the sandbox's virtual cards. It is None if another issuer issues the cards.
     """
 
-    card: CardRail
+    card: CardRails
     message: MessageRail
     issuing: IssuingRail | None = None
     card_network: CardNetwork | None = None
 
 
+_CARD_RAILS = {"sandbox": SandboxCardRail}
+_NAME = re.compile(r"[a-z0-9_]{2,32}", re.ASCII)
 _MESSAGE_RAILS = {"sandbox": SandboxMessageRail, "live": LiveMessageRail}
 
 
@@ -43,15 +48,13 @@ def load(settings: RailSettings, books: RailDatabase, vault: RailVault, now: Clo
     Raises NoSuchRail; production never accepts a simulator, by any name.
     """
     given = (settings, books, vault, now)
-    card = _rail("CUOTA_CARD_RAIL", settings.card, {"sandbox": SandboxCardRail}, CardRail, given)
+    cards = _card_rails(settings, given)
     message = _rail("CUOTA_MESSAGE_RAIL", settings.message, _MESSAGE_RAILS, MessageRail, given)
-    if not settings.sandbox and isinstance(card, SandboxCardRail):
-        raise NoSuchRail("CUOTA_CARD_RAIL: production needs a real rail, but this one is a simulator.")
     if not settings.sandbox and message.shown_code is not None:
         raise NoSuchRail(
             "CUOTA_MESSAGE_RAIL: production needs a real rail, but this one shows its codes on the page."
         )
-    rails = Rails(BoundedCardRail(card), BoundedMessageRail(message))
+    rails = Rails(cards, BoundedMessageRail(message))
     if settings.issuing == "none":
         return rails
     issuing = _rail(
@@ -64,6 +67,29 @@ def load(settings: RailSettings, books: RailDatabase, vault: RailVault, now: Clo
             "CUOTA_ISSUING_RAIL: production needs a real rail or none, but this one is a simulator."
         )
     return replace(rails, issuing=BoundedIssuingRail(issuing), card_network=CardNetwork(books, vault))
+
+
+def _card_rails(settings: RailSettings, given: tuple[object, ...]) -> CardRails:
+    """Return the rail for new cards and those that earlier cards still use. Raises NoSuchRail."""
+    loaded: list[CardRail] = []
+    named = [
+        ("CUOTA_CARD_RAIL", settings.card),
+        *(("CUOTA_CARD_RAILS_KEPT", kept) for kept in settings.cards_kept),
+    ]
+    for setting, path in named:
+        card: CardRail = _rail(setting, path, _CARD_RAILS, CardRail, given)
+        if not settings.sandbox and isinstance(card, SandboxCardRail):
+            raise NoSuchRail(f"{setting}: production needs a real rail, but this one is a simulator.")
+        if not isinstance(card.name, str) or not _NAME.fullmatch(card.name):
+            raise NoSuchRail(
+                f"{setting}: {path} needs a `name` of 2 to 32 lower-case letters, digits and underscores."
+            )
+        if any(card.name == other.name for other in loaded):
+            raise NoSuchRail(
+                f"{setting}: another card rail also has the name {card.name}. Each needs its own."
+            )
+        loaded.append(card)
+    return CardRails(loaded[0], loaded[1:])
 
 
 def _rail(

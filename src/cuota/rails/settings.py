@@ -9,16 +9,30 @@ from cuota.rails.senders import Senders
 
 
 @dataclass(frozen=True, slots=True)
+class StripeKeys:
+    """The keys of a Stripe account. `api_url` is another address than Stripe's own, for a stand-in; empty means Stripe."""
+
+    secret: str = field(repr=False)
+    publishable: str
+    webhook_secret: str = field(repr=False)
+    api_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RailSettings:
     """The settings of all rails.
 
-    `card`, `message` and `issuing` name the rails: a built-in one, or the dotted path of a class. `senders` are set if `message`
-    is `live`. `own` holds every setting that begins with CUOTA_RAIL_, for rails that operators wrote; it may contain secrets.
+    `card`, `message` and `issuing` name the rails: a built-in one, or the dotted path of a class. `cards_kept` are more card
+    rails, whose cards still pay plans. `public_url` is the service's own address. `senders` are set if `message` is `live`, and
+    `stripe` if a card rail is `stripe`. `own` holds every setting that begins with CUOTA_RAIL_, for rails that operators wrote; it may contain secrets.
     """
 
     card: str = "sandbox"
+    cards_kept: tuple[str, ...] = ()
     message: str = "sandbox"
     issuing: str = "none"
     sandbox: bool = False
+    public_url: str = "http://127.0.0.1:8080"
     senders: Senders | None = None
+    stripe: StripeKeys | None = None
     own: Mapping[str, str] = field(default_factory=dict, repr=False)

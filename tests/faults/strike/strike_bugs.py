@@ -194,11 +194,10 @@ def _outside() -> None:
             await self._recorder.record(Result(item, Attempt(204, 1), self._context.now(), "delivered", None))
         await send(self, item, *more)
 
-    async def anew(context: Any, charge: Any, record: Any) -> bool:
+    async def anew(context: Any, asked: Any, record: Any, asked_at: Any) -> bool:
         if not bug("retry that changes its key"):
-            return bool(await look_up(context, charge, record))
-        card = context.rails.card
-        await record(await card.charge(uuid.uuid4(), charge.card_token, charge.amount, charge.currency))
+            return bool(await look_up(context, asked, record, asked_at))
+        await record(await context.rails.card.charge(replace(asked, key=uuid.uuid4())))
         return True
 
     Courier._send, charge_card.look_up = marked, anew

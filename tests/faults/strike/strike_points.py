@@ -143,7 +143,7 @@ def arm() -> None:
     """Put the points into the service that this process is."""
     import asyncpg
 
-    from cuota.rails.card import SandboxCardRail
+    from cuota.rails.card.sandbox import SandboxCardRail
     from cuota.rails.http import GuardedClient
     from cuota.rails.message import SandboxMessageRail
 

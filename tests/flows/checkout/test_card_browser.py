@@ -14,10 +14,10 @@ from cuota.core.consumer import Profile
 from cuota.core.refusal import Refused
 from cuota.flows.checkout import issue_card
 from cuota.flows.checkout.issue_card import reveal_card
-from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import propose
 from cuota.rails.issuing import IssuingRail, VirtualCard
 from cuota.rails.unavailable import RailUnavailable
+from support.card import pay
 from support.makers import ADDRESS, Merchant, checkout, read_checkout
 from support.virtual_card import opened, paid, virtual_order
 
@@ -49,7 +49,7 @@ async def test_another_browser_of_the_same_person_is_not_the_one_that_paid(merch
     assert paying.session.profile is not None
     terms = propose(service.context, paying, paying.session.profile)
     card = read_card("4242 4242 4242 4242", "12/39", "123", datetime.now(UTC).date())
-    order = await submit_checkout(service.context, paying, card, terms.agreement.hash)
+    order = await pay(service.context, paying, card, terms.agreement.hash)
     ids = (merchant.merchant_id, order.order_id)
     assert await reveal_card(service.context, await read_checkout(service.context, *ids, other)) is None
     assert await reveal_card(service.context, await read_checkout(service.context, *ids, secret)) is not None
@@ -61,7 +61,7 @@ async def test_after_a_declined_card_the_browser_whose_card_pays_has_it(merchant
     assert first.session.profile is not None
     terms = propose(service.context, first, first.session.profile)
     declined = read_card("4000 0000 0000 0002", "12/39", "123", datetime.now(UTC).date())
-    await submit_checkout(service.context, first, declined, terms.agreement.hash)
+    await pay(service.context, first, declined, terms.agreement.hash)
     virtual = await paid(merchant, created)
     gone = await read_checkout(service.context, merchant.merchant_id, virtual.order_id, first_secret)
     assert await reveal_card(service.context, gone) is None

@@ -24,8 +24,8 @@ from cuota.flows.checkout.clear_card import clear_card, finish_clearings
 from cuota.flows.checkout.issue_card import hide_cards, reveal_card, tell_limits
 from cuota.flows.order.capture_order import capture_order
 from cuota.flows.order.expire_authorizations import expire_authorization
-from cuota.rails.card import RailUnavailable
 from cuota.rails.issuing import IssuingRail, VirtualCard
+from cuota.rails.unavailable import RailUnavailable
 from cuota.web.server.edge import JsonLines
 from support.makers import Merchant, checkout, read_checkout
 from support.own_service import Own

@@ -12,7 +12,6 @@ from cuota.core.checkout.card import read_card
 from cuota.core.checkout.ending import Charging
 from cuota.core.order.order import Final
 from cuota.db.verify.recalculate import verify
-from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import propose
 from support.makers import checkout
 from support.own_service import Own
@@ -35,7 +34,7 @@ async def test_leaving_and_paying_at_once_is_one_end_and_the_money_is_right(own:
             # From well before the other's commit to well after it.
             await asyncio.sleep(number % 16 / 1000)
             try:
-                await submit_checkout(context, seen, card, terms.agreement.hash)
+                await pay(context, seen, card, terms.agreement.hash)
             except (Final, Charging):
                 return
 

@@ -14,7 +14,7 @@ from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.plan.limit_asks import Asker
 from cuota.flows.plan.manage_plan import find_plan, pay_early
-from cuota.rails.card import CardAnswer
+from cuota.rails.card.protocol import CardAnswer, ChargeRequest
 from cuota.work import due_orders
 from cuota.work.due_orders import settle_due_orders
 from support.flows.collecting import ZONE, charged, set_clock
@@ -96,7 +96,7 @@ async def test_a_silent_card_rail_holds_up_neither_the_warnings_nor_the_end(own:
 class _Broken(FlakyRail):
     """A rail with a bug of its own about some cards, which nothing around it mends."""
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
+    async def charge(self, asked: ChargeRequest) -> CardAnswer:
         raise ValueError("garbage")
 
 

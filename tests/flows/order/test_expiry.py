@@ -16,13 +16,16 @@ from cuota.core.order.movement import MovementKind, MovementRequest
 from cuota.core.order.order import Final
 from cuota.core.refusal import Code, Refused
 from cuota.flows.checkout.leave_checkout import lapse_order, leave_checkout
-from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import propose
 from cuota.flows.context import Context
 from cuota.flows.order.capture_order import capture_order
 from cuota.flows.order.void_order import void_order
+from cuota.rails.card.protocol import CardAnswer, ChargeRequest
+from cuota.rails.card.rails import CardRails
+from cuota.rails.unavailable import RailUnavailable
 from cuota.work.due_orders import settle_due_orders
 from support.api.bodies import assert_refused
+from support.card import pay
 from support.makers import Merchant, Running, checkout, complete
 
 
@@ -94,7 +97,7 @@ async def submit(merchant: Merchant, order: dict[str, Any], context: Context | N
 async def press(merchant: Merchant, seen: Any, context: Context) -> None:
     terms = propose(context, seen, seen.session.profile)
     entry = read_card("4242 4242 4242 4242", "12/39", "123", datetime.now(UTC).date())
-    await submit_checkout(context, seen, entry, terms.agreement.hash)
+    await pay(context, seen, entry, terms.agreement.hash)
 
 
 async def assert_consistent(merchant: Merchant, order: dict[str, Any], pressed: object) -> str:
@@ -220,23 +223,17 @@ async def test_two_workers_expire_an_authorization_once(merchant: Merchant) -> N
 
 
 async def test_a_charge_whose_answer_was_lost_is_looked_up_not_lapsed(merchant: Merchant) -> None:
-    from cuota.rails.card import RailUnavailable
-
-    class Silent:
+    class Silent(CardRails):
         """A card network that charges and whose answer never arrives."""
 
-        def __init__(self, real: Any) -> None:
-            self._real = real
-            self.tokenize = real.tokenize
-
-        async def charge(self, *asked: Any) -> None:
-            await self._real.charge(*asked)
+        async def charge(self, asked: ChargeRequest) -> CardAnswer:
+            await super().charge(asked)
             raise RailUnavailable
 
     context = merchant.service.context
     order = await merchant.create("40.00")
     seen, _ = await checkout(merchant.service, merchant.merchant_id, order)
-    rails = replace(context.rails, card=Silent(context.rails.card))
+    rails = replace(context.rails, card=Silent(context.rails.card.active))
     with pytest.raises(Charging):
         await press(merchant, seen, replace(context, rails=rails))
     assert (await merchant.read(order))["orderStatus"] == "Created"

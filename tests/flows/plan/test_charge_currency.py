@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
 from cuota.core.checkout.ending import Charging
-from cuota.rails.card import CardAnswer
+from cuota.rails.card.protocol import CardAnswer, ChargeRequest
 from cuota.work.due_orders import settle_due_orders
 from support.flows.collecting import agreed, set_clock
 from support.flows.interrupted import FlakyRail, with_rail
@@ -20,9 +21,9 @@ class _ManyCurrencies(FlakyRail):
 
     currencies: tuple[str, ...] = ()
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
-        self.currencies += (currency,)
-        return await super().charge(key, token, amount, "USD")
+    async def charge(self, asked: ChargeRequest) -> CardAnswer:
+        self.currencies += (asked.currency,)
+        return await super().charge(replace(asked, currency="USD"))
 
 
 async def test_a_card_is_charged_in_the_orders_currency_at_the_checkout_by_the_worker_and_on_later_days(

@@ -13,7 +13,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from cuota.core.checkout.card import CardEntry, read_card
+from cuota.core.checkout.card import read_card
 from cuota.core.privacy.erasure import Forgotten
 from cuota.core.sandbox import DECLINED_SURNAME
 from cuota.db.checkout.loaded import Checkout
@@ -21,12 +21,14 @@ from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout.identify_consumer import give_details
 from cuota.flows.checkout.recognize_consumer import pay_again
 from cuota.flows.checkout.remember_browser import remember_browser
-from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import Problem, open_checkout, propose
 from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
-from cuota.rails.card import Card, CardAnswer, SandboxCardRail
+from cuota.rails.card.protocol import Card, CardAnswer, CardHolder, ChargeRequest
+from cuota.rails.card.rails import CardRails
+from cuota.rails.card.sandbox import SandboxCardRail
 from cuota.web.app import make_app
 from cuota.web.pages.checkout import session as pages
+from support.card import pay
 from support.flows.people import PERSON, PHONE, PREFILL, bought, paid_off, words_left
 from support.makers import checkout, read_checkout
 from support.own_service import InProcess, Own
@@ -81,7 +83,7 @@ async def at_the_pay_step(own: Own) -> tuple[dict[str, Any], Checkout, str, str]
 async def test_a_purchase_that_waits_for_an_erasure_is_refused_and_charges_nothing(own: Own) -> None:
     order, seen, _, agreed = await at_the_pay_step(own)
     async with erasing(own, "checkout_sessions") as erasure:
-        paying = asyncio.create_task(submit_checkout(own.context, seen, CARD, agreed))
+        paying = asyncio.create_task(pay(own.context, seen, CARD, agreed))
         await waiting(own, 2)
     assert (await erasure).done
     with pytest.raises(Forgotten):
@@ -97,7 +99,7 @@ async def test_an_order_that_is_declined_during_an_erasure_writes_nothing_of_the
     seen, _ = await checkout(own.service, merchant_id, order, declined, PHONE)
     agreed = propose(own.context, seen, declined).agreement.hash
     async with erasing(own, "checkout_sessions") as erasure:
-        paying = asyncio.create_task(submit_checkout(own.context, seen, CARD, agreed))
+        paying = asyncio.create_task(pay(own.context, seen, CARD, agreed))
         # The press waits for the erasure. One that does not wait has saved its decision already, which is the fault.
         both_wait = asyncio.create_task(waiting(own, 2))
         await asyncio.wait({paying, both_wait}, return_when=asyncio.FIRST_COMPLETED)
@@ -136,19 +138,19 @@ class Meanwhile(SandboxCardRail):
         if at == self.during:
             self.erasure = await erase_consumer(self.own.context, PHONE, dry_run=False)
 
-    async def tokenize(self, card: CardEntry) -> Card:
-        await self._erase("tokenize")
-        return await super().tokenize(card)
+    async def keep(self, token: str, holder: CardHolder) -> Card:
+        await self._erase("keep")
+        return await super().keep(token, holder)
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
+    async def charge(self, asked: ChargeRequest) -> CardAnswer:
         await self._erase("charge")
-        return await super().charge(key, token, amount, currency)
+        return await super().charge(asked)
 
 
 async def test_the_page_of_an_erased_purchase_says_start_again_from_the_shop(own: Own) -> None:
     order, seen, secret, agreed = await at_the_pay_step(own)
-    rail = Meanwhile(own, "tokenize")
-    context = replace(own.context, rails=replace(own.context.rails, card=rail))
+    rail = Meanwhile(own, "keep")
+    context = replace(own.context, rails=replace(own.context.rails, card=CardRails(rail)))
     service = InProcess(own.service.settings, context, own.service.clock, make_app(context))
     address = pages.base_path(seen.order.merchant_id, seen.order.order_id)
     form = {
@@ -169,8 +171,8 @@ async def test_the_page_of_an_erased_purchase_says_start_again_from_the_shop(own
 async def test_an_erasure_after_a_charge_began_is_refused_and_the_purchase_goes_on(own: Own) -> None:
     order, seen, _, agreed = await at_the_pay_step(own)
     rail = Meanwhile(own, "charge")
-    context = replace(own.context, rails=replace(own.context.rails, card=rail))
-    await submit_checkout(context, seen, CARD, agreed)
+    context = replace(own.context, rails=replace(own.context.rails, card=CardRails(rail)))
+    await pay(context, seen, CARD, agreed)
     assert rail.erasure is not None
     assert not rail.erasure.done
     assert rail.erasure.reasons

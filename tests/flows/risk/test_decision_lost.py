@@ -17,11 +17,11 @@ from cuota.core.consumer import Profile
 from cuota.core.order.order import Final, Status
 from cuota.db.risk import approvals
 from cuota.db.verify.recalculate import verify
-from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import propose
 from cuota.flows.context import Context
 from cuota.flows.plan.send_messages import send_messages
 from cuota.flows.risk.settle_reservations import settle_reservations
+from support.card import pay
 from support.flows.interrupted import CutPool
 from support.makers import ADDRESS, PROFILE, checkout, complete, phone_number, read_checkout
 from support.own_service import Own, opened_own
@@ -44,7 +44,7 @@ async def press(own: Own, context: Context, order: dict[str, Any], secret: str) 
     entry = read_card("4242 4242 4242 4242", "12/39", "123", datetime.now(UTC).date())
     agreed = propose(context, seen, seen.session.profile).agreement.hash
     try:
-        return (await submit_checkout(context, seen, entry, agreed)).status
+        return (await pay(context, seen, entry, agreed)).status
     except Final as final:
         return final.status
 

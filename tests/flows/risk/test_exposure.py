@@ -7,19 +7,18 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from cuota import config
-from cuota.core.checkout.card import CardEntry
 from cuota.core.order.order import Order, Status
 from cuota.db.risk import history
 from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout.submit_checkout import OTHER_PURCHASE
 from cuota.flows.checkout.take_step import Checkout, Problem
 from cuota.flows.context import Context
-from cuota.rails.card import Card, CardAnswer, CardRail
+from cuota.rails.card.protocol import CardAnswer, ChargeRequest
+from cuota.rails.card.rails import CardRails
 from cuota.run import runtime
 from support.flows.buttons import opened, press
 from support.makers import phone_number
@@ -33,24 +32,16 @@ async def own(settings: config.Settings, own_database: dict[str, Any]) -> AsyncI
         yield opened_under_it
 
 
-class Slow:
+class Slow(CardRails):
     """The sandbox's card network on a slow day: nobody is answered before the test says so."""
 
-    def __init__(self, rail: CardRail) -> None:
-        self._rail, self.go = rail, asyncio.Event()
+    def __init__(self, rail: CardRails) -> None:
+        super().__init__(rail.active)
+        self.go = asyncio.Event()
 
-    async def tokenize(self, card: CardEntry) -> Card:
-        return await self._rail.tokenize(card)
-
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
+    async def charge(self, asked: ChargeRequest) -> CardAnswer:
         await self.go.wait()
-        return await self._rail.charge(key, token, amount, currency)
-
-    async def find_charge(self, key: UUID) -> CardAnswer | None:
-        return await self._rail.find_charge(key)
-
-    async def refund(self, key: UUID, charge: UUID, amount: int) -> CardAnswer:
-        return await self._rail.refund(key, charge, amount)
+        return await super().charge(asked)
 
 
 def with_slow_rail(context: Context) -> tuple[Context, Slow]:

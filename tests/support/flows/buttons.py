@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from cuota.core.checkout.card import read_card
 from cuota.core.order.order import Order
 from cuota.db.checkout.loaded import Checkout
-from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import propose
 from cuota.flows.context import Context
+from support.card import pay
 from support.makers import checkout
 from support.own_service import Own
 
@@ -19,9 +19,7 @@ CARD = "4242 4242 4242 4242"
 async def press(context: Context, seen: Checkout) -> Order:
     assert seen.session.profile is not None
     entry = read_card(CARD, "12/39", "123", datetime.now(UTC).date())
-    return await submit_checkout(
-        context, seen, entry, propose(context, seen, seen.session.profile).agreement.hash
-    )
+    return await pay(context, seen, entry, propose(context, seen, seen.session.profile).agreement.hash)
 
 
 async def opened(own: Own, phone: str, count: int, amount: str) -> list[Checkout]:

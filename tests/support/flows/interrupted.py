@@ -11,10 +11,11 @@ from uuid import UUID
 
 import asyncpg
 
-from cuota.core.checkout.card import CardEntry
 from cuota.db.pool import Pool
 from cuota.flows.context import Context
-from cuota.rails.card import Card, CardAnswer, CardRail, RailUnavailable
+from cuota.rails.card.protocol import CardAnswer, ChargeRequest, RefundRequest
+from cuota.rails.card.rails import CardRails
+from cuota.rails.unavailable import RailUnavailable
 from support.own_service import Own
 
 Hook = Callable[[], Awaitable[None]]
@@ -96,12 +97,13 @@ class _CutConnection:
         return await self._connection.fetchrow(sql, *values)
 
 
-class FlakyRail:
+class FlakyRail(CardRails):
     """The sandbox's card network on a bad line. `lost` is how many more answers get lost, after or before it acted."""
 
     def __init__(
-        self, rail: CardRail, *, lost: int = 0, arrives: bool = True, accident: UUID | None = None
+        self, rail: CardRails, *, lost: int = 0, arrives: bool = True, accident: UUID | None = None
     ) -> None:
+        super().__init__(rail.active)
         self.rail, self.lost, self.arrives, self.accident = rail, lost, arrives, accident
         self.asked: list[UUID] = []
 
@@ -120,17 +122,11 @@ class FlakyRail:
             raise RailUnavailable("the answer was lost")
         return answer
 
-    async def tokenize(self, card: CardEntry) -> Card:
-        return await self.rail.tokenize(card)
+    async def charge(self, asked: ChargeRequest) -> CardAnswer:
+        return await self._through(asked.key, self.rail.charge(asked))
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
-        return await self._through(key, self.rail.charge(key, token, amount, currency))
-
-    async def find_charge(self, key: UUID) -> CardAnswer | None:
-        return await self.rail.find_charge(key)
-
-    async def refund(self, key: UUID, charge: UUID, amount: int) -> CardAnswer:
-        return await self._through(key, self.rail.refund(key, charge, amount))
+    async def refund(self, asked: RefundRequest) -> CardAnswer:
+        return await self._through(asked.key, self.rail.refund(asked))
 
 
 def with_rail(context: Context, rail: FlakyRail) -> Context:

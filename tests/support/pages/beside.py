@@ -8,6 +8,8 @@ from typing import Any
 import httpx
 
 from cuota.flows.context import Context
+from cuota.rails.card.rails import CardRails
+from cuota.rails.card.sandbox import SandboxCardRail
 from cuota.web.app import make_app
 from support.makers import Clock, Running
 
@@ -22,5 +24,7 @@ class Beside(Running):
 def beside(context: Context, clock: Clock, **changes: Any) -> Beside:
     """Start it. `changes` are fields of Context, or `card`/`message` for one of its rails."""
     rails = {name: changes.pop(name) for name in ("card", "message") if name in changes}
+    if isinstance(rails.get("card"), SandboxCardRail):
+        rails["card"] = CardRails(rails["card"])
     changed = replace(context, rails=replace(context.rails, **rails), **changes)
     return Beside(changed.settings, changed, clock, make_app(changed))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from typing import Any
+from uuid import UUID, uuid4
 
 from cuota.db.pool import Pool
 from cuota.db.vault import Vault
 from cuota.flows.context import utc_now
+from cuota.rails.card.protocol import ChargeRequest, RefundRequest
 from cuota.rails.settings import RailSettings
 from cuota.rails.stores import Clock, RailVault
 
@@ -17,3 +20,15 @@ def rail_parts(
 ) -> tuple[RailSettings, Pool, RailVault, Clock]:
     """The four arguments of a rail in the sandbox. Without a vault, the rail gets one with a key of its own."""
     return RailSettings(**{"sandbox": True, **settings}), pool, vault or Vault(secrets.token_bytes(32)), now
+
+
+def a_charge(token: str = "a_card", amount: int = 100, **more: Any) -> ChargeRequest:
+    """A request for a charge with new ids. `more` replaces fields."""
+    return replace(ChargeRequest(uuid4(), token, amount, "USD", uuid4(), uuid4()), **more)
+
+
+def a_refund(
+    charge: UUID | None = None, token: str = "a_card", amount: int = 100, **more: Any
+) -> RefundRequest:
+    """A request for a refund with new ids. `more` replaces fields."""
+    return replace(RefundRequest(uuid4(), charge or uuid4(), token, amount, uuid4(), uuid4()), **more)

@@ -15,15 +15,12 @@ from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge, Origin
+from cuota.core.plan.declines import is_hard
 from cuota.core.plan.notice import Notice, NoticeKind
 from cuota.core.plan.payday import Days
 
 # How long to wait after the first, second, ... failed charge. After one more failure the consumer must give another card.
 RETRIES = (timedelta(hours=6), timedelta(days=1), timedelta(days=3), timedelta(days=5), timedelta(days=7))
-# Decline reasons that are permanent: the card is never charged again.
-HARD_DECLINES = frozenset(
-    {"card_expired", "card_lost", "card_stolen", "card_closed", "card_unknown", "card_restricted"}
-)
 # A consumer gets at most one message about a changed card in this time.
 CARD_TOLD_EVERY = timedelta(days=1)
 NewId = Callable[[], UUID]
@@ -204,7 +201,7 @@ def failed(
     item = plan[charge.installment - 1]
     if charge.origin is not Origin.SCHEDULE or not item.total:
         return replace(_planned(order, plan, [], now=now, charging=False), charge_settled=settled)
-    final = reason in HARD_DECLINES or item.failures >= len(RETRIES)
+    final = is_hard(reason) or item.failures >= len(RETRIES)
     again = None if final else now + RETRIES[item.failures]
     tried = replace(item, failures=item.failures + 1, charge_at=again, remind_at=None)
     told = _told_of_failure(item, again, zone, now, new_id)

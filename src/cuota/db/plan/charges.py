@@ -12,7 +12,7 @@ from cuota.db.cluster.across import fetch_across
 from cuota.db.session import Session
 
 _PENDING = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_token, c.card_brand, c.card_last4, c.origin,
-    p.first_day, p.time_zone
+    p.first_day, p.time_zone, c.created_at
     FROM charges c JOIN plans p ON p.merchant_id = $1 AND p.order_id = c.order_id
         JOIN orders o ON o.merchant_id = $1 AND o.order_id = c.order_id
     WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.state = 'pending'"""
@@ -22,9 +22,9 @@ _CLAIM = """
 UPDATE card_refunds r SET try_at = $3 FROM (
     SELECT order_id, card_refund_id FROM card_refunds WHERE merchant_id = $1 AND try_at <= $2
     ORDER BY try_at LIMIT $4 FOR UPDATE SKIP LOCKED
-) due WHERE r.merchant_id = $1 AND r.order_id = due.order_id AND r.card_refund_id = due.card_refund_id
-    AND r.try_at <= $2
-RETURNING r.merchant_id, r.order_id, r.card_refund_id, r.charge_id, r.amount, r.tries
+) due, charges c WHERE r.merchant_id = $1 AND r.order_id = due.order_id AND r.card_refund_id = due.card_refund_id
+    AND r.try_at <= $2 AND c.merchant_id = $1 AND c.order_id = r.order_id AND c.charge_id = r.charge_id
+RETURNING r.merchant_id, r.order_id, r.card_refund_id, r.charge_id, c.card_token, r.amount, r.tries
 """
 _STILL_PENDING = """SELECT 1 FROM card_refunds
     WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending'"""
@@ -42,21 +42,23 @@ LEASE = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class PendingCharge:
-    """A charge without an answer yet, with the plan's first day and the consumer's time zone."""
+    """A charge without a final answer yet, with the plan's first day, the consumer's time zone, and when it was recorded."""
 
     charge: Charge
     first_day: date
     zone: str
+    asked_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class DueRefund:
-    """A claimed card refund. The amount is in cents."""
+    """A claimed card refund, with the token of the card that paid. The amount is in cents."""
 
     merchant_id: UUID
     order_id: UUID
     card_refund_id: UUID
     charge_id: UUID
+    card_token: str
     amount: int
     tries: int
 
@@ -80,9 +82,9 @@ async def pending(session: Session, merchant_id: UUID, order_id: UUID) -> Pendin
     row = await session.fetchrow(_PENDING, merchant_id, order_id)
     if row is None:
         return None
-    charge_id, installment, amount, currency, token, brand, last4, origin, first_day, zone = row
+    charge_id, installment, amount, currency, token, brand, last4, origin, first_day, zone, at = row
     charge = Charge(charge_id, installment, amount, currency, token, brand, last4, Origin(origin))
-    return PendingCharge(charge, first_day, zone)
+    return PendingCharge(charge, first_day, zone, at)
 
 
 async def claim_refunds(session: Session, now: datetime, limit: int) -> list[DueRefund]:

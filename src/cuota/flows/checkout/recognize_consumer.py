@@ -57,7 +57,7 @@ async def find_offer(context: Context, checkout: Checkout, token: str | None) ->
 
 
 async def pay_again(
-    context: Context, checkout: Checkout, token: str | None, agreement_hash: str
+    context: Context, checkout: Checkout, token: str | None, agreement_hash: str, return_url: str
 ) -> tuple[Checkout, Order]:
     """Pay with the offered card. Return the checkout, now this consumer's, and the order.
 
@@ -78,7 +78,7 @@ async def pay_again(
         raise Problem(notice=AGREEMENT_CHANGED)
     if not await _recognize(context, theirs, who.consumer_id, token):
         raise await _not_offered(context, checkout)
-    return theirs, await pay_with(context, theirs, offer.card, agreement_hash)
+    return theirs, await pay_with(context, theirs, offer.card, agreement_hash, return_url)
 
 
 async def _not_offered(context: Context, checkout: Checkout) -> Problem:

@@ -8,7 +8,6 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from cuota.core.checkout import ending as ends
-from cuota.core.checkout.card import CardEntry
 from cuota.core.consumer import Profile
 from cuota.core.installment import schedule
 from cuota.core.order.job import JobState, Settled
@@ -22,13 +21,14 @@ from cuota.core.plan.plan import Plan
 from cuota.db.checkout.loaded import Checkout
 from cuota.db.order.orders import Found
 from cuota.db.plan.charges import PendingCharge
-from cuota.flows.charge_card import RecordAnswer, ask, card_hash, look_up
+from cuota.flows.charge_card import RecordAnswer, ask, card_hash, look, look_up, request_again, request_of
 from cuota.flows.checkout.take_step import Problem, ProposedTerms, propose
 from cuota.flows.context import Context
 from cuota.flows.risk.decide_order import Case, Considered, OtherPurchase
 from cuota.flows.risk.keep_policy import seal_policy
 from cuota.flows.settle import settle
-from cuota.rails.card import CardAnswer, RailUnavailable
+from cuota.rails.card.protocol import CardAnswer, CardHolder, UnknownToken
+from cuota.rails.unavailable import RailUnavailable
 
 AGREEMENT_CHANGED = "The dates have changed since you opened this page. Please read the agreement again."
 
@@ -37,25 +37,32 @@ OTHER_PURCHASE = (
 )
 NOT_DECIDING = "Orders cannot be completed right now. Nothing was charged; please try again."
 
+ENTER_AGAIN = "Your card could not be read, and nothing was charged. Please enter it again."
 NOT_REACHED = "We cannot reach your card's bank right now. Nothing was charged; please try again."
 
 
 async def submit_checkout(
-    context: Context, checkout: Checkout, card: CardEntry, agreement_hash: str
+    context: Context, checkout: Checkout, card_token: str, agreement_hash: str, return_url: str
 ) -> Order:
     """Decide, charge, and approve or decline. Return the order as it is then.
 
-    Raises Problem; Final, Charging or Lapsed if the order has changed meanwhile; Forgotten if the consumer was erased
-    meanwhile.
+    `card_token` is what the processor's fields gave to the browser. `return_url` is the address to which the consumer comes back
+    from a confirmation at the card's bank. Raises Problem; Final, Charging or Lapsed if the order has changed meanwhile;
+    Forgotten if the consumer was erased meanwhile.
     """
     ends.require_open(checkout.order, context.now())
-    _agreed_terms(context, checkout, agreement_hash)
+    consumer_id, profile, _, _ = _agreed_terms(context, checkout, agreement_hash)
+    holder = CardHolder(
+        consumer_id, profile.name, profile.email, checkout.order.merchant_id, checkout.order.order_id
+    )
     try:
-        kept = await context.rails.card.tokenize(card)
+        kept = await context.rails.card.keep(card_token, holder)
     except RailUnavailable:
         raise Problem(notice=NOT_REACHED) from None
+    except UnknownToken:
+        raise Problem(notice=ENTER_AGAIN) from None
     known = PlanCard(kept.token, kept.brand, kept.last4, card_hash(context, kept.fingerprint))
-    return await pay_with(context, checkout, known, agreement_hash)
+    return await pay_with(context, checkout, known, agreement_hash, return_url)
 
 
 def _agreed_terms(
@@ -73,7 +80,9 @@ def _agreed_terms(
     return session.consumer_id, session.profile, session.phone, terms
 
 
-async def pay_with(context: Context, checkout: Checkout, card: PlanCard, agreement_hash: str) -> Order:
+async def pay_with(
+    context: Context, checkout: Checkout, card: PlanCard, agreement_hash: str, return_url: str
+) -> Order:
     """Do the same with a card that the card rail already knows."""
     order, now = checkout.order, context.now()
     ends.require_open(order, now)
@@ -111,7 +120,7 @@ async def pay_with(context: Context, checkout: Checkout, card: PlanCard, agreeme
         await case.hold.end()
         return outcome.order
     record = _recorder(context, *ids, charge, plan.first_day, plan.time_zone)
-    return await case.hold.end_during(ask(context, charge, record))
+    return await case.hold.end_during(ask(context, request_of(charge, *ids, return_url), record))
 
 
 def _agreed(
@@ -128,9 +137,23 @@ def _agreed(
 
 async def finish_charge(context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge) -> bool:
     """Finish a first charge that had no answer, as a background job. Return False if the card rail still has no answer."""
-    charge = pending.charge
-    record = _recorder(context, merchant_id, order_id, charge, pending.first_day, pending.zone)
-    return await look_up(context, charge, record)
+    record = _recorder_of(context, merchant_id, order_id, pending)
+    # The consumer may still be at the checkout, and the first charge of a card is one that the consumer confirms.
+    back = f"{context.settings.public_url}/checkout/{merchant_id}/{order_id}"
+    asked = request_of(pending.charge, merchant_id, order_id, back)
+    return await look_up(context, asked, record, pending.asked_at)
+
+
+async def look_at_charge(
+    context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge
+) -> str | None:
+    """Look at a first charge in progress, for the page. Return the address at which the consumer confirms it, or None."""
+    record = _recorder_of(context, merchant_id, order_id, pending)
+    return await look(context, request_again(pending, merchant_id, order_id), record)
+
+
+def _recorder_of(context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge) -> RecordAnswer:
+    return _recorder(context, merchant_id, order_id, pending.charge, pending.first_day, pending.zone)
 
 
 def _recorder(

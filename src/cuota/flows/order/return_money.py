@@ -20,6 +20,7 @@ from cuota.db.session import Session
 from cuota.flows.context import Context
 from cuota.flows.settle import settle
 from cuota.rails.bounded import SECONDS
+from cuota.rails.card.protocol import RefundRequest
 from cuota.rails.unavailable import RailUnavailable
 
 BATCH = 40
@@ -61,11 +62,19 @@ async def return_money(context: Context) -> int:
 async def _return_one(context: Context, due: DueRefund) -> None:
     asked = CardRefund(due.card_refund_id, due.charge_id, due.amount)
     try:
-        answer = await context.rails.card.refund(asked.card_refund_id, asked.charge_id, asked.amount)
+        answer = await context.rails.card.refund(
+            RefundRequest(
+                due.card_refund_id, due.charge_id, due.card_token, due.amount, due.merchant_id, due.order_id
+            )
+        )
     except RailUnavailable as problem:
         # Calling again with the same key is safe: the rail acts only once for each key.
         wait = min(timedelta(seconds=10) * 2 ** min(due.tries, 10), LONGEST_WAIT)
         await charges.try_again(context.pool, due, context.now() + wait, str(problem)[:200])
+        return
+    if not answer.final:
+        # The processor has taken the refund and answers later. It is the same refund under the same key.
+        await charges.try_again(context.pool, due, context.now() + LONGEST_WAIT, "processing")
         return
     reason = None if answer.approved else answer.reason or "declined"
 

@@ -18,11 +18,14 @@ from cuota.flows import charge_card
 from cuota.flows.charge_card import RecordAnswer
 from cuota.flows.context import Context
 from cuota.flows.settle import settle
-from cuota.rails.card import CardAnswer
+from cuota.rails.card.protocol import CardAnswer
 
 
-async def collect(context: Context, merchant_id: UUID, order_id: UUID) -> None:
-    """Do what is due for a plan: remind the consumer, or charge the card. Charges nothing while a charge is in progress."""
+async def collect(context: Context, merchant_id: UUID, order_id: UUID, return_url: str | None = None) -> None:
+    """Do what is due for a plan: remind the consumer, or charge the card. Charges nothing while a charge is in progress.
+
+    `return_url` is given if the consumer is at the page now, and can confirm the charge at the card's bank.
+    """
     charge_id = context.new_id()
 
     def decide(agreed: Agreed) -> Outcome | None:
@@ -37,10 +40,12 @@ async def collect(context: Context, merchant_id: UUID, order_id: UUID) -> None:
     with contextlib.suppress(collection.CardBusy, Charging):
         outcome = (await settle(context, merchant_id, order_id, decide, plans.read)).outcome
         if outcome is not None and outcome.charge is not None:
-            await ask_for(context, merchant_id, order_id, outcome.charge)
+            await ask_for(context, merchant_id, order_id, outcome.charge, return_url)
 
 
-async def pay_now(context: Context, merchant_id: UUID, order_id: UUID, number: int, expected: int) -> Order:
+async def pay_now(
+    context: Context, merchant_id: UUID, order_id: UUID, number: int, expected: int, return_url: str
+) -> Order:
     """Charge one installment to the plan's card now, for the consumer, and return the order after that.
 
     `expected` is the amount that the page showed, in cents. Raises CardBusy while another charge is in progress; NothingOwed if
@@ -58,12 +63,15 @@ async def pay_now(context: Context, merchant_id: UUID, order_id: UUID, number: i
 
     charge = (await settle(context, merchant_id, order_id, decide, plans.read)).outcome.charge
     assert charge is not None
-    return await ask_for(context, merchant_id, order_id, charge)
+    return await ask_for(context, merchant_id, order_id, charge, return_url)
 
 
-async def ask_for(context: Context, merchant_id: UUID, order_id: UUID, charge: Charge) -> Order:
+async def ask_for(
+    context: Context, merchant_id: UUID, order_id: UUID, charge: Charge, return_url: str | None = None
+) -> Order:
     """Call the card rail for a charge that is already recorded, and record the answer. Returns the order after that."""
-    return await charge_card.ask(context, charge, _recorder(context, merchant_id, order_id, charge))
+    asked = charge_card.request_of(charge, merchant_id, order_id, return_url)
+    return await charge_card.ask(context, asked, _recorder(context, merchant_id, order_id, charge))
 
 
 async def finish_collection(
@@ -71,7 +79,16 @@ async def finish_collection(
 ) -> bool:
     """Look up a charge without an answer, as a background job. Returns False if the card rail still has no answer."""
     record = _recorder(context, merchant_id, order_id, pending.charge)
-    return await charge_card.look_up(context, pending.charge, record)
+    asked = charge_card.request_again(pending, merchant_id, order_id)
+    return await charge_card.look_up(context, asked, record, pending.asked_at)
+
+
+async def look_at_collection(
+    context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge
+) -> str | None:
+    """Look at a charge in progress, for the page. Return the address at which the consumer confirms it, or None."""
+    record = _recorder(context, merchant_id, order_id, pending.charge)
+    return await charge_card.look(context, charge_card.request_again(pending, merchant_id, order_id), record)
 
 
 def _recorder(context: Context, merchant_id: UUID, order_id: UUID, charge: Charge) -> RecordAnswer:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from cuota.core.checkout.card import CardEntry
 from cuota.core.checkout.ending import Charging
 from cuota.core.installment import Installment, owed
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan import collection
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.collection import CardBusy, NothingOwed, needs_card
+from cuota.db.checkout import consumers
 from cuota.db.plan import accounts, plans
 from cuota.db.plan.accounts import PlanDetail
 from cuota.db.plan.plans import Agreed
@@ -28,6 +28,7 @@ from cuota.flows.plan.limit_asks import (
     note_paid,
 )
 from cuota.flows.settle import settle
+from cuota.rails.card.protocol import CardHolder, UnknownToken
 from cuota.rails.unavailable import RailUnavailable
 
 BUSY = "A payment for this plan is in progress. Check again in a minute; nothing is charged twice."
@@ -37,6 +38,7 @@ PARTLY = "Your card paid part of this and was then declined by its bank. Here is
 PAID_BEFORE = "You already paid this. Nothing was charged twice."
 OTHER_CARD = "This card can no longer be used; nothing was charged. Enter another card."
 DECLINED = "Your card was declined by its bank; nothing was charged. Try again later, or change the card."
+ENTER_AGAIN = "Your card could not be read, and was not changed. Please enter it again."
 NOT_REACHED = "We cannot reach your card's bank right now. The card was not changed; please try again."
 
 
@@ -89,9 +91,15 @@ def _not_owed(plan: Sequence[Installment], numbers: list[int]) -> str:
     return PAID_BEFORE if numbers and paid >= set(numbers) else NOT_OWED
 
 
+def _page_of(context: Context, merchant_id: UUID, order_id: UUID) -> str:
+    """Return the address of the plan's page, to which the consumer comes back from a confirmation at the card's bank."""
+    return f"{context.settings.public_url}/account/plans/{merchant_id}/{order_id}"
+
+
 async def _pay_one(context: Context, merchant_id: UUID, order_id: UUID, item: Installment) -> None:
+    back = _page_of(context, merchant_id, order_id)
     try:
-        await pay_now(context, merchant_id, order_id, item.number, item.total)
+        await pay_now(context, merchant_id, order_id, item.number, item.total, back)
     except NothingOwed:
         agreed = await plans.read(context.pool, merchant_id, order_id)
         plan = agreed.plan if agreed else ()
@@ -112,7 +120,7 @@ def overdue(plan: Sequence[Installment]) -> list[Installment]:
 
 
 async def change_card(
-    context: Context, detail: PlanDetail, card: CardEntry, expected: int, asker: Asker
+    context: Context, detail: PlanDetail, card_token: str, expected: int, asker: Asker
 ) -> None:
     """Change the card of the plan, and charge overdue installments to the new card at once.
 
@@ -122,20 +130,20 @@ async def change_card(
     ids = (detail.shown.order.merchant_id, detail.shown.order.order_id)
     ask = await count_ask(context, ids[1], asker)
     try:
-        tokenized = await context.rails.card.tokenize(card)
-    except RailUnavailable:
+        kept = await context.rails.card.keep(card_token, await _holder(context, asker, *ids))
+    except (RailUnavailable, UnknownToken) as problem:
         await give_back(context, ask)
-        raise Problem(notice=NOT_REACHED) from None
-    hashed = card_hash(context, tokenized.fingerprint)
+        raise Problem(notice=ENTER_AGAIN if isinstance(problem, UnknownToken) else NOT_REACHED) from None
+    hashed = card_hash(context, kept.fingerprint)
     try:
         of_card = await count_card(context, hashed)
-        new = PlanCard(tokenized.token, tokenized.brand, tokenized.last4, hashed)
+        new = PlanCard(kept.token, kept.brand, kept.last4, hashed)
         changed = await _change(context, *ids, new, expected)
     except Problem:
         await free_network(context, ask)
         raise
     for _ in changed:  # one charge for each; the worker charges any that remain
-        await collect(context, *ids)
+        await collect(context, *ids, _page_of(context, *ids))
     agreed = await plans.read(context.pool, *ids) if changed else None
     tried = [agreed.plan[item.number - 1] for item in changed] if agreed else []
     if tried and all(item.paid for item in tried):
@@ -143,6 +151,14 @@ async def change_card(
     # The change of the card has set `failures` to 1. A higher number means that the new card declined.
     if not any(item.failures > 1 for item in tried):
         await free_network(context, ask)
+
+
+async def _holder(context: Context, asker: Asker, merchant_id: UUID, order_id: UUID) -> CardHolder:
+    consumer_id = context.vault.consumer_id(asker.phone)
+    consumer = await consumers.read(context.pool, consumer_id)
+    profile = consumer.profile if consumer else None
+    name, email = (profile.name, profile.email) if profile else ("", "")
+    return CardHolder(consumer_id, name, email, merchant_id, order_id)
 
 
 async def _change(

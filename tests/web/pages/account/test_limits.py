@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -18,7 +17,9 @@ from cuota.db.risk import history
 from cuota.db.risk.history import HistoryQuery
 from cuota.flows.charge_card import card_hash
 from cuota.flows.plan.manage_plan import CHANGED
-from cuota.rails.card import Card, RailUnavailable, SandboxCardRail
+from cuota.rails.card.protocol import Card, CardHolder
+from cuota.rails.card.sandbox import SandboxCardRail
+from cuota.rails.unavailable import RailUnavailable
 from support.makers import Merchant, Running
 from support.pages.beside import beside
 from support.pages.consumer import DECLINED, FAILS_LATER, NEW_CARD, Consumer, Plan, new_number
@@ -106,7 +107,7 @@ async def test_a_card_that_no_bank_could_be_asked_about_is_not_counted(
     sign_in: Callable[..., Consumer], service: Running, shop: Merchant
 ) -> None:
     class Silent(SandboxCardRail):
-        async def tokenize(self, card: Any) -> Card:
+        async def keep(self, token: str, holder: CardHolder) -> Card:
             raise RailUnavailable
 
     consumer = sign_in(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
 import pytest
 
-from cuota.core.checkout.card import CardEntry
-from cuota.rails.card import Card, CardAnswer, RailUnavailable, SandboxCardRail
+from cuota.rails.card.protocol import Card, CardAnswer, CardHolder, ChargeRequest, declined
+from cuota.rails.card.sandbox import SandboxCardRail
+from cuota.rails.unavailable import RailUnavailable
 from support.makers import Merchant, Running
 from support.pages.beside import beside
 from support.pages.consumer import DECLINED, FAILS_LATER, LOST_LATER, NEW_CARD, PAYS, Consumer, Plan
@@ -150,13 +150,9 @@ class PaysTwice(SandboxCardRail):
 
     asked = 0
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
+    async def charge(self, asked: ChargeRequest) -> CardAnswer:
         self.asked += 1
-        return (
-            await super().charge(key, token, amount, currency)
-            if self.asked < 3
-            else CardAnswer(False, "no_funds")
-        )
+        return await super().charge(asked) if self.asked < 3 else declined("no_funds")
 
 
 async def test_what_was_paid_before_a_card_said_no_stays_paid_and_the_page_does_not_deny_it(
@@ -174,10 +170,10 @@ async def test_what_was_paid_before_a_card_said_no_stays_paid_and_the_page_does_
 class Silent(SandboxCardRail):
     """A network that cannot be reached."""
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
+    async def charge(self, asked: ChargeRequest) -> CardAnswer:
         raise RailUnavailable
 
-    async def tokenize(self, card: CardEntry) -> Card:
+    async def keep(self, token: str, holder: CardHolder) -> Card:
         raise RailUnavailable
 
 

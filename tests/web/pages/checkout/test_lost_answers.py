@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from uuid import UUID
 
 import pytest
 
 from cuota.flows.context import Context
-from cuota.rails.card import CardAnswer, RailUnavailable, SandboxCardRail
+from cuota.rails.card.protocol import CardAnswer, ChargeRequest
+from cuota.rails.card.sandbox import SandboxCardRail
+from cuota.rails.unavailable import RailUnavailable
 from cuota.work.due_orders import settle_due_orders
 from support.makers import Merchant, Running
 from support.pages.beside import beside
@@ -21,18 +22,18 @@ class Unreliable(SandboxCardRail):
 
     breaks: str | None = None
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
+    async def charge(self, asked: ChargeRequest) -> CardAnswer:
         if self.breaks == "before":
             raise RailUnavailable
-        answer = await super().charge(key, token, amount, currency)
+        answer = await super().charge(asked)
         if self.breaks == "after":
             raise RailUnavailable
         return answer
 
-    async def find_charge(self, key: UUID) -> CardAnswer | None:
+    async def find_charge(self, asked: ChargeRequest) -> CardAnswer | None:
         if self.breaks == "altogether":
             raise RailUnavailable
-        return await super().find_charge(key)
+        return await super().find_charge(asked)
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ import pytest
 
 from cuota.core.plan.card import PlanCard
 from cuota.db.checkout.remembered import Remembered, remember
-from cuota.rails.card import CardAnswer, SandboxCardRail
+from cuota.rails.card.protocol import CardAnswer, ChargeRequest, declined
+from cuota.rails.card.sandbox import SandboxCardRail
 from support.makers import Merchant, Running, phone_number
 from support.pages.beside import beside
 from support.pages.returning import again, bought
@@ -207,13 +208,9 @@ class PaysOnce(SandboxCardRail):
 
     asked = 0
 
-    async def charge(self, key: UUID, token: str, amount: int, currency: str) -> CardAnswer:
+    async def charge(self, asked: ChargeRequest) -> CardAnswer:
         self.asked += 1
-        return (
-            await super().charge(key, token, amount, currency)
-            if self.asked == 1
-            else CardAnswer(False, "no_funds")
-        )
+        return await super().charge(asked) if self.asked == 1 else declined("no_funds")
 
 
 async def test_a_card_that_declines_is_told_and_another_one_asked_for(

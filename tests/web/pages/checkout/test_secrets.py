@@ -15,7 +15,7 @@ import asyncpg
 import pytest
 
 from cuota.core.checkout.card import CardEntry
-from cuota.rails.card import Card, SandboxCardRail
+from cuota.rails.card.sandbox import SandboxCardRail
 from cuota.rails.message import SandboxMessageRail
 from cuota.run import runtime
 from cuota.web.server.edge import JsonLines
@@ -39,7 +39,7 @@ class Mailbox(SandboxMessageRail):
 class Breaks(SandboxCardRail):
     """A rail with a bug, whose exception contains the card."""
 
-    async def tokenize(self, card: CardEntry) -> Card:
+    async def tokenize(self, card: CardEntry) -> str:
         raise RuntimeError(f"cannot tokenize {card!r}")
 
 

@@ -1,4 +1,4 @@
-"""The page on which a consumer replaces the card of a plan. The card is passed to the card rail, and not stored."""
+"""The page on which a consumer replaces the card of a plan. The form has the processor's token of the card."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.checkout.card import BadCard, read_card
+from cuota.core.checkout.card import BadCard
 from cuota.core.installment import owed
 from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.checkout.take_step import Problem
@@ -18,6 +18,7 @@ from cuota.flows.plan.manage_plan import change_card, find_plan, overdue
 from cuota.web.pages.account.limited import asker_of, limited_words, refused
 from cuota.web.pages.account.view import amount, common, key_of, plan_card
 from cuota.web.pages.account.visit import Known, of_plan, plan_path
+from cuota.web.pages.card_entry import card_token
 from cuota.web.pages.checkout.screens import test_cards
 from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.render import page
@@ -59,16 +60,15 @@ async def change(request: Request, known: Known, detail: PlanDetail) -> Response
     if not _CENTS.fullmatch(form.get("expected", "")) or not owed(detail.shown.plan):
         return see_other(plan_path(detail, "changed" if owed(detail.shown.plan) else "nothing-left"))
     try:
-        number, expiry, cvc = (form.get(f"card_{name}", "") for name in ("number", "expiry", "cvc"))
-        card = read_card(number, expiry, cvc, utc_now().date())
-        await change_card(context, detail, card, int(form["expected"]), asker_of(request, known))
+        token = await card_token(context, form, utc_now().date())
+        await change_card(context, detail, token, int(form["expected"]), asker_of(request, known))
     except Limited as limited:
         said = Problem(notice=limited_words(detail, limited))
         return refused(_page(request, known, detail, said), request, limited)
     except BadCard as bad:
         return _page(request, known, detail, Problem(bad.errors))
     except Problem as said:
-        if said.notice == manage_plan.NOT_REACHED:
+        if said.notice in {manage_plan.NOT_REACHED, manage_plan.ENTER_AGAIN}:
             return _page(request, known, detail, said)
         return see_other(plan_path(detail, key_of(said.notice)))
     after = await find_plan(

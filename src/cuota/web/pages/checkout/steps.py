@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.checkout.card import BadCard, read_card
+from cuota.core.checkout.card import BadCard
 from cuota.core.checkout.ending import Charging, Lapsed
 from cuota.core.checkout.start import Display
 from cuota.core.consumer import typed_number
@@ -21,6 +21,7 @@ from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.checkout.recognize_consumer import pay_again
 from cuota.flows.checkout.submit_checkout import submit_checkout
 from cuota.flows.checkout.take_step import Problem
+from cuota.web.pages.card_entry import card_token
 from cuota.web.pages.checkout import again as again_page
 from cuota.web.pages.checkout import screens
 from cuota.web.pages.checkout.details import read_details, read_shipping
@@ -50,6 +51,11 @@ def _address(checkout: Checkout, secret: str, step: str = "", said: str = "") ->
     """Return the address of a step. Each step has its own address, so that the browser's Back button goes back one step."""
     query = {"step": step, "said": said}
     return page_address(checkout, secret, **{name: text for name, text in query.items() if text})
+
+
+def _back(request: Request, checkout: Checkout, secret: str) -> str:
+    """Return the full address of the checkout's page, for the way back from a confirmation at the card's bank."""
+    return f"{service_of(request).settings.public_url}{_address(checkout, secret)}"
 
 
 async def show(request: Request) -> Response:
@@ -174,25 +180,23 @@ async def shipping(request: Request, checkout: Checkout, secret: str, form: dict
 
 @_step("pay")
 async def pay(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
-    """Submit the checkout after the pay button. The card is passed to the card rail, and not stored."""
+    """Submit the checkout after the pay button. The form has the processor's token of the card."""
+    context = service_of(request).context
     errors: dict[str, str] = {}
-    card = None
+    token = ""
     try:
-        today = service_of(request).context.now().date()
-        card = read_card(
-            form.get("card_number", ""), form.get("card_expiry", ""), form.get("card_cvc", ""), today
-        )
+        token = await card_token(context, form, context.now().date())
     except BadCard as bad:
         errors = bad.errors
     # Keep these values if the page is shown again. The consent counts only for the agreement text that has this hash.
     values = {name: form.get(name, "") for name in ("card_expiry", "agree", "agreement_hash")}
     if form.get("agree") != "yes":
         errors["agree"] = screens.NOT_AGREED
-    if errors or card is None:
+    if errors:
         return await screens.screen(request, checkout, secret, "pay", problem=Problem(errors), values=values)
-    context = service_of(request).context
+    agreed, back = form.get("agreement_hash", ""), _back(request, checkout, secret)
     try:
-        order = await submit_checkout(context, checkout, card, form.get("agreement_hash", ""))
+        order = await submit_checkout(context, checkout, token, agreed, back)
     except Problem as wrong:
         return await screens.screen(request, checkout, secret, "pay", problem=wrong, values=values)
     declined = ("pay", "declined") if order.status is Status.CREATED else ()
@@ -206,7 +210,8 @@ async def again(request: Request, checkout: Checkout, secret: str, form: dict[st
     """Pay with the card of the consumer's latest plan, in a remembered browser, with one click."""
     context, token = service_of(request).context, token_of(request)
     try:
-        paid_checkout, order = await pay_again(context, checkout, token, form.get("agreement_hash", ""))
+        agreed, back = form.get("agreement_hash", ""), _back(request, checkout, secret)
+        paid_checkout, order = await pay_again(context, checkout, token, agreed, back)
     except Problem as wrong:
         shown = await again_page.refused(request, checkout, secret, wrong)
         return shown or await screens.screen(

@@ -1,0 +1,35 @@
+"""What a decline means for later charges of the same card: a table of the card networks' rules.
+
+Sources: Visa Core Rules 7.3.6 ("Visa decline response code categories": category 1 is never retried, categories 2 to 4 at most
+15 times in 30 days); Mastercard Transaction Processing Rules 5.2.1 and the merchant advice codes (03 and 21: do not try
+again; at most 35 attempts in 30 days).
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+# The stricter of the two networks' limits, for declined attempts with one card.
+MOST_ATTEMPTS = 15
+ATTEMPTS_WITHIN = timedelta(days=30)
+AUTHENTICATION_REQUIRED = "authentication_required"
+# The issuer will never approve this card: charging it again breaks the networks' rules.
+HARD_DECLINES = frozenset(
+    {
+        "card_expired",
+        "card_lost",
+        "card_stolen",
+        "card_closed",
+        "card_unknown",
+        "card_restricted",
+        "do_not_try_again",
+        "revocation_of_authorization",
+        "invalid_account",
+        "transaction_not_allowed",
+    }
+)
+
+
+def is_hard(reason: str) -> bool:
+    """Return whether the card must never be charged again after a decline with this code."""
+    return reason in HARD_DECLINES

@@ -1,0 +1,1 @@
+"""Card rails: they charge cards and send money back to them."""

@@ -1,0 +1,218 @@
+"""The interface between the service and a card processor. docs/card-rails.md explains how to write a rail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class CardFields:
+    """What a page needs so that the consumer enters a card in the processor's own fields, inside our form.
+
+    `scripts` are loaded in this order; the last one defines `window.cardFields`. `options` are public values for that script,
+    such as a publishable key. `sources` are the origins that the page's Content-Security-Policy allows, by directive, such as
+    `{"frame-src": ("https://js.example.com",)}`.
+    """
+
+    scripts: tuple[str, ...]
+    options: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CardHolder:
+    """Who entered a card, and the order whose plan the card pays. A rail may send this to its processor."""
+
+    consumer_id: UUID
+    name: str
+    email: str
+    merchant_id: UUID
+    order_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """The data of a card that we may store: the rail's token, brand and last four digits.
+
+    `fingerprint` is the same for the same card, whoever enters it, and does not reveal the number. It is empty if the rail has
+    no fingerprints; then uses of the card are not counted.
+    """
+
+    token: str
+    brand: str
+    last4: str
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChargeRequest:
+    """A charge. `key` is our own reference for it: a repeated call with the same key acts only once.
+
+    `amount` is in cents. `return_url` is set if the consumer is at the page now: the processor may ask for a confirmation
+    there (3-D Secure), and then sends the browser back to this address. It is None for a charge that the schedule starts.
+    """
+
+    key: UUID
+    token: str
+    amount: int
+    currency: str
+    merchant_id: UUID
+    order_id: UUID
+    return_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RefundRequest:
+    """Money to send back, in cents, from the charge with the key `charge` to the card that paid it. `key` works as in a charge."""
+
+    key: UUID
+    charge: UUID
+    token: str
+    amount: int
+    merchant_id: UUID
+    order_id: UUID
+
+
+class CardOutcome(StrEnum):
+    """What a processor says about a charge or a refund."""
+
+    APPROVED = "approved"
+    DECLINED = "declined"
+    REQUIRES_ACTION = (
+        "requires_action"  # the consumer must confirm the charge with the card's bank (3-D Secure)
+    )
+    PROCESSING = "processing"  # the processor answers later
+
+
+@dataclass(frozen=True, slots=True)
+class CardAnswer:
+    """The processor's answer.
+
+    `reason` is the code of a decline; `core/plan/declines.py` has the codes, and what each means for later charges.
+    `action_url` is where the consumer confirms a charge that requires it. `network_reference` is the card network's
+    identifier of the transaction, if the processor tells it.
+    """
+
+    outcome: CardOutcome
+    reason: str | None = None
+    action_url: str | None = None
+    network_reference: str | None = None
+
+    @property
+    def approved(self) -> bool:
+        """Whether the money moved."""
+        return self.outcome is CardOutcome.APPROVED
+
+    @property
+    def final(self) -> bool:
+        """Whether this is the last answer: approved or declined."""
+        return self.outcome in {CardOutcome.APPROVED, CardOutcome.DECLINED}
+
+
+APPROVED = CardAnswer(CardOutcome.APPROVED)
+PROCESSING = CardAnswer(CardOutcome.PROCESSING)
+
+
+def declined(reason: str) -> CardAnswer:
+    """Return a decline with this code."""
+    return CardAnswer(CardOutcome.DECLINED, reason)
+
+
+def requires_action(url: str) -> CardAnswer:
+    """Return the answer for a charge that the consumer must confirm at this address."""
+    return CardAnswer(CardOutcome.REQUIRES_ACTION, action_url=url)
+
+
+class CardEventKind(StrEnum):
+    """What a processor reports by itself."""
+
+    CHARGE_CHANGED = "charge.changed"  # it succeeded or failed; the charge is looked up
+    REFUNDED_ELSEWHERE = (
+        "refund.elsewhere"  # money went back that we did not send, such as from the processor's dashboard
+    )
+    REFUND_FAILED = "refund.failed"  # the bank sent a refund back
+    CARD_UPDATED = "card.updated"  # the card was replaced by its bank; the token stays the same
+    DISPUTE_OPENED = "dispute.opened"
+    DISPUTE_CHANGED = "dispute.changed"
+    DISPUTE_CLOSED = "dispute.closed"
+
+
+@dataclass(frozen=True, slots=True)
+class CardEvent:
+    """Something that happened at the processor. `event_id` is the processor's id: an event that arrives twice has the same.
+
+    `merchant_id`, `order_id` and `charge_id` are what the request of the charge (or the card's holder) had; None if the
+    processor does not tell them, which means that the payment was not ours. `amount` is in cents. `reference` is the processor's
+    id of a refund or a dispute, and `status` its own word for the state. `card` is the renewed card.
+    """
+
+    event_id: str
+    kind: CardEventKind
+    at: datetime
+    merchant_id: UUID | None = None
+    order_id: UUID | None = None
+    charge_id: UUID | None = None
+    refund_id: UUID | None = None
+    amount: int | None = None
+    reason: str | None = None
+    reference: str | None = None
+    status: str | None = None
+    card: Card | None = None
+
+
+class BadEvent(Exception):
+    """A message to the events endpoint that the processor did not sign, or that cannot be read."""
+
+
+class CardRail(Protocol):
+    """The interface of the class in CUOTA_CARD_RAIL. Amounts are cents. Each `async` call may raise RailUnavailable.
+
+    The constructor takes what `rails/load.py` gives to every rail: `(settings, books, vault, now)`. `name` is stored with each
+    card and charge (2 to 32 of a-z, 0-9 and _), so that running plans keep their rail after an operator has chosen another one.
+    """
+
+    name: str
+
+    def fields(self) -> CardFields:
+        """Return what the page needs for the processor's own fields."""
+        ...
+
+    async def keep(self, token: str, holder: CardHolder) -> Card:
+        """Set up the card for later charges, from the token that the fields gave to the browser. Raises UnknownToken."""
+        ...
+
+    async def charge(self, asked: ChargeRequest) -> CardAnswer:
+        """Charge the card."""
+        ...
+
+    async def find_charge(self, asked: ChargeRequest) -> CardAnswer | None:
+        """Look an earlier charge up by its key in the processor's records, however old. None if it never arrived there."""
+        ...
+
+    async def give_up(self, asked: ChargeRequest) -> CardAnswer:
+        """Cancel a charge that waits for the consumer, and return how the charge ended: it may have been paid meanwhile."""
+        ...
+
+    async def refund(self, asked: RefundRequest) -> CardAnswer:
+        """Refund part or all of a charge to the card. Look an earlier refund with the same key up before sending one."""
+        ...
+
+    def read_event(self, headers: Mapping[str, str], body: bytes) -> CardEvent | None:
+        """Verify and read a message that the processor sent. None if it is of no interest. Raises BadEvent.
+
+        The names in `headers` are in lower case.
+        """
+        ...
+
+    async def events_since(self, since: datetime) -> Sequence[CardEvent]:
+        """Return every event since that time, oldest first: some may never have been delivered."""
+        ...
+
+
+class UnknownToken(Exception):
+    """The browser's token is not one of the processor's, was used already, or has expired: the card must be entered again."""

@@ -1,0 +1,127 @@
+"""All card rails of an installation, with a timeout for every call. Each stored card names its rail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
+
+from cuota.core.order.order import LOOK_UP_AFTER
+from cuota.rails.bounded import SECONDS, within
+from cuota.rails.card.protocol import (
+    BadEvent,
+    Card,
+    CardAnswer,
+    CardEvent,
+    CardFields,
+    CardHolder,
+    CardOutcome,
+    CardRail,
+    ChargeRequest,
+    RefundRequest,
+    UnknownToken,
+    declined,
+)
+from cuota.rails.card.sandbox import SandboxCardRail
+from cuota.rails.unavailable import RailUnavailable
+
+# A charge is looked up only after its own call can no longer answer.
+assert LOOK_UP_AFTER.total_seconds() > SECONDS
+T = TypeVar("T")
+_REASON = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
+_LONGEST_URL = 2048
+
+
+def _read(answer: object) -> CardAnswer:
+    """Check an answer. An answer that is not clear counts as none, so the charge is looked up later."""
+    if not isinstance(answer, CardAnswer) or not isinstance(answer.outcome, CardOutcome):
+        raise RailUnavailable("the rail's answer cannot be read")
+    if answer.outcome is CardOutcome.REQUIRES_ACTION and not _is_url(answer.action_url):
+        raise RailUnavailable("the rail asks for a confirmation without a valid address")
+    if answer.outcome is not CardOutcome.DECLINED:
+        return answer
+    if isinstance(answer.reason, str) and _REASON.fullmatch(answer.reason):
+        return answer
+    return declined("card_declined")
+
+
+def _is_url(url: object) -> bool:
+    return isinstance(url, str) and url.startswith(("https://", "http://")) and len(url) <= _LONGEST_URL
+
+
+class CardRails:
+    """Calls the rail of each card. Raises RailUnavailable after a timeout or an unexpected error.
+
+    The `active` rail takes new cards. `others` only serve the plans whose cards they keep. A stored token is the rail's name,
+    a colon, and the rail's own token. Tokens that were stored before rails had names belong to the active rail.
+    """
+
+    def __init__(self, active: CardRail, others: Sequence[CardRail] = (), seconds: float = SECONDS) -> None:
+        self.active = active
+        self.by_name: dict[str, CardRail] = {rail.name: rail for rail in (*others, active)}
+        self._seconds = seconds
+
+    @property
+    def sandbox(self) -> SandboxCardRail | None:
+        """The simulated processor, if it takes the new cards."""
+        return self.active if isinstance(self.active, SandboxCardRail) else None
+
+    def fields(self) -> CardFields:
+        """Return what a page needs so that a consumer can enter a card."""
+        return self.active.fields()
+
+    async def keep(self, token: str, holder: CardHolder) -> Card:
+        """Set up a card for later charges. The returned token names the rail. Raises UnknownToken."""
+        card = await self._call(self.active, self.active.keep(token, holder))
+        return replace(card, token=f"{self.active.name}:{card.token}")
+
+    def _of(self, token: str) -> tuple[CardRail, str]:
+        name, colon, own = token.partition(":")
+        if not colon:
+            return self.active, token
+        if name not in self.by_name:
+            raise RailUnavailable(f"the card rail {name} is not loaded; name it in CUOTA_CARD_RAILS_KEPT")
+        return self.by_name[name], own
+
+    async def charge(self, asked: ChargeRequest) -> CardAnswer:
+        """Charge the card."""
+        return _read(await self._ask(asked, lambda rail: rail.charge))
+
+    async def find_charge(self, asked: ChargeRequest) -> CardAnswer | None:
+        """Look a charge up. None if it never arrived."""
+        found = await self._ask(asked, lambda rail: rail.find_charge)
+        return None if found is None else _read(found)
+
+    async def give_up(self, asked: ChargeRequest) -> CardAnswer:
+        """Cancel a charge that waits for the consumer."""
+        return _read(await self._ask(asked, lambda rail: rail.give_up))
+
+    async def _ask(
+        self, asked: ChargeRequest, method: Callable[[CardRail], Callable[[ChargeRequest], Awaitable[T]]]
+    ) -> T:
+        rail, own = self._of(asked.token)
+        return await self._call(rail, method(rail)(replace(asked, token=own)))
+
+    async def refund(self, asked: RefundRequest) -> CardAnswer:
+        """Refund to the card that paid."""
+        rail, own = self._of(asked.token)
+        return _read(await self._call(rail, rail.refund(replace(asked, token=own))))
+
+    def read_event(self, headers: Mapping[str, str], body: bytes) -> tuple[str, CardEvent | None]:
+        """Return the name of the rail whose processor signed a message, and the event. Raises BadEvent if none did."""
+        for name, rail in self.by_name.items():
+            try:
+                return name, rail.read_event(headers, body)
+            except BadEvent:
+                continue
+        raise BadEvent("no card processor of this installation signed this message")
+
+    async def events_since(self, name: str, since: datetime) -> Sequence[CardEvent]:
+        """Return what happened at a rail's processor since that time."""
+        return await self._call(self.by_name[name], self.by_name[name].events_since(since))
+
+    async def _call(self, rail: CardRail, call: Awaitable[T]) -> T:
+        del rail
+        return await within(call, self._seconds, passed=(UnknownToken,))
