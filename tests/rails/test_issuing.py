@@ -17,7 +17,7 @@ from cuota.rails.issuing import SandboxIssuingRail, VirtualCard
 from cuota.rails.load import NoSuchRail, Rails, load
 from cuota.rails.unavailable import RailUnavailable
 from support.makers import Running
-from support.rails.parts import rail_parts
+from support.rails.parts import RealCardRail, rail_parts
 
 
 @pytest.fixture
@@ -121,28 +121,25 @@ async def test_an_issuer_that_hangs_is_one_that_did_not_answer(service: Running)
         await BoundedIssuingRail(hanging, seconds=0.05).reveal(uuid4())
 
 
-class Real:
-    """Stands for a rail that is no simulator; it is made and never called."""
+class RealIssuer(RealCardRail):
+    """The same, for virtual cards."""
 
-    def __init__(self, *given: object) -> None:
-        pass
-
-    async def _never(self, *_: object) -> None:
-        raise AssertionError
-
-    tokenize = charge = find_charge = refund = issue = reveal = hide = limit = _never
+    issue = reveal = hide = limit = RealCardRail._never
 
 
 @pytest.mark.parametrize("name", ["sandbox", "cuota.rails.issuing.SandboxIssuingRail"])
 async def test_production_takes_no_simulated_issuer(service: Running, name: str) -> None:
     def loaded(issuing: str) -> Rails:
-        names = {"card": "tests.rails.test_issuing.Real", "message": "tests.rails.test_issuing.RealMessages"}
+        names = {
+            "card": "support.rails.parts.RealCardRail",
+            "message": "tests.rails.test_issuing.RealMessages",
+        }
         return load(*rail_parts(service.context.pool, sandbox=False, issuing=issuing, **names))
 
     with pytest.raises(NoSuchRail, match="CUOTA_ISSUING_RAIL: production needs a real rail or none"):
         loaded(name)
     assert loaded("none").issuing is None
-    rails = loaded("tests.rails.test_issuing.Real")
+    rails = loaded("tests.rails.test_issuing.RealIssuer")
     assert rails.issuing is not None
     assert rails.card_network is None
 

@@ -246,26 +246,15 @@ async def test_live_is_loaded_with_its_senders_and_not_without(pool: Pool) -> No
         load(*rail_parts(pool, message="live"))
 
 
-class Card:
-    """Stands for a card rail that is no simulator; it is made and never called."""
-
-    def __init__(self, *given: object) -> None:
-        pass
-
-    async def _never(self, *_: object) -> None:
-        raise AssertionError
-
-    tokenize = charge = find_charge = refund = _never
-
-
 @pytest.mark.usefixtures("operators")
 @pytest.mark.parametrize("path", ["sandbox", "cuota.rails.message.SandboxMessageRail"])
-async def test_production_takes_no_inbox_for_a_rail(
-    pool: Pool, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.modules["operators_rails"], "Card", Card, raising=False)
+async def test_production_takes_no_inbox_for_a_rail(pool: Pool, path: str) -> None:
     with pytest.raises(NoSuchRail, match="CUOTA_MESSAGE_RAIL: production needs a real rail"):
-        load(*rail_parts(pool, card="operators_rails.Card", message=path, sandbox=False, senders=SENDERS))
+        load(
+            *rail_parts(
+                pool, card="support.rails.parts.RealCardRail", message=path, sandbox=False, senders=SENDERS
+            )
+        )
 
 
 async def test_the_service_s_own_rail_dates_by_the_clock_that_it_was_given(pool: Pool) -> None:

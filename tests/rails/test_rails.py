@@ -61,7 +61,7 @@ async def test_a_card_that_cannot_be_put_away_is_told_and_nothing_is_charged(mer
     ("card", "message", "named"),
     [
         ("cuota.rails.card.sandbox.SandboxCardRail", "sandbox", "CUOTA_CARD_RAIL"),
-        ("tests.rails.test_rails.Real", "cuota.rails.message.SandboxMessageRail", "CUOTA_MESSAGE_RAIL"),
+        ("support.rails.parts.RealCardRail", "cuota.rails.message.SandboxMessageRail", "CUOTA_MESSAGE_RAIL"),
     ],
 )
 async def test_production_takes_no_simulator_by_whatever_name(
@@ -69,19 +69,6 @@ async def test_production_takes_no_simulator_by_whatever_name(
 ) -> None:
     with pytest.raises(NoSuchRail, match=named):
         load(*rail_parts(merchant.service.context.pool, sandbox=False, card=card, message=message))
-
-
-class Real:
-    """Stands for a rail that is no simulator; it is made and never called."""
-
-    async def _never(self, *_: object) -> None:
-        raise AssertionError
-
-    name = "real"
-    fields = keep = charge = find_charge = give_up = refund = read_event = events_since = _never
-
-    def __init__(self, *given: object) -> None:
-        pass
 
 
 async def test_an_order_that_has_time_left_does_not_lapse_on_an_old_look(merchant: Merchant) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import asyncpg
@@ -54,9 +54,8 @@ class Own:
 async def opened_own(settings: config.Settings, where: dict[str, Any]) -> AsyncIterator[Own]:
     """Start a service on this database, with a merchant that captures by API calls and one that captures immediately."""
     clock = Clock()
-    async with runtime.opened(settings, where, pool_size=16) as context:
-        moved = replace(context, now=clock.now)
-        service = InProcess(settings, moved, clock, make_app(moved))
+    async with runtime.opened(settings, where, pool_size=16, now=clock.now) as context:
+        service = InProcess(settings, context, clock, make_app(context))
         async with (
             make_merchant(service, defer_funds_capture=True) as merchant,
             make_merchant(service, defer_funds_capture=False) as auto_merchant,

@@ -18,6 +18,7 @@ from cuota.core.plan import collection
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge, Origin
 from cuota.core.plan.collection import RETRIES, CardBusy, NothingOwed
+from cuota.core.plan.declines import AUTHENTICATION_REQUIRED, HARD_DECLINES
 from cuota.core.plan.notice import NoticeKind
 from support.core.collecting import CARD, DUE_2, ZONE, begun, on, said_no, timed
 from support.core.values import (
@@ -155,7 +156,30 @@ def test_soft_declines_are_tried_again_after_six_hours_then_1_3_5_and_7_days_the
     assert (agreed[1].state, plan_state(agreed)) == ("overdue", "overdue")
 
 
-@pytest.mark.parametrize("reason", sorted(collection.HARD_DECLINES))
+def test_a_bank_that_wants_a_confirmation_is_told_to_the_consumer_at_once() -> None:
+    outcome = said_no(timed(), AUTHENTICATION_REQUIRED)
+    assert [notice.kind for notice in outcome.notices] == [NoticeKind.CONFIRMATION_NEEDED]
+    assert after(timed(), outcome)[1].charge_at == DUE_2 + RETRIES[0]
+
+
+def test_after_fifteen_declines_in_thirty_days_a_scheduled_payment_waits_for_the_first_to_be_thirty_days_old() -> (
+    None
+):
+    agreed = timed()
+    declined_at = [DUE_2 - timedelta(days=days) for days in range(1, 16)]
+    outcome = collection.begin(on(agreed), agreed, None, CARD, charge_id(2), DUE_2, declined_at)
+    assert outcome is not None
+    assert outcome.charge is None
+    assert outcome.installments[0].charge_at == DUE_2 + timedelta(days=15)
+    with pytest.raises(collection.CardExhausted):
+        collection.begin(on(agreed), agreed, 2, CARD, charge_id(2), DUE_2, declined_at)
+    older = [DUE_2 - timedelta(days=30), *declined_at[:14]]
+    fourteen = collection.begin(on(agreed), agreed, None, CARD, charge_id(2), DUE_2, older)
+    assert fourteen is not None
+    assert fourteen.charge is not None
+
+
+@pytest.mark.parametrize("reason", sorted(HARD_DECLINES))
 def test_a_hard_decline_stops_at_once_and_asks_for_another_card(reason: str) -> None:
     outcome = said_no(timed(), reason)
     assert [notice.kind for notice in outcome.notices] == [NoticeKind.CARD_NEEDED]

@@ -13,6 +13,7 @@ from cuota.core.checkout.ending import Charging
 from cuota.core.order.order import Final
 from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout.take_step import propose
+from support.card import pay
 from support.makers import checkout
 from support.own_service import Own
 from support.signed import sdk_body, send
@@ -30,7 +31,7 @@ async def test_leaving_and_paying_at_once_is_one_end_and_the_money_is_right(own:
         terms = propose(context, seen, seen.session.profile)
         card = read_card("4242 4242 4242 4242", "12/39", "123", datetime.now(UTC).date())
 
-        async def pay() -> None:
+        async def press() -> None:
             # From well before the other's commit to well after it.
             await asyncio.sleep(number % 16 / 1000)
             try:
@@ -38,7 +39,7 @@ async def test_leaving_and_paying_at_once_is_one_end_and_the_money_is_right(own:
             except (Final, Charging):
                 return
 
-        await asyncio.gather(send(shop, raw, "/leave"), pay())
+        await asyncio.gather(send(shop, raw, "/leave"), press())
         end = (await send(shop, raw)).json()
         ends[end["orderStatus"]] += 1
         assert ("result" in end) == (end["orderStatus"] == "Approved")

@@ -19,6 +19,7 @@ from cuota.flows.plan.manage_plan import change_card, find_plan, overdue, pay_ea
 from cuota.flows.plan.send_messages import send_messages
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
+from support.card import token_of
 from support.flows.collecting import ZONE, agreed, charged, set_clock
 from support.flows.interrupted import FlakyRail, with_rail
 from support.makers import complete
@@ -103,7 +104,8 @@ async def test_a_card_that_fails_is_tried_six_times_and_another_card_then_pays_a
     assert detail is not None
     late = sum(item.total for item in overdue(detail.shown.plan))
     card = read_card(PAYS, "12/39", "123", second.due_on)
-    await change_card(own.context, detail, card, late, Asker("2125550187"))
+    token = await token_of(own.context, card)
+    await change_card(own.context, detail, token, late, Asker("2125550187"))
     assert (await states(own, order_id))[:3] == ["paid"] * 3  # the third fell due while the second was tried
     while await at_next(own, order_id):
         pass

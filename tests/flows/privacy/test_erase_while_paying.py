@@ -28,7 +28,7 @@ from cuota.rails.card.rails import CardRails
 from cuota.rails.card.sandbox import SandboxCardRail
 from cuota.web.app import make_app
 from cuota.web.pages.checkout import session as pages
-from support.card import pay
+from support.card import BACK, pay
 from support.flows.people import PERSON, PHONE, PREFILL, bought, paid_off, words_left
 from support.makers import checkout, read_checkout
 from support.own_service import InProcess, Own
@@ -198,7 +198,7 @@ async def test_one_press_that_waits_for_an_erasure_is_refused_and_leaves_nobody_
     opened = await link_followed(own, order)
     agreed = propose(own.context, opened, PERSON).agreement.hash
     async with erasing(own, "remembered_browsers") as erasure:
-        paying = asyncio.create_task(pay_again(own.context, opened, token, agreed))
+        paying = asyncio.create_task(pay_again(own.context, opened, token, agreed, BACK))
         await waiting(own, 2)
     assert (await erasure).done
     with pytest.raises(Problem, match="is no longer remembered in this browser"):

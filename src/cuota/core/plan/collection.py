@@ -15,7 +15,7 @@ from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge, Origin
-from cuota.core.plan.declines import is_hard
+from cuota.core.plan.declines import AUTHENTICATION_REQUIRED, is_hard, next_allowed
 from cuota.core.plan.notice import Notice, NoticeKind
 from cuota.core.plan.payday import Days
 
@@ -28,6 +28,14 @@ NewId = Callable[[], UUID]
 
 class CardBusy(Exception):
     """A charge for this plan is in progress. Nothing else may change the plan until the card rail answers."""
+
+
+class CardExhausted(Exception):
+    """The card was declined as often as the card networks allow. `again_at` is when it may be charged again."""
+
+    def __init__(self, again_at: datetime) -> None:
+        super().__init__(f"the card may be charged again at {again_at}")
+        self.again_at = again_at
 
 
 class NothingOwed(Exception):
@@ -113,11 +121,13 @@ def begin(
     card: PlanCard,
     charge_id: UUID,
     now: datetime,
+    declined_at: Sequence[datetime] = (),
 ) -> Outcome | None:
     """Record a charge before the card rail is called: for payment `number`, or else for the first payment that is due.
 
-    Returns None if no payment is due. Raises CardBusy while another charge is in progress, and NothingOwed if payment `number`
-    needs no charge.
+    `declined_at` are the latest times at which this card declined a payment of the plan. A scheduled payment waits until the
+    card networks allow another attempt. Returns None if no payment is due. Raises CardBusy while another charge is in progress,
+    NothingOwed if payment `number` needs no charge, and CardExhausted if it must wait.
     """
     if order.charging is not None:
         raise CardBusy
@@ -133,6 +143,11 @@ def begin(
         if not waiting:
             raise NothingOwed
     item = waiting[0]
+    allowed_at = next_allowed(declined_at, now)
+    if allowed_at is not None:
+        if origin is Origin.CONSUMER:
+            raise CardExhausted(allowed_at)
+        return _planned(order, plan, [replace(item, charge_at=allowed_at)], now=now)
     charge = Charge(
         charge_id, item.number, item.total, order.currency, card.token, card.brand, card.last4, origin
     )
@@ -204,24 +219,27 @@ def failed(
     final = is_hard(reason) or item.failures >= len(RETRIES)
     again = None if final else now + RETRIES[item.failures]
     tried = replace(item, failures=item.failures + 1, charge_at=again, remind_at=None)
-    told = _told_of_failure(item, again, zone, now, new_id)
+    kind = NoticeKind.PAYMENT_FAILED
+    if reason == AUTHENTICATION_REQUIRED:
+        kind = NoticeKind.CONFIRMATION_NEEDED
+    told = _told_of_failure(item, kind, again, zone, now, new_id)
     return replace(
         _planned(order, plan, [tried], notices=told, now=now, charging=False), charge_settled=settled
     )
 
 
 def _told_of_failure(
-    item: Installment, again: datetime | None, zone: tzinfo, now: datetime, new_id: NewId
+    item: Installment, kind: NoticeKind, again: datetime | None, zone: tzinfo, now: datetime, new_id: NewId
 ) -> tuple[Notice, ...]:
     send_at = Days(zone).daytime(now)
     if again is None:
         needed = Notice(new_id(), NoticeKind.CARD_NEEDED, item.number, item.total, item.due_on, send_at)
         return (needed,)
-    if again <= send_at:
+    if again <= send_at and kind is NoticeKind.PAYMENT_FAILED:
         # The retry comes before the message would be sent; the retry has its own message.
         return ()
     day = again.astimezone(zone).date()
-    return (Notice(new_id(), NoticeKind.PAYMENT_FAILED, item.number, item.total, day, send_at),)
+    return (Notice(new_id(), kind, item.number, item.total, day, send_at),)
 
 
 def change_card(

@@ -7,7 +7,8 @@ again; at most 35 attempts in 30 days).
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 # The stricter of the two networks' limits, for declined attempts with one card.
 MOST_ATTEMPTS = 15
@@ -28,6 +29,12 @@ HARD_DECLINES = frozenset(
         "transaction_not_allowed",
     }
 )
+
+
+def next_allowed(declined_at: Sequence[datetime], now: datetime) -> datetime | None:
+    """Return when a card may be charged again that was declined at these times; None if that is allowed now."""
+    recent = sorted(at for at in declined_at if at > now - ATTEMPTS_WITHIN)
+    return recent[-MOST_ATTEMPTS] + ATTEMPTS_WITHIN if len(recent) >= MOST_ATTEMPTS else None
 
 
 def is_hard(reason: str) -> bool:

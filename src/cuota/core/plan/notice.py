@@ -20,6 +20,9 @@ class NoticeKind(StrEnum):
     REMINDER = "reminder"  # a payment is due in a few days
     PAYMENT_RECEIVED = "payment_received"  # a scheduled payment succeeded
     PAYMENT_FAILED = "payment_failed"  # a scheduled payment failed; it is retried on `day`
+    CONFIRMATION_NEEDED = (
+        "confirmation_needed"  # the card's bank wants the consumer to confirm a scheduled payment
+    )
     CARD_NEEDED = "card_needed"  # a scheduled payment failed, and this card is not charged again
     PLAN_PAID_OFF = "plan_paid_off"  # a payment succeeded, and nothing is left to pay
     CARD_CHANGED = "card_changed"  # somebody who proved the phone number changed the plan's card
@@ -175,6 +178,13 @@ def _payment_failed(notice: Notice, about: About) -> Words:
     return Words(subject, f"{text} Change the card or pay now: {about.page}")
 
 
+def _confirmation_needed(notice: Notice, about: About) -> Words:
+    amount = about.shown(notice.amount)
+    text = f"The bank of {about.paying} wants you to confirm {amount}: {_which(notice, about)}."
+    text += f" Nothing was charged. Pay it here, and confirm it with your bank: {about.page}"
+    return Words(f"Confirm your payment of {amount}", text)
+
+
 def _card_needed(notice: Notice, about: About) -> Words:
     amount = about.shown(notice.amount)
     text = f"{about.card or 'Your card'} cannot pay {amount}: {_which(notice, about)}."
@@ -223,6 +233,7 @@ _WORDS: Mapping[NoticeKind, Callable[[Notice, About], Words]] = {
     NoticeKind.PAYMENT_RECEIVED: _payment_received,
     NoticeKind.PLAN_PAID_OFF: _plan_paid_off,
     NoticeKind.PAYMENT_FAILED: _payment_failed,
+    NoticeKind.CONFIRMATION_NEEDED: _confirmation_needed,
     NoticeKind.CARD_NEEDED: _card_needed,
     NoticeKind.CARD_CHANGED: _card_changed,
     NoticeKind.REFUNDED: _refunded,

@@ -15,3 +15,10 @@ ALTER TABLE card_simulator.charges
     ADD COLUMN merchant_id uuid,
     ADD COLUMN order_id uuid,
     ADD CONSTRAINT waiting_is_not_approved CHECK (waits IS NULL OR NOT approved);
+
+-- Consumers are told when the bank of their card wants them to confirm a payment.
+ALTER TABLE messages
+    DROP CONSTRAINT messages_kind_check,            -- widened: what the previous release writes still passes
+    ADD CONSTRAINT messages_kind_check CHECK (kind IN (
+        'plan_started', 'reminder', 'payment_received', 'payment_failed', 'card_needed', 'card_changed', 'declined',
+        'plan_paid_off', 'refunded', 'voided', 'expired', 'confirmation_needed'));

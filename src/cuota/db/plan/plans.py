@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from cuota.core.installment import Installment
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
+from cuota.core.plan.declines import MOST_ATTEMPTS
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
 from cuota.db.order.orders import Found
 from cuota.db.pool import Row
@@ -22,7 +23,9 @@ CARD_JOIN = """LEFT JOIN LATERAL (SELECT c.card_token, c.card_brand, c.card_last
     AND c.merchant_id = $1 AND c.order_id = p.order_id AND c.state = 'succeeded' ORDER BY c.created_at DESC LIMIT 1) k ON true"""
 _AGREED = f"""
 SELECT {MONEY}, {PLAN.columns}, p.time_zone, {CARD}, (SELECT max(m.created_at) FROM messages m
-    WHERE m.merchant_id = $1 AND m.order_id = $2 AND m.kind = 'card_changed') AS card_told
+    WHERE m.merchant_id = $1 AND m.order_id = $2 AND m.kind = 'card_changed') AS card_told,
+    ARRAY(SELECT c.created_at FROM charges c WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.state = 'failed'
+        AND c.card_token = coalesce(p.card_token, k.card_token) ORDER BY c.created_at DESC LIMIT {MOST_ATTEMPTS}) AS declined_at
 FROM orders o JOIN plans p ON p.merchant_id = $1 AND p.order_id = o.order_id {CARD_JOIN} {PLAN.join}
 WHERE o.merchant_id = $1 AND o.order_id = $2 AND o.status = 'Approved'
 """
@@ -32,13 +35,15 @@ WHERE o.merchant_id = $1 AND o.order_id = $2 AND o.status = 'Approved'
 class Agreed:
     """An approved order with its plan, the consumer's time zone, and the card that pays.
 
-    `card_told` is when the consumer last got a message about a changed card.
+    `card_told` is when the consumer last got a message about a changed card. `declined_at` are the latest times at which the
+    card declined a payment of this plan.
     """
 
     found: Found
     zone: ZoneInfo
     card: PlanCard
     card_told: datetime | None = None
+    declined_at: tuple[datetime, ...] = ()
 
     @property
     def order(self) -> Order:
@@ -62,4 +67,6 @@ async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Agreed | 
     if row is None:
         return None
     found = Found(order_of(row), None, plan_of(row))
-    return Agreed(found, ZoneInfo(row["time_zone"]), card_of(row), row["card_told"])
+    return Agreed(
+        found, ZoneInfo(row["time_zone"]), card_of(row), row["card_told"], tuple(row["declined_at"])
+    )

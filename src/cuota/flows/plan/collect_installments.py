@@ -33,7 +33,7 @@ async def collect(context: Context, merchant_id: UUID, order_id: UUID, return_ur
         return (
             collection.remind(order, plan, agreed.zone, now, context.new_id)
             or collection.give_up(order, plan, agreed.zone, now, context.new_id)
-            or collection.begin(order, plan, None, agreed.card, charge_id, now)
+            or collection.begin(order, plan, None, agreed.card, charge_id, now, agreed.declined_at)
             or collection.reschedule(order, plan, now)
         )
 
@@ -48,13 +48,15 @@ async def pay_now(
 ) -> Order:
     """Charge one installment to the plan's card now, for the consumer, and return the order after that.
 
-    `expected` is the amount that the page showed, in cents. Raises CardBusy while another charge is in progress; NothingOwed if
+    `expected` is the amount that the page showed, in cents. Raises CardBusy while another charge is in progress; CardExhausted if the card was declined too often; NothingOwed if
     the installment is paid, canceled or unknown, or its amount has changed; and Charging if the card rail has not answered yet.
     """
     charge_id = context.new_id()
 
     def decide(agreed: Agreed) -> Outcome:
-        outcome = collection.begin(agreed.order, agreed.plan, number, agreed.card, charge_id, context.now())
+        outcome = collection.begin(
+            agreed.order, agreed.plan, number, agreed.card, charge_id, context.now(), agreed.declined_at
+        )
         assert outcome is not None
         assert outcome.charge is not None
         if outcome.charge.amount != expected:

@@ -10,7 +10,7 @@ from cuota.core.installment import Installment, owed
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan import collection
 from cuota.core.plan.card import PlanCard
-from cuota.core.plan.collection import CardBusy, NothingOwed, needs_card
+from cuota.core.plan.collection import CardBusy, CardExhausted, NothingOwed, needs_card
 from cuota.db.checkout import consumers
 from cuota.db.plan import accounts, plans
 from cuota.db.plan.accounts import PlanDetail
@@ -106,6 +106,8 @@ async def _pay_one(context: Context, merchant_id: UUID, order_id: UUID, item: In
         raise _NotCharged(notice=_not_owed(plan, [item.number])) from None
     except CardBusy:
         raise _NotCharged(notice=BUSY) from None
+    except CardExhausted:
+        raise _NotCharged(notice=OTHER_CARD) from None
     except Charging:
         raise Problem(notice=BUSY) from None
     agreed = await plans.read(context.pool, merchant_id, order_id)

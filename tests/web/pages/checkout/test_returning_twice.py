@@ -9,6 +9,7 @@ import pytest
 
 from cuota.core.order.order import Final
 from cuota.flows.checkout.recognize_consumer import pay_again
+from support.card import BACK
 from support.makers import Merchant, Running, read_checkout
 from support.pages.returning import again, bought
 from support.pages.visitor import Visitor, charges
@@ -37,4 +38,4 @@ async def test_a_press_whose_token_the_first_press_used_up_leads_to_the_order(
     agreed = page.form("again")[1]["agreement_hash"]
     assert (await visitor.send("again")).outcome == "approved"
     with pytest.raises(Final):
-        await pay_again(service.context, seen, token, agreed)
+        await pay_again(service.context, seen, token, agreed, BACK)
