@@ -59,7 +59,6 @@ _REASONS = json.dumps(
 _CARD = """INSERT INTO card_simulator.cards (token, brand, last4, behaviour, fingerprint, created_at)
     VALUES ($1, $2, $3, $4, $5, $6)"""
 _KEEP = "SELECT token, brand, last4, fingerprint FROM card_simulator.cards WHERE token = $1"
-_HELD = "UPDATE card_simulator.cards SET merchant_id = $2, order_id = $3 WHERE token = $1"
 # $5 says whether the consumer is at the page and can confirm.
 _CHARGE = """
 INSERT INTO card_simulator.charges (key, token, amount, approved, waits, reason, return_url, merchant_id, order_id, created_at)
@@ -100,8 +99,9 @@ SELECT EXISTS (SELECT FROM taken) OR EXISTS (SELECT FROM card_simulator.refunds 
 _DISPUTED = """SELECT c.key, c.amount, c.merchant_id, c.order_id, c.created_at FROM card_simulator.charges c
     JOIN card_simulator.cards k USING (token)
     WHERE k.behaviour = 'disputed' AND c.approved AND c.created_at > $1 AND c.created_at <= $2 ORDER BY c.created_at"""
-_RENEWED = """SELECT token, brand, fingerprint, merchant_id, order_id, created_at FROM card_simulator.cards
-    WHERE behaviour = 'renewed' AND created_at > $1 AND created_at <= $2 ORDER BY created_at"""
+_RENEWED = """SELECT DISTINCT k.token, k.brand, k.fingerprint, c.merchant_id, c.order_id, k.created_at
+    FROM card_simulator.cards k JOIN card_simulator.charges c USING (token)
+    WHERE k.behaviour = 'renewed' AND k.created_at > $1 AND k.created_at <= $2"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +143,10 @@ class SandboxCardRail:
 
     async def keep(self, token: str, holder: CardHolder) -> Card:
         """Return the card that was sent to the processor."""
+        del holder
         row = await self._books.fetchrow(_KEEP, token)
         if row is None:
             raise UnknownToken
-        await self._books.execute(_HELD, token, holder.merchant_id, holder.order_id)
         return Card(row["token"], row["brand"], row["last4"], row["fingerprint"])
 
     async def charge(self, asked: ChargeRequest) -> CardAnswer:
@@ -242,7 +242,7 @@ class SandboxCardRail:
         ]  # fmt: skip
         events += [
             CardEvent(
-                f"renewed_{uuid5(UUID(int=0), row['token'])}", CardEventKind.CARD_UPDATED,
+                f"renewed_{uuid5(row['order_id'], row['token'])}", CardEventKind.CARD_UPDATED,
                 row["created_at"] + RENEWED_AFTER, row["merchant_id"], row["order_id"],
                 card=Card(row["token"], row["brand"], RENEWED_LAST4, row["fingerprint"]),
             )
