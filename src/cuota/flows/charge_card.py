@@ -10,6 +10,7 @@ from cuota.core.checkout.ending import Charging
 from cuota.core.order.order import Order
 from cuota.core.plan.charge import Charge
 from cuota.core.risk.signal import SignalKind
+from cuota.db.plan import charges
 from cuota.db.plan.charges import PendingCharge
 from cuota.flows.context import Context
 from cuota.rails.card.protocol import CardAnswer, CardOutcome, ChargeRequest
@@ -45,7 +46,16 @@ async def ask(context: Context, asked: ChargeRequest, record: RecordAnswer) -> O
         raise Charging from None
     if not answer.final:
         raise Charging
-    return await record(answer)
+    return await _keep(context, asked, answer, record)
+
+
+async def _keep(context: Context, asked: ChargeRequest, answer: CardAnswer, record: RecordAnswer) -> Order:
+    """Record a final answer, and the card network's identifier if the processor tells it."""
+    order = await record(answer)
+    if answer.network_reference:
+        ids = (asked.merchant_id, asked.order_id, asked.key)
+        await charges.keep_reference(context.pool, *ids, answer.network_reference)
+    return order
 
 
 async def look_up(context: Context, asked: ChargeRequest, record: RecordAnswer, asked_at: datetime) -> bool:
@@ -63,7 +73,7 @@ async def look_up(context: Context, asked: ChargeRequest, record: RecordAnswer, 
             answer = await context.rails.card.give_up(asked)
         if not answer.final:
             return False
-        await record(answer)
+        await _keep(context, asked, answer, record)
     except (RailUnavailable, Charging):
         return False
     return True
@@ -81,7 +91,7 @@ async def look(context: Context, asked: ChargeRequest, record: RecordAnswer) -> 
     if answer is None:
         return None
     if answer.final:
-        await record(answer)
+        await _keep(context, asked, answer, record)
     return answer.action_url
 
 

@@ -15,6 +15,7 @@ from cuota.db.verify.recalculate import verify
 from cuota.flows.charge_card import CONFIRM_WITHIN
 from cuota.flows.checkout.submit_checkout import look_at_charge
 from cuota.flows.plan.collect_installments import look_at_collection, pay_now
+from cuota.rails.card.protocol import CardAnswer, ChargeRequest
 from cuota.rails.card.rails import CardRails
 from cuota.rails.card.sandbox import CONFIRM_PATH, PROCESSING_TIME, SandboxCardRail
 from cuota.rails.unavailable import RailUnavailable
@@ -196,3 +197,22 @@ async def test_a_token_that_was_stored_before_rails_had_names_belongs_to_the_act
     while await settle_due_orders(own.context):
         pass
     assert await charged(own) == [(1, 2500, "paid"), (2, 2500, "paid")]
+
+
+class TellsReference(SandboxCardRail):
+    """A processor that tells the card network's identifier."""
+
+    async def charge(self, asked: ChargeRequest) -> CardAnswer:
+        return replace(await super().charge(asked), network_reference=f"nt-{asked.key}")
+
+
+async def test_the_card_networks_identifier_is_kept_with_the_charge(own: Own) -> None:
+    created = await own.auto_merchant.create("100.00")
+    rail = CardRails(TellsReference(*rail_parts(own.context.pool, now=own.context.now)))
+    context = replace(own.context, rails=replace(own.context.rails, card=rail))
+    service = replace(own.service, context=context)
+    await complete(service, own.auto_merchant.merchant_id, created)
+    async with own.owner() as owner:
+        rows = await owner.fetch("SELECT charge_id, network_reference FROM charges")
+    assert [row["network_reference"] for row in rows] == [f"nt-{row['charge_id']}" for row in rows]
+    assert len(rows) == 1

@@ -16,6 +16,10 @@ ALTER TABLE card_simulator.charges
 ALTER TABLE card_simulator.charges
     ADD CONSTRAINT waits_for_a_reason CHECK (waits IS NULL OR waits IN ('action', 'processing') AND NOT approved);
 
+-- The card network's identifier of the first transaction proves to issuers that later ones were agreed to.
+ALTER TABLE charges
+    ADD COLUMN network_reference text;
+
 -- Consumers are told when the bank of their card wants them to confirm a payment.
 ALTER TABLE messages
     DROP CONSTRAINT messages_kind_check;            -- widened below: what the previous release writes still passes

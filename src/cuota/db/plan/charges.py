@@ -31,6 +31,10 @@ _STILL_PENDING = """SELECT 1 FROM card_refunds
 _AGAIN = """UPDATE card_refunds SET try_at = $4, tries = least(tries + 1, 1000), reason = $5
     WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending'"""
 
+_REFERENCE = (
+    "UPDATE charges SET network_reference = $4 WHERE merchant_id = $1 AND order_id = $2 AND charge_id = $3"
+)
+
 _FAILED = """SELECT r.merchant_id, r.order_id, r.card_refund_id, r.amount, r.reason, r.settled_at, c.card_brand, c.card_last4
     FROM card_refunds r JOIN charges c USING (merchant_id, order_id, charge_id)
     WHERE r.state = 'failed' ORDER BY r.created_at DESC LIMIT $1"""
@@ -85,6 +89,13 @@ async def pending(session: Session, merchant_id: UUID, order_id: UUID) -> Pendin
     charge_id, installment, amount, currency, token, brand, last4, origin, first_day, zone, at = row
     charge = Charge(charge_id, installment, amount, currency, token, brand, last4, Origin(origin))
     return PendingCharge(charge, first_day, zone, at)
+
+
+async def keep_reference(
+    session: Session, merchant_id: UUID, order_id: UUID, charge_id: UUID, reference: str
+) -> None:
+    """Store the card network's identifier of a charge."""
+    await session.fetchrow(_REFERENCE, merchant_id, order_id, charge_id, reference)
 
 
 async def claim_refunds(session: Session, now: datetime, limit: int) -> list[DueRefund]:
