@@ -86,7 +86,7 @@ async def test_the_account_needs_no_mouse(
     page = await open_tab(viewport={"width": 1280, "height": 800})
     await page.goto(f"{service.settings.public_url}/account")
     for name, text in (("phone", number), ("code", "123456")):
-        await tab_to(page, f"e.name === '{name}'")
+        await tab_to(page, f"e.id === '{name}'")
         await page.keyboard.type(text)
         await strike(page, "Enter")
     for words in (auto_merchant.name, "Pay $25.00 early", "Pay $25.00 now", "Change the card"):
@@ -94,7 +94,7 @@ async def test_the_account_needs_no_mouse(
         await strike(page, "Enter")
     assert await paid(service, order_id) == [2500, 2500]
     for name, text in (("card_number", CARD_THAT_PAYS), ("card_expiry", "1239"), ("card_cvc", "737")):
-        await tab_to(page, f"e.name === '{name}'")
+        await tab_to(page, f"e.id === '{name}'")
         await page.keyboard.type(text)
     await strike(page, "Enter")
     await expect(page.get_by_text("Your new card pays from now on.")).to_be_visible()
@@ -195,9 +195,9 @@ async def test_every_state_of_a_plan_is_accessible_and_fits(
         await inspector.visit(f"{plans[2]}/card", "card")
         await page.get_by_text("Sandbox test cards").click()
         # The page itself shows the error: no request is sent.
-        await page.locator("[name=card_number]").fill("4242")
+        await page.locator("#card_number").fill("4242")
         await page.locator("form.ask button.primary").click()
-        await expect(page.locator("[name=card_number]")).to_be_focused()
+        await expect(page.locator("#card_number")).to_be_focused()
         await inspector.look("card, wrong")
     await auto_merchant.move({"orderId": bought[0]}, "refund", "1600.00")
     await inspector.visit(plans[0], "refunded")

@@ -106,12 +106,12 @@ async def test_a_purchase_needs_no_mouse(open_tab: OpenTab, shop: Shop) -> None:
          "city": "San Francisco", "state": "Cal", "postcode": "94103"},
     ):  # fmt: skip
         for name, text in step.items():
-            await tab_to(page, f"e.name === '{name}'")
+            await tab_to(page, f"e.id === '{name}'")
             await page.keyboard.type(text)
         async with page.expect_navigation():
             await page.keyboard.press("Enter")
     for name, text in (("card_number", CARD_THAT_PAYS), ("card_expiry", "1239"), ("card_cvc", "737")):
-        await tab_to(page, f"e.name === '{name}'")
+        await tab_to(page, f"e.id === '{name}'")
         await page.keyboard.type(text)
     await tab_to(page, "e.name === 'agree'")
     await page.keyboard.press("Space")

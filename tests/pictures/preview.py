@@ -21,7 +21,7 @@ from support.pictures.page_samples import SAMPLES
 PAGES = Path(__file__).resolve().parents[2] / "src" / "cuota" / "web" / "pages"
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; connect-src 'self'"
 )
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [

@@ -45,7 +45,7 @@ async def test_a_purchase_by_the_button_needs_no_mouse(
     details = {**DETAILS, "state": "Cal"}
     for step in ({"phone": "2125550142"}, {"code": "123456"}, details):
         for name, text in step.items():
-            await popup.locator(f"[name={name}]").wait_for()
+            await popup.locator(f"#{name}").wait_for()
             await tab_to(popup, name)
             await popup.keyboard.type(text)
         async with popup.expect_navigation():
@@ -65,7 +65,7 @@ async def test_a_purchase_by_the_button_needs_no_mouse(
 
 async def tab_to(page: Page, name: str) -> None:
     for _ in range(40):
-        if await page.evaluate("document.activeElement.name") == name:
+        if await page.evaluate("document.activeElement.id") == name:
             return
         await page.keyboard.press("Tab")
     raise AssertionError(f"not reached by Tab: {name}")

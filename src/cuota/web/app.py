@@ -19,7 +19,9 @@ from cuota.web.docs import pages as docs
 from cuota.web.docs.contract import openapi_json
 from cuota.web.pages import account, assets, inbox, sdk_script
 from cuota.web.pages.checkout import entry, steps, window
-from cuota.web.pages.render import ACCOUNT_ERRORS, CHECKOUT_ERRORS
+from cuota.web.pages.processor import cards as processor_cards
+from cuota.web.pages.processor import confirm as processor_confirm
+from cuota.web.pages.render import ACCOUNT_ERRORS, BANK_ERRORS, CHECKOUT_ERRORS
 from cuota.web.probe import Probe
 from cuota.web.server import edge
 from cuota.web.server.metrics import metrics
@@ -37,6 +39,9 @@ SDK = Area(party="sdk", documented=True, headers=sdk_checkout.READABLE)
 SDK_WINDOW = Area(party="sdk", documented=True)
 DOCS, STATIC, SCRIPTS = Area(party="docs"), Area(party="static"), Area(party="v1")
 TEXTS, SANDBOX = Area(party="texts"), Area(party="sandbox")
+# The simulated card processor: a path for its script, and the simulated bank's pages.
+PROCESSOR = Area(party="sandbox-processor")
+BANK = Area(errors=BANK_ERRORS, party="sandbox-processor")
 ACCOUNT = Area(errors=ACCOUNT_ERRORS, party="account")
 CHECKOUT = Area(errors=CHECKOUT_ERRORS, party="checkout", consumers=True)
 
@@ -90,6 +95,9 @@ ROUTES = (
     Route("POST", "/sandbox/cards/authorizations/{authorization_id}/capture", card_network.capture, SANDBOX),
     Route("POST", "/sandbox/cards/authorizations/{authorization_id}/reverse", card_network.reverse, SANDBOX),
     Route("POST", "/sandbox/cards/authorizations/{authorization_id}/refund", card_network.refund, SANDBOX),
+    Route("POST", "/sandbox-processor/cards", processor_cards.cards, PROCESSOR),
+    Route("GET", "/sandbox-processor/confirm/{key}", processor_confirm.show, BANK),
+    Route("POST", "/sandbox-processor/confirm/{key}", processor_confirm.answer, BANK),
     Route("GET", "/account", account.enter.home, ACCOUNT),
     Route("POST", "/account/phone", account.enter.phone, ACCOUNT),
     Route("GET", "/account/code", account.enter.show_code, ACCOUNT),

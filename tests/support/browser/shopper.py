@@ -50,7 +50,7 @@ async def first_step(page: Page) -> None:
 async def fill(page: Page, **fields: str) -> None:
     """Enter what the page asks for, and press its button."""
     for name, value in fields.items():
-        field = page.locator(f"[name={name}]")
+        field = page.locator(f"#{name}")  # the fields of a card have no name while a script runs
         await (field.select_option(value) if name == "state" else field.fill(value))
     await press(page, page.locator("form.ask button.primary"))
 

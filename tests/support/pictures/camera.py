@@ -31,9 +31,9 @@ class Camera:
 
 
 async def fill(page: Page, **fields: str) -> None:
-    """Type into fields by their names, and press the primary button."""
+    """Type into fields by their ids, and press the primary button."""
     for name, value in fields.items():
-        field = page.locator(f"[name={name}]")
+        field = page.locator(f"#{name}")
         await (field.select_option(value) if name == "state" else field.fill(value))
     await page.locator("form.ask button.primary").click()
 

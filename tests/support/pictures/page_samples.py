@@ -41,6 +41,12 @@ CARDS = [
     ("4000 0000 0000 0341", "Pays the first installment, later ones fail"),
     ("4000 0000 0000 2685", "Pays, and is later disputed"),
 ]
+CARD_FORM: Context = {
+    "simulated": True,
+    "scripts": ("/static/sandbox-card.js",),
+    "options": '{"tokens": "/sandbox-processor/cards"}',
+    "test_cards": CARDS,
+}
 AGREEMENT: Context = {
     "text": [
         "You buy from Northwind Outfitters for $100.00 and pay in four installments of $25.00: today, on Wed, Nov 25, on Wed, Dec 9 and on Wed, Dec 23.",
@@ -111,7 +117,7 @@ def pay(**more: object) -> Context:
     """Return the data of step 4."""
     given: Context = {
         "payer": PAYER,
-        "test_cards": CARDS,
+        "card": CARD_FORM,
         "agreement": AGREEMENT,
         "pay_label": "Pay $25.00 today",
     }
@@ -201,7 +207,7 @@ SAMPLES: dict[str, tuple[str, Context]] = {
     "pay": ("pay.html", pay()),
     "pay-finance": ("pay.html", pay(plan=COSTED, pay_label="Pay $25.63 today")),
     "pay-declined": ("pay.html", pay(notice=DECLINED_NOTICE)),
-    "pay-errors": ("pay.html", pay(errors=PAY_ERRORS, sandbox=False, test_cards=[])),
+    "pay-errors": ("pay.html", pay(errors=PAY_ERRORS, card={**CARD_FORM, "test_cards": []}, sandbox=False)),
     "pay-30-lines": ("pay.html", pay(lines=MANY, merchant={"name": LONG_SHOP})),
     "working": ("working.html", page("Your payment is on its way", "There is nothing you need to do.")),
     "approved": (

@@ -65,7 +65,7 @@ class Tabs:
 async def fill(place: Place, **fields: str) -> None:
     """Enter what the page asks for, and press its button."""
     for name, value in fields.items():
-        found = place.locator(f"[name={name}]")
+        found = place.locator(f"#{name}")
         await (found.select_option(value) if name == "state" else found.fill(value))
     await place.locator("form.ask button.primary").click()
 

@@ -84,6 +84,7 @@ _WAITING = """SELECT c.amount, c.return_url, k.brand, k.last4 FROM card_simulato
 _CONFIRMED = """UPDATE card_simulator.charges c SET waits = NULL, approved = $2 AND k.behaviour <> 'action_declined',
         reason = CASE WHEN NOT $2 THEN 'authentication_failed' WHEN k.behaviour = 'action_declined' THEN 'card_declined' END
     FROM card_simulator.cards k WHERE k.token = c.token AND c.key = $1 AND c.waits = 'action' RETURNING c.return_url"""
+_WAY_BACK = "SELECT return_url FROM card_simulator.charges WHERE key = $1 AND return_url IS NOT NULL"
 _GIVEN_UP = """UPDATE card_simulator.charges SET waits = NULL, reason = 'authentication_abandoned'
     WHERE key = $1 AND waits = 'action'"""
 _REFUND = """
@@ -192,6 +193,11 @@ class SandboxCardRail:
     async def confirm(self, key: UUID, *, passed: bool) -> str | None:
         """Record the consumer's answer on the page of the simulated bank. Return the address to go back to; None if too late."""
         row = await self._books.fetchrow(_CONFIRMED, key, passed)
+        return None if row is None else str(row["return_url"])
+
+    async def way_back(self, key: UUID) -> str | None:
+        """Return the address to go back to from the page of the simulated bank; None for an unknown charge."""
+        row = await self._books.fetchrow(_WAY_BACK, key)
         return None if row is None else str(row["return_url"])
 
     async def give_up(self, asked: ChargeRequest) -> CardAnswer:

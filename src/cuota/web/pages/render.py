@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
@@ -103,17 +103,16 @@ def page(
     *,
     status: int = 200,
     place: FramePolicy = ALONE,
+    allowed: Mapping[str, Sequence[str]] | None = None,
 ) -> Response:
-    """Render a template. The page's security policy allows its forms to send to this service only."""
+    """Render a template. The page's security policy allows its forms to send to this service only.
+
+    `allowed` are more sources, by directive of that policy, such as those of the card rail on a page with a card's fields.
+    """
     templates = _templates(framed=bool(place.ancestors))
     html = templates.get_template(template).render(brand=brand(request), links=links(request), **context)
-    ancestors = " ".join(place.ancestors) or "'none'"
-    policy = (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
-        f"form-action 'self'; base-uri 'none'; frame-ancestors {ancestors}"
-    )
     headers = {
-        "Content-Security-Policy": policy,
+        "Content-Security-Policy": _policy(place, allowed or {}),
         "Cache-Control": "no-store",
         "Referrer-Policy": "no-referrer",
         # A stricter value would disconnect a popup from the page that opened it.
@@ -126,8 +125,24 @@ def page(
     return HTMLResponse(html, status, headers)
 
 
+_SELF = {
+    "default-src": ["'none'"], "style-src": ["'self'"], "script-src": ["'self'"], "img-src": ["'self'", "data:"],
+    "form-action": ["'self'"], "base-uri": ["'none'"],
+}  # fmt: skip
+
+
+def _policy(place: FramePolicy, allowed: Mapping[str, Sequence[str]]) -> str:
+    sources = {name: list(own) for name, own in _SELF.items()}
+    for name, more in allowed.items():
+        sources[name] = list(dict.fromkeys([*sources.get(name, []), *more]))
+    sources["frame-ancestors"] = list(place.ancestors) or ["'none'"]
+    return "; ".join(f"{name} {' '.join(words)}" for name, words in sources.items())
+
+
 # The frame policy of error pages for a checkout in a frame. Such a page has no form and no data of the order.
 _FRAMED = FramePolicy(("https:", "http://localhost:*", "http://127.0.0.1:*"))
+# The frame policy of pages that are no merchant's, such as a bank's: in any frame, or in a popup that a merchant's page opened.
+ANYWHERE = FramePolicy(_FRAMED.ancestors, opened=True)
 _LARGE = "This form is too large", "It could not be read, and nothing was changed. Go back and try again."
 
 
@@ -177,6 +192,14 @@ ACCOUNT_ERRORS = PageForm(
         "Please look again in a moment. Your plans are as they were, and nothing is charged twice.",
     ),
     home=("/account", "See your plans"),
+)
+
+BANK_ERRORS = PageForm(
+    nowhere=("There is no such page", "Go back to the page on which you paid. Nothing was changed."),
+    ours=(
+        "We cannot answer right now",
+        "Please look again in a moment. Nothing is charged twice.",
+    ),
 )
 
 

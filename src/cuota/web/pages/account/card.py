@@ -19,7 +19,7 @@ from cuota.web.pages.account.limited import asker_of, limited_words, refused
 from cuota.web.pages.account.view import amount, common, key_of, plan_card
 from cuota.web.pages.account.visit import Known, of_plan, plan_path
 from cuota.web.pages.card_entry import card_token
-from cuota.web.pages.checkout.screens import test_cards
+from cuota.web.pages.card_fields import card_form, policy_of
 from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.render import page
 from cuota.web.service import service_of
@@ -38,7 +38,7 @@ async def show(request: Request, known: Known, detail: PlanDetail) -> Response:
 
 
 def _page(request: Request, known: Known, detail: PlanDetail, problem: Problem | None = None) -> Response:
-    shown = detail.shown
+    shown, service = detail.shown, service_of(request)
     late = sum(item.total for item in overdue(shown.plan))
     lead = f"For your order at {shown.merchant}. Until now {plan_card(shown)} pays."
     context = {
@@ -46,11 +46,12 @@ def _page(request: Request, known: Known, detail: PlanDetail, problem: Problem |
         "address": plan_path(detail),
         "late": amount(shown, late) if late else None,
         "cents": late,
-        "test_cards": test_cards(service_of(request).settings.card_rail),
+        "card": card_form(service.context, None),
     }
     if problem:
         context |= {"errors": problem.errors, "notice": problem.notice}
-    return page(request, "account/card.html", context, status=400 if problem else 200)
+    allowed = policy_of(service.context.rails.card.fields())
+    return page(request, "account/card.html", context, status=400 if problem else 200, allowed=allowed)
 
 
 @of_plan

@@ -9,9 +9,9 @@ from cuota.core import money
 from cuota.core.checkout.ending import CARD_TRIES
 from cuota.core.consumer import Profile
 from cuota.core.order.order import Status
-from cuota.core.sandbox import TEST_CARDS
 from cuota.db.checkout.loaded import Checkout
 from cuota.flows.checkout.take_step import Problem, preview_plan, propose
+from cuota.web.pages.card_fields import card_form, policy_of
 from cuota.web.pages.checkout import again
 from cuota.web.pages.checkout.prefill import details_values, order_phone, phone_values, shipping_values
 from cuota.web.pages.checkout.results import result, working
@@ -91,6 +91,7 @@ async def screen(
         shown,
         status=status,
         place=place_of(checkout),
+        allowed=policy_of(service_of(request).context.rails.card.fields()) if step == "pay" else None,
     )
 
 
@@ -186,15 +187,8 @@ def _pay(request: Request, checkout: Checkout, secret: str, profile: Profile) ->
         "payer": payer_of(profile),
         "shipping": shipping_lines(checkout.session.shipping) if checkout.express else None,
         "agreement": {"text": list(proposed.agreement.paragraphs), "hash": proposed.agreement.hash},
-        "test_cards": test_cards(context.settings.card_rail),
+        "card": card_form(context, proposed.plan[0].total),
         "month": f"{context.now().date():%Y-%m}",
         "agree_words": NOT_AGREED,
         "pay_label": f"Pay {today} today",
     }
-
-
-def test_cards(card_rail: str) -> list[tuple[str, str]]:
-    """Return the sandbox's test cards as (number, meaning). There are none with a real card rail."""
-    if card_rail != "sandbox":
-        return []
-    return [(card.number, card.meaning.capitalize()) for card in TEST_CARDS]

@@ -1,92 +1,24 @@
 // @ts-check
-// Formats and checks forms while a person types. Every page works without this script. It never submits a form by itself.
+// Makes buttons busy, and submits a card form. The fields of the card are the card rail's: its script, which runs before this
+// one, defines `window.cardFields`; docs/card-rails.md has the rules. No digit of a card passes through this script. Every page
+// works without this script, but a card form only if its fields are part of the page, as those of the sandbox are.
 
-/** @param {string} text @returns {string} */
-const digitsOf = (text) => text.replace(/\D/g, "");
+const PATIENCE = 30_000;
+const UNREACHABLE = "We cannot reach your card's processor. Nothing was charged; try again.";
+const NOT_LOADED =
+  "The fields for your card could not be loaded. Nothing was charged. Check your connection, and reload this page.";
 
-/** Formats a card number in groups of four digits; American Express in groups of 4, 6 and 5. @param {string} text @returns {string} */
-function asCard(text) {
-  const digits = digitsOf(text).slice(0, 19);
-  const cuts = /^3[47]/.test(digits) ? [4, 10] : [4, 8, 12, 16];
-  return [...digits].map((digit, at) => (cuts.includes(at) ? ` ${digit}` : digit)).join("");
-}
-
-/** Formats an expiration date as MM / YY. A person may type, or a browser fill in: 127, 1/27, 0127, 01/2027, 2027-01. @param {string} text @returns {string} */
-function asExpiry(text) {
-  let [month, year] = text.trim().split(/\D+/);
-  if (!month) return "";
-  if (month.length === 4 && year) [month, year] = [year, month];
-  if (year === undefined) {
-    const length = month > "1" && month[0] > "1" ? 1 : 2;
-    year = month.slice(length) || undefined;
-    month = month.slice(0, length);
-  }
-  if (year !== undefined || month > "1") month = month.slice(0, 2).padStart(2, "0");
-  if (year === undefined) return month;
-  if (/^20\d\d/.test(year)) year = year.slice(2, 4);
-  return `${month} / ${/^20\d?$/.test(year) ? year : year.slice(0, 2)}`;
-}
-
-/** Formats the text of a field. The cursor stays after the same digit. @param {Event} event */
-function format(event) {
-  const field = event.target;
-  if (!(field instanceof HTMLInputElement) || !field.dataset.format) return;
-  const edit = event instanceof InputEvent ? event : null;
-  if (edit?.isComposing) return;
-  const cursor = field.selectionStart ?? field.value.length;
-  const atEnd = cursor === field.value.length;
-  const card = field.dataset.format === "card";
-  // Do not format an expiration date while a person corrects it in the middle. It is formatted when the field loses the focus.
-  if (!card && edit && (!atEnd || edit.inputType.startsWith("delete"))) return;
-  const text = card ? asCard(field.value) : asExpiry(field.value);
-  if (text === field.value) return;
-  let left = digitsOf(field.value.slice(0, cursor)).length;
-  field.value = text;
-  if (document.activeElement !== field) return;
-  let place = atEnd ? text.length : 0;
-  while (!atEnd && left > 0 && place < text.length) if (/\d/.test(text[place++])) left--;
-  if (edit?.inputType === "deleteContentForward" && text[place] === " ") place++; // a space cannot be deleted, so move past it
-  field.setSelectionRange(place, place);
-}
-
-/** Whether a card number has the right check digit, which detects most typing errors. @param {string} digits */
-function passesLuhn(digits) {
-  const values = [...digits].reverse().map((digit, at) => Number(digit) * (at % 2 ? 2 : 1));
-  return values.reduce((sum, value) => sum + (value > 9 ? value - 9 : value), 0) % 10 === 0;
-}
-
-/** Returns the errors of a card form by field, with the same texts as the server's. @param {HTMLFormElement} form @returns {Map<HTMLInputElement, string>} */
-function mistakes(form) {
-  const wrong = new Map();
-  /** @param {string} name */
-  const field = (name) => /** @type {HTMLInputElement | null} */ (form.elements.namedItem(name));
-  const [number, expiry, cvc, agree] = ["card_number", "card_expiry", "card_cvc", "agree"].map(field);
-  if (!number || !expiry || !cvc) return wrong;
-  const digits = number.value.replace(/[\s-]/g, "");
-  /** @type {[string, number[], string][]} */
-  const rules = JSON.parse(number.dataset.rules ?? "[]");
-  const rule = rules.find(([prefix, lengths]) => new RegExp(`^(?:${prefix})`).test(digits) && lengths.includes(digits.length));
-  if (!digits) wrong.set(number, number.dataset.empty);
-  else if (/\D/.test(digits) || !rule || !passesLuhn(digits)) wrong.set(number, number.dataset.wrong);
-  const date = /^\s*(0?[1-9]|1[0-2])\s*[/ -]?\s*(?:20)?(\d\d)\s*$/.exec(expiry.value);
-  if (!date) wrong.set(expiry, expiry.dataset.wrong);
-  else if (`20${date[2]}-${date[1].padStart(2, "0")}` < (expiry.dataset.month ?? "")) wrong.set(expiry, expiry.dataset.expired);
-  const code = rule?.[2] ?? cvc.dataset.wrong ?? "";
-  if (!new RegExp(`^\\d{${/\d/.exec(code)}}$`).test(cvc.value.trim())) wrong.set(cvc, code);
-  if (agree && !agree.checked) wrong.set(agree, agree.dataset.wrong);
-  return wrong;
-}
-
-/** Shows the errors next to their fields, as the server's page does, and focuses the first. Returns true if there are none. @param {HTMLFormElement} form */
-function tell(form) {
-  const wrong = mistakes(form);
+/** Shows the errors next to their fields, as the server's page does, and focuses the first. @param {HTMLFormElement} form @param {Record<string, string>} wrong */
+function tell(form, wrong) {
   document.querySelector(".summary")?.remove();
-  for (const field of form.querySelectorAll("input")) {
-    const name = `${field.name}-error`;
+  /** @type {HTMLElement | undefined} */
+  let first;
+  for (const field of /** @type {NodeListOf<HTMLElement>} */ (form.querySelectorAll("input[id], #card_number"))) {
+    const name = `${field.id}-error`;
     document.getElementById(name)?.remove();
     field.removeAttribute("aria-invalid");
     const ties = (field.getAttribute("aria-describedby") ?? "").split(" ").filter((id) => id && id !== name);
-    const text = wrong.get(field);
+    const text = wrong[field.id];
     if (text) {
       const said = document.createElement("p");
       said.className = "error";
@@ -95,19 +27,39 @@ function tell(form) {
       kind.className = "vh";
       kind.textContent = "Error: ";
       said.append(kind, text);
-      (field.closest(".consent") ?? field).after(said);
-      field.setAttribute("aria-invalid", "true");
+      if (field instanceof HTMLInputElement) {
+        (field.closest(".consent") ?? field).after(said);
+        field.setAttribute("aria-invalid", "true");
+      } else field.append(said);
       ties.unshift(name);
+      first ??= field;
     }
     if (ties.length) field.setAttribute("aria-describedby", ties.join(" "));
     else field.removeAttribute("aria-describedby");
   }
-  wrong.keys().next().value?.focus();
-  return wrong.size === 0;
+  first?.focus();
+  if (!first) notify(Object.values(wrong).join(" ")); // errors of fields that the page does not have
+}
+
+/** Shows a text at the top of the page, and moves the focus to it. "" removes it. @param {string} text */
+function notify(text) {
+  const main = document.getElementById("main");
+  main?.querySelector(":scope > .notice")?.remove();
+  if (!text || !main) return;
+  const said = document.createElement("p");
+  said.className = "notice";
+  said.setAttribute("role", "alert");
+  said.tabIndex = -1;
+  said.textContent = text;
+  main.prepend(said);
+  said.focus();
 }
 
 /** @type {Map<HTMLElement, string>} The text that each busy control had before. */
 const busy = new Map();
+let timer = 0;
+/** Counts the submissions of a card form. An answer for an earlier one is ignored. */
+let attempts = 0;
 
 /** @param {string} text */
 function say(text) {
@@ -124,8 +76,10 @@ function makeBusy(control) {
   say(control.dataset.busy);
 }
 
-/** Enables all controls again, because the page is shown again or no answer arrived. */
+/** Enables all controls again, because the page is shown again, no answer arrived, or the card is wrong. */
 function makeReady() {
+  clearTimeout(timer);
+  attempts++;
   for (const [control, text] of busy) {
     control.textContent = text;
     if (control instanceof HTMLButtonElement) control.disabled = false;
@@ -134,13 +88,89 @@ function makeReady() {
   say("");
 }
 
-document.addEventListener("input", format);
-document.addEventListener("change", format);
+/** Returns what the card rail answers, or fails after PATIENCE. @template T @param {T | Promise<T>} answer @returns {Promise<T>} */
+function inTime(answer) {
+  return new Promise((resolve, reject) => {
+    setTimeout(() => reject(new Error("no answer in time")), PATIENCE);
+    Promise.resolve(answer).then(resolve, reject);
+  });
+}
+
+/** Gets a token for the card. Throws what is wrong: errors by field, a text, or an Error. @param {HTMLFormElement} form @returns {Promise<string>} */
+async function exchange(form) {
+  if (!window.cardFields) throw NOT_LOADED;
+  const wrong = { ...(await inTime(window.cardFields.check?.())) };
+  const agree = form.elements.namedItem("agree");
+  if (agree instanceof HTMLInputElement && !agree.checked) wrong.agree = agree.dataset.wrong ?? "";
+  if (Object.keys(wrong).length) throw wrong;
+  const token = await inTime(window.cardFields.token());
+  if (typeof token !== "string" || !token) throw new Error("the card rail's script gave no token");
+  return token;
+}
+
+/** Exchanges the card for a token, and submits the form with it, once. @param {HTMLFormElement} form @param {HTMLInputElement} hidden */
+async function payWith(form, hidden) {
+  const attempt = ++attempts;
+  try {
+    const token = await exchange(form);
+    if (attempt !== attempts) return; // the person went away and came back
+    hidden.value = token;
+    form.submit();
+    timer = setTimeout(makeReady, PATIENCE);
+  } catch (thrown) {
+    if (attempt !== attempts) return;
+    makeReady();
+    notify("");
+    const text = typeof thrown === "string" ? thrown : thrown instanceof Error || !thrown ? UNREACHABLE : "";
+    tell(form, text ? { "": text } : /** @type {Record<string, string>} */ (thrown));
+  }
+}
+
+/** The colors and letters of the page, so that the processor's fields can look like ours. */
+function look() {
+  const style = getComputedStyle(document.body);
+  const button = document.querySelector("button.primary");
+  return {
+    dark: matchMedia("(prefers-color-scheme: dark)").matches,
+    accent: button ? getComputedStyle(button).backgroundColor : "",
+    ink: style.color,
+    paper: style.backgroundColor,
+    font: style.fontFamily,
+  };
+}
+
+/** Lets the card rail's script show its fields. @param {HTMLElement} place */
+async function showFields(place) {
+  const form = place.closest("form");
+  const hidden = form?.elements.namedItem("card_token");
+  if (hidden instanceof HTMLInputElement) hidden.value = ""; // the browser may have kept one, and it works only once
+  if (!window.cardFields) {
+    if (!place.querySelector("[name]")) notify(NOT_LOADED); // else the form works as without a script
+    return;
+  }
+  const given = JSON.parse(place.dataset.options ?? "{}");
+  try {
+    await window.cardFields.mount(place, { ...given, language: document.documentElement.lang, look: look() });
+  } catch {
+    notify(NOT_LOADED);
+  }
+}
+
 document.addEventListener("submit", (event) => {
   if (busy.size) return event.preventDefault(); // a second click must not send a second request
   const form = /** @type {HTMLFormElement} */ (event.target);
-  if (form.querySelector("[name=card_number]") && !tell(form)) return event.preventDefault(); // the form keeps its values
+  const hidden = form.elements.namedItem("card_token");
+  const own = form.querySelector("#card_number[name]") && !window.cardFields;
   makeBusy(event.submitter ?? form.querySelector("button"));
-  setTimeout(makeReady, 30_000);
+  if (hidden instanceof HTMLInputElement && !own) {
+    event.preventDefault();
+    void payWith(form, hidden);
+  } else timer = setTimeout(makeReady, PATIENCE);
 });
-addEventListener("pageshow", (event) => event.persisted && makeReady());
+addEventListener("pageshow", (event) => {
+  if (!event.persisted) return;
+  makeReady();
+  for (const hidden of document.getElementsByName("card_token")) /** @type {HTMLInputElement} */ (hidden).value = "";
+});
+const place = document.getElementById("card-fields");
+if (place) void showFields(place);
