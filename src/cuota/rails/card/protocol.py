@@ -202,7 +202,7 @@ class CardRail(Protocol):
         """Refund part or all of a charge to the card. Look an earlier refund with the same key up before sending one."""
         ...
 
-    def read_event(self, headers: Mapping[str, str], body: bytes) -> CardEvent | None:
+    async def read_event(self, headers: Mapping[str, str], body: bytes) -> CardEvent | None:
         """Verify and read a message that the processor sent. None if it is of no interest. Raises BadEvent.
 
         The names in `headers` are in lower case.

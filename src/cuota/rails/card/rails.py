@@ -109,11 +109,11 @@ class CardRails:
         rail, own = self._of(asked.token)
         return _read(await self._call(rail, rail.refund(replace(asked, token=own))))
 
-    def read_event(self, headers: Mapping[str, str], body: bytes) -> tuple[str, CardEvent | None]:
+    async def read_event(self, headers: Mapping[str, str], body: bytes) -> tuple[str, CardEvent | None]:
         """Return the name of the rail whose processor signed a message, and the event. Raises BadEvent if none did."""
         for name, rail in self.by_name.items():
             try:
-                return name, rail.read_event(headers, body)
+                return name, await self._call(rail, rail.read_event(headers, body))
             except BadEvent:
                 continue
         raise BadEvent("no card processor of this installation signed this message")
@@ -124,4 +124,4 @@ class CardRails:
 
     async def _call(self, rail: CardRail, call: Awaitable[T]) -> T:
         del rail
-        return await within(call, self._seconds, passed=(UnknownToken,))
+        return await within(call, self._seconds, passed=(UnknownToken, BadEvent))

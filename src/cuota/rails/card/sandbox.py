@@ -223,7 +223,7 @@ class SandboxCardRail:
         body = json.dumps(event).encode()
         return {SIGNATURE: self._signature(body)}, body
 
-    def read_event(self, headers: Mapping[str, str], body: bytes) -> CardEvent | None:
+    async def read_event(self, headers: Mapping[str, str], body: bytes) -> CardEvent | None:
         """Read a message that `sign_event` made."""
         if not hmac.compare_digest(headers.get(SIGNATURE, "").encode(), self._signature(body).encode()):
             raise BadEvent("the signature is not the sandbox processor's")
