@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from cuota.core.order.order import LOOK_UP_AFTER
 from cuota.rails.bounded import SECONDS, within
+from cuota.rails.card.breaker import Breaker
 from cuota.rails.card.protocol import (
     BadEvent,
     Card,
@@ -61,6 +62,7 @@ class CardRails:
     def __init__(self, active: CardRail, others: Sequence[CardRail] = (), seconds: float = SECONDS) -> None:
         self.active = active
         self.by_name: dict[str, CardRail] = {rail.name: rail for rail in (*others, active)}
+        self.breakers = {name: Breaker(name) for name in self.by_name}
         self._seconds = seconds
 
     @property
@@ -74,7 +76,7 @@ class CardRails:
 
     async def keep(self, token: str, holder: CardHolder) -> Card:
         """Set up a card for later charges. The returned token names the rail. Raises UnknownToken."""
-        card = await self._call(self.active, self.active.keep(token, holder))
+        card = await self._call(self.active, lambda: self.active.keep(token, holder))
         return replace(card, token=f"{self.active.name}:{card.token}")
 
     def _of(self, token: str) -> tuple[CardRail, str]:
@@ -102,26 +104,38 @@ class CardRails:
         self, asked: ChargeRequest, method: Callable[[CardRail], Callable[[ChargeRequest], Awaitable[T]]]
     ) -> T:
         rail, own = self._of(asked.token)
-        return await self._call(rail, method(rail)(replace(asked, token=own)))
+        return await self._call(rail, lambda: method(rail)(replace(asked, token=own)))
 
     async def refund(self, asked: RefundRequest) -> CardAnswer:
         """Refund to the card that paid."""
         rail, own = self._of(asked.token)
-        return _read(await self._call(rail, rail.refund(replace(asked, token=own))))
+        return _read(await self._call(rail, lambda: rail.refund(replace(asked, token=own))))
 
     async def read_event(self, headers: Mapping[str, str], body: bytes) -> tuple[str, CardEvent | None]:
         """Return the name of the rail whose processor signed a message, and the event. Raises BadEvent if none did."""
         for name, rail in self.by_name.items():
             try:
-                return name, await self._call(rail, rail.read_event(headers, body))
+                # Anybody can send a message, so this neither opens nor closes the breaker.
+                return name, await within(rail.read_event(headers, body), self._seconds, passed=(BadEvent,))
             except BadEvent:
                 continue
         raise BadEvent("no card processor of this installation signed this message")
 
     async def events_since(self, name: str, since: datetime) -> Sequence[CardEvent]:
         """Return what happened at a rail's processor since that time."""
-        return await self._call(self.by_name[name], self.by_name[name].events_since(since))
+        rail = self.by_name[name]
+        return await self._call(rail, lambda: rail.events_since(since))
 
-    async def _call(self, rail: CardRail, call: Awaitable[T]) -> T:
-        del rail
-        return await within(call, self._seconds, passed=(UnknownToken, BadEvent))
+    async def _call(self, rail: CardRail, call: Callable[[], Awaitable[T]]) -> T:
+        breaker = self.breakers[rail.name]
+        breaker.require_closed()
+        try:
+            answer = await within(call(), self._seconds, passed=(UnknownToken,))
+        except RailUnavailable:
+            breaker.failed()
+            raise
+        except UnknownToken:
+            breaker.answered()
+            raise
+        breaker.answered()
+        return answer
