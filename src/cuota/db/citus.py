@@ -66,6 +66,8 @@ _COORDINATOR = (
     "forks",
     "policies",
     "erasures",
+    "card_events",
+    "card_rails",
 )
 # Simulators of outside companies, in the sandbox only. They use separate transactions.
 SIMULATORS = ("card_simulator", "message_simulator", "issuing_simulator")

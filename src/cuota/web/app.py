@@ -8,7 +8,18 @@ from __future__ import annotations
 from cuota.flows.context import Context
 from cuota.flows.merchant.authenticate import Callers
 from cuota.flows.merchant.keys import Keys
-from cuota.web.api import card_network, endpoints, events, gateway, health, sdk_checkout, smi, texts, token
+from cuota.web.api import (
+    card_events,
+    card_network,
+    endpoints,
+    events,
+    gateway,
+    health,
+    sdk_checkout,
+    smi,
+    texts,
+    token,
+)
 from cuota.web.api.capture import capture
 from cuota.web.api.configuration import configuration
 from cuota.web.api.order import order_collection, order_item
@@ -39,6 +50,8 @@ SDK = Area(party="sdk", documented=True, headers=sdk_checkout.READABLE)
 SDK_WINDOW = Area(party="sdk", documented=True)
 DOCS, STATIC, SCRIPTS = Area(party="docs"), Area(party="static"), Area(party="v1")
 TEXTS, SANDBOX = Area(party="texts"), Area(party="sandbox")
+# Card processors report events here.
+PROCESSORS = Area(party="rails")
 # The simulated card processor: a path for its script, and the simulated bank's pages.
 PROCESSOR = Area(party="sandbox-processor")
 BANK = Area(errors=BANK_ERRORS, party="sandbox-processor")
@@ -88,6 +101,7 @@ ROUTES = (
     Route("GET", "/v1/pay-{digest}.js", sdk_script.pinned, SCRIPTS),
     Route("GET", "/v1/pay.d.ts", sdk_script.types, SCRIPTS),
     Route("GET", "/v1/inspect.js", sdk_script.inspector, SCRIPTS),
+    Route("POST", "/rails/card/events", card_events.receive, PROCESSORS),
     Route("POST", "/texts", texts.texts, TEXTS),
     Route("GET", "/sandbox/inbox", inbox.inbox, SANDBOX),
     Route("POST", "/sandbox/inbox", inbox.answer, SANDBOX),

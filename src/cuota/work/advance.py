@@ -13,6 +13,7 @@ from cuota.core.order.event import Event
 from cuota.db.sandbox import clock
 from cuota.db.webhook.hanging_receivers import hanging
 from cuota.flows.context import Context
+from cuota.flows.plan.card_events import apply_events, fetch_events
 from cuota.flows.sandbox.clock import FrozenClock
 from cuota.flows.sandbox.move_time import Move
 from cuota.flows.webhook.deliver_webhooks import PUBLISHED_AT_ONCE
@@ -107,6 +108,10 @@ async def advance(
                 break
             frozen.at = await move.hold(at)
             await way.settle(frozen.at)
+        # The simulated processor disputes charges and renews cards by this clock. It delivers nothing by itself.
+        await fetch_events(context)
+        while await apply_events(context):
+            pass
     finally:
         await way.webhooks.close()
     hung = sorted({lane.host for lane in pace.timed_out})

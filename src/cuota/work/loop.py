@@ -15,6 +15,7 @@ from cuota.core.refusal import Refused
 from cuota.db.pool import GONE
 from cuota.db.workers import Worker
 from cuota.flows.context import Context
+from cuota.flows.plan.card_events import FETCH_EVERY, apply_events, fetch_events
 from cuota.flows.risk.settle_reservations import settle_reservations
 from cuota.flows.sandbox.standstill import InFlightGate, Standstill
 from cuota.work.card_refunds import return_due_money
@@ -64,6 +65,8 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("due_orders", settle_due_orders, 1.0),
         Job("card_refunds", return_due_money, 1.0),
         Job("messages", send_due_messages, 1.0),
+        Job("card_events", apply_events, 1.0, real=True),
+        Job("fetch_card_events", fetch_events, FETCH_EVERY, real=True),
         Job("virtual_cards", settle_cards, 1.0),
         Job("reservations", settle_reservations, 5.0, real=True),
         Job("tidy", tidy, 300.0, real=True),

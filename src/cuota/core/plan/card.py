@@ -1,4 +1,4 @@
-"""The card that pays a plan."""
+"""Cards, as far as we may store them."""
 
 from __future__ import annotations
 
@@ -16,3 +16,17 @@ class PlanCard:
     brand: str
     last4: str
     card_hash: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """The data of a card that we may store: the rail's token, brand and last four digits.
+
+    `fingerprint` is the same for the same card, whoever enters it, and does not reveal the number. It is empty if the rail has
+    no fingerprints; then uses of the card are not counted.
+    """
+
+    token: str
+    brand: str
+    last4: str
+    fingerprint: str = ""

@@ -9,6 +9,28 @@ from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
+from cuota.core.plan.card import Card
+from cuota.core.plan.card_event import CardEvent, CardEventKind
+
+__all__ = [
+    "APPROVED",
+    "PROCESSING",
+    "BadEvent",
+    "Card",
+    "CardAnswer",
+    "CardEvent",
+    "CardEventKind",
+    "CardFields",
+    "CardHolder",
+    "CardOutcome",
+    "CardRail",
+    "ChargeRequest",
+    "RefundRequest",
+    "UnknownToken",
+    "declined",
+    "requires_action",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class CardFields:
@@ -33,20 +55,6 @@ class CardHolder:
     email: str
     merchant_id: UUID
     order_id: UUID
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """The data of a card that we may store: the rail's token, brand and last four digits.
-
-    `fingerprint` is the same for the same card, whoever enters it, and does not reveal the number. It is empty if the rail has
-    no fingerprints; then uses of the card are not counted.
-    """
-
-    token: str
-    brand: str
-    last4: str
-    fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,43 +134,6 @@ def declined(reason: str) -> CardAnswer:
 def requires_action(url: str) -> CardAnswer:
     """Return the answer for a charge that the consumer must confirm at this address."""
     return CardAnswer(CardOutcome.REQUIRES_ACTION, action_url=url)
-
-
-class CardEventKind(StrEnum):
-    """What a processor reports by itself."""
-
-    CHARGE_CHANGED = "charge.changed"  # it succeeded or failed; the charge is looked up
-    REFUNDED_ELSEWHERE = (
-        "refund.elsewhere"  # money went back that we did not send, such as from the processor's dashboard
-    )
-    REFUND_FAILED = "refund.failed"  # the bank sent a refund back
-    CARD_UPDATED = "card.updated"  # the card was replaced by its bank; the token stays the same
-    DISPUTE_OPENED = "dispute.opened"
-    DISPUTE_CHANGED = "dispute.changed"
-    DISPUTE_CLOSED = "dispute.closed"
-
-
-@dataclass(frozen=True, slots=True)
-class CardEvent:
-    """Something that happened at the processor. `event_id` is the processor's id: an event that arrives twice has the same.
-
-    `merchant_id`, `order_id` and `charge_id` are what the request of the charge (or the card's holder) had; None if the
-    processor does not tell them, which means that the payment was not ours. `amount` is in cents. `reference` is the processor's
-    id of a refund or a dispute, and `status` its own word for the state. `card` is the renewed card.
-    """
-
-    event_id: str
-    kind: CardEventKind
-    at: datetime
-    merchant_id: UUID | None = None
-    order_id: UUID | None = None
-    charge_id: UUID | None = None
-    refund_id: UUID | None = None
-    amount: int | None = None
-    reason: str | None = None
-    reference: str | None = None
-    status: str | None = None
-    card: Card | None = None
 
 
 class BadEvent(Exception):

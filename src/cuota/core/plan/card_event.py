@@ -1,0 +1,47 @@
+"""What a card processor reports by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from cuota.core.plan.card import Card
+
+
+class CardEventKind(StrEnum):
+    """What a processor reports by itself."""
+
+    CHARGE_CHANGED = "charge.changed"  # it succeeded or failed; the charge is looked up
+    REFUNDED_ELSEWHERE = (
+        "refund.elsewhere"  # money went back that we did not send, such as from the processor's dashboard
+    )
+    REFUND_FAILED = "refund.failed"  # the bank sent a refund back
+    CARD_UPDATED = "card.updated"  # the card was replaced by its bank; the token stays the same
+    DISPUTE_OPENED = "dispute.opened"
+    DISPUTE_CHANGED = "dispute.changed"
+    DISPUTE_CLOSED = "dispute.closed"
+
+
+@dataclass(frozen=True, slots=True)
+class CardEvent:
+    """Something that happened at the processor. `event_id` is the processor's id: an event that arrives twice has the same.
+
+    `merchant_id`, `order_id` and `charge_id` are what the request of the charge (or the card's holder) had; None if the
+    processor does not tell them, which means that the payment was not ours. `amount` is in cents. `reference` is the processor's
+    id of a refund or a dispute, and `status` its own word for the state. `card` is the renewed card.
+    """
+
+    event_id: str
+    kind: CardEventKind
+    at: datetime
+    merchant_id: UUID | None = None
+    order_id: UUID | None = None
+    charge_id: UUID | None = None
+    refund_id: UUID | None = None
+    amount: int | None = None
+    reason: str | None = None
+    reference: str | None = None
+    status: str | None = None
+    card: Card | None = None
