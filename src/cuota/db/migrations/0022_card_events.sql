@@ -34,3 +34,6 @@ CREATE TABLE card_rails (
     problem       text                              -- why the last fetch failed; null if it succeeded
 );
 GRANT SELECT, INSERT, UPDATE ON card_rails TO cuota_app;
+
+-- `cuota rails` reads the charges of the last day. Charges are inserted in this order, so a small index of ranges is enough.
+CREATE INDEX charges_created ON charges USING brin (created_at);
