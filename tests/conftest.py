@@ -164,7 +164,7 @@ async def running(settings: config.Settings, where: dict[str, object]) -> AsyncI
     from support.makers import Clock, Running
 
     clock = Clock()
-    async with runtime.opened(settings, where, pool_size=16) as context:
+    async with runtime.opened(settings, where, pool_size=16, now=clock.now) as context:
         moved = replace(context, now=clock.now, happened=count)
         app = make_app(moved)
         port = int(settings.public_url.rpartition(":")[2])

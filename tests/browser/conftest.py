@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import sys
 from collections.abc import AsyncIterator
@@ -70,28 +71,32 @@ async def open_tab(chromium: Browser) -> AsyncIterator[OpenTab]:
     """Opens tabs, each in its own browser profile. An error in a tab's console fails the test at its end.
 
     Such errors include violations of the content security policy, and any script, style or picture that was not
-    loaded.
+    loaded. `expected` is a regular expression for the errors that a test causes on purpose.
     """
     complaints: list[str] = []
 
-    def heard(kind: str, text: str) -> None:
-        # The browser also logs a page that answers 4xx on purpose. A failed part of a page is logged below.
-        if kind in {"error", "warning"} and "the server responded with a status of 4" not in text:
-            complaints.append(f"{kind}: {text}")
-
     async with AsyncExitStack() as stack:
 
-        async def open_one(**options: Any) -> Page:
+        async def open_one(expected: str | None = None, **options: Any) -> Page:
+            def complain(text: str) -> None:
+                if expected is None or not re.search(expected, text):
+                    complaints.append(text)
+
+            def heard(kind: str, text: str) -> None:
+                # The browser also logs a page that answers 4xx on purpose. A failed part of a page is logged below.
+                if kind in {"error", "warning"} and "the server responded with a status of 4" not in text:
+                    complain(f"{kind}: {text}")
+
             context = await chromium.new_context(**{"viewport": PHONE, **options})
             stack.push_async_callback(context.close)
             page = await context.new_page()
             page.set_default_timeout(PATIENCE_MS)
             page.on("console", lambda message: heard(message.type, message.text))
-            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on("pageerror", lambda error: complain(str(error)))
             page.on(
                 "response",
                 lambda answer: (
-                    complaints.append(f"{answer.status} {answer.url}")
+                    complain(f"{answer.status} {answer.url}")
                     if answer.status >= 400 and answer.request.resource_type != "document"
                     else None
                 ),

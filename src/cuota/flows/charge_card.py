@@ -95,6 +95,18 @@ async def look(context: Context, asked: ChargeRequest, record: RecordAnswer) -> 
     return answer.action_url
 
 
+async def give_up(context: Context, asked: ChargeRequest, record: RecordAnswer) -> None:
+    """Cancel a charge that waits for the consumer, and record how it ended: it may have been paid meanwhile."""
+    try:
+        answer = await context.rails.card.find_charge(asked)
+        if answer is not None and answer.outcome is CardOutcome.REQUIRES_ACTION:
+            answer = await context.rails.card.give_up(asked)
+    except RailUnavailable:
+        return
+    if answer is not None and answer.final:
+        await record(answer)
+
+
 def request_again(pending: PendingCharge, merchant_id: UUID, order_id: UUID) -> ChargeRequest:
     """Return a charge without an answer as the card rail needs it, for a look-up."""
     return request_of(pending.charge, merchant_id, order_id)

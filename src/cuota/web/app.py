@@ -139,6 +139,7 @@ ROUTES = (
     Route("POST", "/checkout/{merchant_id}/{order_id}/details", steps.details, CHECKOUT),
     Route("POST", "/checkout/{merchant_id}/{order_id}/shipping", steps.shipping, CHECKOUT),
     Route("POST", "/checkout/{merchant_id}/{order_id}/pay", steps.pay, CHECKOUT),
+    Route("POST", "/checkout/{merchant_id}/{order_id}/another-card", steps.another_card, CHECKOUT),
     Route("POST", "/checkout/{merchant_id}/{order_id}/leave", steps.leave, CHECKOUT),
     Route("GET", "/checkout/{merchant_id}/{order_id}/{step}", steps.elsewhere, CHECKOUT),
 )

@@ -21,7 +21,16 @@ from cuota.core.plan.plan import Plan
 from cuota.db.checkout.loaded import Checkout
 from cuota.db.order.orders import Found
 from cuota.db.plan.charges import PendingCharge
-from cuota.flows.charge_card import RecordAnswer, ask, card_hash, look, look_up, request_again, request_of
+from cuota.flows.charge_card import (
+    RecordAnswer,
+    ask,
+    card_hash,
+    give_up,
+    look,
+    look_up,
+    request_again,
+    request_of,
+)
 from cuota.flows.checkout.take_step import Problem, ProposedTerms, propose
 from cuota.flows.context import Context
 from cuota.flows.risk.decide_order import Case, Considered, OtherPurchase
@@ -150,6 +159,15 @@ async def look_at_charge(
     """Look at a first charge in progress, for the page. Return the address at which the consumer confirms it, or None."""
     record = _recorder_of(context, merchant_id, order_id, pending)
     return await look(context, request_again(pending, merchant_id, order_id), record)
+
+
+async def give_up_charge(context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge) -> None:
+    """Cancel a first charge that waits for the consumer, who wants to use another card, and record how it ended.
+
+    A charge that the card rail does not know is left alone: its request may still arrive there.
+    """
+    record = _recorder_of(context, merchant_id, order_id, pending)
+    await give_up(context, request_again(pending, merchant_id, order_id), record)
 
 
 def _recorder_of(context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge) -> RecordAnswer:

@@ -44,9 +44,9 @@ def policy_of(fields: CardFields) -> dict[str, list[str]]:
             allowed.setdefault("script-src", []).append(f"{parts.scheme}://{parts.netloc}")
     for directive, sources in fields.sources.items():
         allowed.setdefault(directive, []).extend(sources)
-    for directive, sources in allowed.items():
-        if not all(_SOURCE.fullmatch(word) for word in (directive, *sources)):
+    for directive, words in allowed.items():
+        if not all(_SOURCE.fullmatch(word) for word in (directive, *words)):
             raise ValueError(
-                f"the card rail allows {directive} {sources}: not the form of a directive and its sources"
+                f"the card rail allows {directive} {words}: not the form of a directive and its sources"
             )
     return allowed

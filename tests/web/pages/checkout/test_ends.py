@@ -120,9 +120,8 @@ async def test_twenty_presses_at_once_are_one_approval_and_one_charge(
 
     data = {**{name: ANSWERS.get(name, value) for name, value in held.items()}, "agree": "yes"}
     answers = await asyncio.gather(*(visitor.http.post(action, data=data) for _ in range(20)))
-    assert {(answer.status_code, answer.headers["location"]) for answer in answers} == {
-        (303, address_of(order))
-    }
+    places = {(answer.status_code, answer.headers["location"]) for answer in answers}
+    assert places <= {(303, address_of(order)), (303, f"{address_of(order)}?said=asked")}
     assert (await visitor.open(address_of(order))).outcome == "approved"
     assert await charges(service, order) == [(2500, True, None)]
     sql = "SELECT type FROM events WHERE order_id = $1"

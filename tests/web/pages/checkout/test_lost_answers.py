@@ -26,7 +26,7 @@ class Unreliable(SandboxCardRail):
         if self.breaks == "before":
             raise RailUnavailable
         answer = await super().charge(asked)
-        if self.breaks == "after":
+        if self.breaks in {"after", "altogether"}:
             raise RailUnavailable
         return answer
 
@@ -48,7 +48,7 @@ async def line(service: Running) -> AsyncIterator[tuple[Visitor, Unreliable, Con
 Line = tuple[Visitor, Unreliable, Context]
 
 
-@pytest.mark.parametrize("breaks", ["before", "after"])
+@pytest.mark.parametrize("breaks", ["before", "altogether"])
 async def test_a_lost_answer_shows_the_working_page_and_is_settled_exactly_once(
     service: Running, merchant: Merchant, line: Line, breaks: str
 ) -> None:
@@ -73,12 +73,26 @@ async def test_nothing_is_looked_up_while_the_first_call_may_still_be_under_way(
 ) -> None:
     visitor, rail, context = line
     order = await merchant.create()
-    rail.breaks = "after"
+    rail.breaks = "altogether"
     await visitor.buy(order)
     rail.breaks = None
     async with service.clock.moved(seconds=10):
         await settle_due_orders(context)
-    assert (await visitor.open(address_of(order))).heading == "Your payment is on its way"
+    assert (await merchant.read(order))["orderStatus"] == "Created"
+
+
+async def test_a_page_that_is_looked_at_again_finds_the_lost_answer_and_shows_the_result(
+    service: Running, merchant: Merchant, line: Line
+) -> None:
+    visitor, rail, context = line
+    order = await merchant.create()
+    rail.breaks = "after"
+    assert (await visitor.buy(order)).outcome == "approved"
+    rail.breaks = None
+    async with service.clock.moved(seconds=16):
+        await settle_due_orders(context)
+    assert (await merchant.read(order))["orderStatus"] == "Approved"
+    assert await charges(service, order) == [(2500, True, None)]
 
 
 async def test_while_a_card_is_asked_nobody_can_pay_again_leave_or_run_out_of_time(
@@ -87,9 +101,8 @@ async def test_while_a_card_is_asked_nobody_can_pay_again_leave_or_run_out_of_ti
     visitor, rail, context = line
     order = await merchant.create()
     shown = await visitor.until("pay", order)
-    rail.breaks = "after"
-    await visitor.send("pay")
     rail.breaks = "altogether"
+    await visitor.send("pay")
     for step in ("pay", "leave"):
         visitor.page = shown
         assert (await visitor.send(step)).heading == "Your payment is on its way"
@@ -110,7 +123,7 @@ async def test_a_card_that_was_declined_while_the_consumer_waited_is_told_and_an
 ) -> None:
     visitor, rail, context = line
     order = await merchant.create()
-    rail.breaks = "after"
+    rail.breaks = "altogether"
     await visitor.buy(order, card_number=CARD_DECLINED)
     rail.breaks = None
     async with service.clock.moved(seconds=16):

@@ -12,7 +12,7 @@ from cuota.core.installment import Installment, owed
 from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.plan.limit_asks import Limited
-from cuota.flows.plan.manage_plan import pay_early
+from cuota.flows.plan.manage_plan import BUSY, pay_early
 from cuota.web.pages.account.limited import asker_of, limited_words, refused
 from cuota.web.pages.account.view import amount, common, key_of, plan_card
 from cuota.web.pages.account.visit import Known, of_plan, plan_path
@@ -91,5 +91,6 @@ async def pay(request: Request, known: Known, detail: PlanDetail) -> Response:
         items = [item for item in owed(detail.shown.plan) if item.number in chosen]
         return refused(_page(request, known, detail, items, limited_words(detail, limited)), request, limited)
     except Problem as said:
-        return see_other(plan_path(detail, key_of(said.notice)))
+        # While a charge is in progress, the plan's page says so, or leads to the card's bank to confirm it.
+        return see_other(plan_path(detail, "asked" if said.notice == BUSY else key_of(said.notice)))
     return see_other(plan_path(detail, "paid"))

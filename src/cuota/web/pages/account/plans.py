@@ -16,7 +16,9 @@ from cuota.db.plan import accounts
 from cuota.db.plan.accounts import PlanDetail, ShownPlan
 from cuota.flows.checkout.remember_browser import forget_all
 from cuota.flows.context import utc_now
+from cuota.flows.plan.manage_plan import BUSY
 from cuota.web.ids import guid
+from cuota.web.pages.account.charging import charging
 from cuota.web.pages.account.view import (
     STATES,
     TOLD,
@@ -32,6 +34,7 @@ from cuota.web.pages.account.view import (
     return_words,
 )
 from cuota.web.pages.account.visit import PATH, Known, missing, of_plan, plan_path, proved
+from cuota.web.pages.checkout.charging import go_to
 from cuota.web.pages.checkout.known_browser import drop_token
 from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.checkout.view import plan_of
@@ -91,6 +94,12 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
     """Show one plan: what comes next, each payment, and the money that was returned."""
     shown, brand = detail.shown, service_of(request).settings.brand_name
     state = plan_state(shown.plan)
+    now = _now(request, detail)
+    if shown.order.charging is not None:
+        asked = await charging(request, known, detail)
+        if isinstance(asked, Response):
+            return asked
+        now = asked
     context: PageContext = {
         **_page_of(request, known, detail, shown.merchant, None),
         "home": PATH,
@@ -100,13 +109,19 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
         "plan": plan_of(shown.plan, shown.order.currency, finance=False, today=False),
         "payments": payments_of(detail),
         "returns": [return_words(detail, back, brand) for back in detail.returns],
-        "now": _now(request, detail),
+        "now": now,
         "causes": cause_words(detail),
     }
     context["notice"], context["notice_tone"] = TOLD.get(
         request.query_params.get("said", ""), (None, "error")
     )
-    return page(request, "account/plan.html", context)
+    bank = now.get("bank")
+    if bank and context["notice"] == BUSY:
+        context["notice"] = None  # the page says more below
+    response = page(request, "account/plan.html", context)
+    if bank and now["goes"]:
+        go_to(response, str(bank))
+    return response
 
 
 def _now(request: Request, detail: PlanDetail) -> PageContext:
@@ -114,11 +129,6 @@ def _now(request: Request, detail: PlanDetail) -> PageContext:
     shown, now = detail.shown, service_of(request).context.now()
     waiting = owed(shown.plan)
     late = [item for item in waiting if item.failures]
-    if shown.order.charging is not None:
-        text = (
-            "Your bank is asked for a payment. Nothing is charged twice; this page shows it once it is done."
-        )
-        return {"title": "A payment is being made right now", "texts": [text], "busy": True}
     if not waiting:
         return {"title": "Nothing left to pay", "texts": [next_words(shown, now)], "busy": False, "pay": None}
     texts = [overdue_words(shown, item, now) for item in late] or [f"{next_words(shown, now)}."]

@@ -30,6 +30,7 @@ PAYMENT_STATES = {"paid": "Paid", "scheduled": "Scheduled", "overdue": "Overdue"
 TOLD = {
     "paid": ("Your payment went through. Thank you.", "done"),
     "busy": (manage_plan.BUSY, "calm"),
+    "asked": (manage_plan.BUSY, "calm"),
     "not-owed": (manage_plan.NOT_OWED, "calm"),
     "paid-before": (manage_plan.PAID_BEFORE, "done"),
     "nothing-left": ("Nothing is left to pay here.", "calm"),

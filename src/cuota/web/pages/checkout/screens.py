@@ -13,8 +13,9 @@ from cuota.db.checkout.loaded import Checkout
 from cuota.flows.checkout.take_step import Problem, preview_plan, propose
 from cuota.web.pages.card_fields import card_form, policy_of
 from cuota.web.pages.checkout import again
+from cuota.web.pages.checkout.charging import charging
 from cuota.web.pages.checkout.prefill import details_values, order_phone, phone_values, shipping_values
-from cuota.web.pages.checkout.results import result, working
+from cuota.web.pages.checkout.results import result
 from cuota.web.pages.checkout.view import (
     common,
     expired_words,
@@ -66,7 +67,7 @@ async def screen(
     `wanted` is an earlier step to show instead. `problem` has the errors of a form, and `values` what was typed into it.
     `notice` is a text to show at the top. `said` is a key from the address; it selects a text about what just happened.
     """
-    ended = await _ended(request, checkout, secret, leaving=said == "left")
+    ended = await _ended(request, checkout, secret, said)
     if ended is not None:
         return ended
     if wanted is None and problem is None and current(checkout) == "phone":
@@ -95,12 +96,12 @@ async def screen(
     )
 
 
-async def _ended(request: Request, checkout: Checkout, secret: str, *, leaving: bool) -> Response | None:
+async def _ended(request: Request, checkout: Checkout, secret: str, said: str | None) -> Response | None:
     order = checkout.order
     if order.status is not Status.CREATED:
-        return await result(request, checkout, secret, leaving=leaving)
+        return await result(request, checkout, secret, leaving=said == "left")
     if order.charging is not None:
-        return working(request, checkout, secret)
+        return await charging(request, checkout, secret, said)
     if service_of(request).context.now() >= order.expires_at:
         back = way_back(checkout, success=False, expired=True), f"Back to {checkout.merchant.name}"
         text = f"{expired_words(order)} Your cart is still in the shop: start again from there."
@@ -119,6 +120,8 @@ def _said(request: Request, checkout: Checkout, said: str | None, step: str) -> 
         tries = CARD_TRIES - order.card_failures
         last = "one more card" if tries == 1 else "another card"
         time_left = f"{minutes} minute{'s' if minutes > 1 else ''}"
+        if said == "gave-up":
+            return f"That payment was canceled, and nothing was charged. Use {last}: your order is kept for {time_left}."
         # Also show this later: the bank may have declined while the consumer waited or was on another page.
         card = "This card" if said == "declined" else "Your last card"
         return f"{card} was declined by its bank. Try {last}: your order is kept for {time_left}."

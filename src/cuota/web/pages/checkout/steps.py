@@ -16,14 +16,16 @@ from cuota.core.consumer import typed_number
 from cuota.core.order.order import Final, Status
 from cuota.core.privacy.erasure import Forgotten
 from cuota.db.checkout.loaded import Checkout
+from cuota.db.plan import charges
 from cuota.flows.checkout.identify_consumer import check_code, give_details, give_shipping, send_code
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.checkout.recognize_consumer import pay_again
-from cuota.flows.checkout.submit_checkout import submit_checkout
+from cuota.flows.checkout.submit_checkout import give_up_charge, submit_checkout
 from cuota.flows.checkout.take_step import Problem
 from cuota.web.pages.card_entry import card_token
 from cuota.web.pages.checkout import again as again_page
 from cuota.web.pages.checkout import screens
+from cuota.web.pages.checkout.charging import ASKED
 from cuota.web.pages.checkout.details import read_details, read_shipping
 from cuota.web.pages.checkout.known_browser import browser_of, token_of
 from cuota.web.pages.checkout.prefill import order_phone
@@ -43,7 +45,7 @@ from cuota.web.pages.checkout.session import (
 )
 from cuota.web.service import service_of
 
-POSTED = ("again", "forget", "phone", "code", "resend", "details", "shipping", "pay", "leave")
+POSTED = ("again", "forget", "phone", "code", "resend", "details", "shipping", "pay", "another-card", "leave")
 CheckoutStep = Callable[[Request, Checkout, str, dict[str, str]], Awaitable[Response]]
 
 
@@ -99,7 +101,10 @@ def _step(needs: str) -> Callable[[CheckoutStep], Callable[[Request], Awaitable[
             except Forgotten:
                 text = "This checkout was ended. Nothing was charged. Open the payment again from the shop."
                 return start_again(request, text)
-            except (Final, Charging, Lapsed):
+            except Charging:
+                # There is no answer yet, or the consumer must confirm the charge at the card's bank.
+                return see_other(_address(checkout, secret, said=ASKED))
+            except (Final, Lapsed):
                 # The order changed meanwhile, in another tab or because its time ran out. Show its current state.
                 return see_other(_address(checkout, secret))
 
@@ -222,6 +227,18 @@ async def again(request: Request, checkout: Checkout, secret: str, form: dict[st
     )
     await again_page.remember(request, response, paid_checkout, order)
     return response
+
+
+@_step("pay")
+async def another_card(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
+    """Cancel a charge that waits for a confirmation at the card's bank, so that another card can pay."""
+    del form
+    context, ids = service_of(request).context, (checkout.order.merchant_id, checkout.order.order_id)
+    pending = await charges.pending(context.pool, *ids)
+    if pending is not None:
+        await give_up_charge(context, *ids, pending)
+    # If the charge was paid or declined meanwhile, the page shows that.
+    return see_other(_address(checkout, secret, "pay", "gave-up"))
 
 
 @_step("phone")

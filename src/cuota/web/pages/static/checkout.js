@@ -172,5 +172,11 @@ addEventListener("pageshow", (event) => {
   makeReady();
   for (const hidden of document.getElementsByName("card_token")) /** @type {HTMLInputElement} */ (hidden).value = "";
 });
+// The page goes on to the card's bank by itself only the first time, not after Back or a reload.
+const here = new URL(location.href);
+if (here.searchParams.get("said") === "asked") {
+  here.searchParams.delete("said");
+  history.replaceState(null, "", here);
+}
 const place = document.getElementById("card-fields");
 if (place) void showFields(place);

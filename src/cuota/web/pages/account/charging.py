@@ -1,0 +1,50 @@
+"""A plan whose card is being charged: what its page says, and the way to the card's bank if the consumer must confirm the charge."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.checkout.card import card_name
+from cuota.db.plan import charges
+from cuota.db.plan.accounts import PlanDetail
+from cuota.flows.plan.collect_installments import look_at_collection
+from cuota.flows.plan.manage_plan import find_plan
+from cuota.web.pages.account.view import amount
+from cuota.web.pages.account.visit import Known, plan_path
+from cuota.web.pages.checkout.charging import confirm_lead, confirm_texts, goes_by_itself
+from cuota.web.pages.checkout.session import see_other
+from cuota.web.pages.render import PageContext
+from cuota.web.service import service_of
+
+# The values of `said` right after a button that charges a card was pressed.
+ASKED = frozenset({"asked", "card-busy"})
+_WORKING = "Your bank is asked for a payment. Nothing is charged twice; this page shows it once it is done."
+
+
+async def charging(request: Request, known: Known, detail: PlanDetail) -> PageContext | Response:
+    """Ask the card rail about the charge in progress.
+
+    Return what the plan's page says about it, or a redirect to the plan's page if the charge has ended.
+    """
+    context, shown = service_of(request).context, detail.shown
+    ids = (shown.order.merchant_id, shown.order.order_id)
+    pending = await charges.pending(context.pool, *ids)
+    bank = await look_at_collection(context, *ids, pending) if pending else None
+    if pending is not None and bank is not None:
+        card = card_name(pending.charge.card_brand, pending.charge.card_last4)
+        texts = [confirm_lead(card), *confirm_texts(amount(shown, pending.charge.amount))]
+        said = request.query_params.get("said")
+        goes = said in ASKED and goes_by_itself(pending, context.now())
+        return {
+            "title": "Confirm a payment with your bank",
+            "texts": texts,
+            "busy": True,
+            "bank": bank,
+            "goes": goes,
+        }
+    if pending is not None and await charges.pending(context.pool, *ids) is None:
+        after = await find_plan(context, known.consumer_id, *ids) or detail
+        paid = after.shown.plan[pending.charge.installment - 1].paid
+        return see_other(plan_path(detail, "paid" if paid else "declined"))
+    return {"title": "A payment is being made right now", "texts": [_WORKING], "busy": True, "bank": None}

@@ -1,0 +1,214 @@
+"""A payment that the card's bank wants confirmed (3-D Secure), in a real browser, with the sandbox's test cards."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from uuid import UUID
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Page, expect
+
+from support.browser.shopper import CARD_THAT_PAYS, card, fill, paid, press, press_pay, to_card, to_checkout
+from support.browser.tabs import PHONE, OpenTab, Shop
+from support.makers import Merchant, Running, complete
+
+pytestmark = pytest.mark.browser
+SCRIPTS = pytest.mark.parametrize(
+    "how", [{}, {"java_script_enabled": False}], ids=["with script", "without script"]
+)
+ALWAYS, ONCE, THEN_DECLINED = "4000002760003184", "4000002500003155", "4000008260003178"
+PROCESSING = "4000000000003006"
+BANK = re.compile("/sandbox-processor/confirm/")
+
+
+async def at_bank(page: Page, shop: Shop, number: str = ALWAYS) -> str:
+    """Pay with this card. The browser goes to the bank's page by itself. Return the order's id."""
+    await to_checkout(page, shop)
+    await to_card(page)
+    order_id = page.url.partition("?")[0].rpartition("/")[2]
+    await card(page, number)
+    await press_pay(page)
+    await page.wait_for_url(BANK)
+    await expect(page.get_by_role("heading", name="Confirm this payment")).to_be_visible()
+    return order_id
+
+
+@SCRIPTS
+@pytest.mark.parametrize("number", [ALWAYS, ONCE])
+async def test_the_browser_goes_to_the_bank_and_back_and_the_order_is_paid(
+    open_tab: OpenTab, shop: Shop, service: Running, how: dict[str, Any], number: str
+) -> None:
+    page = await open_tab(**how)
+    order_id = await at_bank(page, shop, number)
+    await expect(page.locator("main")).to_contain_text("$22.49")
+    assert await paid(service, order_id) == []
+    await press(page, page.get_by_role("button", name="Confirm the payment"))
+    await page.wait_for_url(f"{shop.url}/confirm?*")
+    assert await paid(service, order_id) == [2249]
+
+
+async def test_a_double_click_at_the_bank_is_one_answer(
+    open_tab: OpenTab, shop: Shop, service: Running
+) -> None:
+    page = await open_tab(java_script_enabled=False)
+    order_id = await at_bank(page, shop)
+    await page.get_by_role("button", name="Confirm the payment").dblclick()
+    await page.wait_for_url(f"{shop.url}/confirm?*")
+    assert await paid(service, order_id) == [2249]
+
+
+@SCRIPTS
+async def test_back_from_the_bank_stays_on_the_page_where_another_card_can_be_used(
+    open_tab: OpenTab, shop: Shop, service: Running, how: dict[str, Any]
+) -> None:
+    page = await open_tab(**how)
+    order_id = await at_bank(page, shop)
+    # The browser's history: the checkout's page may be there with the address that leads on. It must not trap anybody.
+    await page.goto(f"{service.settings.public_url}/checkout/{shop.merchant.merchant_id}/{order_id}")
+    await expect(page.get_by_role("heading", name="Confirm with your bank")).to_be_visible()
+    await press(page, page.get_by_role("link", name="Go to your bank"))
+    await page.go_back()
+    await expect(page.get_by_role("heading", name="Confirm with your bank")).to_be_visible()
+    await press(page, page.get_by_role("button", name="Use another card instead"))
+    await expect(page.get_by_role("alert")).to_contain_text(
+        "That payment was canceled, and nothing was charged"
+    )
+    await card(page)
+    await press_pay(page)
+    await page.wait_for_url(f"{shop.url}/confirm?*")
+    assert await paid(service, order_id) == [2249]
+
+
+async def test_back_from_the_bank_does_not_lead_there_again_by_itself(open_tab: OpenTab, shop: Shop) -> None:
+    page = await open_tab()
+    await at_bank(page, shop)
+    await page.go_back()
+    await expect(
+        page.get_by_role("heading", name=re.compile("Confirm with your bank|Review and pay"))
+    ).to_be_visible()
+    assert "said=asked" not in page.url
+    await page.reload()
+    await expect(page.get_by_role("heading", name="Confirm with your bank")).to_be_visible()
+    await expect(page.get_by_text("Taking you to your bank")).to_have_count(0)
+
+
+@SCRIPTS
+@pytest.mark.parametrize(
+    ("number", "button"), [(ALWAYS, "Do not confirm"), (THEN_DECLINED, "Confirm the payment")]
+)
+async def test_a_payment_that_fails_at_the_bank_is_told_and_another_card_pays(
+    open_tab: OpenTab, shop: Shop, service: Running, how: dict[str, Any], number: str, button: str
+) -> None:
+    page = await open_tab(**how)
+    order_id = await at_bank(page, shop, number)
+    await press(page, page.get_by_role("button", name=button))
+    await expect(page.get_by_role("alert")).to_contain_text("Try another card")
+    assert await paid(service, order_id) == []
+    await card(page)
+    await press_pay(page)
+    await page.wait_for_url(f"{shop.url}/confirm?*")
+    assert await paid(service, order_id) == [2249]
+
+
+async def test_the_way_to_the_bank_and_back_needs_no_mouse(
+    open_tab: OpenTab, shop: Shop, service: Running
+) -> None:
+    page = await open_tab()
+    await to_checkout(page, shop)
+    await to_card(page)
+    order_id = page.url.partition("?")[0].rpartition("/")[2]
+    for name, text in (("card_number", ALWAYS), ("card_expiry", "1239"), ("card_cvc", "737"), ("agree", " ")):
+        await tab_to(page, f"e.id === '{name}'")
+        await page.keyboard.type(text)
+    await page.keyboard.press("Enter")
+    await page.wait_for_url(BANK)
+    await tab_to(page, "e.textContent === 'Confirm the payment'")
+    await page.keyboard.press("Enter")
+    await page.wait_for_url(f"{shop.url}/confirm?*")
+    assert await paid(service, order_id) == [2249]
+
+
+async def tab_to(page: Page, wanted: str) -> None:
+    for _ in range(40):
+        if await page.evaluate(f"(e => e !== document.body && {wanted})(document.activeElement)"):
+            return
+        await page.keyboard.press("Tab")
+    raise AssertionError(f"not reached by Tab: {wanted}")
+
+
+async def test_a_card_that_stays_in_progress_shows_the_working_page_until_its_bank_has_answered(
+    open_tab: OpenTab, shop: Shop, service: Running
+) -> None:
+    page = await open_tab()
+    await to_checkout(page, shop)
+    await to_card(page)
+    order_id = page.url.partition("?")[0].rpartition("/")[2]
+    await card(page, PROCESSING)
+    await press_pay(page)
+    await expect(page.get_by_role("heading", name="Your payment is on its way")).to_be_visible()
+    async with service.clock.moved(seconds=61):
+        await page.wait_for_url(f"{shop.url}/confirm?*")  # the page looks again by itself
+    assert await paid(service, order_id) == [2249]
+
+
+@SCRIPTS
+async def test_a_payment_from_the_account_is_confirmed_at_the_bank_with_a_card_that_was_changed_there(
+    open_tab: OpenTab, service: Running, auto_merchant: Merchant, how: dict[str, Any]
+) -> None:
+    number = "3235550177" if how else "3235550178"
+    order = await auto_merchant.create("100.00")
+    await complete(service, auto_merchant.merchant_id, order, CARD_THAT_PAYS, phone=number)
+    order_id = str(order["orderId"])
+    page = await open_tab(**how)
+    await page.goto(f"{service.settings.public_url}/account")
+    await fill(page, phone=number)
+    await fill(page, code="123456")
+    plan = f"{service.settings.public_url}/account/plans/{auto_merchant.merchant_id}/{UUID(order_id)}"
+    await page.goto(f"{plan}/card")
+    posted: list[str] = []
+    page.on("request", lambda request: posted.append(f"{request.url} {request.post_data or ''}"))
+    await fill(page, card_number=ALWAYS, card_expiry="12/39", card_cvc="737")
+    await expect(page.get_by_role("status").first).to_contain_text("Your new card pays from now on")
+    in_forms = [each for each in posted if each.startswith(f"{plan}/card ") and ALWAYS in each]
+    assert len(in_forms) == (0 if not how else 1)
+    await page.goto(f"{plan}/pay?number=2")
+    await page.get_by_role("button", name="Pay $25.00 now").click()
+    await page.wait_for_url(BANK)
+    await press(page, page.get_by_role("button", name="Confirm the payment"))
+    await expect(page.get_by_role("status").first).to_contain_text("Your payment went through")
+    assert await paid(service, order_id) == [2500, 2500]
+
+
+LOOKS = [
+    {"viewport": PHONE, "color_scheme": "light"},
+    {"viewport": PHONE, "color_scheme": "dark"},
+    {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"},
+]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=["phone", "phone in the dark", "wide"])
+async def test_the_pages_of_a_confirmation_are_accessible_and_fit(
+    open_tab: OpenTab, shop: Shop, service: Running, look: dict[str, Any]
+) -> None:
+    page = await open_tab(**look)
+    order_id = await at_bank(page, shop)
+    found: list[str] = []
+
+    async def check(state: str) -> None:
+        found.extend(f"{state}: {rule['id']}" for rule in (await Axe().run(page)).response["violations"])
+        if await page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            found.append(f"{state}: wider than the window")
+
+    await check("bank")
+    bank = page.url
+    await page.goto(f"{service.settings.public_url}/checkout/{shop.merchant.merchant_id}/{order_id}")
+    await expect(page.get_by_role("heading", name="Confirm with your bank")).to_be_visible()
+    await check("confirm")
+    await page.goto(bank)
+    await press(page, page.get_by_role("button", name="Do not confirm"))
+    await page.goto(bank)
+    await expect(page.get_by_role("heading", name="This confirmation has ended")).to_be_visible()
+    await check("ended")
+    assert found == []
