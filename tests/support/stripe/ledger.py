@@ -19,6 +19,7 @@ class Ledger:
         self.attached: dict[str, str] = {}
         """The customer of each attached PaymentMethod."""
         self.customers: set[str] = set()
+        self.deleted: set[str] = set()
         self.events: list[Json] = []
         self.untold: list[Json] = []
         """Events that wait for their delivery to the webhook."""

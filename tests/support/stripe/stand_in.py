@@ -94,7 +94,9 @@ class StandIn:
         by_page = path == "/v1/payment_methods" and dict(pairs).get("key") == PUBLISHABLE
         if request.headers.get("authorization") != f"Bearer {KEY}" and not by_page:
             return 401, {"error": {"type": "invalid_request_error", "message": "Invalid API Key provided"}}
-        if request.method != "POST":
+        if request.method == "DELETE":
+            return await self._delete(path)
+        if request.method == "GET":
             return await self._get(path, dict(pairs), pairs)
         key = request.headers.get("idempotency-key")
         return await self.keys.once(key, pairs, lambda: self._post(path, pairs))
@@ -141,6 +143,12 @@ class StandIn:
             self.ledger.attached[method] = customer
         return answer
 
+    async def _delete(self, path: str) -> Answer:
+        gone = path.rpartition("/")[2]
+        self.ledger.customers.discard(gone)
+        self.ledger.deleted.add(gone)
+        return await self.upstream.call("DELETE", path)
+
     async def _get(self, path: str, given: dict[str, str], pairs: Pairs) -> Answer:
         if path == "/v1/payment_intents":
             return await self.intents.listed(given)
@@ -148,6 +156,8 @@ class StandIn:
             return await self.intents.read(path.rpartition("/")[2])
         if path == "/v1/events":
             return 200, await self.events(given)
+        if (gone := path.rpartition("/")[2]) in self.ledger.deleted:
+            return 200, {"id": gone, "object": "customer", "deleted": True}
         status, found = await self.upstream.call("GET", path, pairs)
         return missing(path.split("/")[2]) if status == 404 else (status, found)
 
