@@ -21,10 +21,10 @@ from cuota.rails.unavailable import RailUnavailable
 from support.long_run import LONG
 from support.makers import Running
 from support.rails.processor import Bench
+from support.rails.promises import bench
 from support.stripe.faults import Fault
 from support.stripe.processor import StripeProcessor
 from support.stripe.stand_in import StandIn
-from tests.rails.conformance.promises import bench
 
 CHARGES = 10_000 if LONG else 150
 CONSUMERS = CHARGES // 10

@@ -112,7 +112,7 @@ async def test_a_charge_is_found_long_after_its_idempotency_key_expired(processo
 
 
 async def test_a_refund_is_sent_once_although_its_idempotency_key_expired(processor: StripeProcessor) -> None:
-    from tests.rails.conformance.promises import refund_of
+    from support.rails.promises import refund_of
 
     asked = (await a_bench(processor)).charge(50_00)
     assert (await processor.rail.charge(asked)).approved

@@ -13,9 +13,9 @@ from cuota.rails.card.protocol import CardEvent, CardEventKind, ChargeRequest, R
 from cuota.rails.card.rails import CardRails
 from support.makers import Running
 from support.rails.processor import Bench, a_holder
+from support.rails.promises import refund_of
 from support.stripe.processor import StripeProcessor
 from support.stripe.stand_in import StandIn, signed
-from tests.rails.conformance.promises import refund_of
 
 NEVER_OURS = "pi_made_in_the_dashboard"
 
