@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from support.db.template import Template
     from support.makers import Merchant, Running
     from support.own_service import Own
+    from support.stripe.stand_in import StandIn
 
 WIDE = Path(__file__).parent / "wide.toml"
 
@@ -223,4 +224,13 @@ async def chromium() -> AsyncIterator[Browser]:
     from support.browser.chromium import opened_chromium
 
     async with opened_chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+async def stand_in() -> AsyncIterator[StandIn]:
+    """The stand-in for Stripe that all tests of this process share: each has consumers of its own."""
+    from support.stripe.stand_in import opened_stand_in
+
+    async with opened_stand_in() as opened:
         yield opened

@@ -40,7 +40,7 @@ LIVE = {
         ("CUOTA_SECRET_KEY", base64.b64encode(bytes(32)).decode(), "openssl rand -base64 32"),
         ("CUOTA_ORDER_MINUTES", "0", "must be a whole number from 1 to 1440"),
         ("CUOTA_AUTHORIZATION_DAYS", "91", "must be a whole number from 1 to 90"),
-        ("CUOTA_CARD_RAIL", "sand box", "must be sandbox, or the dotted path"),
+        ("CUOTA_CARD_RAIL", "sand box", "must be sandbox, stripe, or the dotted path"),
         ("CUOTA_MESSAGE_RAIL", "Rail", "must be sandbox, live, or the dotted path"),
         ("CUOTA_TEXT_HOOK_URL", "texts.example/send", "must be an http or https address"),
         ("CUOTA_TEXT_HOOK_URL", "https://me:secret@texts.example/send", "must not contain a user name"),

@@ -17,7 +17,7 @@ from cuota.config.table import SETTINGS
 from cuota.core.checkout.texting import TextLimits
 from cuota.core.risk.adverse import AGENCY
 from cuota.rails.senders import Senders
-from cuota.rails.settings import RailSettings
+from cuota.rails.settings import RailSettings, StripeKeys
 
 # Settings of rails that operators wrote begin with this prefix. Cuota passes them on and does not read them.
 OWN_RAIL = "CUOTA_RAIL_"
@@ -67,6 +67,7 @@ class Settings:
     log_level: str
     more_audiences: tuple[str, ...] = ()
     cards_kept: tuple[str, ...] = ()
+    stripe: StripeKeys | None = None
     trusted_proxies: tuple[Network, ...] = ()
     text_limits: TextLimits = field(default_factory=TextLimits)
     own_rails: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -83,6 +84,7 @@ class Settings:
             sandbox=self.sandbox,
             public_url=self.public_url,
             senders=self.senders,
+            stripe=self.stripe,
             own=self.own_rails,
         )
 
@@ -133,6 +135,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
             "CUOTA_DATABASE_OWNER_URL: also set CUOTA_DATABASE_URL, to the address of the same database for the service's role."
         )
     senders = derived.senders(environ, given, problems)
+    stripe = derived.stripe(environ, given, problems)
     if problems:
         raise BadSettings("\n".join(problems))
     key = given.get("CUOTA_SECRET_KEY") or _stored_secret(data_dir)
@@ -149,6 +152,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         secret_key=key,
         issuing_rail=str(given.get("CUOTA_ISSUING_RAIL", _ISSUERS[environment])),
         senders=senders,
+        stripe=stripe,
         loopback_webhooks=derived.loopback_webhooks(given, listen),
         hosts=derived.hosts(given, listen, public_url),
         brand_name=brand_name,

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from cuota.config.reading import LOOPBACK_NAMES, is_loopback, is_wildcard, own_address, url_host
 from cuota.core.checkout.texting import TextLimits
 from cuota.rails.senders import MailServer, Senders
+from cuota.rails.settings import StripeKeys
 
 Given = Mapping[str, object]
 
@@ -112,3 +113,42 @@ def senders(environ: Mapping[str, str], given: Given, problems: list[str]) -> Se
         hook_secret=str(given["CUOTA_TEXT_HOOK_SECRET"]),
         secure=given.get("CUOTA_ENVIRONMENT") == "production",
     )
+
+
+_STRIPE_KEYS = {
+    "CUOTA_STRIPE_SECRET_KEY": "it charges the cards",
+    "CUOTA_STRIPE_PUBLISHABLE_KEY": "the card form needs it in the browser",
+    "CUOTA_STRIPE_WEBHOOK_SECRET": "it proves that an event is from Stripe",
+}
+
+
+def stripe(environ: Mapping[str, str], given: Given, problems: list[str]) -> StripeKeys | None:
+    """Return the keys of the card rail `stripe`, or None if no card rail is `stripe`.
+
+    Adds missing settings to `problems`, and keys of the other environment even if no rail uses them: with a live key in the
+    sandbox, a try would charge real cards.
+    """
+    production = given.get("CUOTA_ENVIRONMENT") == "production"
+    wrong, right, where = (
+        ("_test_", "live", "production") if production else ("_live_", "test", "the sandbox")
+    )
+    problems.extend(
+        f"{name}: this is a {wrong.strip('_')} key, but {where} needs a {right} key."
+        for name in _STRIPE_KEYS
+        if str(given.get(name, ""))[2:].startswith(wrong)
+    )
+    if production and "CUOTA_STRIPE_API_URL" in given:
+        problems.append("CUOTA_STRIPE_API_URL: production always uses Stripe itself. Remove this setting.")
+    kept = given.get("CUOTA_CARD_RAILS_KEPT", ())
+    if "stripe" not in (given.get("CUOTA_CARD_RAIL"), *(kept if isinstance(kept, tuple) else ())):
+        return None
+    present = {name for name, text in environ.items() if text.strip()}
+    problems.extend(
+        f"{name}: must be set if a card rail is stripe, because {why}."
+        for name, why in _STRIPE_KEYS.items()
+        if name not in present
+    )
+    if problems:
+        return None
+    secret, publishable, webhook = (str(given[name]) for name in _STRIPE_KEYS)
+    return StripeKeys(secret, publishable, webhook, str(given.get("CUOTA_STRIPE_API_URL", "")))

@@ -179,6 +179,20 @@ def rail(*names: str, example: str) -> Callable[[str], str]:
     return read
 
 
+def key_of(*prefixes: str) -> Callable[[str], str]:
+    """Return a reader for a key of Stripe, which begins with one of these prefixes."""
+
+    def read(text: str) -> str:
+        rest = next((text.removeprefix(prefix) for prefix in prefixes if text.startswith(prefix)), "")
+        if not re.fullmatch(r"[A-Za-z0-9_+/=-]{8,250}", rest, re.ASCII):
+            raise ValueError(
+                f"must begin with {' or '.join(prefixes)}; copy it whole from Stripe's dashboard"
+            )
+        return text
+
+    return read
+
+
 def rails(*names: str, example: str) -> Callable[[str], tuple[str, ...]]:
     """Return a reader for the names of several rails, separated by commas."""
     one = rail(*names, example=example)

@@ -69,8 +69,8 @@ _COORDINATOR = (
     "card_events",
     "card_rails",
 )
-# Simulators of outside companies, in the sandbox only. They use separate transactions.
-SIMULATORS = ("card_simulator", "message_simulator", "issuing_simulator")
+# Simulators of outside companies, in the sandbox only, and the tables of a rail to a real one. They use separate transactions.
+SIMULATORS = ("card_simulator", "message_simulator", "issuing_simulator", "card_processor")
 
 PLACES = {
     **dict.fromkeys(_EVERYWHERE, EVERYWHERE),

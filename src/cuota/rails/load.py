@@ -38,6 +38,8 @@ class Rails:
 
 
 _CARD_RAILS = {"sandbox": SandboxCardRail}
+# Imported only if the settings name it, because the processor's library is large.
+_CARD_RAILS_LATER = {"stripe": "cuota.rails.card.stripe.StripeCardRail"}
 _NAME = re.compile(r"[a-z0-9_]{2,32}", re.ASCII)
 _MESSAGE_RAILS = {"sandbox": SandboxMessageRail, "live": LiveMessageRail}
 
@@ -77,7 +79,7 @@ def _card_rails(settings: RailSettings, given: tuple[object, ...]) -> CardRails:
         *(("CUOTA_CARD_RAILS_KEPT", kept) for kept in settings.cards_kept),
     ]
     for setting, path in named:
-        card: CardRail = _rail(setting, path, _CARD_RAILS, CardRail, given)
+        card: CardRail = _rail(setting, _CARD_RAILS_LATER.get(path, path), _CARD_RAILS, CardRail, given)
         if not settings.sandbox and isinstance(card, SandboxCardRail):
             raise NoSuchRail(f"{setting}: production needs a real rail, but this one is a simulator.")
         if not isinstance(card.name, str) or not _NAME.fullmatch(card.name):

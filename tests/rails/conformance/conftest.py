@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,11 +12,31 @@ from support.makers import Running
 from support.rails.processor import Processor
 from support.rails.sandbox_processor import SandboxProcessor
 
+if TYPE_CHECKING:
+    from support.stripe.stand_in import StandIn
 
-@pytest.fixture(params=["sandbox"])
-async def processor(request: pytest.FixtureRequest, service: Running) -> AsyncIterator[Processor]:
-    """A card processor, and the rail to it."""
-    yield SandboxProcessor(service.context.pool)
+
+@pytest.fixture
+def sandbox_processor(service: Running) -> Processor:
+    """The sandbox's own processor."""
+    return SandboxProcessor(service.context.pool)
+
+
+@pytest.fixture
+async def stripe_processor(service: Running, stand_in: StandIn) -> AsyncIterator[Processor]:
+    """Stripe's stand-in."""
+    from support.stripe.processor import StripeProcessor
+
+    opened = StripeProcessor(service.context.pool, stand_in)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture(params=["sandbox", "stripe"])
+def processor(request: pytest.FixtureRequest) -> Processor:
+    """A card processor, and the rail to it. A new rail gets its place here."""
+    found: Processor = request.getfixturevalue(f"{request.param}_processor")
+    return found
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from cuota.rails.card.protocol import CardOutcome
 from cuota.rails.card.rails import CardRails
 from cuota.rails.unavailable import RailUnavailable
 from support.rails.processor import BACK, Processor
-from tests.rails.conformance.promises import bench, waiting
+from support.rails.promises import bench, waiting
 
 
 async def test_a_charge_that_waits_for_the_consumer_is_found_with_its_address(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
@@ -48,7 +47,7 @@ async def test_a_person_can_keep_several_cards_for_several_orders(
     processor: Processor, rails: CardRails
 ) -> None:
     first = a_holder()
-    second = replace(a_holder(), consumer_id=first.consumer_id)
+    second = a_holder(first.consumer_id)
     one = await rails.keep(await processor.browser_token("pays"), first)
     two = await rails.keep(await processor.browser_token("action"), second)
     assert one.token != two.token

@@ -11,7 +11,7 @@ from cuota.rails.card.protocol import CardOutcome
 from cuota.rails.card.rails import CardRails
 from cuota.rails.unavailable import RailUnavailable
 from support.rails.processor import BACK, Kind, Processor
-from tests.rails.conformance.promises import bench, or_lost
+from support.rails.promises import bench, or_lost
 
 
 @pytest.mark.parametrize("return_url", [BACK, None], ids=["consumer present", "by schedule"])

@@ -7,7 +7,7 @@ import pytest
 from cuota.rails.card.protocol import BadEvent, CardEventKind
 from cuota.rails.card.rails import CardRails
 from support.rails.processor import Processor
-from tests.rails.conformance.promises import bench
+from support.rails.promises import bench
 
 
 async def test_a_message_is_read_and_the_same_event_has_the_same_id(

@@ -10,7 +10,7 @@ from cuota.rails.card.protocol import CardOutcome, ChargeRequest
 from cuota.rails.card.rails import CardRails
 from cuota.rails.unavailable import RailUnavailable
 from support.rails.processor import Processor
-from tests.rails.conformance.promises import bench, or_lost, refund_of
+from support.rails.promises import bench, or_lost, refund_of
 
 
 async def charged(processor: Processor, rails: CardRails) -> ChargeRequest:

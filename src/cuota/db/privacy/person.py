@@ -45,6 +45,7 @@ TREATED = {
         OTHER,
     ),
     "message_simulator.inbox": ERASED,
+    "card_processor.customers": ERASED,
     **dict.fromkeys(
         ("card_simulator.cards", "card_simulator.charges", "card_simulator.refunds", "issuing_simulator.cards",
          "issuing_simulator.authorizations", "issuing_simulator.clearings"),

@@ -1,4 +1,4 @@
-"""What several files of this folder do with a rail."""
+"""What the tests of card rails do with a rail."""
 
 from __future__ import annotations
 

@@ -1,0 +1,225 @@
+"""The card rail to Stripe. docs/card-rails.md explains it, and what was proved on a stand-in only."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import stripe
+
+from cuota.rails.card.protocol import (
+    BadEvent,
+    Card,
+    CardAnswer,
+    CardEvent,
+    CardFields,
+    CardHolder,
+    CardOutcome,
+    ChargeRequest,
+    RefundRequest,
+    UnknownToken,
+    declined,
+)
+from cuota.rails.card.stripe_calls import PAGE, Json, all_of, answered, client, first_of
+from cuota.rails.card.stripe_customers import StripeCustomers
+from cuota.rails.card.stripe_declines import ABANDONED, FAILED, reason_of
+from cuota.rails.card.stripe_events import TYPES, card_event, card_of
+from cuota.rails.card.stripe_intents import answer_of, ids_of, intent_params
+from cuota.rails.card.stripe_refunds import refund_once
+from cuota.rails.settings import RailSettings
+from cuota.rails.stores import Clock, RailDatabase, RailVault
+from cuota.rails.unavailable import RailUnavailable
+
+SCRIPT_PATH = "/static/stripe-card.js"
+SIGNATURE = "stripe-signature"
+SIGNED_WITHIN = 300
+_METHOD = re.compile(r"pm_[A-Za-z0-9_]{1,200}", re.ASCII)
+
+
+class StripeCardRail:
+    """Charges cards with Stripe. A card's token is its customer and its PaymentMethod: `cus_.../pm_...`."""
+
+    name = "stripe"
+
+    def __init__(self, settings: RailSettings, books: RailDatabase, vault: RailVault, now: Clock) -> None:
+        del vault, now
+        if settings.stripe is None:
+            raise ValueError(
+                "needs CUOTA_STRIPE_SECRET_KEY, CUOTA_STRIPE_PUBLISHABLE_KEY and CUOTA_STRIPE_WEBHOOK_SECRET"
+            )
+        self._keys = settings.stripe
+        self._stripe = client(self._keys)
+        account = hashlib.sha256(self._keys.publishable.encode()).hexdigest()[:32]
+        self._customers = StripeCustomers(self._stripe, books, account)
+
+    def fields(self) -> CardFields:
+        """Return Stripe's script, ours that mounts the Payment Element, and the origins that Stripe documents for a CSP."""
+        options = {"key": self._keys.publishable}
+        if not self._keys.api_url:
+            sources = {
+                "script-src": ("https://js.stripe.com",),
+                "frame-src": ("https://js.stripe.com", "https://hooks.stripe.com"),
+                "connect-src": ("https://api.stripe.com",),
+            }
+            return CardFields(("https://js.stripe.com/v3/", SCRIPT_PATH), options, sources)
+        parts = urlsplit(self._keys.api_url)
+        origin = (f"{parts.scheme}://{parts.netloc}",)
+        sources = {"script-src": origin, "frame-src": origin, "connect-src": origin}
+        return CardFields((f"{self._keys.api_url}/js.stripe.com/v3/", SCRIPT_PATH), options, sources)
+
+    async def keep(self, token: str, holder: CardHolder) -> Card:
+        """Attach the card to the consumer's customer at Stripe, so that it can be charged later."""
+        if not _METHOD.fullmatch(token):
+            raise UnknownToken
+        customer = await self._customers.of(holder)
+        methods = self._stripe.v1.payment_methods
+        passed = (stripe.CardError, stripe.InvalidRequestError)
+        try:
+            attached = await answered(methods.attach_async(token, {"customer": customer}), passed)
+        except passed:
+            return await self._not_attached(token, customer)
+        await answered(methods.update_async(token, {"metadata": ids_of(holder)}))
+        return card_of(attached.to_dict(), customer)
+
+    async def _not_attached(self, token: str, customer: str) -> Card:
+        """Return a card that Stripe did not attach, if it can be charged nevertheless. Raises UnknownToken.
+
+        The card's bank may have declined to store the card: then the charge is declined too, and tells why. Or the card
+        is attached already, by an earlier call whose answer was lost.
+        """
+        try:
+            found = await answered(
+                self._stripe.v1.payment_methods.retrieve_async(token), (stripe.InvalidRequestError,)
+            )
+        except stripe.InvalidRequestError:
+            raise UnknownToken from None
+        method: Json = found.to_dict()
+        if method.get("type") != "card" or method.get("customer") not in {None, customer}:
+            raise UnknownToken
+        return card_of(method, customer)
+
+    async def charge(self, asked: ChargeRequest) -> CardAnswer:
+        """Make a PaymentIntent and confirm it, in one request."""
+        customer, method = _parts(asked.token)
+        intents = self._stripe.v1.payment_intents
+        call = intents.create_async(
+            intent_params(asked, customer, method), {"idempotency_key": str(asked.key)}
+        )
+        try:
+            intent = await answered(call, (stripe.CardError, stripe.InvalidRequestError))
+        except stripe.CardError as problem:
+            return declined(reason_of(_error(problem)))
+        except stripe.InvalidRequestError as problem:
+            if problem.code == "resource_missing" and problem.param == "payment_method":
+                # The card was removed at Stripe. If the customer is also missing, these are the keys of another account.
+                await answered(self._stripe.v1.customers.retrieve_async(customer))
+                return declined("card_unknown")
+            raise RailUnavailable(f"Stripe: InvalidRequestError, {problem.code}") from None
+        return answer_of(intent.to_dict())
+
+    async def _find(self, token: str, key: UUID) -> Json | None:
+        """Find a charge by our own key. Stripe's search is delayed, and its idempotency keys expire; a list does neither."""
+        customer, _ = _parts(token)
+        listed = self._stripe.v1.payment_intents.list_async(
+            {"customer": customer, "limit": PAGE, "expand": ["data.latest_charge"]}
+        )
+        return await first_of(listed, charge_id=str(key))
+
+    async def find_charge(self, asked: ChargeRequest) -> CardAnswer | None:
+        """Look the charge up in the customer's PaymentIntents."""
+        intent = await self._find(asked.token, asked.key)
+        return None if intent is None else await self._settled(intent)
+
+    async def _settled(self, intent: Json) -> CardAnswer:
+        """Return a PaymentIntent's answer.
+
+        After a failed attempt with the consumer present, Stripe would take another card for the same PaymentIntent: the
+        return address gives the browser what it needs for that. So it is canceled before we call it a decline.
+        """
+        answer = answer_of(intent)
+        open_to_the_browser = intent["status"] != "canceled" and intent.get("setup_future_usage")
+        if answer.outcome is not CardOutcome.DECLINED or not open_to_the_browser:
+            return answer
+        ended = await self._cancel(intent["id"], FAILED)
+        return answer if ended["status"] == "canceled" else answer_of(ended)
+
+    async def _cancel(self, intent_id: str, reason: Any) -> Json:
+        """Cancel a PaymentIntent, and return how it ended. Stripe refuses if it was paid or canceled meanwhile."""
+        intents = self._stripe.v1.payment_intents
+        with contextlib.suppress(stripe.InvalidRequestError):
+            call = intents.cancel_async(intent_id, {"cancellation_reason": reason})
+            await answered(call, (stripe.InvalidRequestError,))
+        ended = await answered(intents.retrieve_async(intent_id, {"expand": ["latest_charge"]}))
+        return ended.to_dict()
+
+    async def give_up(self, asked: ChargeRequest) -> CardAnswer:
+        """Cancel the PaymentIntent."""
+        intent = await self._find(asked.token, asked.key)
+        if intent is None:
+            return declined("authentication_abandoned")
+        if intent["status"] == "requires_action":
+            intent = await self._cancel(intent["id"], ABANDONED)
+        return await self._settled(intent)
+
+    async def refund(self, asked: RefundRequest) -> CardAnswer:
+        """Refund part or all of the charge's PaymentIntent, unless that was done under this key."""
+        intent = await self._find(asked.token, asked.charge)
+        if intent is None or not answer_of(intent).approved:
+            return declined("exceeds_charge")
+        return await refund_once(self._stripe, asked, intent)
+
+    async def read_event(self, headers: Mapping[str, str], body: bytes) -> CardEvent | None:
+        """Verify Stripe's signature, and read the event."""
+        try:
+            stripe.WebhookSignature.verify_header(
+                body, headers.get(SIGNATURE), self._keys.webhook_secret, SIGNED_WITHIN
+            )
+            event = json.loads(body)
+        except (stripe.SignatureVerificationError, ValueError):
+            raise BadEvent("Stripe did not sign this message, or signed it too long ago") from None
+        try:
+            return await card_event(event, self._metadata_of)
+        except (KeyError, TypeError, AttributeError, OverflowError):
+            raise BadEvent("Stripe's event has another form than documented") from None
+
+    async def _metadata_of(self, intent_id: str) -> Mapping[str, str]:
+        """Return a PaymentIntent's metadata. Empty if Stripe has no such payment in this account."""
+        try:
+            found = await answered(
+                self._stripe.v1.payment_intents.retrieve_async(intent_id), (stripe.InvalidRequestError,)
+            )
+        except stripe.InvalidRequestError:
+            return {}
+        metadata: Mapping[str, str] = found.to_dict().get("metadata") or {}
+        return metadata
+
+    async def events_since(self, since: datetime) -> Sequence[CardEvent]:
+        """List Stripe's events, which it keeps for 30 days."""
+        listed = await all_of(
+            self._stripe.v1.events.list_async(
+                {"created": {"gte": int(since.timestamp())}, "types": list(TYPES), "limit": PAGE}
+            )
+        )
+        read = [await card_event(event, self._metadata_of) for event in reversed(listed)]
+        return [event for event in read if event is not None]
+
+
+def _parts(token: str) -> tuple[str, str]:
+    """Return the customer and the PaymentMethod of a stored token."""
+    customer, slash, method = token.partition("/")
+    if not slash or not customer.startswith("cus_") or not _METHOD.fullmatch(method):
+        raise RailUnavailable("the stored token is not one of Stripe's")
+    return customer, method
+
+
+def _error(problem: stripe.CardError) -> Mapping[str, Any]:
+    body = problem.json_body
+    error = body.get("error") if isinstance(body, dict) else None
+    return error if isinstance(error, dict) else {"code": problem.code}

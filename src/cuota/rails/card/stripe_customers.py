@@ -1,0 +1,52 @@
+"""One customer at Stripe for each consumer, found again by a table of this rail."""
+
+from __future__ import annotations
+
+import stripe
+
+from cuota.rails.card.protocol import CardHolder
+from cuota.rails.card.stripe_calls import answered
+from cuota.rails.stores import RailDatabase
+
+_FIND = "SELECT customer FROM card_processor.customers WHERE consumer_id = $1 AND account = $2"
+# Of two first cards at once, one customer stays; the other one is empty and does no harm.
+_ADD = """INSERT INTO card_processor.customers (consumer_id, account, customer) VALUES ($1, $2, $3)
+    ON CONFLICT (consumer_id, account) DO UPDATE SET customer = CASE WHEN customers.customer = $4
+        THEN excluded.customer ELSE customers.customer END RETURNING customer"""
+
+
+class StripeCustomers:
+    """Finds or creates the customer of a consumer in one Stripe account."""
+
+    def __init__(self, client: stripe.StripeClient, books: RailDatabase, account: str) -> None:
+        self._stripe = client
+        self._books = books
+        self._account = account
+
+    async def of(self, holder: CardHolder) -> str:
+        """Return the id of the consumer's customer. A customer that was deleted at Stripe is replaced."""
+        row = await self._books.fetchrow(_FIND, holder.consumer_id, self._account)
+        known = str(row["customer"]) if row is not None else None
+        if known is not None and await self._exists(known):
+            return known
+        made = await answered(
+            self._stripe.v1.customers.create_async(
+                {
+                    "name": holder.name,
+                    "email": holder.email,
+                    "metadata": {"consumer_id": str(holder.consumer_id)},
+                }
+            )
+        )
+        kept = await self._books.fetchrow(_ADD, holder.consumer_id, self._account, made.id, known)
+        assert kept is not None
+        return str(kept["customer"])
+
+    async def _exists(self, customer: str) -> bool:
+        try:
+            found = await answered(
+                self._stripe.v1.customers.retrieve_async(customer), (stripe.InvalidRequestError,)
+            )
+        except stripe.InvalidRequestError:
+            return False
+        return not found.to_dict().get("deleted")

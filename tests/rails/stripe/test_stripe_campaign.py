@@ -1,0 +1,124 @@
+"""A campaign: many charges with a fifth of the answers lost and with outages longer than Stripe keeps idempotency keys.
+
+The short form runs in the suite, the long one with FAULTS_LONG=1. It follows the service: a charge without an answer is
+looked up, and is asked again only if Stripe does not know it (`flows/charge_card.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import random
+from collections import Counter
+
+import pytest
+
+from cuota.rails.card.protocol import CardAnswer, CardOutcome, ChargeRequest
+from cuota.rails.card.rails import CardRails
+from cuota.rails.unavailable import RailUnavailable
+from support.long_run import LONG
+from support.makers import Running
+from support.rails.processor import Bench
+from support.rails.promises import bench
+from support.stripe.faults import Fault
+from support.stripe.processor import StripeProcessor
+from support.stripe.stand_in import StandIn
+
+CHARGES = 10_000 if LONG else 150
+CONSUMERS = CHARGES // 10
+AT_ONCE = 8
+LOST = 0.2
+OUTAGE_HOURS = 31.0
+MOST_TRIES = 200
+
+
+class Campaign:
+    """Charges, look-ups and what Stripe's side does to them."""
+
+    def __init__(self, processor: StripeProcessor, seed: int) -> None:
+        self.processor = processor
+        self.rails = CardRails(processor.rail)
+        self.random = random.Random(seed)
+        self.counted: Counter[str] = Counter()
+
+    def fault(self, method: str) -> Fault:
+        """Lose a fifth of the answers: half of them before the request acted, half after. Some requests arrive twice."""
+        drawn = self.random.random()
+        found: Fault = None
+        if drawn < LOST / 2:
+            found = "request"
+        elif drawn < LOST:
+            found = "answer"
+        elif drawn < LOST + 0.02:
+            found = "twice"
+        self.counted[f"{found} {method}"] += 1
+        return found
+
+    async def one(self, asked: ChargeRequest) -> CardAnswer:
+        """Charge as the service does, until there is an answer. Every eighth lost answer is followed by a long outage."""
+        answer = await self._ask(asked)
+        for _ in range(MOST_TRIES):
+            if answer is not None:
+                return answer
+            self.counted["no answer"] += 1
+            if self.counted["no answer"] % 8 == 0:
+                self.processor.stand_in.keys.hours += OUTAGE_HOURS
+                self.counted["outage"] += 1
+            with contextlib.suppress(RailUnavailable):
+                answer = await self.rails.find_charge(asked)
+                self.counted["found" if answer else "not there"] += 1
+                if answer is None:
+                    answer = await self._ask(asked)
+        raise AssertionError("no answer after many tries")
+
+    async def _ask(self, asked: ChargeRequest) -> CardAnswer | None:
+        try:
+            return await self.rails.charge(asked)
+        except RailUnavailable:
+            self.counted["lost"] += 1
+            return None
+
+
+async def a_worker(
+    campaign: Campaign, waiting: list[ChargeRequest]
+) -> list[tuple[ChargeRequest, CardAnswer]]:
+    ended = []
+    while waiting:
+        asked = waiting.pop()
+        ended.append((asked, await campaign.one(asked)))
+    return ended
+
+
+async def test_no_charge_happens_twice_and_none_is_lost(
+    service: Running, stand_in: StandIn, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL, "cuota.rails")
+    seed = int(os.environ.get("FAULTS_SEED") or random.randrange(2**32))
+    print(f"FAULTS_SEED={seed}")
+    processor = StripeProcessor(service.context.pool, stand_in)
+    campaign = Campaign(processor, seed)
+    cards: list[Bench] = [await bench(processor, "pays") for _ in range(CONSUMERS)]
+    declining = await bench(processor, "no_funds")
+    charges = [card.charge(100 + number) for number, card in enumerate(cards * 10)]
+    refused = [declining.charge() for _ in range(CHARGES // 50)]
+    waiting = [*charges, *refused]
+    campaign.random.shuffle(waiting)
+    with stand_in.faults.planned(campaign.fault):
+        done = await asyncio.gather(*(a_worker(campaign, waiting) for _ in range(AT_ONCE)))
+    ended = {asked.key: answer for worker in done for asked, answer in worker}
+    print(dict(campaign.counted))
+    for asked in charges:
+        assert ended[asked.key].approved
+        assert await processor.books(asked) == (asked.amount, 0), f"FAULTS_SEED={seed}"
+    for asked in refused:
+        assert (ended[asked.key].outcome, ended[asked.key].reason) == (
+            CardOutcome.DECLINED,
+            "insufficient_funds",
+        )
+        assert await processor.books(asked) == (0, 0), f"FAULTS_SEED={seed}"
+    # The campaign means something only if answers were lost on both sides, and if keys expired before a look-up.
+    for what in ("request POST", "answer POST", "outage", "found", "not there"):
+        assert campaign.counted[what], f"nothing of this kind happened: {what} (FAULTS_SEED={seed})"
+    await processor.close()

@@ -1,0 +1,175 @@
+"""Stripe's events, also those that name only a payment."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from cuota.rails.card.protocol import CardEvent, CardEventKind, ChargeRequest, RefundRequest
+from cuota.rails.card.rails import CardRails
+from support.makers import Running
+from support.rails.processor import Bench, a_holder
+from support.rails.promises import refund_of
+from support.stripe.processor import StripeProcessor
+from support.stripe.stand_in import StandIn, signed
+
+NEVER_OURS = "pi_made_in_the_dashboard"
+
+
+@pytest.fixture
+async def processor(service: Running, stand_in: StandIn) -> AsyncIterator[StripeProcessor]:
+    opened = StripeProcessor(service.context.pool, stand_in)
+    yield opened
+    await opened.close()
+
+
+async def paid(processor: StripeProcessor) -> ChargeRequest:
+    holder = a_holder()
+    asked = Bench(await processor.ready("pays", holder), holder).charge(50_00)
+    assert (await processor.rail.charge(asked)).approved
+    return asked
+
+
+async def intent_of(processor: StripeProcessor, asked: ChargeRequest) -> dict[str, Any]:
+    found = await processor.rail._find(asked.token, asked.key)
+    assert found is not None
+    return found
+
+
+def ids(event: CardEvent | None) -> tuple[UUID | None, UUID | None, UUID | None]:
+    assert event is not None
+    return event.merchant_id, event.order_id, event.charge_id
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "status"),
+    [
+        ("created", CardEventKind.DISPUTE_OPENED, "needs_response"),
+        ("updated", CardEventKind.DISPUTE_CHANGED, "under_review"),
+        ("closed", CardEventKind.DISPUTE_CLOSED, "lost"),
+    ],
+)
+async def test_a_dispute_names_its_order_although_stripe_names_only_the_payment(
+    processor: StripeProcessor, name: str, kind: CardEventKind, status: str
+) -> None:
+    asked = await paid(processor)
+    dispute = {
+        "id": "dp_1", "object": "dispute", "amount": 50_00, "reason": "fraudulent", "status": status, "metadata": {},
+        "payment_intent": (await intent_of(processor, asked))["id"],
+    }  # fmt: skip
+    event = await processor.rail.read_event(
+        *signed(processor.stand_in.ledger.happened(f"charge.dispute.{name}", dispute))
+    )
+    assert ids(event) == (asked.merchant_id, asked.order_id, asked.key)
+    assert event is not None
+    assert (event.kind, event.reference, event.amount) == (kind, "dp_1", 50_00)
+    assert (event.reason, event.status) == ("fraudulent", status)
+
+
+async def test_a_refund_that_we_sent_is_no_event_and_one_from_the_dashboard_is(
+    processor: StripeProcessor,
+) -> None:
+    asked = await paid(processor)
+    start = len(processor.stand_in.ledger.events)
+    assert (await processor.rail.refund(refund_of(asked, 10_00))).approved
+    (ours,) = processor.stand_in.ledger.events[start:]
+    assert await processor.rail.read_event(*signed(ours)) is None
+    intent = await intent_of(processor, asked)
+    await processor.stand_in.intents.refund([("payment_intent", intent["id"]), ("amount", "1500")])
+    theirs = processor.stand_in.ledger.events[-1]
+    event = await processor.rail.read_event(*signed(theirs))
+    assert ids(event) == (asked.merchant_id, asked.order_id, asked.key)
+    assert event is not None
+    assert (event.kind, event.amount) == (CardEventKind.REFUNDED_ELSEWHERE, 15_00)
+    assert event.reference == theirs["data"]["object"]["id"]
+
+
+async def test_a_refund_that_the_bank_sent_back_names_our_refund(processor: StripeProcessor) -> None:
+    asked = await paid(processor)
+    refund: RefundRequest = refund_of(asked, 10_00)
+    assert (await processor.rail.refund(refund)).approved
+    made = processor.stand_in.ledger.events[-1]["data"]["object"]
+    failed = processor.stand_in.ledger.happened(
+        "refund.failed", {**made, "status": "failed", "failure_reason": "expired_or_canceled_card"}
+    )
+    event = await processor.rail.read_event(*signed(failed))
+    assert ids(event) == (asked.merchant_id, asked.order_id, asked.key)
+    assert event is not None
+    assert (event.kind, event.refund_id, event.amount) == (CardEventKind.REFUND_FAILED, refund.key, 10_00)
+    assert event.reason == "expired_or_canceled_card"
+
+
+async def test_a_card_that_its_bank_replaced_keeps_its_token(processor: StripeProcessor) -> None:
+    asked = await paid(processor)
+    found = await processor.rail._stripe.v1.payment_methods.retrieve_async(asked.token.partition("/")[2])
+    method = found.to_dict()
+    method["card"]["last4"] = "4444"
+    renewed = processor.stand_in.ledger.happened("payment_method.automatically_updated", method)
+    event = await processor.rail.read_event(*signed(renewed))
+    assert event is not None
+    assert (event.kind, event.merchant_id, event.order_id) == (
+        CardEventKind.CARD_UPDATED, asked.merchant_id, asked.order_id,
+    )  # fmt: skip
+    assert event.card is not None
+    assert (event.card.token, event.card.last4) == (asked.token, "4444")
+
+
+@pytest.mark.parametrize(
+    ("kind", "thing"),
+    [
+        ("customer.created", {"id": "cus_1", "metadata": {}}),
+        ("payment_intent.succeeded", {"id": NEVER_OURS, "metadata": {}}),
+        ("payment_intent.succeeded", {"id": NEVER_OURS, "metadata": {"merchant_id": "7", "order_id": "8"}}),
+        ("charge.dispute.created", {"id": "dp_2", "payment_intent": NEVER_OURS, "amount": 1, "metadata": {}}),
+        ("refund.created", {"id": "re_2", "payment_intent": NEVER_OURS, "amount": 1, "metadata": None}),
+        ("refund.created", {"id": "re_3", "payment_intent": None, "amount": 1, "metadata": {}}),
+    ],
+)
+async def test_what_is_not_ours_is_of_no_interest(
+    processor: StripeProcessor, kind: str, thing: dict[str, Any]
+) -> None:
+    event = {"id": "evt_1", "type": kind, "created": 1_800_000_000, "data": {"object": thing}}
+    assert await processor.rail.read_event(*signed(event)) is None
+
+
+async def test_events_that_were_never_delivered_are_listed_oldest_first_from_every_page(
+    processor: StripeProcessor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cuota.rails.card.stripe.PAGE", 2)
+    since = datetime.now(UTC) - timedelta(seconds=1)
+    charges = [await paid(processor) for _ in range(3)]
+    assert (await processor.rail.refund(refund_of(charges[0], 10_00))).approved
+    dispute = {
+        "id": "dp_3", "amount": 50_00, "reason": "fraudulent", "status": "needs_response", "metadata": {},
+        "payment_intent": (await intent_of(processor, charges[1]))["id"],
+    }  # fmt: skip
+    processor.stand_in.ledger.happened("charge.dispute.created", dispute)
+    events = await processor.rail.events_since(since)
+    mine = [event for event in events if event.charge_id in {asked.key for asked in charges}]
+    assert [event.kind for event in mine].count(CardEventKind.CHARGE_CHANGED) == 3
+    assert [event.kind for event in mine].count(CardEventKind.DISPUTE_OPENED) == 1
+    assert len(mine) == 4
+    assert [event.at for event in events] == sorted(event.at for event in events)
+    again = {event.event_id for event in await processor.rail.events_since(since)}
+    assert {event.event_id for event in events} <= again
+    assert CardRails(processor.rail).active.name == "stripe"
+
+
+async def test_a_dispute_is_not_lost_while_stripe_does_not_answer(processor: StripeProcessor) -> None:
+    from cuota.rails.unavailable import RailUnavailable
+
+    asked = await paid(processor)
+    dispute = {
+        "id": "dp_4",
+        "amount": 1,
+        "metadata": {},
+        "payment_intent": (await intent_of(processor, asked))["id"],
+    }
+    message = signed(processor.stand_in.ledger.happened("charge.dispute.created", dispute))
+    with processor.lost_request(), pytest.raises(RailUnavailable):
+        await processor.rail.read_event(*message)
+    assert ids(await processor.rail.read_event(*message)) == (asked.merchant_id, asked.order_id, asked.key)

@@ -1,0 +1,74 @@
+"""Stripe, by its stand-in, for the conformance suite."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+
+import httpx
+
+from cuota.db.pool import Pool
+from cuota.rails.card.protocol import Card, CardHolder, ChargeRequest
+from cuota.rails.card.stripe import StripeCardRail
+from support.rails.parts import rail_parts
+from support.rails.processor import Kind, Message
+from support.stripe.ledger import Json
+from support.stripe.stand_in import StandIn, enter_card, signed
+
+_NUMBERS: dict[Kind, str] = {
+    "pays": "4242424242424242",
+    "no_funds": "4000000000009995",
+    "lost": "4000000000009987",
+    "action": "4000002760003184",
+    "action_declined": "4000008260003178",
+}
+
+
+class StripeProcessor:
+    """A rail to the stand-in. Each instance is a process of its own, with connections of its own."""
+
+    def __init__(self, pool: Pool, stand_in: StandIn) -> None:
+        self.stand_in = stand_in
+        self.rail = StripeCardRail(*rail_parts(pool, stripe=stand_in.stripe_keys))
+
+    async def browser_token(self, kind: Kind) -> str:
+        return await enter_card(self.stand_in, _NUMBERS[kind])
+
+    async def ready(self, kind: Kind, holder: CardHolder) -> Card:
+        return await self.rail.keep(await self.browser_token(kind), holder)
+
+    async def confirm(self, action_url: str, *, passed: bool) -> bool:
+        async with httpx.AsyncClient(trust_env=False) as http:
+            answer = await http.post(action_url, content=f"passed={'yes' if passed else 'no'}")
+        return answer.status_code == 303
+
+    async def books(self, charge: ChargeRequest) -> tuple[int, int]:
+        return await self.stand_in.intents.books(str(charge.key))
+
+    def lost_answer(self) -> AbstractContextManager[None]:
+        return self.stand_in.faults.planned(lambda method: "answer" if method == "POST" else None)
+
+    def lost_request(self) -> AbstractContextManager[None]:
+        return self.stand_in.faults.planned(lambda _method: "request")
+
+    async def event(self, charge: ChargeRequest, kind: str = "payment_intent.succeeded") -> Json:
+        """Return an event about a charge."""
+        found = (await self.stand_in.events({"limit": "100000"}))["data"]
+        (event,) = [
+            each
+            for each in found
+            if each["type"] == kind and each["data"]["object"]["metadata"].get("charge_id") == str(charge.key)
+        ]
+        return dict(event)
+
+    async def message(self, charge: ChargeRequest) -> Message:
+        return signed(await self.event(charge))
+
+    async def old_message(self, charge: ChargeRequest) -> Message | None:
+        return signed(await self.event(charge), at=int(time.time()) - 301)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        http = self.rail._stripe._requestor._client
+        assert http is not None
+        await http.close_async()  # type: ignore[no-untyped-call]
