@@ -29,7 +29,15 @@ def test_a_charge_is_counted_and_its_dispute_is_listed_once_its_time_has_come(cu
         with httpx.Client(base_url=line["listen"], trust_env=False) as http:
             token = http.post("/oauth/token", json=given).json()["access_token"]
             order = http.post("/order", json=ORDER, headers={"Authorization": f"Bearer {token}"}).json()
-        paid = cuota("sandbox", "complete", order["redirectUrl"], "--outcome", "approved", "--card", "4000 0000 0000 2685")
+        paid = cuota(
+            "sandbox",
+            "complete",
+            order["redirectUrl"],
+            "--outcome",
+            "approved",
+            "--card",
+            "4000 0000 0000 2685",
+        )
         assert paid.returncode == 0, paid.stderr
         assert json.loads(cuota("rails", "--json").stdout)["rails"][0]["chargesOfLastDay"]["approved"] == 1
         assert json.loads(cuota("rails", "--json").stdout)["events"] == []

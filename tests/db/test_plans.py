@@ -33,7 +33,7 @@ _WHOLE = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 FEW = {
     "installation", "last_served", "signing_keys", "signing_keys_p256", "merchants", "credentials", "policies", "models", "feeds", "feeds_pkey",
     "sandbox_clock", "forks", "hash_key", "service_role", "webhook_endpoints", "token_failures", "outbox", "migrations",
-    "consumer_reservations",
+    "consumer_reservations", "card_rails",
 }  # fmt: skip
 # What reads all of a table, and why that is right.
 ALLOWED = {

@@ -10,6 +10,7 @@ from support.db.statements import FOLDER, every_statement, statements
 
 # What names no merchant, and why that is right.
 ALLOWED = {
+    "rail_reports._CHARGES": "how each card rail did, over all merchants; an operator asks for it",
     "orders.MERCHANTS_DUE": "a plain read that finds the merchants that have something due; claiming names each",
     "charges._MERCHANTS_DUE": "the same, for card refunds",
     "virtual_cards._MERCHANTS_TOLD": "the same, for virtual cards whose limit fell",

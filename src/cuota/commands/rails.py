@@ -34,9 +34,8 @@ def rails(options: argparse.Namespace) -> int:
 async def _read(context: Context) -> tuple[set[str], str, dict[str, RailReport], list[NotableEvent]]:
     cards = context.rails.card
     active = cards.active.name
-    found = await read_reports(context.pool, context.now() - timedelta(days=1), active)
-    names = sorted({*cards.by_name, *found}, key=lambda name: (name != active, name))
-    reports = {name: found.get(name, RailReport()) for name in names}
+    found = await read_reports(context.pool, context.now() - timedelta(days=1), active, set(cards.by_name))
+    reports = {name: found[name] for name in sorted(found, key=lambda name: (name != active, name))}
     return set(cards.by_name), active, reports, await read_notable(context.pool, MOST_SHOWN)
 
 

@@ -85,7 +85,9 @@ async def test_a_message_that_no_processor_signed_is_refused_and_nothing_is_stor
         for changed, sent in (
             ({}, body), ({SIGNATURE: "0" * 64}, body), ({SIGNATURE: "é"}, body), (headers, body + b" "), (headers, b""),
         ):  # fmt: skip
-            answer = await http.post(PATH, content=sent, headers=[(k.encode(), v.encode()) for k, v in changed.items()])
+            answer = await http.post(
+                PATH, content=sent, headers=[(k.encode(), v.encode()) for k, v in changed.items()]
+            )
             assert (answer.status_code, answer.json()["code"]) == (401, "invalid_signature")
         large = await http.post(PATH, content=b"x" * 300_000, headers=headers)
         assert large.status_code == 413
@@ -116,7 +118,9 @@ async def test_an_event_whose_worker_died_is_applied_by_another_one(own: Own) ->
     async with own.service.clock.moved(seconds=PROCESSING_TIME.total_seconds() + 1):
         async with own.service.client() as http:
             await http.post(PATH, content=body, headers=headers)
-        assert len(await card_events.claim(own.context.pool, utc_now(), 10)) == 1  # and the worker is killed here
+        assert (
+            len(await card_events.claim(own.context.pool, utc_now(), 10)) == 1
+        )  # and the worker is killed here
         assert await apply_events(own.context) == 0
         await due_again(own)
         assert await apply_events(own.context) == 1
@@ -133,7 +137,9 @@ async def test_a_dispute_that_was_never_delivered_is_fetched_once_by_any_number_
     assert (row["kind"], row["order_id"], row["amount"]) == ("dispute.opened", order_id, 2500)
 
 
-async def test_a_card_that_its_bank_replaced_is_shown_with_its_new_digits_and_goes_on_paying(own: Own) -> None:
+async def test_a_card_that_its_bank_replaced_is_shown_with_its_new_digits_and_goes_on_paying(
+    own: Own,
+) -> None:
     order_id = await bought(own, RENEWED)
     before = (await agreed(own, order_id)).card
     async with own.service.clock.moved(seconds=(RENEWED_AFTER + timedelta(minutes=1)).total_seconds()):
@@ -151,7 +157,8 @@ async def test_a_plan_that_another_card_pays_by_now_keeps_that_card(own: Own) ->
     found = await agreed(own, order_id)
     async with own.owner() as owner:
         row = await owner.fetchrow(
-            "SELECT p.consumer_id, c.phone FROM plans p JOIN consumers c USING (consumer_id) WHERE order_id = $1", order_id
+            "SELECT p.consumer_id, c.phone FROM plans p JOIN consumers c USING (consumer_id) WHERE order_id = $1",
+            order_id,
         )
     detail = await find_plan(own.context, row["consumer_id"], own.auto_merchant.merchant_id, order_id)
     assert detail is not None

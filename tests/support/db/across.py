@@ -21,6 +21,7 @@ ACROSS = {
     "story._FIND": "reads: the operator's look for an order by the merchant's reference",
     "decisions._WHOSE": "reads: whose order this is, for the operator's commands that get only its id",
     "decisions._BY_ID": "reads: the operator's look at one decision by its own id",
+    "rail_reports._CHARGES": "reads: how each card rail did, for the operator",
     "charges._FAILED": "reads: the operator's list of money that cards refused",
     "recalculate._MERCHANTS": "reads: the operator's check finds every merchant; on a cluster, the next one is used instead",
     "recalculate._MERCHANTS_OF_SHARDS": "reads: the same; the reads that follow name each merchant",

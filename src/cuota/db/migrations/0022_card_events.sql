@@ -23,6 +23,9 @@ CREATE TABLE card_events (
 );
 CREATE INDEX card_events_to_apply ON card_events (apply_at) WHERE apply_at IS NOT NULL;
 CREATE INDEX card_events_of_an_order ON card_events (merchant_id, order_id);
+CREATE INDEX card_events_of_a_rail ON card_events (rail, received_at);
+CREATE INDEX card_events_notable ON card_events (at)
+    WHERE kind IN ('refund.elsewhere', 'refund.failed', 'dispute.opened', 'dispute.changed', 'dispute.closed');
 GRANT SELECT, INSERT, UPDATE ON card_events TO cuota_app;
 
 -- How far each rail's events were fetched. Only one worker at a time fetches them.

@@ -13,15 +13,15 @@ _CHARGES = """SELECT CASE WHEN strpos(card_token, ':') > 0 THEN split_part(card_
         count(*) FILTER (WHERE state = 'succeeded') AS approved, count(*) FILTER (WHERE state = 'failed') AS declined,
         count(*) FILTER (WHERE state = 'pending') AS pending
     FROM charges WHERE created_at > $1 GROUP BY 1"""
-_EVENTS = """SELECT rail, max(received_at) AS last_event_at, count(*) FILTER (WHERE kind = 'dispute.opened' AND NOT EXISTS (
-        SELECT FROM card_events c WHERE c.rail = e.rail AND c.reference = e.reference AND c.kind = 'dispute.closed')) AS disputes,
-        count(*) FILTER (WHERE apply_at IS NOT NULL) AS waiting
-    FROM card_events e GROUP BY rail"""
+_EVENTS = """SELECT (SELECT max(e.received_at) FROM card_events e WHERE e.rail = $1) AS last_event_at,
+    (SELECT count(*) FROM card_events e WHERE e.rail = $1 AND e.apply_at IS NOT NULL) AS waiting,
+    (SELECT count(*) FROM card_events e WHERE e.rail = $1 AND e.kind = 'dispute.opened' AND NOT EXISTS (
+        SELECT FROM card_events c WHERE c.rail = $1 AND c.kind = 'dispute.closed' AND c.reference = e.reference)) AS disputes"""
 _FETCHES = "SELECT rail, fetched_at, problem FROM card_rails"
 # What the books do not do by themselves.
 _NOTABLE = """SELECT rail, kind, at, merchant_id, order_id, amount, reason, reference, status FROM card_events
     WHERE kind IN ('refund.elsewhere', 'refund.failed', 'dispute.opened', 'dispute.changed', 'dispute.closed')
-    ORDER BY at DESC, event_id LIMIT $1"""
+    ORDER BY at DESC LIMIT $1"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +53,26 @@ class NotableEvent:
     status: str | None
 
 
-async def read_reports(session: Session, since: datetime, active: str) -> dict[str, RailReport]:
-    """Return the reports by the rail's name, also of rails that are no longer loaded."""
-    found: dict[str, dict[str, object]] = {}
-    for row in await session.fetch(_CHARGES, since, active):
-        counts = {"approved": row["approved"], "declined": row["declined"], "pending": row["pending"]}
-        found.setdefault(row["rail"], {}).update(counts)
-    for row in await session.fetch(_EVENTS):
-        facts = {name: row[name] for name in ("last_event_at", "disputes", "waiting")}
-        found.setdefault(row["rail"], {}).update(facts)
-    for row in await session.fetch(_FETCHES):
-        fetched = {"fetched_at": row["fetched_at"], "fetch_problem": row["problem"]}
-        found.setdefault(row["rail"], {}).update(fetched)
-    return {name: RailReport(**facts) for name, facts in found.items()}  # type: ignore[arg-type]
+async def read_reports(
+    session: Session, since: datetime, active: str, loaded: set[str]
+) -> dict[str, RailReport]:
+    """Return the reports by the rail's name: of those that are loaded, and of any other that has charges or events."""
+    charges = {row["rail"]: row for row in await session.fetch(_CHARGES, since, active)}
+    fetches = {row["rail"]: row for row in await session.fetch(_FETCHES)}
+    found = {}
+    for name in loaded | charges.keys() | fetches.keys():
+        counted, fetched = charges.get(name), fetches.get(name)
+        reported = await session.fetchrow(_EVENTS, name)
+        found[name] = RailReport(
+            *((counted["approved"], counted["declined"], counted["pending"]) if counted else (0, 0, 0)),
+            *(
+                (reported["last_event_at"], reported["disputes"], reported["waiting"])
+                if reported
+                else (None, 0, 0)
+            ),
+            *((fetched["fetched_at"], fetched["problem"]) if fetched else (None, None)),
+        )
+    return found
 
 
 async def read_notable(session: Session, limit: int) -> list[NotableEvent]:
