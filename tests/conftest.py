@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -153,49 +150,11 @@ async def blank_citus() -> AsyncIterator[str]:
         yield url
 
 
-@asynccontextmanager
-async def running(settings: config.Settings, where: dict[str, object]) -> AsyncIterator[Running]:
-    """The whole application on loopback, in this process, on the port of its public_url, with a movable clock."""
-    import uvicorn
-
-    from cuota.run import runtime
-    from cuota.web.app import make_app
-    from cuota.web.server.metrics import count
-    from cuota.web.server.protocol import BoundedProtocol
-    from support.makers import Clock, Running
-
-    clock = Clock()
-    async with runtime.opened(settings, where, pool_size=16, now=clock.now) as context:
-        moved = replace(context, now=clock.now, happened=count)
-        app = make_app(moved)
-        port = int(settings.public_url.rpartition(":")[2])
-        server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                host="127.0.0.1",
-                port=port,
-                http=BoundedProtocol,
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                timeout_graceful_shutdown=3,
-            )
-        )
-        task = asyncio.create_task(server._serve())
-        while not server.started:  # noqa: ASYNC110 - uvicorn says so by a flag only
-            await asyncio.sleep(0.01)
-        try:
-            yield Running(settings, moved, clock, app)
-        finally:
-            server.should_exit = True
-            await task
-
-
 @pytest.fixture(scope="session")
 async def service(settings: config.Settings, template: Template) -> AsyncIterator[Running]:
     """The service that most tests share; each makes a merchant of its own."""
+    from support.running import running
+
     async with running(settings, dict(template.shared)) as started:
         yield started
 
