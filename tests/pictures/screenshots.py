@@ -12,6 +12,7 @@ import shutil
 import sys
 from base64 import b64encode
 from pathlib import Path
+from urllib.parse import urlsplit
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
@@ -71,6 +72,7 @@ async def checkout(camera: Camera, running: Sandbox) -> None:
     await camera.take("checkout-4-pay-errors")
     await pay(page, "4000 0000 0000 0002")
     await camera.take("checkout-4-pay-declined")
+    await confirmation(camera, f"{running.url}{urlsplit(page.url).path}")
     await running.sql(
         "UPDATE orders SET charging = gen_random_uuid(), charging_since = now() WHERE order_id = $1",
         order["orderId"],
@@ -87,6 +89,23 @@ async def checkout(camera: Camera, running: Sandbox) -> None:
     await page.locator("svg.mark").wait_for()
     await camera.take("checkout-6-approved")
     await ends(camera, running)
+
+
+async def confirmation(camera: Camera, address: str) -> None:
+    """A card whose bank wants the payment confirmed, and the way back to the form."""
+    page = camera.page
+    await pay(page, "4000 0027 6000 3184")
+    await page.wait_for_url("**/sandbox-processor/confirm/*")
+    await camera.take("checkout-5-bank")
+    bank = page.url
+    await camera.visit(address)
+    await camera.take("checkout-5-confirm")
+    await page.get_by_role("button", name="Use another card instead").click()
+    await page.get_by_role("alert").wait_for()
+    await camera.take("checkout-5-confirm-canceled")
+    await camera.visit(bank)
+    await camera.take("checkout-5-bank-ended")
+    await camera.visit(address)
 
 
 async def ends(camera: Camera, running: Sandbox) -> None:

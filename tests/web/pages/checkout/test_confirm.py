@@ -42,7 +42,7 @@ async def test_a_payment_that_the_consumer_confirms_is_charged_once_and_approves
     shown = Page(await visitor.http.get(bank))
     assert "$25.00" in shown.text
     assert f"Visa ending {card[-4:]}" in shown.text
-    assert "simulated bank" in shown.text
+    assert shown.heading == "Simulated bank: confirm this payment"
     assert (await answer(visitor, bank)).outcome == "approved"
     assert await charges(service, order) == [(2500, True, None)]
     assert (await merchant.read(order))["orderStatus"] == "Approved"

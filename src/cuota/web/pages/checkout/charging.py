@@ -69,7 +69,7 @@ def confirm_texts(amount: str) -> list[str]:
     """Return what happens next, for a consumer who must confirm a payment."""
     minutes = int(CONFIRM_WITHIN.total_seconds() // 60)
     return [
-        f"At your bank you confirm the payment of {amount}. Then you come back here by yourself.",
+        f"At your bank you confirm the payment of {amount}. Then you come back here automatically.",
         "Nothing is charged before you confirm, and nothing is charged twice.",
         f"If you do not confirm it within {minutes} minutes, the payment is canceled.",
     ]

@@ -41,8 +41,8 @@ async def show(request: Request) -> Response:
         return await _over(request, key)
     context: PageContext = {
         "page": {
-            "title": "Confirm this payment",
-            "lead": "The simulated bank of the sandbox asks whether it is you who pays.",
+            "title": "Simulated bank: confirm this payment",
+            "lead": "In the sandbox, this page stands for the page of your card's bank.",
             "step": None,
             "steps": 0,
         },
