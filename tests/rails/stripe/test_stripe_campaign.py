@@ -1,6 +1,6 @@
 """A campaign: many charges with a fifth of the answers lost and with outages longer than Stripe keeps idempotency keys.
 
-The short form runs in the suite, the long one with FAULTS_LONG=1. It follows the service: a charge without an answer is
+The short form runs in the suite, the long one with FAULTS_LONG=1; FAULTS_CHARGES sets another number. It follows the service: a charge without an answer is
 looked up, and is asked again only if Stripe does not know it (`flows/charge_card.py`).
 """
 
@@ -26,9 +26,9 @@ from support.stripe.faults import Fault
 from support.stripe.processor import StripeProcessor
 from support.stripe.stand_in import StandIn
 
-CHARGES = 10_000 if LONG else 150
+CHARGES = int(os.environ.get("FAULTS_CHARGES") or (10_000 if LONG else 150))
 CONSUMERS = CHARGES // 10
-AT_ONCE = 8
+AT_ONCE = 16
 LOST = 0.2
 OUTAGE_HOURS = 31.0
 MOST_TRIES = 200
@@ -81,6 +81,17 @@ class Campaign:
             return None
 
 
+async def some_cards(processor: StripeProcessor) -> list[Bench]:
+    """Enter a card for each consumer, a few at the same time."""
+    few = asyncio.Semaphore(AT_ONCE)
+
+    async def one() -> Bench:
+        async with few:
+            return await bench(processor, "pays")
+
+    return await asyncio.gather(*(one() for _ in range(CONSUMERS)))
+
+
 async def a_worker(
     campaign: Campaign, waiting: list[ChargeRequest]
 ) -> list[tuple[ChargeRequest, CardAnswer]]:
@@ -99,7 +110,7 @@ async def test_no_charge_happens_twice_and_none_is_lost(
     print(f"FAULTS_SEED={seed}")
     processor = StripeProcessor(service.context.pool, stand_in)
     campaign = Campaign(processor, seed)
-    cards: list[Bench] = [await bench(processor, "pays") for _ in range(CONSUMERS)]
+    cards = await some_cards(processor)
     declining = await bench(processor, "no_funds")
     charges = [card.charge(100 + number) for number, card in enumerate(cards * 10)]
     refused = [declining.charge() for _ in range(CHARGES // 50)]

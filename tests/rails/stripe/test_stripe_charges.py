@@ -134,6 +134,25 @@ async def test_the_first_payment_sets_the_card_up_for_later_ones(processor: Stri
     assert (await processor.rail.charge(one.charge())).approved
 
 
+@pytest.mark.parametrize("number", ["4000000000009995", "4000008260003178"])
+async def test_a_payment_that_was_declined_with_the_consumer_present_takes_no_other_card(
+    processor: StripeProcessor, number: str
+) -> None:
+    """The return address gives the browser the payment's secret, with which Stripe would take another card for it."""
+    asked = (await a_bench(processor, number)).charge(return_url=BACK)
+    answer = await processor.rail.charge(asked)
+    if answer.action_url is not None:
+        await processor.confirm(answer.action_url, passed=True)
+    found = await processor.rail.find_charge(asked)
+    assert found is not None
+    assert (found.outcome, found.reason) == (CardOutcome.DECLINED, "insufficient_funds")
+    intent = await processor.rail._find(asked.token, asked.key)
+    assert intent is not None
+    assert intent["status"] == "canceled"
+    assert intent["last_payment_error"] is None, "Stripe clears the error when the payment is canceled"
+    assert await processor.rail.find_charge(asked) == found
+
+
 async def test_the_network_s_reference_is_kept(processor: StripeProcessor) -> None:
     asked = (await a_bench(processor)).charge(return_url=BACK)
     answer = await processor.rail.charge(asked)

@@ -202,10 +202,9 @@ async def enter_card(stand_in: StandIn, number: str) -> str:
         "key": PUBLISHABLE, "type": "card", "card[number]": number, "card[exp_month]": "12", "card[exp_year]": "2035",
         "card[cvc]": "123",
     }  # fmt: skip
-    async with httpx.AsyncClient(trust_env=False) as http:
-        headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        url = f"{stand_in.intents.url}/v1/payment_methods"
-        answer = await http.post(url, content=urlencode(form), headers=headers)
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    url = f"{stand_in.intents.url}/v1/payment_methods"
+    answer = await stand_in.upstream.http.post(url, content=urlencode(form), headers=headers)
     return str(answer.json()["id"])
 
 

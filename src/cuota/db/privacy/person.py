@@ -98,6 +98,7 @@ _OF_PERSON = {
     "checkout_sessions": """SELECT to_json(t)::text AS row FROM checkout_sessions t
         WHERE phone = $2 AND consumer_id IS DISTINCT FROM $1 ORDER BY created_at""",
     "remembered_browsers": "SELECT to_json(t)::text AS row FROM remembered_browsers t WHERE consumer_id = $1",
+    "card_processor.customers": "SELECT to_json(t)::text AS row FROM card_processor.customers t WHERE consumer_id = $1",
     "consumer_reservations": "SELECT to_json(t)::text AS row FROM consumer_reservations t WHERE consumer_id = $1 ORDER BY ticket",
     "erasures": "SELECT to_json(t)::text AS row FROM erasures t WHERE consumer_id = $1 ORDER BY erased_at",
 }
