@@ -117,12 +117,19 @@ class StripeCardRail:
         except stripe.CardError as problem:
             return declined(reason_of(_error(problem)))
         except stripe.InvalidRequestError as problem:
-            if problem.code == "resource_missing" and problem.param == "payment_method":
-                # The card was removed at Stripe. If the customer is also missing, these are the keys of another account.
-                await answered(self._stripe.v1.customers.retrieve_async(customer))
-                return declined("card_unknown")
-            raise RailUnavailable(f"Stripe: InvalidRequestError, {problem.code}") from None
+            return await self._refused(problem, customer)
         return answer_of(intent.to_dict())
+
+    async def _refused(self, problem: stripe.InvalidRequestError, customer: str) -> CardAnswer:
+        """Return a decline if Stripe can never charge this, however often it is asked. Otherwise raise RailUnavailable."""
+        if problem.code in {"amount_too_small", "amount_too_large"}:
+            return declined(problem.code)
+        if problem.code == "resource_missing" and problem.param in {"payment_method", "customer"}:
+            # Removed at Stripe. If Stripe has never had this customer, these are the keys of another account.
+            found = await answered(self._stripe.v1.customers.retrieve_async(customer))
+            if problem.param == "payment_method" or found.to_dict().get("deleted"):
+                return declined("card_unknown")
+        raise RailUnavailable(f"Stripe: InvalidRequestError, {problem.code}")
 
     async def _find(self, token: str, key: UUID) -> Json | None:
         """Find a charge by our own key. Stripe's search is delayed, and its idempotency keys expire; a list does neither."""
