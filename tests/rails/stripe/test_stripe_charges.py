@@ -167,6 +167,25 @@ async def test_a_card_that_was_removed_at_stripe_is_a_hard_decline(processor: St
     assert (answer.outcome, answer.reason) == (CardOutcome.DECLINED, "card_unknown")
 
 
+async def test_a_card_whose_customer_was_deleted_at_stripe_is_a_hard_decline(
+    processor: StripeProcessor,
+) -> None:
+    one = await a_bench(processor)
+    await processor.rail._stripe.v1.customers.delete_async(one.card.token.partition("/")[0])
+    asked = one.charge()
+    assert await processor.rail.find_charge(asked) is None
+    assert (await processor.rail.charge(asked)).reason == "card_unknown"
+
+
+async def test_an_amount_that_stripe_never_charges_is_a_decline_and_not_asked_forever(
+    processor: StripeProcessor,
+) -> None:
+    asked = (await a_bench(processor)).charge(49)
+    answer = await processor.rail.charge(asked)
+    assert (answer.outcome, answer.reason) == (CardOutcome.DECLINED, "amount_too_small")
+    assert await processor.rail.find_charge(asked) is None
+
+
 async def test_the_keys_of_another_account_decline_no_card(processor: StripeProcessor) -> None:
     asked = (await a_bench(processor)).charge()
     for token in ("cus_of_another_account/pm_1", "card_of_another_rail"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -48,3 +49,13 @@ def test_stripe_s_library_is_imported_only_for_its_rail() -> None:
     script = "import sys, cuota.run.runtime, cuota.web.app; print('stripe' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_the_docs_name_the_api_version_and_the_events_that_an_endpoint_needs() -> None:
+    import stripe
+
+    from cuota.rails.card.stripe_events import TYPES
+
+    page = (Path(__file__).parents[3] / "docs/card-rails.md").read_text()
+    assert stripe.api_version in page
+    assert [kind for kind in TYPES if f"`{kind}`" not in page] == []

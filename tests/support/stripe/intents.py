@@ -16,6 +16,8 @@ from support.stripe.upstream import Json, Pairs, Upstream
 Answer = tuple[int, Json]
 # Parameters that localstripe refuses or ignores.
 _ADDED = ("return_url", "off_session", "setup_future_usage", "confirm", "expand", "payment_method_types")
+# Stripe's least amount in US dollars, in cents (docs.stripe.com/currencies).
+LEAST = 50
 _DECLINES = [
     ("type", "card"), ("card[number]", "4000000000000341"), ("card[exp_month]", "12"), ("card[exp_year]", "2035"), ("card[cvc]", "123"),
 ]  # fmt: skip
@@ -67,6 +69,10 @@ class Intents:
         number = self._ledger.numbers.get(method)
         if number is None or self._ledger.attached.get(method, customer) != customer:
             return missing("payment_method")
+        if int(given["amount"]) < LEAST:
+            return 400, {
+                "error": {"type": "invalid_request_error", "code": "amount_too_small", "param": "amount"}
+            }
         off_session = given.get("off_session") == "true"
         if off_session and "setup_future_usage" in given:
             return 400, {"error": {"type": "invalid_request_error", "param": "setup_future_usage"}}
@@ -185,7 +191,7 @@ class Intents:
     async def listed(self, given: dict[str, str]) -> Answer:
         """GET /v1/payment_intents?customer=..., newest first."""
         customer = given["customer"]
-        if customer not in self._ledger.customers:
+        if customer not in self._ledger.customers | self._ledger.deleted:
             return missing("customer")
         ids = self._by_customer[customer][::-1]
         start = ids.index(given["starting_after"]) + 1 if "starting_after" in given else 0

@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import UUID
 
 import stripe
@@ -29,15 +28,15 @@ from cuota.rails.card.protocol import (
 )
 from cuota.rails.card.stripe_calls import PAGE, Json, all_of, answered, client, first_of
 from cuota.rails.card.stripe_customers import StripeCustomers
-from cuota.rails.card.stripe_declines import ABANDONED, FAILED, reason_of
+from cuota.rails.card.stripe_declines import ABANDONED, FAILED, error_of, reason_of, refused
 from cuota.rails.card.stripe_events import TYPES, card_event, card_of
+from cuota.rails.card.stripe_fields import card_fields
 from cuota.rails.card.stripe_intents import answer_of, ids_of, intent_params
 from cuota.rails.card.stripe_refunds import refund_once
 from cuota.rails.settings import RailSettings
 from cuota.rails.stores import Clock, RailDatabase, RailVault
 from cuota.rails.unavailable import RailUnavailable
 
-SCRIPT_PATH = "/static/stripe-card.js"
 SIGNATURE = "stripe-signature"
 SIGNED_WITHIN = 300
 _METHOD = re.compile(r"pm_[A-Za-z0-9_]{1,200}", re.ASCII)
@@ -61,18 +60,7 @@ class StripeCardRail:
 
     def fields(self) -> CardFields:
         """Return Stripe's script, ours that mounts the Payment Element, and the origins that Stripe documents for a CSP."""
-        options = {"key": self._keys.publishable}
-        if not self._keys.api_url:
-            sources = {
-                "script-src": ("https://js.stripe.com",),
-                "frame-src": ("https://js.stripe.com", "https://hooks.stripe.com"),
-                "connect-src": ("https://api.stripe.com",),
-            }
-            return CardFields(("https://js.stripe.com/v3/", SCRIPT_PATH), options, sources)
-        parts = urlsplit(self._keys.api_url)
-        origin = (f"{parts.scheme}://{parts.netloc}",)
-        sources = {"script-src": origin, "frame-src": origin, "connect-src": origin}
-        return CardFields((f"{self._keys.api_url}/js.stripe.com/v3/", SCRIPT_PATH), options, sources)
+        return card_fields(self._keys)
 
     async def keep(self, token: str, holder: CardHolder) -> Card:
         """Attach the card to the consumer's customer at Stripe, so that it can be charged later."""
@@ -115,13 +103,9 @@ class StripeCardRail:
         try:
             intent = await answered(call, (stripe.CardError, stripe.InvalidRequestError))
         except stripe.CardError as problem:
-            return declined(reason_of(_error(problem)))
+            return declined(reason_of(error_of(problem)))
         except stripe.InvalidRequestError as problem:
-            if problem.code == "resource_missing" and problem.param == "payment_method":
-                # The card was removed at Stripe. If the customer is also missing, these are the keys of another account.
-                await answered(self._stripe.v1.customers.retrieve_async(customer))
-                return declined("card_unknown")
-            raise RailUnavailable(f"Stripe: InvalidRequestError, {problem.code}") from None
+            return await refused(self._stripe, problem, customer)
         return answer_of(intent.to_dict())
 
     async def _find(self, token: str, key: UUID) -> Json | None:
@@ -217,9 +201,3 @@ def _parts(token: str) -> tuple[str, str]:
     if not slash or not customer.startswith("cus_") or not _METHOD.fullmatch(method):
         raise RailUnavailable("the stored token is not one of Stripe's")
     return customer, method
-
-
-def _error(problem: stripe.CardError) -> Mapping[str, Any]:
-    body = problem.json_body
-    error = body.get("error") if isinstance(body, dict) else None
-    return error if isinstance(error, dict) else {"code": problem.code}

@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import stripe
+
 from cuota.core.plan.declines import AUTHENTICATION_REQUIRED, is_hard
+from cuota.rails.card.protocol import CardAnswer, declined
+from cuota.rails.card.stripe_calls import answered
+from cuota.rails.unavailable import RailUnavailable
 
 AUTHENTICATION_FAILED = "authentication_failed"
 AUTHENTICATION_ABANDONED = "authentication_abandoned"
@@ -78,3 +83,24 @@ def reason_of_intent(intent: Mapping[str, Any]) -> str:
 # With which reason we cancel a PaymentIntent at Stripe: after a failed attempt, or because the consumer did not come back.
 FAILED = "requested_by_customer"
 ABANDONED = "abandoned"
+
+
+def error_of(problem: stripe.CardError) -> Mapping[str, Any]:
+    """Return the `error` of Stripe's answer."""
+    body = problem.json_body
+    error = body.get("error") if isinstance(body, dict) else None
+    return error if isinstance(error, dict) else {"code": problem.code}
+
+
+async def refused(
+    client: stripe.StripeClient, problem: stripe.InvalidRequestError, customer: str
+) -> CardAnswer:
+    """Return a decline if Stripe can never charge this, however often it is asked. Otherwise raise RailUnavailable."""
+    if problem.code in {"amount_too_small", "amount_too_large"}:
+        return declined(problem.code)
+    if problem.code == "resource_missing" and problem.param in {"payment_method", "customer"}:
+        # Removed at Stripe. If Stripe has never had this customer, these are the keys of another account.
+        found = await answered(client.v1.customers.retrieve_async(customer))
+        if problem.param == "payment_method" or found.to_dict().get("deleted"):
+            return declined("card_unknown")
+    raise RailUnavailable(f"Stripe: InvalidRequestError, {problem.code}")
