@@ -8,7 +8,7 @@ import pytest
 
 from support.db.statements import FOLDER, every_statement, statements
 
-# What names no merchant, and why that is right.
+# Statements that name no merchant, each with the reason.
 ALLOWED = {
     "orders.MERCHANTS_DUE": "a plain read that finds the merchants that have something due; claiming names each",
     "charges._MERCHANTS_DUE": "the same, for card refunds",
