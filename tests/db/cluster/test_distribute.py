@@ -73,7 +73,7 @@ async def test_rows_move_to_the_shards_and_none_stays_behind(blank_citus: str) -
     after = {table: await session.fetchval(f"SELECT count(*) FROM {table}") for table in tables}
     assert after == before
     assert [row["name"] for row in await session.fetch(LEFT)] == []
-    # The laws hold as before, on the shards and on the coordinator.
+    # Triggers and CHECKs still refuse wrong changes, on the shards and on the coordinator.
     for sql in (
         "UPDATE transfers SET amount = 1",
         "TRUNCATE transfers",

@@ -1,4 +1,4 @@
-"""CUOTA_SECRET_KEY can be replaced while the service runs, and nothing that was given out changes by it."""
+"""CUOTA_SECRET_KEY can be replaced while the service runs, and all issued secrets and ids stay valid."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def everything(context: Context, *, said: list[str] | None = None) -> Rewr
 
 
 async def works(context: Context, made: NewCredentials) -> None:
-    """What was given out under the first key is good: client secret, signing secret, id of a consumer, issued card."""
+    """Check that all values issued under the first key still work: client secret, signing secret, consumer id, issued card."""
     keys = Keys(context)
     asked = TokenRequest(made.client_id, made.client_secret, context.settings.audience)
     assert (await issue_token(context, keys, asked)).access_token

@@ -35,7 +35,7 @@ async def one_event(post: Post) -> str:
 
 
 async def attempts(post: Post) -> list[dict[str, Any]]:
-    """Of the only event at its only receiver."""
+    """The delivery of the only event to its only receiver."""
     (delivery,) = await post.deliveries(await one_event(post))
     return list(delivery["attempts"])
 
@@ -52,7 +52,7 @@ async def test_events_go_to_the_order_s_address_and_to_every_registered_endpoint
         assert bodies[0][0] in bodies[1]
         assert sorted(bodies[1]) == sorted(bodies[2])
         assert len(bodies[1]) == 2
-        # The same bytes as the feed's, and true by the time they arrive.
+        # The body has the same bytes as the feed, and the order already has this state when the webhook arrives.
         event = own[0].got[0].event
         answer = await post.merchant.http.get(f"/events/{event['id']}")
         assert answer.content == bodies[0][0]
