@@ -60,7 +60,7 @@ async def erasing(own: Own, table: str) -> AsyncIterator[asyncio.Task[Erasure]]:
 
 
 async def nothing_of_it(own: Own, order: dict[str, Any]) -> None:
-    """Nothing was charged, nobody is left, and the books are whole."""
+    """Check that no card was charged, that the consumer is erased, and that the ledger agrees."""
     row = await own.context.pool.fetchrow(
         """SELECT (SELECT count(*) FROM charges WHERE order_id = $1) AS charges,
             (SELECT count(*) FROM plans WHERE order_id = $1) AS plans""",

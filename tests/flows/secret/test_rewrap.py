@@ -145,7 +145,7 @@ async def test_a_new_installation_has_a_hash_key_that_no_secret_key_tells(
 
 
 class Dying:
-    """A session whose process dies at the n-th write."""
+    """A database session that simulates the death of its process at the n-th write."""
 
     def __init__(self, session: Any, writes: int) -> None:
         self._session, self._writes = session, writes

@@ -30,7 +30,7 @@ class Hand:
     courier: Courier
 
     async def lose_session(self) -> None:
-        """As when its machine is cut off: the lock is free, the worker goes on."""
+        """Simulate a machine without a network: the lock is released, but the worker still runs."""
         await self.life.aclose()
 
 

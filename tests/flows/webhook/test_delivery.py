@@ -29,7 +29,7 @@ def base64_hmac(key: bytes, text: bytes) -> str:
 
 
 async def one_event(post: Post) -> str:
-    """The id of the only event there is."""
+    """Return the id of the only event."""
     (event,) = await post.events()
     return str(event["id"])
 
@@ -163,7 +163,7 @@ async def test_a_failed_one_is_tried_on_the_timetable_and_parked_after_the_tenth
         async with clock.moved(days=30):
             await post.deliver()
         assert len(hook.got) == 10
-        # The same id and bytes each time, so that a receiver can tell; and it is kept, to be sent again.
+        # Each attempt sends the same id and bytes, so that a receiver can recognize a repetition. The delivery is kept, and can be sent again.
         assert len({(came.headers["webhook-id"], came.body) for came in hook.got}) == 1
         hook.status = 200
         replayed = await post.merchant.http.post(f"/events/{await one_event(post)}/replay")
