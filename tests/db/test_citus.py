@@ -1,6 +1,7 @@
-"""Sharded by merchant: every table has its place, and every statement stays on one shard, or is listed here with why.
+"""Sharding by merchant: every table has its place. Every statement uses one shard, or a list here gives the reason.
 
-Held against the catalogue and the text of the statements; no cluster runs here (docs/scaling.md says what was tried).
+The tests read the database's catalog and the text of the statements. They need no cluster (docs/scaling.md lists the
+measurements on a cluster).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ async def test_every_table_has_its_place_and_no_place_is_without_its_table(owner
 
 
 async def test_every_unique_key_of_a_merchants_table_holds_the_merchant(owner: asyncpg.Connection) -> None:
-    """Citus takes no other: a unique key is held shard by shard."""
+    """Citus accepts no other unique key, because each shard checks only its own rows."""
     rows = await owner.fetch(
         """SELECT c.relname AS table, i.indexrelid::regclass::text AS index, EXISTS (
             SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum = ANY(i.indkey)
@@ -109,7 +110,7 @@ def test_a_statement_names_the_merchant_for_each_of_its_sharded_tables(name: str
 
 @pytest.mark.parametrize(("name", "sql"), list(save_functions.statements()), ids=lambda value: value[:40])
 def test_a_statement_that_saves_names_one_merchant_and_one_table(name: str, sql: str) -> None:
-    """So Citus needs one shard for it. It may not assign an array's element: Citus 13.2 crashes on that."""
+    """Then Citus needs only one shard. A statement must not assign an element of an array, because Citus 13.2 crashes on it."""
     assert len([table for table in mentioned(sql) if table in PLACES]) == 1
     assert re.search(r"merchant_id = \$1::uuid|\(merchant_id,.*?(?:VALUES \(|SELECT )\$1::uuid", sql)
     assert not re.search(r"SET .*?\w = \(\$\d+::\w+\[\]\)\[", sql.split(" WHERE ", maxsplit=1)[0])

@@ -44,7 +44,7 @@ ONE_TASK = (
     "endpoints.",
     "charges._PENDING",
 )
-# No sample of their own: the names in these are filled in later, or Citus never gets them.
+# These statements are not planned: their names are filled in later, or they never run on Citus.
 TEMPLATES = ("secrets.", "clock._NEXT_IN", "history._PAST")
 PLAIN_ONLY = ("deliveries._LANES", "recalculate._MERCHANTS")
 SAMPLES = {
@@ -77,7 +77,7 @@ ASKED = {
 
 
 async def tasks(session: asyncpg.Connection, sql: str) -> list[int]:
-    """How many shards each part of a statement goes to, with its parameters known, as the service's sessions plan it."""
+    """Return the number of shards for each part of a statement. The plan is a custom plan, as in the service's sessions."""
     prepared = await session.prepare(sql)
     literals = [literal(f"{each.name}") for each in prepared.get_parameters()]
     known = re.sub(r"\$(\d+)", lambda found: literals[int(found[1]) - 1], sql)
@@ -111,7 +111,7 @@ async def test_every_save_of_one_order_is_one_command_and_no_transaction_spans_n
             outcome = moved(read_again(outcome), MovementKind(kind), f"{kind} {cents}", cents)
         done, sent = await cluster.commands(outcomes.save(session, outcome))
         assert (done, sent) == (True, ["SELECT public.save_orders"]), kind
-    # More often than PostgreSQL makes custom plans by itself.
+    # By default, PostgreSQL may use a generic plan after five calls, so make more calls than that.
     for n in range(8):
         outcome = moved(read_again(outcome), MovementKind.CAPTURE, f"again {n}", 10)
         done, sent = await cluster.commands(outcomes.save(session, outcome))
@@ -127,7 +127,7 @@ async def test_a_batch_of_one_merchant_is_one_command_too(cluster: Cluster) -> N
     done, sent = await cluster.commands(outcomes._save_together(session, batch))
     assert (done, sent) == ([True] * 16, ["SELECT public.save_orders"])
     captures = [moved(read_again(one), MovementKind.CAPTURE, "r", 100) for one in batch]
-    # One of them is stale.
+    # One of the captures was decided on a stale order.
     captures[3] = moved(batch[3].order, MovementKind.CAPTURE, "r", 100)
     done, sent = await cluster.commands(outcomes._save_together(session, captures))
     assert (done, sent) == ([n != 3 for n in range(16)], ["SELECT public.save_orders"])
@@ -135,7 +135,7 @@ async def test_a_batch_of_one_merchant_is_one_command_too(cluster: Cluster) -> N
 
 
 async def test_the_node_that_runs_a_save_asks_no_other_node(cluster: Cluster) -> None:
-    """Called at the worker itself, which then logs what it sends: nothing."""
+    """Call the function on the worker itself. The worker logs the commands that it sends to other nodes: none."""
     merchant_id = uuid4()
     new = created(merchant_id)
     port = await cluster.session.fetchval(WORKER_OF, merchant_id)

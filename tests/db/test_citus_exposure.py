@@ -62,7 +62,7 @@ async def test_an_approval_is_one_command_to_the_consumers_node_and_one_to_the_m
     new = created(merchant_id)
     assert await outcomes.create(session, new)
     ids = consumer_id, merchant_id, new.order.order_id
-    # More often than PostgreSQL makes custom plans by itself.
+    # By default, PostgreSQL may use a generic plan after five calls, so make more calls than that.
     for nth in range(8):
         reserved, sent = await cluster.commands(
             reservations.reserve(session, *ids, 10_000, None if nth % 2 else 1)

@@ -22,7 +22,7 @@ from support.own_service import Own
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TYPES = "SELECT attname, atttypid::regtype::text FROM pg_attribute WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped"
 NAMED = "SELECT to_regtype($1)::text"
-# Made by the key of the row, or counted by the save itself.
+# These columns are parts of the row's key, or save_orders counts them.
 KEYS = {"merchant_id", "order_id", "version"}
 
 
@@ -146,7 +146,7 @@ async def test_each_value_is_written_into_the_column_of_its_name_and_read_back(o
     assert found is not None
     assert (found.order, found.plan) == (expected, plan)
 
-    # The same by name, without the list: two columns that are swapped in the write and in the read would pass above.
+    # Compare by column name, without the list. The check above would not notice two columns swapped in both write and read.
     async with own.owner() as owner:
         row = await owner.fetchrow("SELECT * FROM orders WHERE order_id = $1", begun.order_id)
         rows = await owner.fetch(

@@ -1,4 +1,4 @@
-"""One database on several hosts: the one that takes writes is found at once, and one that has gone silent is given up."""
+"""One database on several hosts: the host that accepts writes is found without delay, and a silent host is abandoned."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from cuota.db.pool import GONE, open_pool
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """A host that takes connections and never says a word."""
+    """A host that accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
 
 
 @asynccontextmanager
 async def over_tcp(where: dict[str, Any]) -> AsyncIterator[str]:
-    """The embedded server, which has no port, behind one."""
+    """Forward a TCP port to the embedded server, which has only a Unix socket."""
 
     async def carried(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there = await asyncio.open_unix_connection(f"{where['host']}/.s.PGSQL.{where['port']}")
@@ -81,7 +81,7 @@ async def test_a_silent_host_before_the_primary_costs_no_time(
     own_database: dict[str, Any], silent: str
 ) -> None:
     opened = await open_pool({"dsn": _address(own_database, silent)}, 2)
-    # Within the half second that a request waits for a session.
+    # A request waits at most half a second for a session.
     async with opened.session() as first, opened.session() as second:
         assert await first.fetchval("SELECT 1") == await second.fetchval("SELECT 1") == 1
     await opened.close()
@@ -102,7 +102,7 @@ async def test_a_wrong_password_is_said_whatever_the_other_hosts_are(own_databas
 
 
 async def test_the_kernel_gives_up_a_host_that_is_gone_in_seconds(own_database: dict[str, Any]) -> None:
-    """On the loop that the service runs on, whose sockets are its own."""
+    """The test uses the service's event loop, because the loop creates the sockets."""
 
     async def options(address: str) -> list[int]:
         connection = await hosts.connect(address)

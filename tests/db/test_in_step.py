@@ -47,7 +47,7 @@ def alone() -> Iterator[dict[str, Any]]:
 
 @pytest.fixture
 async def owner(alone: dict[str, Any]) -> Any:
-    """Whose commits wait for nobody; all others wait for a standby that is not there."""
+    """A session whose commits do not wait. Commits of all other sessions wait for a standby that does not exist."""
     connection = await asyncpg.connect(**alone, **LOCAL)
     await connection.execute("CREATE ROLE cuota_app NOLOGIN")
     await connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
@@ -75,7 +75,7 @@ async def test_a_commit_whose_wait_for_the_standby_was_cancelled_is_unknown_and_
     await owner.execute("SELECT pg_cancel_backend($1)", await _waits(owner))
     with pytest.raises(GONE):
         await saving
-    # PostgreSQL calls it done, and shows it; only the warning told.
+    # PostgreSQL reports success, and the row is visible. Only a warning says that the standby lacks it.
     assert await owner.fetchval("SELECT count(*) FROM kept") == 1
     reading = await opened.fetchrow("SELECT count(*) FROM kept")
     assert reading is not None
@@ -89,7 +89,7 @@ async def test_what_was_lost_is_read_again_only_once_the_standby_has_it(
     confirming = asyncio.create_task(opened.in_step())
     await _waits(owner)
     assert not confirming.done()
-    # As a monitor does that has given the standby up.
+    # A monitor does this when it abandons the standby.
     await owner.execute("ALTER SYSTEM RESET synchronous_standby_names")
     await owner.execute("SELECT pg_reload_conf()")
     await asyncio.wait_for(confirming, 60)

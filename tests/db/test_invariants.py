@@ -1,4 +1,4 @@
-"""What the database itself prevents: each case is tried in SQL on a really approved order."""
+"""The database itself prevents each of these changes. The tests try them in SQL on an approved order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ APPEND_ONLY = ("transfers", "movements", "events", "decisions")
 
 
 async def sessions(own: Own) -> AsyncIterator[Any]:
-    """A session as the service has it, then the owner's, who holds every right: the same must hold for both."""
+    """Yield a session of the service, then a session of the owner, who has every right. Both must get the same errors."""
     pool = await open_pool(own.where, 1)
     try:
         async with pool.session() as connection:

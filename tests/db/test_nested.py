@@ -1,4 +1,4 @@
-"""Rows inside a row keep every value exactly, and no session asks the catalog about the types of a statement."""
+"""Rows inside a row keep every value exactly, and no session queries the catalog for the types of a statement."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def test_no_session_asks_the_catalog_about_the_types_of_a_statement(own: O
             try:
                 await session.prepare(sql)
             except asyncpg.PostgresError:
-                # A template whose names are filled in later, or a call of a function of Citus.
+                # The statement is a template whose names are filled in later, or it calls a function of Citus.
                 assert "{" in sql or name == "history._PAST" or name.startswith(OF_CITUS), name
             assert asked == [], f"{name} has a type that db/hosts.py does not list"
 

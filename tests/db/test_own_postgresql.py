@@ -31,7 +31,7 @@ SECONDS = 60
 
 @dataclass
 class Server:
-    """A PostgreSQL that is entered by password over TCP."""
+    """A PostgreSQL that accepts connections over TCP with a password."""
 
     port: int
     cuota: Cuota

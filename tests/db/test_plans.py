@@ -1,4 +1,4 @@
-"""No statement reads a table that grows from end to end: what it costs must not grow with the shop.
+"""No statement reads a growing table from end to end, so that its cost does not grow with the shop.
 
 Every statement of db, every one inside the functions that save orders, and every one that the flows really send, is
 planned on tables with many rows.
@@ -22,20 +22,20 @@ from support.db.statements import OF_CITUS, statements
 from support.makers import phone_number
 from support.own_service import Own
 
-# What the planner is told of the tables: many rows wherever there are any, and nothing of what is in them.
+# Make the planner assume that each table with rows has many rows, and delete its statistics about the values.
 _LARGE = """DELETE FROM pg_statistic;
 UPDATE pg_class SET reltuples = CASE WHEN reltuples > 0 THEN 5000000 ELSE -1 END,
     relpages = CASE WHEN reltuples > 0 THEN 1 ELSE 0 END
     WHERE relkind = 'r' AND relnamespace IN ('public'::regnamespace, 'card_simulator'::regnamespace,
         'issuing_simulator'::regnamespace, 'message_simulator'::regnamespace)"""
 _WHOLE = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
-# A few rows each, however many orders there are.
+# These tables have few rows, regardless of the number of orders.
 FEW = {
     "installation", "last_served", "signing_keys", "signing_keys_p256", "merchants", "credentials", "policies", "models", "feeds", "feeds_pkey",
     "sandbox_clock", "forks", "hash_key", "service_role", "webhook_endpoints", "token_failures", "outbox", "migrations",
     "consumer_reservations", "card_rails",
 }  # fmt: skip
-# What reads all of a table, and why that is right.
+# Statements that may read a whole table, each with the reason.
 ALLOWED = {
     "charges._FAILED": "its index holds only what failed, which an operator settles",
     "claims._CLAIMERS": "its index holds only what is under way",
@@ -52,23 +52,23 @@ ALLOWED = {
 }
 
 
-# What goes through the rows of one merchant in their order, page by page.
+# Statements that read the rows of one merchant in order, page by page.
 IN_ORDER = {"events._PAGE", "recalculate._ORDERS", "recalculate._STRAY"}
 
 
 def scans(plan: dict[str, Any]) -> Iterator[str]:
-    """Tables that a plan reads from end to end: row after row, or along an index that it has no key for."""
+    """Return the tables that a plan reads from end to end: by a sequential scan, or by an index scan without a condition."""
     kind, ended = plan["Node Type"], plan["Node Type"] == "Limit"
     if kind == "Seq Scan" or (kind.startswith(("Index", "Bitmap Index")) and "Index Cond" not in plan):
         yield plan.get("Relation Name") or plan["Index Name"]
     for part in plan.get("Plans", ()):
-        # The first few along an index are few.
+        # An index scan under a Limit reads only a few rows.
         if not (ended and part["Node Type"].startswith("Index")):
             yield from scans(part)
 
 
 def shops(plan: dict[str, Any]) -> Iterator[str]:
-    """Tables of which a plan reads all that one merchant has."""
+    """Return the tables in which a plan reads all rows of one merchant."""
     condition = plan.get("Index Cond", "")
     if plan["Node Type"].startswith("Index") and re.fullmatch(r"\(merchant_id = [^()]+\)", condition):
         yield plan["Relation Name"]
@@ -77,7 +77,7 @@ def shops(plan: dict[str, Any]) -> Iterator[str]:
 
 
 async def planned(owner: asyncpg.Connection, sql: str) -> dict[str, Any]:
-    """As a session of the service plans it, whatever it is asked with."""
+    """Return the plan that a session of the service makes, independent of the parameters' values."""
     await owner.execute(f"PREPARE asked AS {sql}")
     given = await owner.fetchval(
         "SELECT cardinality(parameter_types) FROM pg_prepared_statements WHERE name = 'asked'"
@@ -92,7 +92,7 @@ async def planned(owner: asyncpg.Connection, sql: str) -> dict[str, Any]:
 async def plan_every(
     own: Own, sent: dict[str, str], prepare: Sequence[str]
 ) -> list[tuple[str, str, dict[str, Any]]]:
-    """Name, text and plan of what the flows sent and of what stands in db."""
+    """Return name, text and plan of each statement that the flows sent, and of each statement in `cuota.db`."""
     constants = {sql: name for name, sql in statements() if _WHOLE.match(sql)}
     every = {
         **sent,
@@ -108,7 +108,7 @@ async def plan_every(
         for sql, name in every.items():
             if not _WHOLE.match(sql) or "pg_" in sql or name.startswith(OF_CITUS):
                 continue
-            # A piece of a statement is none.
+            # Skip constants that are only parts of a statement.
             with contextlib.suppress(asyncpg.PostgresSyntaxError):
                 plans.append((name, " ".join(sql.split())[:300], await planned(owner, sql)))
     assert len(plans) > 100
@@ -118,7 +118,7 @@ async def plan_every(
 
 
 async def everything_sent(own: Own, monkeypatch: pytest.MonkeyPatch, times: int) -> dict[str, str]:
-    """What the flows of creating, capturing, voiding and refunding send, alone and together."""
+    """Return the statements that the flows send to create, capture, void and refund, alone and concurrently."""
     sent: dict[str, str] = {}
     for name in ("fetch", "fetchrow", "execute"):
         real = getattr(asyncpg.Connection, name)
@@ -158,7 +158,7 @@ async def test_no_statement_reads_a_growing_table_from_end_to_end(
 async def test_what_is_planned_while_a_shop_is_small_does_not_read_all_of_it(
     own: Own, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A plan is kept while the shop grows, until PostgreSQL looks at the tables again."""
+    """PostgreSQL keeps using a plan while the shop grows, until it analyzes the tables again."""
     sent = await everything_sent(own, monkeypatch, 64)
     plans = await plan_every(own, sent, ["ANALYZE"])
     async with own.owner() as owner:

@@ -72,7 +72,7 @@ async def test_sessions_are_given_in_the_order_in_which_they_were_asked_for(
     holding = asyncio.create_task(hold())
     await asyncio.sleep(0.005)
     takers = []
-    # Somebody comes at each turn of the loop: also at that in which a session is given back.
+    # A new taker starts in each iteration of the event loop, also in the one in which a session is released.
     while len(takers) < 10 or len(had) < 10:
         takers.append(asyncio.create_task(take(len(takers))))
         await asyncio.sleep(0)
@@ -114,7 +114,7 @@ async def test_a_freed_session_goes_to_who_waits(own_database: dict[str, Any]) -
 
 
 async def test_a_lost_session_is_known_as_lost_and_replaced(own_database: dict[str, Any]) -> None:
-    """Whatever moment the driver learns of it: it has an error of its own between the server's last word and its end."""
+    """The driver raises different errors, depending on when it notices the loss. The pool recognizes all of them."""
     pool = await open_pool(own_database, 1)
     owner = await asyncpg.connect(**own_database)
     try:
@@ -165,7 +165,7 @@ async def test_a_database_that_acknowledges_before_it_is_durable_is_refused(
 
 @pytest.fixture(params=["fsync", "full_page_writes"])
 def careless(request: pytest.FixtureRequest) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A second postgres, started as nobody should, and what asyncpg.connect takes: these are no settings of a session."""
+    """Start a second PostgreSQL with an unsafe setting, which no session can set. Return the setting and connect's arguments."""
     base = new_folder("cuota-test-")
     places = prepare(base / "data")
     lock = os.open(places.supervisor_lock, os.O_RDWR | os.O_CREAT, 0o600)

@@ -105,7 +105,7 @@ async def test_no_pooled_session_carries_one_merchants_view_to_the_next_request(
 
 
 async def test_telling_the_merchant_takes_no_round_trip(secured: Own) -> None:
-    """It is written with the statement and asks for no answer of its own: it holds no sync message."""
+    """The driver sends it together with the statement. It has no sync message, so the server does not answer it separately."""
     told = row_security._set(secured.merchant.merchant_id)
     kinds = []
     while told:
@@ -145,7 +145,7 @@ async def test_everything_works_with_it_and_nobody_sees_anothers(secured: Own) -
 
 
 async def test_a_browser_is_known_at_every_merchant_and_its_earlier_token_opens_nothing(secured: Own) -> None:
-    """Bought at one shop, then at another, then at the first one again."""
+    """The consumer buys at one shop, then alternates between two shops."""
     shops = (secured.merchant, secured.auto_merchant)
     tokens: list[str] = []
     async with secured.service.client() as http:
@@ -198,7 +198,7 @@ async def test_a_table_of_merchants_rows_that_a_later_release_adds_is_secured_to
 
 
 async def test_a_session_that_names_nobody_sees_nothing(secured: Own) -> None:
-    """One of an earlier release, or somebody else's with the service's role."""
+    """Such a session belongs to an earlier release, or to another program that uses the service's role."""
     async with secured.owner() as connection:
         await connection.execute("SET ROLE cuota_app")
         assert await connection.fetchval("SELECT count(*) FROM orders") == 0

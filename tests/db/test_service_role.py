@@ -22,7 +22,7 @@ from support.makers import Merchant
 
 @dataclass
 class Roles:
-    """A database reached by password, as elsewhere than with us: its owner, a role for the service, and others."""
+    """A database with its owner, a role for the service, and other roles. Roles connect with a password."""
 
     owner: dict[str, Any]
     name: str
@@ -35,7 +35,7 @@ class Roles:
             await connection.close()
 
     async def session(self, more: str = "", *, member: bool = True) -> asyncpg.Connection:
-        """A session that began as another role, which is made for it."""
+        """Create a role, and open a session that began as this role."""
         role = f"{self.name}_{secrets.token_hex(2)}"
         await self.run(f"CREATE ROLE {role} {more}")
         if member:
@@ -79,7 +79,7 @@ async def test_no_session_of_the_service_began_as_the_owner_or_a_superuser(
         ):
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
                 await context.pool.execute(sql)
-        # Whatever is reset, it becomes no more than it is.
+        # After RESET ROLE, the session has no additional rights.
         await context.pool.execute("RESET ROLE")
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await context.pool.execute("UPDATE transfers SET amount = 1")
@@ -99,7 +99,7 @@ def _without_the_service(ident: Path) -> None:
 
 
 async def test_a_postgresql_that_an_earlier_release_started_lets_the_service_in(folder: Path) -> None:
-    """Its map of users has no line for the role, and the role is not there."""
+    """PostgreSQL's user map has no line for the service's role, and the role does not exist."""
     with open_embedded(folder / "earlier") as embedded:
         where = dict(embedded.dsn_kwargs)
         connection = await asyncpg.connect(**where)
@@ -197,7 +197,7 @@ async def test_a_role_whose_rights_are_not_inherited_takes_them(roles: Roles) ->
 async def test_a_session_of_an_owner_still_works_with_the_services_rights_only(
     own_database: dict[str, Any],
 ) -> None:
-    """The sandbox of somebody who has not made a role yet."""
+    """A sandbox whose operator has not created a role for the service yet."""
     host, name = own_database["host"], own_database["database"]
     pool = await open_pool({"dsn": f"postgresql://cuota_owner@/{name}?host={host}"}, 1)
     row = await pool.fetchrow("SELECT session_user::text AS began, current_user::text AS is")

@@ -8,7 +8,7 @@ import pytest
 
 from support.db.statements import FOLDER, every_statement, statements
 
-# What names no merchant, and why that is right.
+# Statements that name no merchant, each with the reason.
 ALLOWED = {
     "rail_reports._CHARGES": "how each card rail did, over all merchants; an operator asks for it",
     "orders.MERCHANTS_DUE": "a plain read that finds the merchants that have something due; claiming names each",

@@ -109,7 +109,7 @@ def test_ids_and_hashes_do_not_depend_on_the_secret_key_but_on_the_hash_key() ->
     before, after = Vault(OLD, hash_key=OLD), Vault(KEY, [OLD], hash_key=OLD)
     assert before.consumer_id("2125550142") == after.consumer_id("2125550142")
     assert before.hash("client-secret", "x") == after.hash("client-secret", "x")
-    # As in releases that had no hash key.
+    # Releases without a hash key compute the same hash.
     assert Vault(OLD).hash("client-secret", "x") == after.hash("client-secret", "x")
 
 

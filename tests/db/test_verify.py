@@ -15,7 +15,7 @@ THIS = "merchant_id = $1 AND order_id = $2"
 
 
 async def tamper(own: Own, *statements: str) -> VerifyReport:
-    """Alter rows as one who has got hold of the database: no trigger runs, and CHECKs are lifted."""
+    """Alter rows as an attacker with full access to the database can: without triggers. Statements may drop CHECKs too."""
     async with own.owner() as connection:
         await connection.execute("SET session_replication_role = replica")
         for statement in statements:

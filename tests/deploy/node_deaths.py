@@ -1,8 +1,9 @@
 """Deaths of workers of a Citus cluster under load: `python tests/deploy/node_deaths.py --count 50`.
 
 Storefronts with merchants on every worker create orders and capture, one worker after another is killed with -9 and
-comes back, shards are moved, and then it is checked that nothing acknowledged is lost or doubled. It starts deploy/citus.sh (PGBIN), or takes
-a cluster of yours: --url, --kill and --start with {node} for a worker's group id. The choices come from a seed that is printed.
+comes back, and shards are moved. Then the program checks that no acknowledged operation is lost or doubled. It starts its own cluster with
+deploy/citus.sh (PGBIN), or uses yours if you give --url, --kill and --start. In these commands, {node} stands for a worker's
+group id. The program prints the seed of its random choices.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ async def drive(run: Run, count: int, choice: random.Random, moves: int = 0) -> 
 
 
 async def wrongs(run: Run) -> list[str]:
-    """What was acknowledged and is lost, or is there twice, and what is left on the nodes."""
+    """Return the problems: acknowledged operations that are lost or exist twice, and what is left over on the nodes."""
     found = [f"strange answer: {text}" for front in run.fronts for text in front.strange]
     connection = await asyncpg.connect(run.nodes.url)
     for front in run.fronts:

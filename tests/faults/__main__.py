@@ -32,14 +32,14 @@ _SHOWN = 100
 def main() -> int:
     """Run one campaign and print its result."""
     options = _options()
-    # Stopped from outside, it still ends what it has started.
+    # On SIGTERM, exit through SystemExit, so that the campaign still stops the processes that it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     again = f"python tests/faults --seed {options.seed} " + (
         f"--retries {options.retries}" if options.retries else f"--seconds {options.seconds:g}"
     )
     print(f"seed {options.seed}; the same again: {again}", flush=True)
-    # An order may hold so many movements before each of its events, which shows them all and goes after the one before,
-    # takes long: with ninety seconds of load on three orders of each merchant, a minute was too short to tell it all.
+    # Each event's body lists all movements of its order, and an order's events are delivered one after the other. With
+    # ninety seconds of load on only three orders of each merchant, the deliveries did not finish within a minute.
     orders = options.retries // 400 if options.retries else int(options.seconds // 15)
     with campaign(options.seed, orders=max(3, orders)) as under:
         if options.retries:
@@ -70,7 +70,7 @@ def _options() -> argparse.Namespace:
 
 
 def _histories(under: Campaign, problems: list[str]) -> None:
-    """The whole history of the first order that something is wrong with."""
+    """Print the whole history of the first order that a problem names."""
     orders = [order for merchant in under.merchants for order in merchant.orders]
     wrong = [order for order in orders if any(order in problem for problem in problems)]
     for order in wrong[:1]:

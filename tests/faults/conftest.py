@@ -11,6 +11,6 @@ from support.faults.struck_shop import Shop, struck_shop
 
 @pytest.fixture(scope="package")
 def shop() -> Iterator[Shop]:
-    """Two workers; whoever strikes one of them leaves the other."""
+    """A service with two workers. A fault in one worker leaves the other one running."""
     with struck_shop() as made:
         yield made

@@ -1,6 +1,6 @@
-"""A disk that is full, and one whose fsync fails: nobody is told what is not so, and all is back without a person.
+"""A full disk, and a disk whose fsync fails: no response is false, and the service recovers without an operator.
 
-It needs the right to mount and to trace, as root has them on Linux; where they are not, it is skipped and says so.
+The tests need the rights to mount and to trace, which root has on Linux. Without these rights, they are skipped.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ CLIENTS = 8
 SOME = 40
 BACK_SECONDS = 60.0
 WATCHED_SECONDS = 1.0
-# Longer than the service goes on asking what became of an operation: then its client is told that it is not known.
+# Longer than the service tries to find out the result of an operation. After that, the client is told that the result is unknown.
 DOWN_SECONDS = 6.0
-# And longer than one supervisor goes on starting a PostgreSQL that does not come up.
+# Together with DOWN_SECONDS, longer than one supervisor tries to start a PostgreSQL that fails to start.
 MORE_SECONDS = 30.0 if LONG else 0.0
 ROUNDS = 2
 ANSWERS = {(200, False), (404, False), (409, False), (409, True), (422, False), (503, True)}
@@ -63,7 +63,7 @@ def small() -> Iterator[Shop]:
 
 @pytest.fixture(scope="module")
 def may_trace(small: Shop) -> None:
-    """Skips where fsync cannot be made to fail; tried with a process that has nothing to do."""
+    """Skip the test if fsync cannot be made to fail. This is tried with an idle process."""
     idle = processes(small.service, b"replication launcher")
     with failing_fsync(idle, small.service.data.parent / "fsync.idle"):
         assert idle
@@ -71,7 +71,7 @@ def may_trace(small: Shop) -> None:
 
 @pytest.fixture(scope="module")
 def under(small: Shop) -> Iterator[Campaign]:
-    """One for all: what an earlier fault could have lost is looked at again after each later one."""
+    """One campaign for all tests, so that each test also checks the operations of the earlier tests."""
     seed = secrets.randbelow(10**6)
     print(f"seed {seed}")
     with campaign_on(small.service, small.hooks, small.books, seed, orders=1) as made:
@@ -79,7 +79,7 @@ def under(small: Shop) -> Iterator[Campaign]:
 
 
 def loaded(under: Campaign, act: Act) -> None:
-    """Do this while storefronts write. All that they were told is held against the books, all the while and at the end."""
+    """Call `act` while storefronts write. Compare their responses with the database, during the run and at the end."""
     fronts = under.storefronts(under.service.url, CLIENTS, longest=10.0)
     for front in fronts:
         front.believes = 0.5
@@ -90,7 +90,7 @@ def loaded(under: Campaign, act: Act) -> None:
         while not all(task.done() for task in (acting, *running)):
             await asyncio.to_thread(under.look)
             if acting.done():
-                # A key that was left behind is free after half a minute, here at once.
+                # An abandoned idempotency key is released after half a minute. Release it immediately.
                 await asyncio.to_thread(under.hurry)
             await asyncio.wait([acting, *running], timeout=SAMPLE_SECONDS)
         await asyncio.gather(acting, *running)
@@ -99,7 +99,7 @@ def loaded(under: Campaign, act: Act) -> None:
     under.minute_later()
     print(dict(heard(fronts)), dict(under.tally()))
     assert under.close_the_books() == []
-    # A definite answer, or one that says when to come again.
+    # Each response is definite, or has Retry-After.
     assert set(heard(fronts)) <= ANSWERS
 
 
@@ -108,7 +108,7 @@ def heard(fronts: list[Storefront]) -> Heard:
 
 
 def wait_for(answer: tuple[int, bool], number: int, fronts: list[Storefront]) -> float:
-    """Until so many more of these have been heard; the seconds that it took."""
+    """Wait until storefronts have received `number` more responses of this kind. Return the seconds that this took."""
     began, before = time.monotonic(), heard(fronts)[answer]
     while heard(fronts)[answer] < before + number:
         waited = time.monotonic() - began
@@ -156,7 +156,7 @@ def test_a_disk_with_no_room_for_the_log_ends_postgres_and_it_is_back_as_soon_as
         done(fronts)
         with full(wal_of(service)):
             eat(small.books.where)
-            # From here on nothing has room: not a lock file, not a line of a log.
+            # From here on, the disk has no space, not even for a lock file or a log line.
             with full(service.data):
                 to_the_brim(service.data / "postgres.log")
                 put_off(fronts, CLIENTS)
@@ -220,7 +220,7 @@ def test_a_disk_whose_every_fsync_fails_for_a_while_even_in_the_recovery_loses_n
         everybody = [service.supervisor, service.postmaster, *children(service.postmaster)]
         with failing_fsync(everybody, notes, followed=True):
             put_off(fronts, CLIENTS)
-            # Not longer than this supervisor goes on: the next one's PostgreSQL would not be traced.
+            # Stop while the same supervisor runs. The next supervisor's PostgreSQL would not be traced.
             time.sleep(DOWN_SECONDS)
             assert not ready(small)
         struck(notes)
@@ -233,7 +233,7 @@ def test_a_disk_whose_every_fsync_fails_for_a_while_even_in_the_recovery_loses_n
 def test_a_service_that_cannot_start_its_postgres_for_a_while_waits_until_it_can(small: Shop) -> None:
     service, log = small.service, small.service.data / "postgres.log"
     log.unlink()
-    log.mkdir()  # nothing can be written there: so it is on a disk that is read-only, or has no room for a file
+    log.mkdir()  # PostgreSQL cannot write its log to a folder, just as on a disk that is full or read-only
     try:
         os.kill(service.supervisor, signal.SIGKILL)
         until(lambda: not ready(small))

@@ -28,7 +28,7 @@ NUMBERS = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def orders(shop: Shop) -> dict[str, str]:
-    """For each kind an order that is struck at again and again; what is refunded is captured."""
+    """One order for each kind of movement, used for all faults. The order for refunds is captured."""
     made = {kind: shop.completed() for kind in KINDS}
     whole = {"amount": "100.00", "merchantReference": "whole"}
     assert shop.ask(f"/order/{made['refund']}/capture", whole).status_code == 200
@@ -60,7 +60,7 @@ def test_money_moves_once_whatever_happens_at_that_moment(
 
 
 def first_told(answer: httpx.Response) -> tuple[float, str]:
-    """What the one definite answer says of the movement: it itself, or the original that it repeats."""
+    """Return amount and time of the movement, from the definite response or from the original that a duplicate names."""
     said = answer.json()
     if answer.status_code == 200:
         return said["amount"], said.get("dateTime") or said["refundedDateTime"]
@@ -70,7 +70,7 @@ def first_told(answer: httpx.Response) -> tuple[float, str]:
 
 
 def applied_once(shop: Shop, order: str, kind: str, reference: str) -> None:
-    """One movement, one event of it, no gap in the order's events, and totals that are the sum of the movements."""
+    """Check that there is one movement with one event, that event numbers have no gap, and that totals equal the movements."""
     (facts,) = shop.books.rows(
         """SELECT (SELECT count(*) FROM movements m WHERE m.order_id = o.order_id AND m.kind = $2
                 AND m.reference = $3) AS moved,
@@ -114,7 +114,7 @@ def test_an_order_is_created_once_whatever_happens_at_that_moment(
 def test_after_all_of_it_the_books_agree_and_every_event_has_arrived_in_order(
     shop: Shop, orders: dict[str, str]
 ) -> None:
-    # Who was killed with a delivery in hand has it for a lease, which ends at once here.
+    # A killed worker's claim on a delivery ends with its lease. End it immediately.
     shop.later("1 minute")
     for order in orders.values():
         shop.told_in_order(order)

@@ -40,7 +40,7 @@ FROM orders o WHERE o.order_id = $1::text::uuid"""
 def test_a_consumer_pays_once_whatever_happens_at_that_moment(shop: Shop, moment: str, action: str) -> None:
     order = shop.order()
     shop.service.arm(*MOMENTS[moment], action, HANG_SECONDS)
-    # Whose page breaks opens the checkout again, as somebody else if need be, until the order is final.
+    # If a page fails, the shopper opens the checkout again, in a new session if necessary, until the order is final.
     assert shop.completed(order) == order["orderId"]
     shop.service.wait_for_strike()
     (facts,) = shop.books.rows(FACTS, order["orderId"])
@@ -50,7 +50,7 @@ def test_a_consumer_pays_once_whatever_happens_at_that_moment(shop: Shop, moment
 
 
 def test_after_all_of_it_no_reservation_is_left_and_the_books_agree(shop: Shop) -> None:
-    # What was killed or cut just now has left some, which expire after a while; here at once.
+    # Killed workers and lost connections have left reservations. They expire after a while. Let them expire immediately.
     shop.books.rows("UPDATE consumer_reservations SET expires_at = now()")
     shop.until("SELECT NOT EXISTS (SELECT FROM consumer_reservations)")
     shop.verified()

@@ -43,14 +43,14 @@ def approved(served: Service, headers: dict[str, str]) -> str:
 async def under_load(
     served: Service, merchant: dict[str, Any], strike: Callable[[], None]
 ) -> tuple[list[Client], dict[str, str]]:
-    """Eight clients for three seconds; in the middle of it the blow falls."""
+    """Run eight clients for three seconds. Call `strike` in the middle."""
     headers = token(served.url, merchant)
     orders = [await asyncio.to_thread(approved, served, headers) for _ in range(2)]
     clients = [Client(served.url, merchant, orders[n % 2]) for n in range(CLIENTS)]
     stop = asyncio.Event()
     tasks = [asyncio.create_task(client.run(stop, headers)) for client in clients]
     async with asyncio.timeout(PATIENCE):
-        # A busy machine takes its time until there is a load to strike into.
+        # On a busy machine, some time passes until every client has applied an operation.
         while not all(client.applied for client in clients):  # noqa: ASYNC110 - clients tell nobody
             await asyncio.sleep(SECONDS / 30)
     await asyncio.sleep(SECONDS / 3)
@@ -62,7 +62,7 @@ async def under_load(
 
 
 async def hold_to_account(served: Service, clients: list[Client], headers: dict[str, str]) -> None:
-    """Every acknowledged operation is there with its amount, no key twice, and who lost an answer learns of it."""
+    """Check that every acknowledged operation exists once with its amount, and that a repeated request gets a lost result."""
     assert [strange for client in clients for strange in client.strange] == []
     async with httpx.AsyncClient(base_url=served.url, trust_env=False, timeout=60, headers=headers) as http:
         for client in clients:

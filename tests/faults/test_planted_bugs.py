@@ -44,7 +44,7 @@ BUGS: dict[str, tuple[Drive, str]] = {
 
 @contextmanager
 def fresh(bugged: Shop, merchants: int = 1) -> Iterator[Campaign]:
-    """An empty journal. What an earlier bug has done to the card network stays done."""
+    """Start with an empty journal. Ignore what an earlier bug did to the card network's records."""
     service, hooks, books = bugged.service, bugged.hooks, bugged.books
     with campaign_on(service, hooks, books, 1, merchants=merchants, orders=1) as under:
         under.known(books)
@@ -70,7 +70,7 @@ def test_a_planted_bug_is_found(bugged: Shop, bug: str) -> None:
 
 
 def restarted(shop: Shop) -> None:
-    """New workers, with what is planted at their start."""
+    """Replace the workers. The new ones read BUG_FILE when they start."""
     old = shop.service.workers()
     for worker in old:
         os.kill(worker, signal.SIGKILL)
@@ -87,7 +87,7 @@ def test_sessions_with_synchronous_commit_off_are_found_by_counting_what_goes_to
             restarted(bugged)
             done, synced = nets.syncs(bugged.books, lambda: serial(under))
         assert synced < done
-        # And without it, the same count is in order again.
+        # Without the bug, the count is correct again.
         restarted(bugged)
 
 
@@ -131,7 +131,7 @@ def test_no_edited_file_takes_durability_from_the_embedded_server(bugged: Shop) 
 
 @contextmanager
 def unguarded(bugged: Shop) -> Iterator[None]:
-    """The database's function saves an order whatever its version is."""
+    """The function save_orders in the database saves an order without comparing its version."""
     [[text]] = bugged.books.rows(
         "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname = 'save_orders' AND NOT 'exposure_version' = ANY (proargnames)"
     )
@@ -171,7 +171,7 @@ def test_without_the_key_of_movements_alone_the_version_guard_still_holds_and_th
 def test_without_the_version_guard_and_the_keys_behind_it_lost_updates_and_double_keys_are_found(
     bugged: Shop,
 ) -> None:
-    # The last one here: nothing puts this right again.
+    # This must be the last test in the file, because it never restores the primary keys.
     for table in ("movements", "transfers", "events", "outbox", "deliveries"):
         bugged.books.rows(f"ALTER TABLE {table} DROP CONSTRAINT {table}_pkey CASCADE")
     with fresh(bugged) as under, unguarded(bugged):

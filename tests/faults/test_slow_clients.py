@@ -1,6 +1,6 @@
-"""Slow and endless clients against the real service: each is let go at its deadline, and nobody else notices (H05).
+"""Slow and endless clients against the real service: each is disconnected at its deadline, without effect on others (H05).
 
-The deadlines are the true ones, so all kinds are slow at once: `seen` takes 20 seconds.
+The deadlines are those of production, so all kinds of slow clients run concurrently. The fixture `seen` takes 20 seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from support.faults.slow_peers import Ending, flood, late, read_nothing, say, tr
 pytestmark = pytest.mark.faults
 
 EACH = 58
-# A deadline is checked twice a second. On a busy machine the end comes later; a client that is never let go ends the test here.
+# The server checks deadlines twice a second, later on a busy machine. The test fails if a client is still connected after this.
 SLACK = 60.0
 HALF_A_HEAD = b"POST /order HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Ty"
 
@@ -35,11 +35,11 @@ def served() -> Iterator[Service]:
 
 @dataclass
 class Seen:
-    """What became of each kind, and of whoever was honest meanwhile."""
+    """The results of each kind of slow client, and of the honest client that ran concurrently."""
 
     endings: dict[str, list[Ending]]
     answered: list[int]
-    # How many answers the honest merchant had when each slow client began, and when each was let go.
+    # How many responses the honest merchant had when each slow client began, and when each was disconnected.
     at_begin: list[int]
     at_end: list[int]
     honest_went_on: bool
@@ -60,7 +60,7 @@ def capture(order: str, headers: dict[str, str], reference: str) -> tuple[bytes,
 
 
 async def honestly(url: str, order: str, headers: dict[str, str], answered: list[int]) -> None:
-    """One merchant who captures, cent by cent."""
+    """Capture one cent after another, as an honest merchant does."""
     async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=60, headers=headers) as http:
         while True:
             body = {"amount": "0.01", "merchantReference": f"honest-{len(answered)}"}
@@ -90,7 +90,7 @@ async def begun(
     at_begin: list[int],
     at_end: list[int],
 ) -> Ending:
-    """One after the other: a client that comes with a hundred others at once may be refused for that."""
+    """Start the clients one after the other. The server may refuse a client if a hundred connect at the same moment."""
     await asyncio.sleep(number * 0.03)
     at_begin.append(len(answered))
     ending = await slow
@@ -170,11 +170,11 @@ async def test_a_capture_whose_body_was_late_is_never_applied_and_its_reference_
 async def test_whoever_is_honest_is_answered_while_300_connections_are_slow(seen: Seen) -> None:
     assert sum(map(len, seen.endings.values())) == 300
     assert seen.honest_went_on
-    # Answers came while all of them held their connections, before the first was let go.
+    # The honest merchant got responses while all slow clients were connected, before the first was disconnected.
     assert max(seen.at_begin) < min(seen.at_end)
     assert set(seen.answered) == {200}
     captured = {capture["merchantReference"] for capture in seen.order["captures"]}
-    # The last may have been on its way when the client was told to stop.
+    # The last capture may have been in progress when the client was stopped.
     assert len(captured) - len(seen.answered) in {0, 1}
 
 
@@ -190,7 +190,7 @@ ENDLESS = {
 async def test_what_surrounds_a_body_is_bounded_as_the_body_is(served: Service, kind: str) -> None:
     ending = await flood(served.port, *ENDLESS[kind], 64 * 1024 * 1024)
     assert ending.status in {400, 413}
-    # How much a client gets rid of meanwhile is the systems' affair: what comes after the refusal is dropped unread.
+    # The test does not check how much the client could send. The server discards everything after the refusal.
     assert b"connection: close" in ending.said.lower()
 
 
@@ -221,7 +221,7 @@ async def test_a_stop_waits_for_no_slow_client_and_says_so_to_whoever_can_hear_i
     code = await asyncio.to_thread(process.wait, 120)
     assert code == 0
     assert (await told).status == 503
-    # A client that the stop had waited for would have come to its deadline, and been told so.
+    # If the stop had waited for a client, that client would have reached its deadline and got a 408.
     assert 408 not in {ending.status for ending in await asyncio.gather(*tasks)}
     until(lambda: not (served.data / "pg" / "postmaster.pid").exists())
     assert served.errors() == ""

@@ -29,7 +29,7 @@ def served() -> Iterator[Service]:
 
 @dataclass
 class KeepAlive:
-    """A client that sends on one connection as long as the server keeps it, and notes what became of each request."""
+    """A client that sends on one connection until the server closes it, and records the result of each request."""
 
     answered: int = 0
     refused: bool = False

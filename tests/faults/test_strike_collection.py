@@ -34,7 +34,7 @@ RECEIPTS = """SELECT count(*) = 1 FROM message_simulator.inbox i JOIN messages m
     WHERE m.order_id = $1::text::uuid AND m.kind = 'payment_received' AND m.state = 'sent' AND i.channel = 'mail'"""
 
 
-# Each moment with a kill and with one other fault; `make faults` has every one of them.
+# Each moment with a kill and with one other fault. `make faults` combines each moment with all faults.
 STRIKES = [
     (moment, action)
     for number, moment in enumerate(MOMENTS)
@@ -45,7 +45,7 @@ STRIKES = [
 
 @pytest.fixture(scope="module")
 def collecting() -> Iterator[Shop]:
-    """A service of its own: here its clock moves by weeks."""
+    """A separate service, because these tests move its clock by weeks."""
     with struck_shop() as made:
         yield made
 
@@ -57,17 +57,17 @@ def test_an_installment_is_charged_once_whatever_happens_at_that_moment(
     shop = collecting
     order = shop.completed()
     assert shop.ask(f"/order/{order}/capture", {**WHOLE, "merchantReference": "all"}).status_code == 200
-    # The reminders are given before: what is struck at is the payment's own.
+    # Wait until the reminders are sent, so that the fault hits the payment.
     shop.just_before(DUE, order)
     shop.until(REMINDED, order)
     shop.arm(MOMENTS[moment], action)
     shop.later("2 minutes")
     if "receipt" in moment:
-        # Charged at midnight, told in the morning.
+        # The card is charged at midnight. The receipt is sent in the morning.
         shop.until(PAID, order)
         shop.later("10 hours")
     shop.service.wait_for_strike()
-    # A claim's lease ends, and a charge without an answer is looked up: minutes pass at once here.
+    # Skip two minutes: the claim's lease ends, and the service looks up a charge that got no answer.
     shop.later("2 minutes")
     shop.until(PAID, order)
     if "receipt" not in moment:
@@ -75,7 +75,7 @@ def test_an_installment_is_charged_once_whatever_happens_at_that_moment(
     shop.until(RECEIPTS, order)
     assert shop.books.one(ON_THE_CARD, order) == 1
     assert shop.books.one(UNKNOWN) == 0
-    # Nothing is left to collect of it: the next moment is struck at by its own order.
+    # Refund the order, so that nothing is left to collect. The next case uses its own order.
     assert shop.ask(f"/order/{order}/refund", {**WHOLE, "merchantReference": "back"}).status_code == 200
 
 

@@ -38,7 +38,7 @@ def order(shop: Shop) -> str:
 
 
 def capture(shop: Shop, order: str) -> None:
-    """A cent. Who is struck may be the one that answers: the request is asked again then, and is a duplicate."""
+    """Capture one cent. The fault may hit the worker that answers. The repeated request is then a duplicate."""
     body = {"amount": "0.01", "merchantReference": f"delivery {next(NUMBERS)}"}
     answer = shop.ask(f"/order/{order}/capture", body)
     assert answer.status_code == 200 or answer.json()["code"] == "duplicate_reference", answer.text
@@ -54,9 +54,9 @@ def test_every_event_is_delivered_whatever_happens_at_that_moment(
     capture(shop, order)
     shop.service.wait_for_strike()
     if action == "hang":
-        # Who hangs has passed this step already, and would take the next test's event past its strike.
+        # The hanging worker has already passed its failpoint. Wait for it, or it would deliver the next test's event.
         time.sleep(HANG_SECONDS)
-    # Claims end with their lease, and failed deliveries are tried again later. Let that minute pass at once.
+    # Claims end with their lease, and failed deliveries are retried later. Skip that minute.
     shop.later("1 minute")
     shop.told_in_order(order)
 
@@ -69,7 +69,7 @@ def test_what_a_killed_worker_had_in_its_hands_or_a_living_one_never_heard_of_is
 ) -> None:
     shop.told_in_order(order)
     shop.arm(MOMENTS[moment], action)
-    # The first of these is in its hands, the others wait behind it; the real clock goes on as it does.
+    # The worker claims the first delivery, and the others wait for it. This test does not move the clock.
     for _ in range(3):
         capture(shop, order)
     shop.service.wait_for_strike()

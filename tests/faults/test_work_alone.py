@@ -45,7 +45,7 @@ def world() -> Iterator[World]:
 def test_workers_alone_do_what_is_due_once_and_stop_within_seconds(world: World) -> None:
     order = world.approved()
     with worker(world.service) as first, worker(world.service) as second:
-        # The service is gone; what falls due now is the two workers'.
+        # The service has stopped, so the two workers do all work that becomes due now.
         world.service.stop()
         world.later("20 days")
         expired = "SELECT captured = 0 AND voided = amount FROM orders WHERE order_id = $1::text::uuid"

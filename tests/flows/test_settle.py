@@ -1,4 +1,4 @@
-"""One decision is applied exactly once: stale ones are decided again, lost sessions are found out by reading again."""
+"""Each decision is applied exactly once. A stale decision is made again. After a lost session, the order is read again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FLOWS = {
 
 
 async def approved(own: Own) -> UUID:
-    """100.00, of which 40.00 are captured."""
+    """An order of 100.00 with 40.00 captured."""
     order = await own.merchant.approved("100.00")
     assert (await own.merchant.move(order, "capture", "40.00", "before")).status_code == 200
     return UUID(order["orderId"])

@@ -36,7 +36,7 @@ LONGEST = (
 
 @cache
 def turn(file: Path) -> int:
-    """Return the place of a test file in the order. Files with the same number keep theirs."""
+    """Return the place of a test file in the order. Files with the same place keep their order."""
     name = f"{file.relative_to(TESTS).as_posix()}/" if file.is_relative_to(TESTS) else ""
     return next(
         (number for number, first in enumerate(LONGEST) if name.startswith(f"{first}/")), len(LONGEST)

@@ -95,7 +95,7 @@ def test_the_plot_has_a_dot_and_a_line_for_each_group_inside_its_frame(found: Tr
 def test_a_dot_stands_where_its_numbers_say(found: TrialReport) -> None:
     one = Bin(orders=100, losses=10, predicted=0.05, observed=Rate(0.1, 0.05, 0.2))
     page = Page(calibration_html(replace(found, calibration=(one,))))
-    # The axes end at 20%: a quarter of 320 to the right of 68, half of 320 below 12.
+    # Both axes end at 20% and are 320 long. So 5% is at x = 68 + 320/4, and 10% is at y = 12 + 320/2.
     assert page.all("circle", "dot") == [{"class": "dot", "cx": "148.0", "cy": "172.0", "r": "4"}]
     assert page.all("line", "whisker")[0]["y2"] == "12.0"
 

@@ -1,4 +1,4 @@
-"""core/plan/notice: what each message says, and what stands in it of the plan."""
+"""core/plan/notice: the text of each message, and the parts of the plan that it contains."""
 
 from __future__ import annotations
 

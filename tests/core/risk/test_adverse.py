@@ -1,4 +1,4 @@
-"""core/risk/adverse: every reason to decline has words for the consumer, and the letter says what the law wants said."""
+"""core/risk/adverse: every reason to decline has a text for the consumer, and the letter contains the statements that the law requires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""core/risk/decision: what the standard policy decides, why, and that nothing is told that does not matter."""
+"""core/risk/decision: what the standard policy decides, its reasons, and that it gives no reason without effect on the decision."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_reasons_are_exactly_those_that_some_choice_of_the_others_makes_decisive
 )
 def test_each_thing_that_costs_points_is_told_by_its_own_code(code: str, known: Facts) -> None:
     nothing = Counted(0, 0)
-    # Whoever loses a single point is declined, and nobody can earn one.
+    # An order that loses a single point is declined, and no data adds a point.
     score = replace(STANDARD.score, base=500, paid_installments=nothing, months_known=nothing)
     strict = replace(STANDARD, score=score)
     assert decide(facts(1), strict).approved

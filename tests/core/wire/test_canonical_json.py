@@ -174,7 +174,7 @@ def test_a_tree_with_very_many_values_is_not_printed_in_all_layouts() -> None:
     ids=["deep", "long", "wide"],
 )
 def test_what_a_refusal_prints_stays_within_a_megabyte(body: bytes) -> None:
-    """Whoever has no secret may ask for it, and nobody else is answered meanwhile."""
+    """Clients without a secret can request this work, and it blocks all other responses while it runs."""
     texts = [text for text, _ in usual_texts(body)]
     assert texts
     assert sum(map(len, texts)) < 1_000_000

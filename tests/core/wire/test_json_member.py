@@ -1,4 +1,4 @@
-"""core/wire/json_member: one text of an object that nobody has vouched for, in bounded work."""
+"""core/wire/json_member: reads one string of a JSON object whose signature is not verified yet, in bounded work."""
 
 from __future__ import annotations
 

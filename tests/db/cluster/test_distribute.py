@@ -51,7 +51,7 @@ async def test_a_cluster_that_cannot_be_used_is_refused_in_one_line(blank_citus:
     said = refused(at_worker(blank_citus, first["host"], first["port"]), tmp_path)
     assert "worker of a Citus cluster" in said
     assert str(session._addr[1]) in said
-    # As if this node had died: nothing listens there.
+    # Simulate a node that is down: no process listens on port 1.
     await session.execute("UPDATE pg_dist_node SET nodeport = 1 WHERE nodeport = $1", first["port"])
     assert f"cannot connect to {first['host']}:1. Nothing was changed" in refused(blank_citus, tmp_path)
     await session.execute("UPDATE pg_dist_node SET shouldhaveshards = false")
@@ -73,7 +73,7 @@ async def test_rows_move_to_the_shards_and_none_stays_behind(blank_citus: str) -
     after = {table: await session.fetchval(f"SELECT count(*) FROM {table}") for table in tables}
     assert after == before
     assert [row["name"] for row in await session.fetch(LEFT)] == []
-    # The laws hold as before, on the shards and on the coordinator.
+    # Triggers and CHECKs still refuse wrong changes, on the shards and on the coordinator.
     for sql in (
         "UPDATE transfers SET amount = 1",
         "TRUNCATE transfers",
@@ -99,7 +99,7 @@ async def test_tables_are_not_distributed_while_the_service_runs(blank_citus: st
     await session.close()
 
 
-# One of each kind that the migrations have. docs/scaling.md says how to write those that Citus refuses.
+# One statement of each kind that the migrations use. docs/scaling.md says how to write those that Citus refuses.
 LATER = """
 -- Several statements; a semicolon in a comment; and in 'text'.
 ALTER TABLE orders ADD COLUMN later text DEFAULT 'a;b';

@@ -1,4 +1,4 @@
-"""A node of the cluster is down: reads over all merchants go on for the others, and the loss is told from a lost session."""
+"""A node of the cluster is down: reads over all merchants skip its merchants. The error differs from that of a lost session."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def pool(citus: str) -> AsyncIterator[Pool]:
 
 
 async def merchants_on_each(operator: asyncpg.Connection, pool: Pool) -> dict[int, set[UUID]]:
-    """Merchants with an open order, by the node that has them."""
+    """Return merchants with an open order, by the node that stores them."""
     found: dict[int, set[UUID]] = {1: set(), 2: set()}
     while not all(found.values()):
         merchant_id = uuid4()

@@ -60,7 +60,7 @@ async def test_a_node_that_is_down_at_the_start_is_reported_and_does_not_prevent
     await distribute(session)
     assert await checked_cluster({"dsn": blank_citus}) == []
     [first, *_] = await session.fetch(REGISTERED)
-    # As if this node had died: nothing listens there.
+    # Simulate a node that is down: no process listens on that port.
     await session.execute("UPDATE pg_dist_node SET nodeport = 1 WHERE nodeport = $1", first["port"])
     [said] = await checked_cluster({"dsn": blank_citus})
     assert f"{first['host']}:1 (node 1 of the Citus cluster) does not answer" in said

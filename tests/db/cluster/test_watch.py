@@ -26,7 +26,7 @@ async def test_a_node_that_is_down_is_named_by_its_number_until_it_is_back(
     monkeypatch.setattr("cuota.db.cluster.watch.PATIENCE_SECONDS", 60.0)
     session, watch = watched
     assert (await watch.down(), watch.nobody_served) == ([], False)
-    # As if the node had died: nothing listens there.
+    # Simulate a node that is down: no process listens on that port.
     move = "UPDATE pg_dist_node SET nodeport = nodeport {} 10000 WHERE groupid = ANY ($1::int[])"
     await session.execute(move.format("-"), [1])
     assert (await watch.down(), watch.nobody_served) == ([1], False)

@@ -32,7 +32,7 @@ from support.db.embedded_processes import (
     users,
 )
 
-# A supervisor that waits for the next user for an hour.
+# A supervisor that stops only after an hour without a user.
 PATIENT = """
 import sys
 from cuota.db.embedded import supervisor
@@ -207,7 +207,7 @@ async def test_a_postmaster_that_outlived_its_supervisor_is_stopped_by_the_next(
     with open_embedded(data) as embedded:
         await keep(embedded)
     assert until(lambda: ended(data))
-    # As on a system where no signal tells it of its supervisor's death.
+    # Simulate a system on which PostgreSQL gets no signal when its supervisor dies.
     monkeypatch.setattr(embedded_cluster, "_dies_with_us", lambda number: None)
     orphan = embedded_cluster.start(prepare(data))
     assert until(lambda: prepare(data).postmaster() == (orphan.pid, "ready"))

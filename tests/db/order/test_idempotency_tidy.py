@@ -14,7 +14,7 @@ async def test_tidying_goes_on_without_a_rest_until_no_expired_answer_is_left(ow
             "now() - interval '25 hours' * (n <= 2500)::int FROM generate_series(1, 2510) n",
             own.merchant.merchant_id,
         )
-        # A job that answers how much it did is run again at once.
+        # The worker runs a job again immediately if the job returned a number above zero.
         rounds = [await tidy(own.context) for _ in range(3)]
         left = await owner.fetchval("SELECT count(*) FROM idempotency_keys")
     assert rounds == [idempotency.FORGOTTEN_AT_ONCE, idempotency.FORGOTTEN_AT_ONCE, 0]

@@ -1,6 +1,6 @@
-"""Read by every Python that has this folder on its PYTHONPATH: failpoints and planted bugs, in the service's workers.
+"""Installs failpoints and planted bugs. Every Python process imports this module if its PYTHONPATH has this folder.
 
-Nothing of it is in the product. STRIKE_FILE and BUG_FILE are no settings of the service: see `strike_points` and
+The product contains none of this. STRIKE_FILE and BUG_FILE are not settings of the service: see `strike_points` and
 `strike_bugs`.
 """
 
@@ -24,7 +24,7 @@ def _arm() -> None:
 
 _COMMAND = Path("/proc/self/cmdline").read_bytes()
 if b"cuota.db.embedded.supervisor" in _COMMAND:
-    # It is given nothing of the environment but the path: the file lies beside its data folder.
+    # The supervisor's environment has PYTHONPATH but not BUG_FILE. The file is in the same folder as its data folder.
     os.environ["BUG_FILE"] = str(
         Path(os.fsdecode(_COMMAND.rstrip(b"\0").rpartition(b"\0")[2])).with_name("bug")
     )

@@ -1,6 +1,6 @@
-"""Planted bugs: what a payment service must not do, put into a worker by the harness, and only while BUG_FILE names it.
+"""Planted bugs: the harness puts faults into a worker. A fault is active only while BUG_FILE contains its name.
 
-They prove the checker: each is found by what clients were told and what the database says. Nothing of this is in `src`.
+They prove that the checker works: it finds each fault in the clients' responses and in the database. None of this is in `src`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ FILE = Path(os.environ.get("BUG_FILE", ""))
 LATE_SECONDS = 0.4
 SHORT_SECONDS = 0.15
 
-# Bugs that are a statement without a piece of it: what is asked for, and what it becomes.
+# Bugs that change a part of an SQL statement: the original part, and its replacement.
 STATEMENTS: dict[str, tuple[tuple[str, str], ...]] = {
     "tenant left out": (
         ("WHERE o.merchant_id = $1 AND o.order_id = $2", "WHERE o.order_id = $2"),
         ("ON o.merchant_id = $1 AND o.order_id = q.order_id", "ON o.order_id = q.order_id"),
     ),
-    # The wait only makes the gap between looking and claiming as wide as a busy machine makes it.
+    # The sleep lengthens the time between reading a delivery and claiming it, as a busy machine does.
     "claim without its predicate": (
         ("SELECT d.spot, s.waits_for", "SELECT s.order_id, s.receiver, s.sequence, s.waits_for"),
         (" AND d.xmin = s.version AND d.try_at <= $2\n        LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED", " AND (SELECT pg_sleep(0.1)) IS NOT NULL LIMIT 1"),
@@ -44,7 +44,7 @@ def bug(name: str) -> bool:
 
 
 def plant() -> None:
-    """Put all of them into this process, each asleep until it is named."""
+    """Put all bugs into this process. Each one is inactive until BUG_FILE contains its name."""
     _statements()
     _saving()
     _deciding()
@@ -57,7 +57,7 @@ def plant() -> None:
 
 
 def plant_in_supervisor() -> None:
-    """The embedded server's next start is without fsync."""
+    """While the bug is active, the embedded server starts with fsync off."""
     from cuota.db.embedded import cluster as embedded_cluster
 
     settings = embedded_cluster._settings
@@ -90,7 +90,7 @@ def _statements() -> None:
 
 
 def _saving() -> None:
-    """Around the commit: answered before it, cut off at it, and its event after it."""
+    """Bugs around the commit: a response before it, a connection lost during it, and an event written after it."""
     from cuota.db.order import outcome_tables, outcomes
     from cuota.db.pool import unavailable
 
@@ -132,7 +132,7 @@ def _saving() -> None:
 
 
 def _deciding() -> None:
-    """A plan cut from the front, amounts through binary floats, a reference that a refusal has used up."""
+    """Three bugs: a void or refund reduces the next installments first, amounts are floats, a refusal uses up its reference."""
     from cuota.core import money
     from cuota.core.order import refund, void
     from cuota.core.refusal import Code, Refused
@@ -168,7 +168,7 @@ def _deciding() -> None:
 
 
 def _reserving() -> None:
-    """What other orders of the consumer have reserved is not counted."""
+    """A bug: the decision ignores the reservations of the consumer's other orders."""
     from cuota.db.risk import reservations
 
     reserve = reservations.reserve
@@ -181,7 +181,7 @@ def _reserving() -> None:
 
 
 def _outside() -> None:
-    """Calls to others: marked before it was sent, and a charge that is repeated under another key."""
+    """Two bugs: a webhook is marked as delivered before it is sent, and a charge is repeated under another key."""
     from cuota.core.webhook.delivery import Attempt
     from cuota.db.webhook.deliveries import Result
     from cuota.flows import charge_card
@@ -201,7 +201,7 @@ def _outside() -> None:
         return True
 
     Courier._send, charge_card.look_up = marked, anew
-    # Who has it by name already.
+    # These modules imported `look_up` by name, so replace it there too.
     from cuota.flows.checkout import submit_checkout
     from cuota.flows.plan import collect_installments
 

@@ -1,14 +1,14 @@
-"""Failpoints of the harness: at a named step of the service's work, once, do something bad.
+"""Failpoints of the harness: each one causes one fault at a named step of the service.
 
 The file STRIKE_FILE names one moment as JSON: `when` (before, after), `kind` (sql, call, answer), `what` (a piece of a
-statement, of a function's name, or of `METHOD /path`) and `action`. The first process that gets there takes the file
-away and acts, as nobody else could at that very step:
+statement, of a function's name, or of `METHOD /path`) and `action`. The first process that reaches the step deletes the
+file and performs the action:
 
-- kill: SIGKILL to itself
-- raise: an exception that nobody expects
-- hang: nothing happens for `seconds`
-- cut: the connection at hand is lost: the database's, the caller's, or the one to a rail. After a step, what it
-  answered is lost with it.
+- kill: the process sends SIGKILL to itself
+- raise: the step raises an exception that no code expects
+- hang: the step sleeps for `seconds`
+- cut: the step loses its connection to the database, the caller, or a rail. If `when` is after, the step's result is
+  lost too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Cut = Callable[[Any, str], Any]
 
 
 class StruckError(Exception):
-    """What nobody expects."""
+    """An exception that no code expects."""
 
 
 def _taken(when: str, kind: str, what: str) -> dict[str, Any] | None:
@@ -44,7 +44,7 @@ def _taken(when: str, kind: str, what: str) -> dict[str, Any] | None:
 
 
 async def _act(moment: dict[str, Any]) -> bool:
-    """Do it; True where the connection is to be cut, which only the place knows how to."""
+    """Perform the action. Return True if the caller must cut the connection, because only the caller knows how."""
     action = moment["action"]
     if action == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -56,7 +56,7 @@ async def _act(moment: dict[str, Any]) -> bool:
 
 
 def around(owner: type, name: str, kind: str, what: Callable[[Any], str], cut: Cut) -> None:
-    """Put points before and after an async method. `cut(arguments, when)` answers what the caller sees, or raises."""
+    """Put failpoints before and after an async method. `cut(arguments, when)` returns the caller's result, or raises."""
     real = getattr(owner, name)
 
     @functools.wraps(real)
@@ -76,7 +76,7 @@ def around(owner: type, name: str, kind: str, what: Callable[[Any], str], cut: C
 
 
 def _cut_session(arguments: Any, when: str) -> None:
-    """The socket of a database session is shut; a statement that was under way has lost its answer."""
+    """Shut down the socket of a database session. A statement in progress loses its result."""
     import asyncpg
 
     transport = arguments[0]._transport
@@ -104,7 +104,7 @@ def _cut_receiver(arguments: Any, when: str) -> Any:
 
 
 def _answers() -> None:
-    """Points before and after an answer is sent."""
+    """Put failpoints before and after a response is sent."""
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
     real = RequestResponseCycle.send
@@ -119,7 +119,7 @@ def _answers() -> None:
         if message["type"] == "http.response.body" and not message.get("more_body"):
             moment = _taken("after", "answer", what)
             if moment is not None:
-                # The answer has left the process when the loop has had a turn.
+                # Give the event loop time to send the response.
                 await asyncio.sleep(0.02)
                 if await _act(moment):
                     self.transport.abort()
@@ -128,7 +128,7 @@ def _answers() -> None:
 
 
 def _statement(arguments: Any) -> str:
-    """The text of a statement; for the call that saves, also what it writes: `writes charges;` and the like."""
+    """Return the statement's text. For the call of save_orders, add the tables that it writes, such as `writes charges;`."""
     sql = str(arguments[1])
     if "save_orders(" not in sql:
         return sql
@@ -140,7 +140,7 @@ def _statement(arguments: Any) -> str:
 
 
 def arm() -> None:
-    """Put the points into the service that this process is."""
+    """Put the failpoints into this process of the service."""
     import asyncpg
 
     from cuota.rails.card.sandbox import SandboxCardRail

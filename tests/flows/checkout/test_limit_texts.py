@@ -67,7 +67,7 @@ async def test_an_address_has_a_limit_over_all_numbers(own: Own) -> None:
 
 
 async def test_a_refused_code_counts_for_nobody(own: Own) -> None:
-    """Whoever goes on asking from one address uses up nothing of what the installation has."""
+    """Refused requests from one address do not count against the installation's limit."""
     context, _ = limited(own, installation=3, address=1)
     for _ in range(20):
         await count_code(context, "phone", PHONE, Browser("a"), NOW)

@@ -36,7 +36,7 @@ async def over(merchant: Merchant, kind: SecretKind) -> None:
 
 
 async def status(merchant: Merchant, secret: str) -> int:
-    """What a checkout request that is signed with this secret is answered."""
+    """Return the response to a checkout request that is signed with this secret."""
     raw = json.dumps(sdk_body(merchant)).encode()
     return (await send(merchant, raw, **{"X-Pay-Signature": pay_signature(secret, raw)})).status_code
 

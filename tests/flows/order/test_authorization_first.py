@@ -24,7 +24,7 @@ from support.own_service import Own
 
 
 async def authorized(own: Own, at: datetime | None = None) -> UUID:
-    """An approved order of which nothing is captured."""
+    """An approved order without a capture."""
     if at is not None:
         set_clock(own, at)
     created = await own.merchant.create("100.00")

@@ -89,7 +89,7 @@ async def test_a_final_order_does_not_lapse(merchant: Merchant) -> None:
 
 
 async def submit(merchant: Merchant, order: dict[str, Any], context: Context | None = None) -> None:
-    """Walk to the button, and press it at the time of `context`."""
+    """Go through the checkout to the payment button, and press it at the time of `context`."""
     seen, _ = await checkout(merchant.service, merchant.merchant_id, order)
     await press(merchant, seen, context or merchant.service.context)
 
@@ -141,7 +141,7 @@ async def test_a_consumer_at_the_moment_of_the_lapse_wins_or_loses_whole(
 
 
 async def test_the_lapse_can_win_and_the_consumer_can_win(merchant: Merchant) -> None:
-    # The control of the race above: both ends are possible, and each is seen whole.
+    # The control for the race above: both results occur, and each is complete.
     first, second = await merchant.create("40.00"), await merchant.create("40.00")
     seen = [(await checkout(merchant.service, merchant.merchant_id, order))[0] for order in (first, second)]
     lapsing = later(merchant.service, hours=2)

@@ -55,7 +55,7 @@ async def at_next(own: Own, order_id: UUID) -> datetime | None:
 
 
 async def told(own: Own) -> list[tuple[str, int, str]]:
-    """What the consumer was told after the plan's beginning."""
+    """Return the messages that the consumer got after the plan's start."""
     async with own.owner() as owner:
         rows = await owner.fetch(
             "SELECT kind, installment, state FROM messages ORDER BY created_at, installment"

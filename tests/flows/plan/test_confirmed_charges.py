@@ -40,7 +40,7 @@ async def begun(own: Own, card: str) -> UUID:
 
 
 async def seen(own: Own, order_id: UUID) -> str | None:
-    """What the page of the waiting consumer finds: the bank's address, or None."""
+    """Return what the page of the waiting consumer gets: the bank's address, or None."""
     merchant_id = own.auto_merchant.merchant_id
     pending = await charges.pending(own.context.pool, merchant_id, order_id)
     if pending is None:

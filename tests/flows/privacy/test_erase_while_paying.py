@@ -38,7 +38,7 @@ CARD = read_card("4242 4242 4242 4242", "12/39", "123", date(2030, 1, 1))
 
 
 async def waiting(own: Own, most: int) -> None:
-    """Until so many sessions wait for a lock."""
+    """Wait until this many sessions wait for a lock."""
     sql = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"""
     async with own.owner() as owner:
         while True:
@@ -60,7 +60,7 @@ async def erasing(own: Own, table: str) -> AsyncIterator[asyncio.Task[Erasure]]:
 
 
 async def nothing_of_it(own: Own, order: dict[str, Any]) -> None:
-    """Nothing was charged, nobody is left, and the books are whole."""
+    """Check that no card was charged, that the consumer is erased, and that the ledger agrees."""
     row = await own.context.pool.fetchrow(
         """SELECT (SELECT count(*) FROM charges WHERE order_id = $1) AS charges,
             (SELECT count(*) FROM plans WHERE order_id = $1) AS plans""",
@@ -100,7 +100,7 @@ async def test_an_order_that_is_declined_during_an_erasure_writes_nothing_of_the
     agreed = propose(own.context, seen, declined).agreement.hash
     async with erasing(own, "checkout_sessions") as erasure:
         paying = asyncio.create_task(pay(own.context, seen, CARD, agreed))
-        # The press waits for the erasure. One that does not wait has saved its decision already, which is the fault.
+        # The payment must wait for the erasure. If it does not wait, it saves its decision too early, and the test fails.
         both_wait = asyncio.create_task(waiting(own, 2))
         await asyncio.wait({paying, both_wait}, return_when=asyncio.FIRST_COMPLETED)
         both_wait.cancel()

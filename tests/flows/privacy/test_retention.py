@@ -28,7 +28,7 @@ async def kept(own: Own) -> int:
 
 
 async def later(own: Own, days: int) -> None:
-    """So many days later, with everything done that falls due by itself."""
+    """Move the clock by this many days, and do all work that becomes due."""
     own.service.clock.ahead += timedelta(days=days)
     while await settle_due_orders(own.context):
         pass

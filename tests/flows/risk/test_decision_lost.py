@@ -37,7 +37,7 @@ async def own(settings: config.Settings, own_database: dict[str, Any]) -> AsyncI
 
 
 async def press(own: Own, context: Context, order: dict[str, Any], secret: str) -> Status:
-    """The button; who presses it again sees what became of it."""
+    """Press the payment button. A second press shows the result of the first."""
     ids = own.merchant.merchant_id, UUID(order["orderId"])
     seen = await read_checkout(own.context, *ids, secret)
     assert seen.session.profile is not None

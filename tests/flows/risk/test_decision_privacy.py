@@ -1,4 +1,4 @@
-"""Whatever a merchant writes about its customer, no decision, log, event, metric or explanation names that customer."""
+"""No decision, log, event, metric or explanation contains a merchant's data that identifies its customer."""
 
 from __future__ import annotations
 

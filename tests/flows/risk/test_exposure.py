@@ -1,4 +1,4 @@
-"""Checkouts of one consumer at once cannot together exceed the consumer's limit, at whatever merchants, in whatever process."""
+"""Concurrent checkouts of one consumer never exceed the consumer's limit, even at different merchants and in different processes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def decisions(own: Own) -> list[Any]:
 
 
 async def patient(context: Context, seen: Checkout) -> Order:
-    """A person who presses again when the page says so."""
+    """A consumer who presses the button again when the page says so."""
     while True:
         try:
             return await press(context, seen)
@@ -71,7 +71,7 @@ async def test_of_many_checkouts_at_once_only_what_fits_the_limit_is_begun(
     phone = phone_number()
     limit = own.context.policy.exposure.new
     waiting = await opened(own, phone, count, f"{limit // fit / 100:.2f}")
-    # Two processes: they share no lock but the database's.
+    # Simulate two processes, which share only the locks in the database.
     async with runtime.opened(own.service.settings, own.where, pool_size=16, now=own.context.now) as other:
         contexts = [with_slow_rail(own.context), with_slow_rail(other)]
         presses = [

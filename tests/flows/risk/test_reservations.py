@@ -60,14 +60,14 @@ async def expired(own: Own) -> None:
 
 
 async def outstanding(own: Own) -> list[int]:
-    """What each decision counted as owed, in the order of the decisions."""
+    """Return the amount that each decision counted as owed, in the order of the decisions."""
     async with own.owner() as owner:
         rows = await owner.fetch("SELECT inputs FROM decisions ORDER BY decided_at, decision_id")
     return [json.loads(row["inputs"])["history"]["outstanding"] for row in rows]
 
 
 async def within_the_limit(own: Own) -> None:
-    """What the consumer owes in truth, and nothing left behind."""
+    """Return the amount that the consumer really owes, and check that no reservation is left."""
     owes = """SELECT coalesce(sum(amount + fee), 0)::bigint FROM orders WHERE status = 'Approved' OR charging IS NOT NULL"""
     assert await ask(own, owes) <= own.context.policy.exposure.new
     assert await reserved(own) == 0
@@ -236,7 +236,7 @@ async def test_a_consumer_is_not_erased_while_an_order_is_decided(own: Own) -> N
     await within_the_limit(own)
 
 
-# What the previous release's save does to the row, in its own words.
+# The statement by which the previous release's save changes the row, copied from that release.
 GUARD = """INSERT INTO consumer_exposure AS e (consumer_id, version) VALUES ($1, $2::bigint + 1)
     ON CONFLICT (consumer_id) DO UPDATE SET version = excluded.version WHERE e.version = $2 RETURNING 1"""
 

@@ -89,7 +89,7 @@ async def test_a_plan_is_reminded_of_and_charged_at_its_own_instants(sandbox: Sa
         *(["reminder", "reminder", "payment_received"] * 2), "reminder", "reminder", "plan_paid_off",
     ]  # fmt: skip
     assert {row["state"] for row in told} == {"sent"}
-    # A payment is charged at midnight and told at nine.
+    # A payment is charged at midnight, and its message is sent at nine.
     waits = {(row["kind"], (row["settled_at"] - row["created_at"]) / HOUR) for row in told[1:]}
     assert waits == {("reminder", 0), ("payment_received", 9), ("plan_paid_off", 9)}
     report = await verify(sandbox.context.pool)

@@ -139,7 +139,7 @@ async def test_a_new_order_is_made_at_the_service_s_time(sandbox: Sandbox) -> No
 
 
 async def test_a_mover_that_dies_leaves_a_clock_that_goes_on_from_where_it_was(sandbox: Sandbox) -> None:
-    """What `kill -9` leaves behind: an instant that was held, and a lease that nobody extends."""
+    """The state after `kill -9`: the clock stands still at an instant, and nothing extends the lease."""
     before = await sandbox.now()
     at = before + timedelta(days=7)
     await sandbox.fetch(
@@ -163,7 +163,7 @@ async def test_a_lost_database_leaves_the_clock_as_it_is(sandbox: Sandbox) -> No
     )
     clock = sandbox.service.clock
     assert clock.now() - utc_now() > timedelta(days=8)
-    # The worker takes its lock anew and the clock is followed on: it can be moved again.
+    # The worker takes its lock again and follows the clock, so the clock can be moved again.
     moved = await sandbox.advance("1d")
     assert clock.now() >= moved.after
     async with receiving() as receiver:

@@ -1,4 +1,4 @@
-"""The whole sandbox copied aside, and gone back to."""
+"""The whole sandbox is copied to a fork, and restored from it."""
 
 from __future__ import annotations
 

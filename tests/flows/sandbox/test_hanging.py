@@ -54,7 +54,7 @@ def granted(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[float]]:
 
 @contextlib.asynccontextmanager
 async def dead_endpoints(sandbox: Sandbox, count: int) -> AsyncIterator[list[str]]:
-    """So many of them, registered for every event."""
+    """Register this many hanging receivers for every event."""
     async with contextlib.AsyncExitStack() as stack:
         urls = [await stack.enter_async_context(dead()) for _ in range(count)]
         for url in urls:
@@ -93,7 +93,7 @@ async def test_six_weeks_with_four_dead_receivers_grant_them_less_than_30_second
     assert len(instants) == len(TIMETABLE)
     for (earlier, later), planned in zip(pairwise(instants), TIMETABLE[1:], strict=True):
         assert 0.9 * planned <= (later - earlier).total_seconds() <= 1.1 * planned
-    # Whoever watched was told where the clock was, and what it waited for.
+    # The progress output named the clock's time, and what the advance waited for.
     assert [each.at for each in seen] == sorted(each.at for each in seen)
     assert max(each.under_way for each in seen) >= 4
     last = seen[-1]

@@ -1,4 +1,4 @@
-"""CUOTA_SECRET_KEY can be replaced while the service runs, and nothing that was given out changes by it."""
+"""CUOTA_SECRET_KEY can be replaced while the service runs, and all issued secrets and ids stay valid."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def everything(context: Context, *, said: list[str] | None = None) -> Rewr
 
 
 async def works(context: Context, made: NewCredentials) -> None:
-    """What was given out under the first key is good: client secret, signing secret, id of a consumer, issued card."""
+    """Check that all values issued under the first key still work: client secret, signing secret, consumer id, issued card."""
     keys = Keys(context)
     asked = TokenRequest(made.client_id, made.client_secret, context.settings.audience)
     assert (await issue_token(context, keys, asked)).access_token
@@ -145,7 +145,7 @@ async def test_a_new_installation_has_a_hash_key_that_no_secret_key_tells(
 
 
 class Dying:
-    """A session whose process dies at the n-th write."""
+    """A database session that simulates the death of its process at the n-th write."""
 
     def __init__(self, session: Any, writes: int) -> None:
         self._session, self._writes = session, writes

@@ -26,7 +26,7 @@ async def fill(post: Post, receiver: str, url: str, count: int, state: str) -> N
 
 
 def most_rows(node: dict[str, Any]) -> int:
-    """How many rows the busiest step of a plan has had in hand."""
+    """Return the number of rows that the busiest step of a plan processed."""
     dropped = sum(value for name, value in node.items() if name.startswith("Rows Removed"))
     own = (node["Actual Rows"] + dropped) * node["Actual Loops"]
     return max([int(own), *(most_rows(child) for child in node.get("Plans", []))])

@@ -30,7 +30,7 @@ class Hand:
     courier: Courier
 
     async def lose_session(self) -> None:
-        """As when its machine is cut off: the lock is free, the worker goes on."""
+        """Simulate a machine without a network: the lock is released, but the worker still runs."""
         await self.life.aclose()
 
 
@@ -56,7 +56,7 @@ async def hand(post: Post) -> AsyncIterator[Hand]:
 
 
 async def deliver(post: Post, heir: Heir, done: asyncio.Event) -> None:
-    """Another worker, until told that all is done."""
+    """Run another worker until the test stops it."""
     async with post.courier() as courier:
         while not done.is_set():
             if not await heir.free_claims(post.own.context) + await courier.send_due():

@@ -29,13 +29,13 @@ def base64_hmac(key: bytes, text: bytes) -> str:
 
 
 async def one_event(post: Post) -> str:
-    """The id of the only event there is."""
+    """Return the id of the only event."""
     (event,) = await post.events()
     return str(event["id"])
 
 
 async def attempts(post: Post) -> list[dict[str, Any]]:
-    """Of the only event at its only receiver."""
+    """The delivery of the only event to its only receiver."""
     (delivery,) = await post.deliveries(await one_event(post))
     return list(delivery["attempts"])
 
@@ -52,7 +52,7 @@ async def test_events_go_to_the_order_s_address_and_to_every_registered_endpoint
         assert bodies[0][0] in bodies[1]
         assert sorted(bodies[1]) == sorted(bodies[2])
         assert len(bodies[1]) == 2
-        # The same bytes as the feed's, and true by the time they arrive.
+        # The body has the same bytes as the feed, and the order already has this state when the webhook arrives.
         event = own[0].got[0].event
         answer = await post.merchant.http.get(f"/events/{event['id']}")
         assert answer.content == bodies[0][0]
@@ -163,7 +163,7 @@ async def test_a_failed_one_is_tried_on_the_timetable_and_parked_after_the_tenth
         async with clock.moved(days=30):
             await post.deliver()
         assert len(hook.got) == 10
-        # The same id and bytes each time, so that a receiver can tell; and it is kept, to be sent again.
+        # Each attempt sends the same id and bytes, so that a receiver can recognize a repetition. The delivery is kept, and can be sent again.
         assert len({(came.headers["webhook-id"], came.body) for came in hook.got}) == 1
         hook.status = 200
         replayed = await post.merchant.http.post(f"/events/{await one_event(post)}/replay")

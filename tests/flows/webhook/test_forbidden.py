@@ -96,7 +96,7 @@ async def test_no_way_of_writing_loopback_gets_there(outside: GuardedClient, url
 async def test_the_same_listener_is_reached_where_loopback_is_allowed(sandbox: GuardedClient) -> None:
     hook = Hook()
     async with on_both(hook) as listeners:
-        # localhost has two addresses, and the hook listens on one port of each: what answers is used.
+        # localhost has two addresses. The receiver has another port on each, and the client uses the address that accepts.
         for url in ("http://127.0.0.1:{}/", "http://localhost:{}/", "http://127.1:{}/"):
             assert (await post(sandbox, url.format(listeners[0].port))).acknowledged
         for mapped in ("http://[::ffff:127.0.0.1]:{}/", "http://0.0.0.0:{}/"):

@@ -1,4 +1,4 @@
-"""Receivers that mean no good: every attempt ends, nothing piles up, and the others do not notice."""
+"""Hostile receivers: every attempt ends, no resource accumulates, and other receivers are not affected."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def no_http(writer: asyncio.StreamWriter) -> None:
     await writer.drain()
 
 
-# What each attempt ends with: the status, or None where the receiver gave no usable answer.
+# The expected result of each attempt: the status, or None if the receiver gave no usable response.
 HOSTILE: dict[str, tuple[Serve, int | None]] = {
     "accepts and never answers": (after_request(hang), None),
     "accepts and never reads": (never_reads, None),

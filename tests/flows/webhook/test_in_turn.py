@@ -1,4 +1,4 @@
-"""A busy order's events follow one another: each goes when the one before is acknowledged, not at the next look.
+"""A busy order's events follow one another: each is sent when the previous one is acknowledged, not at the worker's next poll.
 
 `pytest -s tests/flows/webhook/test_in_turn.py` says how long each took.
 """

@@ -29,7 +29,7 @@ async def captured(post: Post, orders: int) -> None:
 
 
 async def run(post: Post, courier: Courier, done: asyncio.Event) -> None:
-    """A worker, until told that all is done."""
+    """Run a worker until the test stops it."""
     while not done.is_set():
         if not await publish_events(post.own.context) + await courier.send_due():
             await asyncio.sleep(0.02)

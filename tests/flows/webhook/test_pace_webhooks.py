@@ -15,7 +15,7 @@ HUNG, OK, BROKEN = Attempt(None, 1, TIMED_OUT), Attempt(200, 1), Attempt(500, 1)
 
 
 def granted(pace: Pace, lane: Lane, *attempts: Attempt) -> list[float]:
-    """How long each of these attempts was given."""
+    """Return the timeout of each of these attempts."""
     given = []
     for attempt in attempts:
         given.append(pace.seconds(lane))

@@ -45,7 +45,7 @@ class Sandbox:
             return dict(answer.raise_for_status().json())
 
     async def sql(self, text: str, *values: str) -> None:
-        """Two states last too briefly, or take too long, to wait for them. They are written into the database."""
+        """Run SQL to write a state into the database that lasts too briefly, or takes too long to reach, for the pages."""
         with open_embedded(self.data) as embedded:
             connection = await asyncpg.connect(**embedded.dsn_kwargs)
             await connection.execute(text, *values)

@@ -1,4 +1,4 @@
-"""Access tokens: what every endpoint refuses, and that a refusal reveals nothing."""
+"""Access tokens: which tokens every endpoint refuses, and that a refusal reveals nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOW = int(time.time())
 
 
 def endpoints(order_id: str) -> list[tuple[str, str, Any]]:
-    """Every endpoint that asks for a token."""
+    """Every endpoint that requires a token."""
     return [
         ("GET", "/configuration", None),
         ("POST", "/order", order_body()),
@@ -47,7 +47,7 @@ async def present(merchant: Merchant, token: str, path: str = "/configuration") 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 async def test_a_token_made_like_ours_is_accepted(merchant: Merchant, algorithm: Algorithm) -> None:
-    # The control of everything below: only what each test changes is the reason of its refusal.
+    # The control for the tests below: without their changes, the token is accepted.
     assert (await present(merchant, await forge(merchant, algorithm=algorithm))).status_code == 200
 
 

@@ -1,4 +1,4 @@
-"""A page of the feed ends at one mebibyte, and still every event comes once."""
+"""A page of the feed has about one mebibyte at most, and the pages together have every event once."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from support.makers import PROFILE, Merchant, complete, make_merchant
 
 
 async def feed(merchant: Merchant, limit: int = 100) -> list[dict[str, Any]]:
-    """All of the merchant's events, each held against its type's schema."""
+    """Return all of the merchant's events. Check each one against the schema of its type."""
     await publish_events(merchant.service.context)
     found: list[dict[str, Any]] = []
     more = True

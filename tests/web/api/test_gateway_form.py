@@ -58,7 +58,7 @@ async def test_a_signed_form_leads_to_its_checkout_with_everything_in_it(merchan
     assert (second["name"], second["price"], second["quantity"]) == ("Mug", 24.99, None)
     assert (record["taxAmount"], record["shippingAmount"]) == (8.88, None)
     assert record["metadata"] == {"Cart.Id": "c 1"}
-    # What a shop's framework adds to every form is ignored and named.
+    # Fields that a shop's framework adds to every form are ignored, and the warnings name them.
     assert [(warning["field"], warning["code"]) for warning in record["warnings"]] == [
         ("utf8", "unknown_field")
     ]
@@ -111,7 +111,7 @@ async def test_a_field_that_was_not_signed_breaks_the_signature(
     assert_refused(await post_form(merchant, more, Accept="*/*"), 401, "invalid_signature")
     page = await post_form(merchant, more)
     assert page.status_code == 401
-    # Nobody signed any of it: no link leads to an address that it names.
+    # The form is unsigned, so no link on the page leads to an address from the form.
     assert f'href="{SHOP}' not in page.text
     assert 'href="http://evil.example' not in page.text
     assert "location" not in page.headers

@@ -41,7 +41,7 @@ WRONG: dict[str, str] = {
     "controls": '{"merchantRiskAssessment": "\\u0001\\u202e\\u2028x", "sameDevice\\u0007": true, "fulfillmentMethod": "\\ufffe"}',
     "both names": '{"sameDevice": true, "same_device": false, "SAMEDEVICE": "1", "SaMe_DeViCe": null}',
     "many": json.dumps({f"f{n}": n for n in range(3000)}),
-    # What is no JSON, or none that can be kept; no other part of the body is wrong.
+    # Values that are not JSON, or that the database cannot store. The rest of each body is valid.
     "not a number": '{"customerAverageOrderValue": NaN, "sameDevice": true}',
     "infinite": '{"customerAverageOrderValue": Infinity, "customerTransactionCount": -Infinity}',
     "twice": '{"sameDevice": true, "sameDevice": false}',

@@ -123,7 +123,7 @@ async def test_so_does_a_strict_refusal_of_an_order(
     refused = await merchant.http.post("/order", json=changed(path, value))
     assert_refused(refused, 400, code)
     assert refused.json()["acceptedByProfile"] == "lenient"
-    # What lenient refuses as well is not promised.
+    # The error names the lenient profile only if that profile would accept the request.
     both = await merchant.http.post("/order", json={**changed(path, value), "merchantReference": None})
     assert "acceptedByProfile" not in both.json()
 

@@ -1,4 +1,4 @@
-"""`GET /orders`: a merchant finds its orders by reference, status and date, page by page, and nobody else's."""
+"""`GET /orders`: a merchant finds its orders by reference, status and date, page by page, and never another merchant's orders."""
 
 from __future__ import annotations
 

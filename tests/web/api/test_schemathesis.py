@@ -1,4 +1,4 @@
-"""Schemathesis reads `/openapi.json` and tries what nobody thought of: no undocumented status, no 5xx."""
+"""Schemathesis generates requests from `/openapi.json`. No response has an undocumented status or a 5xx."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLES = "60" if LONG else "10"
 async def schemathesis(
     merchant: Merchant, folder: Path, *arguments: str, phases: str = "examples,coverage,fuzzing"
 ) -> None:
-    """Run it against the service, in a process of its own; fails with what it says."""
+    """Run Schemathesis against the service, in a separate process. On failure, show its output."""
     # Some of its dependencies warn at import; this run's filter of warnings is for our code.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     process = await asyncio.create_subprocess_exec(

@@ -116,7 +116,7 @@ async def test_left_is_cancelled_and_lapsed_is_expired(merchant: Merchant) -> No
     await leave_checkout(context, merchant.merchant_id, UUID(left["id"]))
     async with merchant.service.clock.moved(minutes=60):
         await lapse_order(context, merchant.merchant_id, UUID(lapsed["id"]))
-        # Its time was over before the customer said so.
+        # The order expired before the customer canceled it.
         await leave_checkout(context, merchant.merchant_id, UUID(late["id"]))
         assert await state(merchant, left) == "cancelled"
     assert [await state(merchant, each) for each in (left, lapsed, late)] == [

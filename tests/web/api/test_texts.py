@@ -90,7 +90,7 @@ async def test_stop_ends_texts_and_mail_goes_on_and_start_brings_them_back(
 
 
 async def _all_sent(service: Running) -> None:
-    """At noon where the consumer lives: what a shop does at night is told in the morning."""
+    """At noon where the consumer lives: messages about a shop's actions at night are sent in the morning."""
     noon = service.clock.now().astimezone(PACIFIC).replace(hour=12, minute=0) + timedelta(days=1)
     async with service.clock.moved(seconds=(noon - service.clock.now()).total_seconds()):
         while await send_messages(service.context):

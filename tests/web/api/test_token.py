@@ -149,7 +149,7 @@ async def test_an_unknown_id_and_a_wrong_secret_are_answered_in_the_same_words(m
 
 
 class NotingPool(Pool):
-    """The real pool, noting each statement."""
+    """The real pool, which records each statement."""
 
     def __init__(self, pool: Pool, noted: list[object]) -> None:
         super().__init__(pool._pool)
@@ -161,7 +161,7 @@ class NotingPool(Pool):
 
 
 class NotingVault(Vault):
-    """The real vault, noting each hash."""
+    """The real vault, which records each hash."""
 
     noted: list[object]
 

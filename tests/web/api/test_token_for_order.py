@@ -34,7 +34,7 @@ async def test_a_movement_by_the_checkout_token_is_the_one_by_the_order_id(
     assert dry[0].status_code == 200
     assert dry[0].content == dry[1].content
     assert (await merchant.move(by_token, operation, "1.00", "same")).status_code == 200
-    # One order has one set of references: the same key under the token is a duplicate.
+    # References are unique within the order. A reference that was used with the token is a duplicate with the order id.
     assert_refused(await merchant.move(order, operation, "1.00", "same"), 422, "duplicate_reference")
     assert_refused(await merchant.move(by_token, operation, "1.00", "same"), 422, "duplicate_reference")
     refused = await merchant.move(by_token, operation, "0", "zero")

@@ -236,7 +236,7 @@ async def test_beyond_the_most_connections_one_is_told_so_before_any_work_and_th
             == b"The service has reached its limit of open connections. Nothing was applied. Try again shortly.\n"
         )
         assert app.asked == 0
-        assert await exchange(port, b"") == []  # who asks nothing is cut, within seconds
+        assert await exchange(port, b"") == []  # the server closes an idle connection within seconds
         for reader, writer in kept:
             writer.write(ALIVE)
             assert (await reader.readline()).startswith(b"HTTP/1.1 200")

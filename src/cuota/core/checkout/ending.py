@@ -58,7 +58,7 @@ def approve(
 ) -> Outcome:
     """Approve the order, because the card paid the first installment. An automatic capture happens in the same outcome.
 
-    `installments` is the agreed schedule: the first is paid by this charge, the others have their times. `notice` is the message
+    `installments` is the agreed schedule: this charge pays the first installment, and each other one has its due time. `notice` is the message
     to the consumer.
     """
     move = edge(order.status, "approve")

@@ -1,7 +1,7 @@
 -- Checkouts that a signed request started: by the browser's script, by the gateway's entry, or by a shop system (SMI).
 
--- Beside its order, in the same statement: what the order itself does not say. Only the origin may change, when the
--- same signed text comes from another of the merchant's pages.
+-- The same statement writes this row and the order. The row has the data that the order does not have. Only the origin may
+-- change, when another of the merchant's pages sends the same signed text.
 CREATE TABLE sdk_checkouts (
     merchant_id uuid NOT NULL,
     order_id    uuid NOT NULL,
@@ -15,7 +15,7 @@ CREATE TABLE sdk_checkouts (
 );
 CREATE UNIQUE INDEX sdk_checkouts_body ON sdk_checkouts (merchant_id, body_hash) WHERE body_hash IS NOT NULL;
 
--- How this browser was led here; null: by a link of its own window. In a frame the secret travels in the address.
+-- How this browser opened the checkout; null: by a link in its own window. In a frame, the secret is in the address.
 ALTER TABLE checkout_sessions ADD COLUMN display text CHECK (display IN ('popup', 'iframe', 'redirect'));
 
 -- Express flow: where the consumer wants it sent.

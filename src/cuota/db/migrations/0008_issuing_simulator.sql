@@ -1,14 +1,14 @@
--- Virtual cards: which order has one, and to which browser it was shown. The number itself is the issuer's to keep.
+-- Virtual cards: which order has one, and which browser may see it. Only the issuer stores the card number.
 CREATE TABLE virtual_cards (
     merchant_id  uuid NOT NULL,
     order_id     uuid NOT NULL,
     key          uuid NOT NULL,                     -- the issuing rail's idempotency key
     session_hash bytea NOT NULL,                    -- the one browser that may see it
     issued_at    timestamptz,
-    revealed_at  timestamptz,                       -- real time: from here on the minutes are counted
-    hide_at      timestamptz,                       -- real time; null once the issuer was told to hide it for good
-    changes      integer NOT NULL DEFAULT 0,        -- rises with every void, so that none is missed
-    tell_at      timestamptz,                       -- when the issuer is told the new limit; null: it knows
+    revealed_at  timestamptz,                       -- real time: the card may be shown for some minutes from here on
+    hide_at      timestamptz,                       -- real time; null after the issuer has hidden the card permanently
+    changes      integer NOT NULL DEFAULT 0,        -- rises with every void, so that the issuer learns of each one
+    tell_at      timestamptz,                       -- when to send the issuer the new limit; null: the issuer has it
     tries        smallint NOT NULL DEFAULT 0,
     created_at   timestamptz NOT NULL,
     PRIMARY KEY (merchant_id, order_id)
@@ -17,7 +17,7 @@ CREATE INDEX virtual_cards_tell ON virtual_cards (tell_at, merchant_id) WHERE te
 CREATE INDEX virtual_cards_hide ON virtual_cards (hide_at, merchant_id) WHERE hide_at IS NOT NULL;
 GRANT SELECT, INSERT, UPDATE ON virtual_cards TO cuota_app;
 
--- Whatever voids an order, by a call or at the authorization's end, its card must not pay for any more.
+-- Every void lowers the card's limit: a void by a request, and the void at the end of the authorization.
 CREATE FUNCTION card_limit_falls() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE virtual_cards v SET changes = v.changes + 1, tell_at = '-infinity', tries = 0
@@ -27,11 +27,11 @@ END $$;
 CREATE TRIGGER card_limit_falls AFTER UPDATE ON orders FOR EACH ROW
     WHEN (NEW.voided <> OLD.voided) EXECUTE FUNCTION card_limit_falls();
 
--- The browser that pressed the button, by the keyed hash of its session: it alone may see the card.
+-- The keyed hash of the session whose browser pressed the payment button. Only this browser may see the card.
 ALTER TABLE plans ADD COLUMN browser bytea;
 
--- The sandbox's issuer and its card network. They stand for companies outside: books of their own, which commit
--- apart from ours. Nothing readable: the number is sealed until it has been shown, then only keyed hashes are left.
+-- The sandbox's issuer and its card network. They simulate external companies, so they have their own tables and
+-- transactions. The number is encrypted until the card is hidden. After that, only keyed hashes are left.
 CREATE SCHEMA issuing_simulator;
 
 CREATE TABLE issuing_simulator.cards (

@@ -1,13 +1,13 @@
--- Risk decisions: what each was made from, and what the next one of the same consumer must see.
+-- Risk decisions: the data for each decision, and the data that the consumer's next decision needs.
 
--- A decision says its score and limit too, and can be asked for by an id of its own. Null: made before there were any.
+-- A decision stores its score and limit too, and has an id. Null: the decision is older than these columns.
 ALTER TABLE decisions
     ADD COLUMN decision_id  uuid,
     ADD COLUMN consumer_id  uuid,
     ADD COLUMN score        integer,
-    ADD COLUMN credit_limit bigint,                 -- cents: what this consumer might owe at the most
-    ADD COLUMN inputs_hash  bytea;                  -- SHA-256 of the inputs' text: an altered one is found
--- Rows of before get an id that follows from their key, so that every copy of the database has the same.
+    ADD COLUMN credit_limit bigint,                 -- cents: the highest amount that this consumer may owe
+    ADD COLUMN inputs_hash  bytea;                  -- SHA-256 of the inputs' text, to detect an altered text
+-- Existing rows get an id that is computed from their key, so that every copy of the database has the same ids.
 ALTER TABLE decisions DISABLE TRIGGER append_only;
 UPDATE decisions d SET
     decision_id = md5(d.merchant_id::text || d.order_id::text || extract(epoch FROM d.decided_at)::text)::uuid,
@@ -32,19 +32,19 @@ CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON policies
 CREATE TRIGGER decided BEFORE UPDATE ON policies
     FOR EACH ROW WHEN (OLD.decided_at IS NOT NULL) EXECUTE FUNCTION append_only();
 
--- What the service that ran last decides by, and what its letters say: commands go by the same. Null: not noted yet.
+-- The policy of the service that ran last, and the names in its letters. Commands use the same values. Null: not stored yet.
 ALTER TABLE last_served
     ADD COLUMN policy_version text,
     ADD COLUMN creditor       text,
     ADD COLUMN agency         text,
     ADD COLUMN brand_name     text;
 
--- What was learned from one merchant's data about its customers. It decides for this merchant only.
+-- Models, each fitted to one merchant's data about its customers. A model is used only for this merchant's decisions.
 CREATE TABLE models (
     merchant_id uuid NOT NULL,
     version     text NOT NULL,
     document    json NOT NULL,                      -- plain numbers
-    report      json NOT NULL,                      -- what the trial said of it
+    report      json NOT NULL,                      -- the result of the trial
     fitted_at   timestamptz NOT NULL,
     PRIMARY KEY (merchant_id, version)
 );
@@ -61,7 +61,7 @@ ALTER TABLE merchants
     ADD COLUMN approvals_model text,
     ADD CONSTRAINT on_has_a_model CHECK (approvals <> 'on' OR approvals_model IS NOT NULL);
 
--- What an order was tried to be paid with, as keyed hashes: how often the same was seen lately.
+-- Keyed hashes of the phone, card, address and browser of each attempt to pay, to count how often each was seen lately.
 CREATE TABLE signals (
     merchant_id uuid NOT NULL,
     order_id    uuid NOT NULL,
@@ -73,16 +73,17 @@ CREATE TABLE signals (
 CREATE INDEX signals_seen ON signals (kind, value_hash, at) INCLUDE (merchant_id, order_id);
 CREATE INDEX signals_old ON signals (at);
 
--- Rises with every order that a consumer's card is asked for: of two decisions made on the same reading one is saved.
+-- The version rises with each of the consumer's orders for which a card is charged. If two decisions read the same version,
+-- only one of them is saved.
 CREATE TABLE consumer_exposure (
     consumer_id uuid PRIMARY KEY,
     version     bigint NOT NULL
 );
 
--- The browser that this checkout was opened in, as a keyed hash of its cookie; null in a frame, which keeps none.
+-- The keyed hash of the cookie of the browser that opened this checkout; null in a frame, which has no cookie.
 ALTER TABLE checkout_sessions ADD COLUMN device_hash bytea;
 
--- One more thing that consumers are told: why an order was not approved.
+-- One more kind of message to consumers: the reasons why an order was declined.
 ALTER TABLE messages
     DROP CONSTRAINT messages_kind_check,            -- widened: what the previous release writes still passes
     ADD CONSTRAINT messages_kind_check CHECK (kind IN (

@@ -1,6 +1,6 @@
--- What is tidied away is found by its age, however many checkouts there are.
+-- The cleanup job finds old sessions by this index, so its cost does not depend on the number of checkouts.
 CREATE INDEX checkout_sessions_old ON checkout_sessions (created_at);
 
--- The worker that has a delivery under way, by the name whose advisory lock it holds while it lives.
+-- The worker that claimed the delivery. Each worker holds an advisory lock on its name while it is alive.
 ALTER TABLE deliveries ADD COLUMN claimed_by bigint;
 CREATE INDEX deliveries_claimed ON deliveries (claimed_by, merchant_id) WHERE claimed_by > 0;

@@ -1,6 +1,6 @@
--- Secrets can be replaced, the secret key too; and the service may have a database role of its own.
+-- All secrets can be replaced, including the secret key. The service may have its own database role.
 
--- While a merchant's secret is rotated the one before it works too, until it ends.
+-- During a rotation, a merchant's previous secret stays valid until it expires.
 ALTER TABLE merchants
     ADD COLUMN old_signing_secret         bytea,    -- AES-GCM, as signing_secret
     ADD COLUMN old_signing_secret_ends_at timestamptz,
@@ -11,7 +11,7 @@ ALTER TABLE merchants
     ADD CONSTRAINT old_webhook_secret_has_an_end
         CHECK ((old_webhook_secret IS NULL) = (old_webhook_secret_ends_at IS NULL));
 
--- What ids and hashes are keyed with. It never changes, so that CUOTA_SECRET_KEY can: that one only encrypts it.
+-- The key for ids and hashes. It never changes. CUOTA_SECRET_KEY only encrypts it, so CUOTA_SECRET_KEY can be replaced.
 CREATE TABLE hash_key (
     single boolean PRIMARY KEY DEFAULT true CHECK (single),
     sealed bytea NOT NULL                           -- AES-GCM under the secret key
@@ -19,7 +19,7 @@ CREATE TABLE hash_key (
 GRANT SELECT, INSERT, UPDATE ON hash_key TO cuota_app;
 
 -- Whether production insists on a database role that is neither superuser nor owner. False only for a database that
--- an earlier release has served with such a role: it goes on starting, with a warning, until it has a role of its own.
+-- an earlier release has used with such a role: the service still starts, with a warning, until it has its own role.
 CREATE TABLE service_role (
     single   boolean PRIMARY KEY DEFAULT true CHECK (single),
     required boolean NOT NULL
@@ -27,5 +27,5 @@ CREATE TABLE service_role (
 INSERT INTO service_role (required) SELECT NOT EXISTS (SELECT FROM installation);
 GRANT SELECT, UPDATE ON service_role TO cuota_app;
 
--- A role of its own cannot migrate; it must see that all is up to date.
+-- The service's own role cannot migrate, but it must check that the schema is up to date.
 GRANT SELECT ON migrations TO cuota_app;

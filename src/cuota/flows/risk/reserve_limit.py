@@ -66,7 +66,7 @@ class Hold:
         return saved
 
     async def end(self) -> None:
-        """Delete the reservation. Never raises: what is left expires."""
+        """Delete the reservation. Never raises: a reservation that could not be deleted expires."""
         if self._ticket is None or self._in_doubt:
             return
         try:
