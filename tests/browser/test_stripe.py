@@ -140,7 +140,7 @@ async def test_a_plan_is_paid_collected_three_times_and_refunded_and_no_digit_re
         await shop.until_due(order_id, number)
     assert await shop.charges(order_id) == [(number, "succeeded", None) for number in (1, 2, 3, 4)]
     refunded = await shop.merchant.move({"orderId": str(order_id)}, "refund", "100.00", "all of it")
-    assert refunded["refundedAmount"] == 100
+    assert refunded.status_code == 200, refunded.text
     await return_money(shop.service.context)
     sql = "SELECT state, count(*)::int AS n, sum(amount)::int AS cents FROM card_refunds WHERE order_id = $1 GROUP BY 1"
     assert [tuple(row) for row in await shop.service.context.pool.fetch(sql, order_id)] == [

@@ -175,6 +175,9 @@ async def opened(
         rails = load(settings.rails, pool, vault, now)
         context = Context(settings, pool, rails, vault, policy, now=now)
         await ensure_key(context)
-        yield context
+        try:
+            yield context
+        finally:
+            await rails.card.close()
     finally:
         await pool.close()

@@ -69,6 +69,4 @@ class StripeProcessor:
 
     async def close(self) -> None:
         """Close the connections."""
-        http = self.rail._stripe._requestor._client
-        assert http is not None
-        await http.close_async()  # type: ignore[no-untyped-call]
+        await self.rail.close()

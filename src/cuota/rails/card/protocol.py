@@ -145,6 +145,7 @@ class CardRail(Protocol):
 
     The constructor takes what `rails/load.py` gives to every rail: `(settings, books, vault, now)`. `name` is stored with each
     card and charge (2 to 32 of a-z, 0-9 and _), so that running plans keep their rail after an operator has chosen another one.
+    A rail may also have `async def close(self)`, which is called when the process ends.
     """
 
     name: str

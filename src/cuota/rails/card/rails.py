@@ -70,6 +70,13 @@ class CardRails:
         """The simulated processor, if it takes the new cards."""
         return self.active if isinstance(self.active, SandboxCardRail) else None
 
+    async def close(self) -> None:
+        """Close the connections of each rail that has a method `close`."""
+        for rail in self.by_name.values():
+            close = getattr(rail, "close", None)
+            if close is not None:
+                await close()
+
     def fields(self) -> CardFields:
         """Return what a page needs so that a consumer can enter a card."""
         return self.active.fields()

@@ -26,7 +26,7 @@ from cuota.rails.card.protocol import (
     UnknownToken,
     declined,
 )
-from cuota.rails.card.stripe_calls import PAGE, Json, all_of, answered, client, first_of
+from cuota.rails.card.stripe_calls import PAGE, Connections, Json, all_of, answered, client, first_of
 from cuota.rails.card.stripe_customers import StripeCustomers
 from cuota.rails.card.stripe_declines import ABANDONED, FAILED, error_of, reason_of, refused
 from cuota.rails.card.stripe_events import TYPES, card_event, card_of
@@ -54,9 +54,14 @@ class StripeCardRail:
                 "needs CUOTA_STRIPE_SECRET_KEY, CUOTA_STRIPE_PUBLISHABLE_KEY and CUOTA_STRIPE_WEBHOOK_SECRET"
             )
         self._keys = settings.stripe
-        self._stripe = client(self._keys)
+        self._connections = Connections()
+        self._stripe = client(self._keys, self._connections)
         account = hashlib.sha256(self._keys.publishable.encode()).hexdigest()[:32]
         self._customers = StripeCustomers(self._stripe, books, account)
+
+    async def close(self) -> None:
+        """Close the connections to Stripe."""
+        await self._connections.close_async()  # type: ignore[no-untyped-call]
 
     def fields(self) -> CardFields:
         """Return Stripe's script, ours that mounts the Payment Element, and the origins that Stripe documents for a CSP."""

@@ -24,7 +24,7 @@ logging.getLogger("stripe").setLevel(logging.WARNING)
 stripe.enable_telemetry = False
 
 
-class _Client(stripe.HTTPXClient):
+class Connections(stripe.HTTPXClient):
     """Stripe's client for httpx, which passes the encoded form as `data`. That is deprecated in httpx: text is `content`."""
 
     def _get_request_args_kwargs(
@@ -33,11 +33,11 @@ class _Client(stripe.HTTPXClient):
         return [method, url], {"headers": headers, "content": post_data or None, "timeout": TIMEOUT}
 
 
-def client(keys: StripeKeys) -> stripe.StripeClient:
+def client(keys: StripeKeys, connections: Connections) -> stripe.StripeClient:
     """Return a client for these keys. It never repeats a request: our own look-up comes first."""
     return stripe.StripeClient(
         keys.secret,
-        http_client=_Client(),
+        http_client=connections,
         base_addresses={"api": keys.api_url} if keys.api_url else None,
         max_network_retries=0,
     )
