@@ -23,6 +23,7 @@ ALLOWED = {
     "claims._OF_WORKER": "the same, of one worker",
     "events._WAITING": "the same, for what is to be published",
     "charges._FAILED": "the operator's list of money that cards refused, of all merchants",
+    "card_events._MERCHANTS_DUE": "the same, for what card processors reported",
     "messages._MERCHANTS_DUE": "the same, for messages",
     "history._READ": "a consumer's past at all merchants, by the consumer's id",
     "history._PAST": "the same",

@@ -24,6 +24,7 @@ _BY_MERCHANT = (
     "installments",
     "charges",
     "card_refunds",
+    "card_events",
     "transfers",
     "events",
     "decisions",
@@ -66,6 +67,7 @@ _COORDINATOR = (
     "forks",
     "policies",
     "erasures",
+    "card_rails",
 )
 # Simulators of outside companies, in the sandbox only. They use separate transactions.
 SIMULATORS = ("card_simulator", "message_simulator", "issuing_simulator")

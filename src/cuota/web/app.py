@@ -8,7 +8,18 @@ from __future__ import annotations
 from cuota.flows.context import Context
 from cuota.flows.merchant.authenticate import Callers
 from cuota.flows.merchant.keys import Keys
-from cuota.web.api import card_network, endpoints, events, gateway, health, sdk_checkout, smi, texts, token
+from cuota.web.api import (
+    card_events,
+    card_network,
+    endpoints,
+    events,
+    gateway,
+    health,
+    sdk_checkout,
+    smi,
+    texts,
+    token,
+)
 from cuota.web.api.capture import capture
 from cuota.web.api.configuration import configuration
 from cuota.web.api.order import order_collection, order_item
@@ -37,6 +48,7 @@ SDK = Area(party="sdk", documented=True, headers=sdk_checkout.READABLE)
 SDK_WINDOW = Area(party="sdk", documented=True)
 DOCS, STATIC, SCRIPTS = Area(party="docs"), Area(party="static"), Area(party="v1")
 TEXTS, SANDBOX = Area(party="texts"), Area(party="sandbox")
+RAILS = Area(party="rails")
 ACCOUNT = Area(errors=ACCOUNT_ERRORS, party="account")
 CHECKOUT = Area(errors=CHECKOUT_ERRORS, party="checkout", consumers=True)
 
@@ -84,6 +96,7 @@ ROUTES = (
     Route("GET", "/v1/pay.d.ts", sdk_script.types, SCRIPTS),
     Route("GET", "/v1/inspect.js", sdk_script.inspector, SCRIPTS),
     Route("POST", "/texts", texts.texts, TEXTS),
+    Route("POST", "/rails/card/events", card_events.receive, RAILS),
     Route("GET", "/sandbox/inbox", inbox.inbox, SANDBOX),
     Route("POST", "/sandbox/inbox", inbox.answer, SANDBOX),
     Route("POST", "/sandbox/cards/authorize", card_network.authorize, SANDBOX),

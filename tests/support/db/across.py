@@ -7,6 +7,7 @@ from __future__ import annotations
 ACROSS = {
     "orders.MERCHANTS_DUE": "reads: who has something due; what is claimed then names the merchant",
     "charges._MERCHANTS_DUE": "reads: the same, for card refunds",
+    "card_events._MERCHANTS_DUE": "reads: the same, for what card processors reported",
     "messages._MERCHANTS_DUE": "reads: the same, for messages",
     "virtual_cards._MERCHANTS_TOLD": "reads: the same, for cards whose limit fell",
     "virtual_cards._MERCHANTS_HIDDEN": "reads: the same, for cards that were shown long enough",

@@ -6,10 +6,12 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from cuota.core.order.order import LOOK_UP_AFTER
 from cuota.rails.bounded import SECONDS, within
+from cuota.rails.card.breaker import Breaker, guarded
 from cuota.rails.card.protocol import (
     BadEvent,
     Card,
@@ -51,6 +53,10 @@ def _is_url(url: object) -> bool:
     return isinstance(url, str) and url.startswith(("https://", "http://")) and len(url) <= _LONGEST_URL
 
 
+def _uncounted(name: str, result: str) -> None:
+    del name, result
+
+
 class CardRails:
     """Calls the rail of each card. Raises RailUnavailable after a timeout or an unexpected error.
 
@@ -62,6 +68,9 @@ class CardRails:
         self.active = active
         self.by_name: dict[str, CardRail] = {rail.name: rail for rail in (*others, active)}
         self._seconds = seconds
+        self.breakers = {name: Breaker() for name in self.by_name}
+        # Called with the rail's name, and `answered`, `failed` or `refused` for each call. The metrics count these.
+        self.called: Callable[[str, str], None] = _uncounted
 
     @property
     def sandbox(self) -> SandboxCardRail | None:
@@ -123,5 +132,7 @@ class CardRails:
         return await self._call(self.by_name[name], self.by_name[name].events_since(since))
 
     async def _call(self, rail: CardRail, call: Awaitable[T]) -> T:
-        del rail
-        return await within(call, self._seconds, passed=(UnknownToken,))
+        self.breakers[rail.name].require_admitted(call, told := partial(self.called, rail.name))
+        return await guarded(
+            self.breakers[rail.name], within(call, self._seconds, passed=(UnknownToken,)), told
+        )
