@@ -16,6 +16,7 @@ from cuota.commands import (
     merchant_secrets,
     merchants,
     operate,
+    rails,
     risk,
     sandbox,
     time,
@@ -108,6 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     operate.register_keys(keyring)
     keys.register(keyring)
     operate.register(add)
+    rails.register(add)
     backup.register(add)
     risk.register_explain(group("explain", "explain what happened and why, with the numbers"))
     risk.register_policy(group("policy", "risk policies"))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
-from cuota.core.checkout.ending import Charging
-from cuota.flows.charge_card import look_up
+from cuota.db.plan import charges
 from cuota.flows.checkout.submit_checkout import NOT_REACHED
 from cuota.flows.checkout.take_step import Problem
+from cuota.flows.plan.collect_installments import collect, finish_collection
 from cuota.rails.card.breaker import FAILURES, OPEN_SECONDS, Breaker, guarded
 from cuota.rails.card.protocol import CardAnswer, declined
-from cuota.rails.card.rails import CardRails
 from cuota.rails.unavailable import RailUnavailable
+from support.makers import complete
 from support.own_service import Own
 
 
@@ -44,9 +46,13 @@ async def call(breaker: Breaker, *, answers: bool) -> str:
 async def test_it_opens_after_several_failures_in_a_row_and_declines_are_answers() -> None:
     breaker = Breaker(Stopwatch())
     for _ in range(3):
-        assert [await call(breaker, answers=False) for _ in range(FAILURES - 1)] == ["failed"] * (FAILURES - 1)
+        assert [await call(breaker, answers=False) for _ in range(FAILURES - 1)] == ["failed"] * (
+            FAILURES - 1
+        )
         assert await call(breaker, answers=True) == "answered"
-    assert [await call(breaker, answers=False) for _ in range(FAILURES + 2)] == ["failed"] * FAILURES + ["refused"] * 2
+    assert [await call(breaker, answers=False) for _ in range(FAILURES + 2)] == ["failed"] * FAILURES + [
+        "refused"
+    ] * 2
     assert await call(breaker, answers=True) == "refused"
 
 
@@ -62,3 +68,43 @@ async def test_one_trial_call_closes_it_or_opens_it_again() -> None:
     assert [breaker.admits(), breaker.admits()] == [True, False]
     watch.seconds += OPEN_SECONDS
     assert [await call(breaker, answers=True) for _ in range(2)] == ["answered"] * 2
+
+
+async def test_a_checkout_meanwhile_says_try_again_shortly_and_records_no_charge(own: Own) -> None:
+    created = await own.auto_merchant.create("100.00")
+    cards, watch = own.context.rails.card, Stopwatch()
+    cards.breakers["sandbox"] = breaker = Breaker(watch)
+    told: list[tuple[str, str]] = []
+    cards.called = lambda name, result: told.append((name, result))
+    for _ in range(FAILURES):
+        breaker.failed()
+    with pytest.raises(Problem) as shown:
+        await complete(own.service, own.auto_merchant.merchant_id, created)
+    assert shown.value.notice == NOT_REACHED
+    assert NOT_REACHED.endswith("Nothing was charged; please try again shortly.")
+    assert told == [("sandbox", "refused")]
+    async with own.owner() as owner:
+        assert await owner.fetchval("SELECT count(*) FROM charges") == 0
+        assert await owner.fetchval("SELECT status FROM orders") == "Created"
+    watch.seconds += OPEN_SECONDS
+    assert (await complete(own.service, own.auto_merchant.merchant_id, created)).status == "Approved"
+
+
+async def test_a_charge_that_it_refused_is_charged_once_after_it_closed(own: Own) -> None:
+    order = await own.auto_merchant.approved("100.00")
+    ids = (own.auto_merchant.merchant_id, UUID(order["orderId"]))
+    watch = Stopwatch()
+    own.context.rails.card.breakers["sandbox"] = breaker = Breaker(watch)
+    for _ in range(FAILURES):
+        breaker.failed()
+    async with own.service.clock.moved(days=15):
+        await collect(own.context, *ids)
+        await collect(own.context, *ids)
+        waiting = await charges.pending(own.context.pool, *ids)
+        assert waiting is not None
+        assert not await finish_collection(own.context, *ids, waiting)
+        watch.seconds += OPEN_SECONDS
+        assert await finish_collection(own.context, *ids, waiting)
+    async with own.owner() as owner:
+        assert await owner.fetchval("SELECT count(*) FROM card_simulator.charges") == 2
+        assert await owner.fetchval("SELECT count(*) FROM charges WHERE state = 'succeeded'") == 2
