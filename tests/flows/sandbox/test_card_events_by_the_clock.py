@@ -31,6 +31,7 @@ async def test_a_disputed_card_is_disputed_after_a_week_and_once(sandbox: Sandbo
 async def test_a_renewed_card_has_its_new_digits_after_three_weeks(sandbox: Sandbox) -> None:
     order = await sandbox.merchant.create("100.00")
     await complete(sandbox.service, sandbox.merchant.merchant_id, order, card="4000 0000 0000 4004")
+    assert (await sandbox.merchant.move(order, "capture", "100.00")).status_code == 200
     await sandbox.advance("43d")
     paid = await sandbox.fetch("SELECT card_last4 FROM charges ORDER BY created_at")
     assert [row["card_last4"] for row in paid] == ["4004", "4004", "4444", "4444"]
