@@ -25,14 +25,14 @@ class _Seen:
     roles: dict[str, str]
     figures: list[Figures]
     disputes: list[Noted]
-    refunds: list[Noted]
+    money_back: list[Noted]
 
 
 def rails(options: argparse.Namespace) -> int:
     """`cuota rails`: exit 1 if an operator must look at something, so that a nightly job notices."""
     require_database()
     seen = run(_read)
-    noted = {"openDisputes": seen.disputes, "refunds": seen.refunds}
+    noted = {"openDisputes": seen.disputes, "refunds": seen.money_back}
     facts: dict[str, Any] = {"rails": [_facts(each, seen.roles) for each in seen.figures]}
     facts |= {name: [_noted(each) for each in found] for name, found in noted.items()}
     lines = [line for each in seen.figures for line in _lines(each, seen.roles)]

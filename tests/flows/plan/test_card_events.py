@@ -8,7 +8,10 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from cuota.db.plan import charges
+import asyncpg
+import pytest
+
+from cuota.db.plan import charges, rail_figures
 from cuota.db.verify.recalculate import verify
 from cuota.flows.order.return_money import return_money
 from cuota.flows.plan.apply_card_events import apply_card_events
@@ -181,3 +184,30 @@ async def test_events_that_were_never_delivered_are_fetched_once_by_one_worker(o
         ids[1],
         2500,
     )
+
+
+async def test_a_refund_made_elsewhere_is_counted_and_listed_and_changes_no_plan(own: Own) -> None:
+    ids = await paid_order(own)
+    counted: list[tuple[str, str]] = []
+    context = replace(own.context, card_event=lambda rail, kind: counted.append((rail, kind)))
+    elsewhere = event(own, CardEventKind.REFUNDED_ELSEWHERE, ids, amount=500, reference="re_1")
+    assert await store_card_event(context, "sandbox", elsewhere)
+    assert await apply_card_events(context) == 1
+    assert await apply_card_events(context) == 0
+    assert counted == [("sandbox", "refund.elsewhere")]
+    (listed,) = await rail_figures.money_back(own.context.pool, 10)
+    assert (listed.order_id, listed.amount, listed.reference) == (ids[1], 500, "re_1")
+    assert await value(own, "SELECT count(*) FROM card_refunds") == 0
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_the_database_lets_a_refund_that_succeeded_fail_and_nothing_else(own: Own) -> None:
+    await paid_order(own, back=True)
+    change = "UPDATE card_refunds SET state = '{}'"
+    async with own.owner() as owner:
+        with pytest.raises(asyncpg.CheckViolationError):
+            await owner.execute(change.format("pending"))
+        await owner.execute(change.format("failed"))
+        for state in ("succeeded", "pending"):
+            with pytest.raises(asyncpg.CheckViolationError):
+                await owner.execute(change.format(state))
