@@ -67,21 +67,22 @@ async def figures(
     last = {row["rail"]: row["at"] for row in await session.fetch(_LAST)}
     waiting = {row["rail"]: row["waiting"] for row in await session.fetch(_WAITING)}
     names = sorted({*charged, *pending, *places, *last, active})
-    return {
-        name: Figures(
+
+    def of(name: str) -> Figures:
+        asked, open_, place = charged.get(name), pending.get(name), places.get(name)
+        return Figures(
             name,
-            *((charged[name]["charges"], charged[name]["declined"]) if name in charged else (0, 0)),
-            *((pending[name]["waiting"], pending[name]["since"]) if name in pending else (0, None)),
-            waiting.get(name, 0),
-            last.get(name),
-            *(
-                (places[name]["reconciled_until"], places[name]["problem"])
-                if name in places
-                else (None, None)
-            ),
+            charges=asked["charges"] if asked else 0,
+            declined=asked["declined"] if asked else 0,
+            waiting=open_["waiting"] if open_ else 0,
+            waiting_since=open_["since"] if open_ else None,
+            events_waiting=waiting.get(name, 0),
+            last_event_at=last.get(name),
+            reconciled_until=place["reconciled_until"] if place else None,
+            problem=place["problem"] if place else None,
         )
-        for name in names
-    }
+
+    return {name: of(name) for name in names}
 
 
 async def open_disputes(session: Session, limit: int) -> list[Noted]:
