@@ -33,7 +33,7 @@ _APPLIED = """UPDATE card_events SET applied_at = $4, try_at = NULL
     WHERE merchant_id = $1 AND rail = $2 AND event_id = $3 AND applied_at IS NULL RETURNING 1"""
 _REFUND = """SELECT charge_id, amount, state FROM card_refunds
     WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3"""
-# The card that pays is the plan's own, or else the last card that paid (db/plan/plans.py). A newer renewal of the same card may have
+# The card that pays is the plan's own, or else the last card that paid (db/plan/plans.py). A renewal is
 _RENEW = """
 UPDATE plans p SET card_token = coalesce(p.card_token, e.card_token), card_brand = e.card_brand, card_last4 = e.card_last4
 FROM card_events e WHERE e.merchant_id = $1 AND e.rail = $2 AND e.event_id = $3
@@ -41,7 +41,7 @@ FROM card_events e WHERE e.merchant_id = $1 AND e.rail = $2 AND e.event_id = $3
     AND coalesce(p.card_token, (SELECT c.card_token FROM charges c WHERE c.merchant_id = $1 AND c.order_id = e.order_id
         AND c.state = 'succeeded' ORDER BY c.created_at DESC LIMIT 1)) = e.card_token
     AND NOT EXISTS (SELECT FROM card_events n WHERE n.merchant_id = $1 AND n.order_id = e.order_id
-        AND n.kind = 'card.updated' AND n.card_token = e.card_token AND n.at > e.at AND n.applied_at IS NOT NULL)
+        AND n.kind = 'card.updated' AND n.card_token = e.card_token AND n.at > e.at)
 RETURNING 1
 """
 
