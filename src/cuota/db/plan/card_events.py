@@ -33,7 +33,8 @@ _APPLIED = """UPDATE card_events SET applied_at = $4, try_at = NULL
     WHERE merchant_id = $1 AND rail = $2 AND event_id = $3 AND applied_at IS NULL RETURNING 1"""
 _REFUND = """SELECT charge_id, amount, state FROM card_refunds
     WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3"""
-# The card that pays is the plan's own, or else the last card that paid (db/plan/plans.py). A renewal is
+# The card that pays is the plan's own, or else the last card that paid (db/plan/plans.py). A renewal
+# changes nothing if a newer one of the same card is stored, because that one is applied too.
 _RENEW = """
 UPDATE plans p SET card_token = coalesce(p.card_token, e.card_token), card_brand = e.card_brand, card_last4 = e.card_last4
 FROM card_events e WHERE e.merchant_id = $1 AND e.rail = $2 AND e.event_id = $3
