@@ -15,7 +15,7 @@ from playwright.async_api import Page, Request, expect
 from cuota import config
 from cuota.db.verify.recalculate import verify
 from cuota.flows.order.return_money import return_money
-from cuota.flows.plan.card_events import apply_events
+from cuota.flows.plan.apply_card_events import apply_card_events
 from cuota.work.due_orders import settle_due_orders
 from support.browser.shopper import DETAILS, fill, press
 from support.browser.tabs import OpenTab
@@ -227,8 +227,8 @@ async def test_a_dispute_and_a_renewed_card_arrive_as_signed_events(
         assert set(await shop.stand_in.deliver(f"{shop.service.settings.public_url}/rails/card/events")) == {
             204
         }
-    await apply_events(shop.service.context)
-    sql = "SELECT kind, amount, reference, apply_at FROM card_events WHERE order_id = $1 ORDER BY kind"
+    await apply_card_events(shop.service.context)
+    sql = "SELECT kind, amount, reference, try_at FROM card_events WHERE order_id = $1 ORDER BY kind"
     assert [tuple(each) for each in await pool.fetch(sql, order_id)] == [
         ("card.updated", None, None, None), ("dispute.opened", 2500, "dp_1", None),
     ]  # fmt: skip

@@ -1,51 +1,51 @@
-"""`cuota rails`, as an operator and a monitor use it."""
+"""`cuota rails`, as an operator uses it."""
 
 from __future__ import annotations
 
 import json
 
-import httpx
-
+from commands.test_operate import sql
 from support.commands import Cuota
-from support.serving import ORDER, serving
+
+ORDER = "01a1fd26-ec25-7faf-84fe-91b1266e7426"
 
 
-def test_an_installation_without_charges_lists_its_rail(cuota: Cuota) -> None:
+def test_nothing_has_happened_yet(cuota: Cuota) -> None:
+    done = cuota("rails")
+    assert done.returncode == 0
+    assert "sandbox (active)\n  charges in the last day: 0, of which declined: 0" in done.stdout
+    assert "events fetched until: not yet" in done.stdout
+    assert "No open disputes" in done.stdout
+
+
+def test_charges_and_what_an_operator_must_look_at_are_listed(cuota: Cuota) -> None:
+    charge = f"gen_random_uuid(), '{ORDER}', gen_random_uuid(), 1, 2500"
+    event = f"""INSERT INTO card_events (merchant_id, order_id, rail, at, received_at, applied_at, amount, event_id, kind, reference)
+        VALUES ('{ORDER}', '{ORDER}', 'sandbox', now(), now(), now(), 1500"""
+    columns = "merchant_id, order_id, charge_id, installment, amount, card_token, card_brand, card_last4, state, created_at"
+    sql(
+        cuota,
+        f"INSERT INTO charges ({columns}) VALUES ({charge}, 'sandbox:a', 'visa', '4242', 'succeeded', now())",
+        f"INSERT INTO charges ({columns}) VALUES ({charge}, 'sandbox:b', 'visa', '4242', 'failed', now())",
+        f"INSERT INTO charges ({columns}) VALUES ({charge}, 'before', 'visa', '4242', 'failed', now() - interval '2 days')",
+        f"INSERT INTO charges ({columns}) VALUES ({charge}, 'gone:c', 'visa', '4242', 'pending', now() - interval '1 hour')",
+        f"{event}, 'e1', 'dispute.opened', 'dp_1')",
+        f"{event}, 'e2', 'dispute.opened', 'dp_2')",
+        f"{event}, 'e3', 'dispute.closed', 'dp_2')",
+        f"{event}, 'e4', 'refund.elsewhere', 're_1')",
+        f"{event}, 'e5', 'refund.failed', 're_2')",
+    )
     done = cuota("rails", "--json")
-    (rail,) = json.loads(done.stdout)["rails"]
-    assert (rail["rail"], rail["active"], rail["loaded"]) == ("sandbox", True, True)
-    assert rail["chargesOfLastDay"] == {"approved": 0, "declined": 0, "withoutAnswer": 0}
-    shown = cuota("rails")
-    assert (shown.returncode, shown.stdout.splitlines()[0]) == (0, "sandbox: takes new cards")
-
-
-def test_a_charge_is_counted_and_its_dispute_is_listed_once_its_time_has_come(cuota: Cuota) -> None:
-    made = json.loads(cuota("merchant", "create", "--name", "Disputed", "--json").stdout)
-    with serving(cuota) as (line, _):
-        given = {
-            "client_id": made["clientId"], "client_secret": made["clientSecret"], "grant_type": "client_credentials",
-            "audience": line["url"],
-        }  # fmt: skip
-        with httpx.Client(base_url=line["listen"], trust_env=False) as http:
-            token = http.post("/oauth/token", json=given).json()["access_token"]
-            order = http.post("/order", json=ORDER, headers={"Authorization": f"Bearer {token}"}).json()
-        paid = cuota(
-            "sandbox",
-            "complete",
-            order["redirectUrl"],
-            "--outcome",
-            "approved",
-            "--card",
-            "4000 0000 0000 2685",
-        )
-        assert paid.returncode == 0, paid.stderr
-        assert json.loads(cuota("rails", "--json").stdout)["rails"][0]["chargesOfLastDay"]["approved"] == 1
-        assert json.loads(cuota("rails", "--json").stdout)["events"] == []
-        assert cuota("time", "advance", "8d").returncode == 0
-        facts = json.loads(cuota("rails", "--json").stdout)
-        (event,) = facts["events"]
-        assert (event["kind"], event["orderId"], event["amount"], event["status"]) == (
-            "dispute.opened", order["orderId"], "25.00", "needs_response",
-        )  # fmt: skip
-        assert (facts["rails"][0]["openDisputes"], facts["rails"][0]["eventsToApply"]) == (1, 0)
-        assert f"dispute.opened  25.00  {order['orderId']}" in cuota("rails").stdout
+    assert done.returncode == 1
+    facts = json.loads(done.stdout)
+    shown = {each["name"]: each for each in facts["rails"]}
+    assert (shown["sandbox"]["role"], shown["sandbox"]["chargesLastDay"]) == ("active", 2)
+    assert (shown["sandbox"]["declinedLastDay"], shown["sandbox"]["chargesWithoutAnswer"]) == (1, 0)
+    assert (shown["gone"]["role"], shown["gone"]["chargesWithoutAnswer"]) == ("not loaded", 1)
+    assert shown["sandbox"]["lastEventAt"]
+    assert [each["reference"] for each in facts["openDisputes"]] == ["dp_1"]
+    assert sorted(each["kind"] for each in facts["refunds"]) == ["refund.elsewhere", "refund.failed"]
+    text = cuota("rails").stdout
+    assert "gone (not loaded: name it in CUOTA_CARD_RAILS_KEPT if plans still use it)" in text
+    assert f"open dispute: order {ORDER}, sandbox, " in text
+    assert "refund made elsewhere" in text

@@ -10,7 +10,6 @@ from support.db.statements import FOLDER, every_statement, statements
 
 # Statements that name no merchant, each with the reason.
 ALLOWED = {
-    "rail_reports._CHARGES": "how each card rail did, over all merchants; an operator asks for it",
     "orders.MERCHANTS_DUE": "a plain read that finds the merchants that have something due; claiming names each",
     "charges._MERCHANTS_DUE": "the same, for card refunds",
     "virtual_cards._MERCHANTS_TOLD": "the same, for virtual cards whose limit fell",
@@ -24,6 +23,7 @@ ALLOWED = {
     "claims._OF_WORKER": "the same, of one worker",
     "events._WAITING": "the same, for what is to be published",
     "charges._FAILED": "the operator's list of money that cards refused, of all merchants",
+    "card_events._MERCHANTS_DUE": "the same, for what card processors reported",
     "messages._MERCHANTS_DUE": "the same, for messages",
     "history._READ": "a consumer's past at all merchants, by the consumer's id",
     "history._PAST": "the same",
@@ -31,6 +31,12 @@ ALLOWED = {
     "decisions._BY_ID": "the operator's look at one decision by its own id",
     "story._FIND": "finds the orders that the operator names by a merchant's reference",
     "decisions._WHOSE": "finds the merchant of an order that the operator names by its id alone",
+    "rail_figures._CHARGES": "the operator's count of charges by card rail, of all merchants",
+    "rail_figures._PENDING": "the same, of charges without an answer, of all merchants",
+    "rail_figures._LAST": "the same, of the last event, of all merchants",
+    "rail_figures._WAITING": "the same, of events to apply, of all merchants",
+    "rail_figures._DISPUTES": "the operator's list of open disputes, of all merchants",
+    "rail_figures._MONEY_BACK": "the operator's list of refunds to look at, of all merchants",
     "recalculate._MERCHANTS": "finds every merchant that has rows; the reads that follow name each",
     "merchants._ALL": "the operator's list of all merchants",
     "merchants._BY_NAME": "finds the merchant id by its unique name",

@@ -1,87 +1,110 @@
-"""A card rail that fails again and again is not called for a while; then one call tries it."""
+"""The circuit breaker of a card rail: after several calls without an answer, none is sent for a short time."""
 
 from __future__ import annotations
 
-from typing import Any
+from uuid import UUID
 
 import pytest
 
-from cuota.rails.card.breaker import MOST_FAILURES, PAUSE_SECONDS, Breaker
-from cuota.rails.card.protocol import APPROVED, CardAnswer, ChargeRequest, declined
-from cuota.rails.card.rails import CardRails
-from cuota.rails.card.sandbox import SandboxCardRail
+from cuota.db.plan import charges
+from cuota.flows.checkout.submit_checkout import NOT_REACHED
+from cuota.flows.checkout.take_step import Problem
+from cuota.flows.plan.collect_installments import collect, finish_collection
+from cuota.rails.card.breaker import FAILURES, OPEN_SECONDS, Breaker, guarded
+from cuota.rails.card.protocol import CardAnswer, declined
 from cuota.rails.unavailable import RailUnavailable
-from support.rails.parts import a_charge, rail_parts
+from support.makers import complete
+from support.own_service import Own
 
 
-class Line(SandboxCardRail):
-    """A processor on a line that can be cut, with a clock that the test moves."""
-
-    says: CardAnswer | None = None
-    calls = 0
-
-    async def charge(self, asked: ChargeRequest) -> CardAnswer:
-        self.calls += 1
-        if self.says is None:
-            raise RailUnavailable("the line is cut")
-        return self.says
-
-
-class Moved:
-    at = 1000.0
+class Stopwatch:
+    def __init__(self) -> None:
+        self.seconds = 100.0
 
     def __call__(self) -> float:
-        return self.at
+        return self.seconds
 
 
-def opened() -> tuple[Line, CardRails, Moved]:
-    nothing: Any = None
-    line, clock = Line(*rail_parts(nothing)), Moved()
-    rails = CardRails(line)
-    rails.breakers[line.name] = Breaker(line.name, clock)
-    return line, rails, clock
+async def call(breaker: Breaker, *, answers: bool) -> str:
+    """Make one call. Return what is counted."""
+    told: list[str] = []
+
+    async def act() -> CardAnswer:
+        if not answers:
+            raise RailUnavailable("the line is down")
+        return declined("card_declined")
+
+    asked = act()
+    try:
+        breaker.require_admitted(asked, told.append)
+        await guarded(breaker, asked, told.append)
+    except RailUnavailable:
+        pass
+    return told[0]
 
 
-async def fail(rails: CardRails, times: int) -> None:
-    for _ in range(times):
-        with pytest.raises(RailUnavailable):
-            await rails.charge(a_charge())
-
-
-async def test_after_five_failures_in_a_row_the_rail_is_not_called_until_the_pause_is_over() -> None:
-    line, rails, clock = opened()
-    await fail(rails, MOST_FAILURES + 20)
-    assert line.calls == MOST_FAILURES
-    line.says = APPROVED
-    clock.at += PAUSE_SECONDS - 1
-    await fail(rails, 1)
-    clock.at += 1
-    assert await rails.charge(a_charge()) == APPROVED
-    assert await rails.charge(a_charge()) == APPROVED
-    assert line.calls == MOST_FAILURES + 2
-
-
-async def test_one_call_that_fails_after_the_pause_begins_another_pause() -> None:
-    line, rails, clock = opened()
-    await fail(rails, MOST_FAILURES)
-    clock.at += PAUSE_SECONDS
-    await fail(rails, 10)
-    assert line.calls == MOST_FAILURES + 1
-
-
-async def test_a_decline_is_an_answer_and_never_opens_the_breaker() -> None:
-    line, rails, _ = opened()
-    line.says = declined("insufficient_funds")
-    for _ in range(MOST_FAILURES * 2):
-        await rails.charge(a_charge())
-    assert line.calls == MOST_FAILURES * 2
-
-
-async def test_failures_that_an_answer_interrupts_do_not_open_the_breaker() -> None:
-    line, rails, _ = opened()
+async def test_it_opens_after_several_failures_in_a_row_and_declines_are_answers() -> None:
+    breaker = Breaker(Stopwatch())
     for _ in range(3):
-        line.says = None
-        await fail(rails, MOST_FAILURES - 1)
-        line.says = APPROVED
-        await rails.charge(a_charge())
-    assert line.calls == 3 * MOST_FAILURES
+        assert [await call(breaker, answers=False) for _ in range(FAILURES - 1)] == ["failed"] * (
+            FAILURES - 1
+        )
+        assert await call(breaker, answers=True) == "answered"
+    assert [await call(breaker, answers=False) for _ in range(FAILURES + 2)] == ["failed"] * FAILURES + [
+        "refused"
+    ] * 2
+    assert await call(breaker, answers=True) == "refused"
+
+
+async def test_one_trial_call_closes_it_or_opens_it_again() -> None:
+    watch = Stopwatch()
+    breaker = Breaker(watch)
+    for _ in range(FAILURES):
+        await call(breaker, answers=False)
+    watch.seconds += OPEN_SECONDS
+    assert await call(breaker, answers=False) == "failed"
+    assert await call(breaker, answers=True) == "refused"
+    watch.seconds += OPEN_SECONDS
+    assert [breaker.admits(), breaker.admits()] == [True, False]
+    watch.seconds += OPEN_SECONDS
+    assert [await call(breaker, answers=True) for _ in range(2)] == ["answered"] * 2
+
+
+async def test_a_checkout_meanwhile_says_try_again_shortly_and_records_no_charge(own: Own) -> None:
+    created = await own.auto_merchant.create("100.00")
+    cards, watch = own.context.rails.card, Stopwatch()
+    cards.breakers["sandbox"] = breaker = Breaker(watch)
+    told: list[tuple[str, str]] = []
+    cards.called = lambda name, result: told.append((name, result))
+    for _ in range(FAILURES):
+        breaker.failed()
+    with pytest.raises(Problem) as shown:
+        await complete(own.service, own.auto_merchant.merchant_id, created)
+    assert shown.value.notice == NOT_REACHED
+    assert NOT_REACHED.endswith("Nothing was charged; please try again shortly.")
+    assert told == [("sandbox", "refused")]
+    async with own.owner() as owner:
+        assert await owner.fetchval("SELECT count(*) FROM charges") == 0
+        assert await owner.fetchval("SELECT status FROM orders") == "Created"
+    watch.seconds += OPEN_SECONDS
+    assert (await complete(own.service, own.auto_merchant.merchant_id, created)).status == "Approved"
+
+
+async def test_a_charge_that_it_refused_is_charged_once_after_it_closed(own: Own) -> None:
+    order = await own.auto_merchant.approved("100.00")
+    ids = (own.auto_merchant.merchant_id, UUID(order["orderId"]))
+    watch = Stopwatch()
+    own.context.rails.card.breakers["sandbox"] = breaker = Breaker(watch)
+    for _ in range(FAILURES):
+        breaker.failed()
+    async with own.service.clock.moved(days=15):
+        await collect(own.context, *ids)
+        await collect(own.context, *ids)
+        waiting = await charges.pending(own.context.pool, *ids)
+        assert waiting is not None
+        assert not await finish_collection(own.context, *ids, waiting)
+        watch.seconds += OPEN_SECONDS
+        assert await finish_collection(own.context, *ids, waiting)
+    async with own.owner() as owner:
+        assert await owner.fetchval("SELECT count(*) FROM card_simulator.charges") == 2
+        assert await owner.fetchval("SELECT count(*) FROM charges WHERE state = 'succeeded'") == 2

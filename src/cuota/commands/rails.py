@@ -1,110 +1,129 @@
-"""`cuota rails`: each card rail, its charges of the last day, and what its processor has reported."""
+"""`cuota rails`: each card rail with its numbers, and what its processor reported that an operator must look at."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from cuota.commands.common import Add, require_database, run, show
 from cuota.core import money
-from cuota.core.instant import timestamp
-from cuota.db.plan.rail_reports import NotableEvent, RailReport, read_notable, read_reports
+from cuota.core.order.order import LOOK_UP_AFTER
+from cuota.db.plan import rail_figures
+from cuota.db.plan.rail_figures import Figures, Noted
 from cuota.flows.context import Context
 
-MOST_SHOWN = 50
+MOST_SHOWN = 1000
+DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Everything that the command shows. `roles` says active or kept, by the rail's name."""
+
+    roles: dict[str, str]
+    figures: list[Figures]
+    disputes: list[Noted]
+    money_back: list[Noted]
 
 
 def rails(options: argparse.Namespace) -> int:
-    """`cuota rails`: exit 1 if the events of a loaded rail could not be fetched, so that a monitor notices."""
+    """`cuota rails`: exit 1 if an operator must look at something, so that a nightly job notices."""
     require_database()
-    loaded, active, reports, notable = run(_read)
-    facts = [
-        _facts(name, report, active=name == active, loaded=name in loaded) for name, report in reports.items()
-    ]
-    lines = [line for fact in facts for line in _lines(fact)]
-    if notable:
-        lines += ["", "Reported by the processors, newest first:"]
-        lines += [_line(event) for event in notable]
-    show(options, {"rails": facts, "events": [_event(event) for event in notable]}, lines)
-    return 1 if any(fact["loaded"] and fact["fetchProblem"] for fact in facts) else 0
+    seen = run(_read)
+    noted = {"openDisputes": seen.disputes, "refunds": seen.money_back}
+    facts: dict[str, Any] = {"rails": [_facts(each, seen.roles) for each in seen.figures]}
+    facts |= {name: [_noted(each) for each in found] for name, found in noted.items()}
+    lines = [line for each in seen.figures for line in _lines(each, seen.roles)]
+    lines += [_sentence(each) for found in noted.values() for each in found]
+    if not any(noted.values()):
+        lines.append("No open disputes, no refunds made elsewhere, no refunds that failed later.")
+    show(options, facts, lines)
+    troubled = any(each.problem or each.waiting or not _role(each, seen.roles) for each in seen.figures)
+    return 1 if troubled or any(noted.values()) else 0
 
 
-async def _read(context: Context) -> tuple[set[str], str, dict[str, RailReport], list[NotableEvent]]:
-    cards = context.rails.card
+async def _read(context: Context) -> _Seen:
+    cards, now = context.rails.card, context.now()
     active = cards.active.name
-    found = await read_reports(context.pool, context.now() - timedelta(days=1), active, set(cards.by_name))
-    reports = {name: found[name] for name in sorted(found, key=lambda name: (name != active, name))}
-    return set(cards.by_name), active, reports, await read_notable(context.pool, MOST_SHOWN)
+    found = await rail_figures.figures(context.pool, active, now - DAY, now - LOOK_UP_AFTER)
+    roles = {name: "active" if name == active else "kept" for name in cards.by_name}
+    shown = [
+        found.get(name, Figures(name))
+        for name in sorted({*found, *roles}, key=lambda name: (name != active, name))
+    ]
+    disputes = await rail_figures.open_disputes(context.pool, MOST_SHOWN)
+    return _Seen(roles, shown, disputes, await rail_figures.money_back(context.pool, MOST_SHOWN))
+
+
+def _role(each: Figures, roles: dict[str, str]) -> str | None:
+    """Return active, kept, or None: a rail that was used once and is in no setting now."""
+    return roles.get(each.name)
 
 
 def _time(at: datetime | None) -> str | None:
-    return timestamp(at) if at else None
+    return None if at is None else at.isoformat(timespec="seconds")
 
 
-def _facts(name: str, report: RailReport, *, active: bool, loaded: bool) -> dict[str, Any]:
+def _facts(each: Figures, roles: dict[str, str]) -> dict[str, object]:
     return {
-        "rail": name,
-        "active": active,
-        "loaded": loaded,
-        "chargesOfLastDay": {
-            "approved": report.approved,
-            "declined": report.declined,
-            "withoutAnswer": report.pending,
-        },
-        "openDisputes": report.disputes,
-        "eventsToApply": report.waiting,
-        "lastEventAt": _time(report.last_event_at),
-        "eventsFetchedAt": _time(report.fetched_at),
-        "fetchProblem": report.fetch_problem,
+        "name": each.name,
+        "role": _role(each, roles) or "not loaded",
+        "chargesLastDay": each.charges,
+        "declinedLastDay": each.declined,
+        "chargesWithoutAnswer": each.waiting,
+        "oldestWithoutAnswer": _time(each.waiting_since),
+        "errorRate": round(each.waiting / max(each.charges, each.waiting), 4) if each.waiting else 0.0,
+        "lastEventAt": _time(each.last_event_at),
+        "eventsToApply": each.events_waiting,
+        "reconciledUntil": _time(each.reconciled_until),
+        "problem": each.problem,
     }
 
 
-def _lines(fact: dict[str, Any]) -> list[str]:
-    use = "takes new cards" if fact["active"] else "pays earlier plans"
-    if not fact["loaded"]:
-        use = "NOT LOADED: name it in CUOTA_CARD_RAILS_KEPT while plans still use its cards"
-    counts = fact["chargesOfLastDay"]
+def _lines(each: Figures, roles: dict[str, str]) -> list[str]:
+    role = _role(each, roles) or "not loaded: name it in CUOTA_CARD_RAILS_KEPT if plans still use it"
     lines = [
-        f"{fact['rail']}: {use}",
-        (
-            f"  charges of the last day: {counts['approved']} approved, {counts['declined']} declined,"
-            f" {counts['withoutAnswer']} without an answer yet"
-        ),
-        (
-            f"  open disputes: {fact['openDisputes']}; events to apply: {fact['eventsToApply']};"
-            f" last event: {fact['lastEventAt'] or 'none'}"
-        ),
+        f"{each.name} ({role})",
+        f"  charges in the last day: {each.charges}, of which declined: {each.declined}",
+        f"  charges without a final answer: {each.waiting}"
+        + (f", the oldest since {_time(each.waiting_since)}" if each.waiting else ""),
+        f"  last event received: {_time(each.last_event_at) or 'none yet'}; events to apply: {each.events_waiting}",
+        f"  events fetched until: {_time(each.reconciled_until) or 'not yet'}",
     ]
-    if fact["fetchProblem"]:
-        lines.append(f"  its events could not be fetched: {fact['fetchProblem']}")
-    else:
-        lines.append(f"  events fetched: {fact['eventsFetchedAt'] or 'not yet'}")
-    return lines
+    return lines + ([f"  the last fetch failed: {each.problem}"] if each.problem else [])
 
 
-def _event(event: NotableEvent) -> dict[str, Any]:
-    amount = None if event.amount is None else money.text_of(event.amount)
+def _noted(each: Noted) -> dict[str, object]:
     return {
-        "rail": event.rail,
-        "kind": event.kind,
-        "at": timestamp(event.at),
-        "merchantId": str(event.merchant_id),
-        "orderId": str(event.order_id),
-        "amount": amount,
-        **{name: value for name, value in asdict(event).items() if name in {"reason", "reference", "status"}},
+        "rail": each.rail,
+        "merchantId": str(each.merchant_id),
+        "orderId": str(each.order_id),
+        "kind": each.kind,
+        "at": _time(each.at),
+        "amount": None if each.amount is None else money.text_of(each.amount),
+        "reason": each.reason,
+        "reference": each.reference,
+        "status": each.status,
     }
 
 
-def _line(event: NotableEvent) -> str:
-    facts = _event(event)
-    shown = [
-        facts[name] for name in ("at", "rail", "kind", "amount", "orderId", "reference", "status", "reason")
+_WORDS = {"refund.elsewhere": "refund made elsewhere", "refund.failed": "refund that failed later"}
+
+
+def _sentence(each: Noted) -> str:
+    what = _WORDS.get(each.kind, "open dispute")
+    told = [
+        _time(each.at),
+        each.amount and money.text_of(each.amount),
+        each.reason,
+        each.status,
+        each.reference,
     ]
-    return "  " + "  ".join(str(value) for value in shown if value is not None)
+    return f"{what}: order {each.order_id}, {each.rail}, {', '.join(str(part) for part in told if part)}"
 
 
 def register(add: Add) -> None:
-    """Add the command."""
-    add("rails", rails, "show each card rail, its charges and what its processor has reported")
+    """Register `cuota rails`."""
+    add("rails", rails, "show each card rail, its numbers, open disputes, and refunds to look at")

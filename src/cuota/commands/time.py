@@ -27,7 +27,13 @@ from cuota.work.advance import Advanced, AdvanceProgress, ReportBatch, ReportPro
 
 INTERRUPTED = 130
 # The tables with scheduled work, and what one of their rows is called in the output.
-WORDS = {"orders": "order", "card_refunds": "card refund", "messages": "message", "deliveries": "webhook"}
+WORDS = {
+    "orders": "order",
+    "card_refunds": "card refund",
+    "card_events": "card event",
+    "messages": "message",
+    "deliveries": "webhook",
+}
 T = TypeVar("T")
 
 

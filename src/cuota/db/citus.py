@@ -24,6 +24,7 @@ _BY_MERCHANT = (
     "installments",
     "charges",
     "card_refunds",
+    "card_events",
     "transfers",
     "events",
     "decisions",
@@ -66,7 +67,6 @@ _COORDINATOR = (
     "forks",
     "policies",
     "erasures",
-    "card_events",
     "card_rails",
 )
 # Simulators of outside companies, in the sandbox only, and the tables of a rail to a real one. They use separate transactions.

@@ -46,12 +46,17 @@ def _unnoticed(happened: object) -> None:
     del happened
 
 
+def _uncounted(rail: str, kind: str) -> None:
+    del rail, kind
+
+
 @dataclass(frozen=True)
 class Context:
     """Everything that a flow needs from outside, passed as one argument, so that tests and the sandbox's clock can replace it.
 
     `happened` is called with every event after it is saved, `decided` with every decision, and `texted` with the result of
-    every one-time code (sent, failed, or the rate limit that refused it); the metrics count these. `sealed` are the versions of
+    every one-time code (sent, failed, or the rate limit that refused it), `card_event` with the rail and the kind of every event
+    of a card processor that was applied; the metrics count these. `sealed` are the versions of
     the policies with which this process has decided.
     """
 
@@ -65,6 +70,7 @@ class Context:
     happened: Callable[[Event], None] = _unnoticed
     decided: Callable[[Decision], None] = _unnoticed
     texted: Callable[[str], None] = _unnoticed
+    card_event: Callable[[str, str], None] = _uncounted
     sealed: set[str] = field(default_factory=set)
     locks: WeakValueDictionary[UUID, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 

@@ -31,7 +31,7 @@ from cuota.web.app import make_app, make_watched
 from cuota.web.server.deadlines import allow_open_files
 from cuota.web.server.edge import Edge, JsonLines
 from cuota.web.server.known_host import KnownHost
-from cuota.web.server.metrics import count, count_code, count_decision
+from cuota.web.server.metrics import count, count_card_call, count_card_event, count_code, count_decision
 from cuota.web.server.protocol import BoundedProtocol
 from cuota.web.server.standing import StandstillMiddleware
 from cuota.work.loop import Signals, work
@@ -106,7 +106,14 @@ async def _serve(
             following(clock, opened.pool),
         ):
             signals = Signals(asyncio.Event(), asyncio.Event())
-            context = replace(opened, happened=_teller(signals), decided=count_decision, texted=count_code)
+            context = replace(
+                opened,
+                happened=_teller(signals),
+                decided=count_decision,
+                texted=count_code,
+                card_event=count_card_event,
+            )
+            opened.rails.card.called = count_card_call
             edge = make_app(context)
             standstill = Standstill(where, clock, edge.forget) if clock else None
             server = DrainingServer(

@@ -51,7 +51,7 @@ SDK_WINDOW = Area(party="sdk", documented=True)
 DOCS, STATIC, SCRIPTS = Area(party="docs"), Area(party="static"), Area(party="v1")
 TEXTS, SANDBOX = Area(party="texts"), Area(party="sandbox")
 # Card processors report events here.
-PROCESSORS = Area(party="rails")
+RAILS = Area(party="rails")
 # The simulated card processor: a path for its script, and the simulated bank's pages.
 PROCESSOR = Area(party="sandbox-processor")
 BANK = Area(errors=BANK_ERRORS, party="sandbox-processor")
@@ -101,8 +101,8 @@ ROUTES = (
     Route("GET", "/v1/pay-{digest}.js", sdk_script.pinned, SCRIPTS),
     Route("GET", "/v1/pay.d.ts", sdk_script.types, SCRIPTS),
     Route("GET", "/v1/inspect.js", sdk_script.inspector, SCRIPTS),
-    Route("POST", "/rails/card/events", card_events.receive, PROCESSORS),
     Route("POST", "/texts", texts.texts, TEXTS),
+    Route("POST", "/rails/card/events", card_events.receive, RAILS),
     Route("GET", "/sandbox/inbox", inbox.inbox, SANDBOX),
     Route("POST", "/sandbox/inbox", inbox.answer, SANDBOX),
     Route("POST", "/sandbox/cards/authorize", card_network.authorize, SANDBOX),

@@ -10,10 +10,11 @@ from datetime import datetime
 
 from cuota.core.instant import TargetInstant
 from cuota.core.order.event import Event
+from cuota.db.plan import card_rails
 from cuota.db.sandbox import clock
 from cuota.db.webhook.hanging_receivers import hanging
 from cuota.flows.context import Context
-from cuota.flows.plan.card_events import apply_events, fetch_events
+from cuota.flows.plan.fetch_card_events import begin_fetching
 from cuota.flows.sandbox.clock import FrozenClock
 from cuota.flows.sandbox.move_time import Move
 from cuota.flows.webhook.deliver_webhooks import PUBLISHED_AT_ONCE
@@ -98,20 +99,20 @@ async def advance(
 
     pace = HurriedPace(await hanging(context.pool), look)
     way = _Way(context, tell, pace, look)
+    await begin_fetching(context)
+    # What card processors report is fetched once a day on the way, and at the end.
+    await card_rails.fetch_soon(context.pool, target)
     try:
         await way.settle(before)
         while not stop.is_set():
             at = await clock.next_due(context.pool, frozen.at)
             if at is None or at > target:
                 frozen.at = await move.hold(target)
+                await card_rails.fetch_soon(context.pool, target)
                 await way.settle(target)
                 break
             frozen.at = await move.hold(at)
             await way.settle(frozen.at)
-        # The simulated processor disputes charges and renews cards by this clock. It delivers nothing by itself.
-        await fetch_events(context)
-        while await apply_events(context):
-            pass
     finally:
         await way.webhooks.close()
     hung = sorted({lane.host for lane in pace.timed_out})

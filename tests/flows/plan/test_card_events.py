@@ -1,170 +1,213 @@
-"""Events from card processors: verified, stored once, applied once, in any order, also when they were never delivered."""
+"""What a card processor reports is stored once and applied once: in any order, repeated, or never delivered."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import pytest
 
-from cuota.core.checkout.ending import Charging
-from cuota.db.plan import card_events, charges
-from cuota.flows.context import utc_now
-from cuota.flows.plan.card_events import apply_events, fetch_events
-from cuota.flows.plan.manage_plan import change_card, find_plan
-from cuota.rails.card.sandbox import (
-    DISPUTED_AFTER,
-    PROCESSING_TIME,
-    RENEWED_AFTER,
-    RENEWED_LAST4,
-    SIGNATURE,
-    SandboxCardRail,
-)
-from support.card import token_of
-from support.flows.collecting import agreed
-from support.makers import complete
+from cuota.db.plan import charges, rail_figures
+from cuota.db.verify.recalculate import verify
+from cuota.flows.order.return_money import return_money
+from cuota.flows.plan.apply_card_events import apply_card_events
+from cuota.flows.plan.collect_installments import collect
+from cuota.flows.plan.fetch_card_events import fetch_card_events
+from cuota.flows.plan.store_card_event import store_card_event
+from cuota.rails.card.protocol import Card, CardEvent, CardEventKind, ChargeRequest
+from support.flows.interrupted import CutPool, FlakyRail, with_rail
 from support.own_service import Own
-from support.rails.parts import a_charge
-
-PATH = "/rails/card/events"
-SLOW, DISPUTED, RENEWED, PAYS = (
-    "4000 0000 0000 3006", "4000 0000 0000 2685", "4000 0000 0000 4004", "4242 4242 4242 4242",
-)  # fmt: skip
 
 
-def processor(own: Own) -> SandboxCardRail:
-    found = own.context.rails.card.sandbox
-    assert found is not None
-    return found
-
-
-async def stored(own: Own) -> list[dict[str, Any]]:
-    async with own.owner() as owner:
-        return [dict(row) for row in await owner.fetch("SELECT * FROM card_events ORDER BY at, event_id")]
-
-
-async def slow_order(own: Own) -> tuple[UUID, dict[str, str], bytes]:
-    """An order whose charge is in progress at the bank, and the processor's message about that charge."""
-    created = await own.auto_merchant.create("100.00")
-    merchant_id, order_id = own.auto_merchant.merchant_id, UUID(created["orderId"])
-    with pytest.raises(Charging):
-        await complete(own.service, merchant_id, created, SLOW)
-    pending = await charges.pending(own.context.pool, merchant_id, order_id)
-    assert pending is not None
-    headers, body = processor(own).sign_event(
-        a_charge(key=pending.charge.charge_id, merchant_id=merchant_id, order_id=order_id)
-    )
-    return order_id, headers, body
-
-
-async def bought(own: Own, card: str) -> UUID:
-    created = await own.auto_merchant.create("100.00")
-    await complete(own.service, own.auto_merchant.merchant_id, created, card)
-    return UUID(created["orderId"])
-
-
-async def due_again(own: Own) -> None:
-    """Let every lease and wait of an event be over."""
-    async with own.owner() as owner:
-        await owner.execute("UPDATE card_events SET apply_at = now() WHERE apply_at IS NOT NULL")
-
-
-async def test_a_signed_event_is_stored_once_however_often_it_is_delivered(own: Own) -> None:
-    _, headers, body = await slow_order(own)
-    async with own.service.client() as http:
-        answers = await asyncio.gather(*(http.post(PATH, content=body, headers=headers) for _ in range(8)))
-    assert {answer.status_code for answer in answers} == {204}
-    assert [row["kind"] for row in await stored(own)] == ["charge.changed"]
-
-
-async def test_a_message_that_no_processor_signed_is_refused_and_nothing_is_stored(own: Own) -> None:
-    _, headers, body = await slow_order(own)
-    async with own.service.client() as http:
-        for changed, sent in (
-            ({}, body), ({SIGNATURE: "0" * 64}, body), ({SIGNATURE: "é"}, body), (headers, body + b" "), (headers, b""),
-        ):  # fmt: skip
-            answer = await http.post(
-                PATH, content=sent, headers=[(k.encode(), v.encode()) for k, v in changed.items()]
-            )
-            assert (answer.status_code, answer.json()["code"]) == (401, "invalid_signature")
-        large = await http.post(PATH, content=b"x" * 300_000, headers=headers)
-        assert large.status_code == 413
-    assert await stored(own) == []
-
-
-async def test_an_event_about_a_charge_makes_the_worker_look_it_up_now(own: Own) -> None:
-    order_id, headers, body = await slow_order(own)
-    async with own.service.clock.moved(seconds=PROCESSING_TIME.total_seconds() + 1):
-        async with own.service.client() as http:
-            await http.post(PATH, content=body, headers=headers)
-        assert await apply_events(own.context) == 1
-    assert (await own.auto_merchant.read({"orderId": str(order_id)}))["orderStatus"] == "Approved"
-    assert [row["apply_at"] for row in await stored(own)] == [None]
-    assert await apply_events(own.context) == 0
-
-
-async def test_an_event_that_comes_before_its_charge_is_settled_changes_nothing(own: Own) -> None:
-    order_id, headers, body = await slow_order(own)
-    async with own.service.client() as http:
-        await http.post(PATH, content=body, headers=headers)
-    assert await apply_events(own.context) == 1
-    assert (await own.auto_merchant.read({"orderId": str(order_id)}))["orderStatus"] == "Created"
-
-
-async def test_an_event_whose_worker_died_is_applied_by_another_one(own: Own) -> None:
-    order_id, headers, body = await slow_order(own)
-    async with own.service.clock.moved(seconds=PROCESSING_TIME.total_seconds() + 1):
-        async with own.service.client() as http:
-            await http.post(PATH, content=body, headers=headers)
-        assert (
-            len(await card_events.claim(own.context.pool, utc_now(), 10)) == 1
-        )  # and the worker is killed here
-        assert await apply_events(own.context) == 0
-        await due_again(own)
-        assert await apply_events(own.context) == 1
-    assert (await own.auto_merchant.read({"orderId": str(order_id)}))["orderStatus"] == "Approved"
-
-
-async def test_a_dispute_that_was_never_delivered_is_fetched_once_by_any_number_of_workers(own: Own) -> None:
-    order_id = await bought(own, DISPUTED)
-    assert await fetch_events(own.context) == 0
-    async with own.service.clock.moved(seconds=(DISPUTED_AFTER + timedelta(minutes=1)).total_seconds()):
-        assert sum(await asyncio.gather(*(fetch_events(own.context) for _ in range(4)))) == 1
-        assert await fetch_events(own.context) == 0
-    (row,) = await stored(own)
-    assert (row["kind"], row["order_id"], row["amount"]) == ("dispute.opened", order_id, 2500)
-
-
-async def test_a_card_that_its_bank_replaced_is_shown_with_its_new_digits_and_goes_on_paying(
-    own: Own,
-) -> None:
-    order_id = await bought(own, RENEWED)
-    before = (await agreed(own, order_id)).card
-    async with own.service.clock.moved(seconds=(RENEWED_AFTER + timedelta(minutes=1)).total_seconds()):
-        await fetch_events(own.context)
-        await apply_events(own.context)
-    after = (await agreed(own, order_id)).card
-    assert (before.last4, after.last4, after.token) == ("4004", RENEWED_LAST4, before.token)
-
-
-async def test_a_plan_that_another_card_pays_by_now_keeps_that_card(own: Own) -> None:
-    from cuota.core.checkout.card import read_card
-    from cuota.flows.plan.limit_asks import Asker
-
-    order_id = await bought(own, RENEWED)
-    found = await agreed(own, order_id)
+async def paid_order(own: Own, *, back: bool = False) -> tuple[UUID, UUID]:
+    """An approved order of 100.00; with `back`, 15.00 of it went back to the card."""
+    order = await own.auto_merchant.approved("100.00")
+    if back:
+        assert (await own.auto_merchant.move(order, "refund", "90.00")).status_code == 200
+        assert await return_money(own.context) == 1
     async with own.owner() as owner:
         row = await owner.fetchrow(
-            "SELECT p.consumer_id, c.phone FROM plans p JOIN consumers c USING (consumer_id) WHERE order_id = $1",
-            order_id,
+            "SELECT merchant_id, order_id FROM orders WHERE order_id = $1", UUID(order["orderId"])
         )
-    detail = await find_plan(own.context, row["consumer_id"], own.auto_merchant.merchant_id, order_id)
-    assert detail is not None
-    token = await token_of(own.context, read_card(PAYS, "12/39", "123", found.plan[0].due_on))
-    await change_card(own.context, detail, token, 0, Asker(row["phone"]))
-    async with own.service.clock.moved(seconds=(RENEWED_AFTER + timedelta(minutes=1)).total_seconds()):
-        await fetch_events(own.context)
-        await apply_events(own.context)
-    assert (await agreed(own, order_id)).card.last4 == "4242"
+    return row["merchant_id"], row["order_id"]
+
+
+async def value(own: Own, sql: str, *given: Any) -> Any:
+    async with own.owner() as owner:
+        return await owner.fetchval(sql, *given)
+
+
+def event(
+    own: Own, kind: CardEventKind, ids: tuple[UUID, UUID], name: str = "evt_1", **more: Any
+) -> CardEvent:
+    return CardEvent(name, kind, own.context.now(), *ids, **more)
+
+
+async def post(own: Own, headers: dict[str, str], body: bytes) -> Any:
+    async with own.service.client() as http:
+        return await http.post("/rails/card/events", headers=headers, content=body)
+
+
+async def test_an_event_of_the_processor_is_stored_once_and_one_that_it_did_not_sign_never(own: Own) -> None:
+    merchant_id, order_id = await paid_order(own)
+    sandbox = own.context.rails.card.sandbox
+    assert sandbox is not None
+    pending = await value(own, "SELECT charge_id FROM charges")
+    async with own.owner() as owner:
+        row = await owner.fetchrow("SELECT * FROM charges")
+    asked = ChargeRequest(pending, row["card_token"], row["amount"], "USD", merchant_id, order_id)
+    headers, body = sandbox.sign_event(asked)
+    for _ in range(2):
+        assert (await post(own, headers, body)).status_code == 200
+    assert await value(own, "SELECT count(*) FROM card_events") == 1
+    changed = await post(own, headers, body + b" ")
+    assert changed.status_code == 400
+    assert "signing secret" in changed.text
+    assert (await post(own, {}, b"")).status_code == 400
+    assert await value(own, "SELECT count(*) FROM card_events") == 1
+    other_headers, other = sandbox.sign_event(replace(asked, order_id=own.context.new_id()))
+    assert (await post(own, other_headers, other)).status_code == 200
+    assert await value(own, "SELECT count(*) FROM card_events") == 1
+    assert await apply_card_events(own.context) == 1
+    assert await apply_card_events(own.context) == 0
+
+
+async def test_a_payment_of_others_is_not_stored(own: Own) -> None:
+    nobody = CardEvent("evt_1", CardEventKind.CHARGE_CHANGED, own.context.now())
+    assert not await store_card_event(own.context, "sandbox", nobody)
+
+
+async def test_a_changed_charge_is_looked_up_and_recorded_once(own: Own) -> None:
+    ids = await paid_order(own)
+    context = with_rail(own.context, FlakyRail(own.context.rails.card, lost=1))
+    async with own.service.clock.moved(days=15):
+        await collect(context, *ids)  # a reminder may come first
+        await collect(context, *ids)
+        pending = await charges.pending(own.context.pool, *ids)
+        assert pending is not None
+        changed = event(own, CardEventKind.CHARGE_CHANGED, ids, charge_id=pending.charge.charge_id)
+        for name in ("evt_1", "evt_2"):
+            assert await store_card_event(own.context, "sandbox", replace(changed, event_id=name))
+            assert not await store_card_event(own.context, "sandbox", replace(changed, event_id=name))
+        assert sum(await asyncio.gather(*(apply_card_events(own.context) for _ in range(3)))) == 2
+    assert (
+        await value(own, "SELECT state FROM charges WHERE charge_id = $1", pending.charge.charge_id)
+        == "succeeded"
+    )
+    assert await value(own, "SELECT count(*) FROM card_simulator.charges") == 2
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_a_refund_that_fails_later_is_owed_to_the_consumer_again_once(own: Own) -> None:
+    ids = await paid_order(own, back=True)
+    refund = await value(own, "SELECT card_refund_id FROM card_refunds")
+    failed = event(
+        own, CardEventKind.REFUND_FAILED, ids, refund_id=refund, amount=1500, reason="account_closed"
+    )
+    for name in ("evt_1", "evt_2"):
+        assert await store_card_event(own.context, "sandbox", replace(failed, event_id=name))
+    assert await apply_card_events(replace(own.context, pool=CutPool(own, "after"))) == 2
+    async with own.service.clock.moved(minutes=2):
+        await apply_card_events(own.context)
+    assert await value(own, "SELECT (state, reason) FROM card_refunds") == ("failed", "account_closed")
+    due = "SELECT sum(CASE WHEN credit = 'consumer_refund_due' THEN amount ELSE -amount END) FROM transfers"
+    assert await value(own, f"{due} WHERE 'consumer_refund_due' IN (debit, credit)") == 1500
+    assert await value(own, "SELECT count(*) FROM transfers WHERE posting = 'card_refund_failed'") == 1
+    assert await value(own, "SELECT count(*) FROM card_events WHERE applied_at IS NULL") == 0
+    assert (await verify(own.context.pool)).disagreements == []
+    async with own.service.clock.moved(days=1):
+        assert await return_money(own.context) == 0
+
+
+async def test_an_event_whose_worker_was_killed_is_applied_by_the_next(own: Own) -> None:
+    ids = await paid_order(own, back=True)
+    refund = await value(own, "SELECT card_refund_id FROM card_refunds")
+    failed = event(own, CardEventKind.REFUND_FAILED, ids, refund_id=refund)
+    assert await store_card_event(own.context, "sandbox", failed)
+    # A worker claimed the event, recorded the failure, and was killed before it noted that the event was applied.
+    assert await apply_card_events(own.context) == 1
+    async with own.owner() as owner:
+        await owner.execute("UPDATE card_events SET applied_at = NULL, try_at = $1", own.context.now())
+    assert await apply_card_events(own.context) == 1
+    assert await value(own, "SELECT count(*) FROM transfers WHERE posting = 'card_refund_failed'") == 1
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_a_renewed_card_pays_the_plan_unless_the_consumer_has_changed_it(own: Own) -> None:
+    kept, changed = await paid_order(own), await paid_order(own)
+    token = "SELECT card_token FROM charges WHERE order_id = $1"
+    for name, ids in (("evt_1", kept), ("evt_2", changed)):
+        own_token = (await value(own, token, ids[1])).removeprefix("sandbox:")
+        newer = event(own, CardEventKind.CARD_UPDATED, ids, name, card=Card(own_token, "visa", "4444"))
+        assert await store_card_event(own.context, "sandbox", newer)
+        older = replace(
+            newer,
+            event_id=f"{name}_older",
+            at=newer.at - timedelta(days=1),
+            card=Card(own_token, "visa", "1111"),
+        )
+        if ids == kept:
+            assert await apply_card_events(own.context) == 1
+        else:
+            async with own.owner() as owner:
+                await owner.execute(
+                    "UPDATE plans SET card_token = 'sandbox:other', card_brand = 'visa', card_last4 = '0005' WHERE order_id = $1",
+                    ids[1],
+                )
+        assert await store_card_event(own.context, "sandbox", older)
+        assert await apply_card_events(own.context) > 0
+    last4 = "SELECT (card_token = $2, card_last4) FROM plans WHERE order_id = $1"
+    assert await value(own, last4, kept[1], await value(own, token, kept[1])) == (True, "4444")
+    assert await value(own, last4, changed[1], "sandbox:other") == (True, "0005")
+
+
+async def test_events_that_were_never_delivered_are_fetched_once_by_one_worker(own: Own) -> None:
+    await fetch_card_events(own.context)
+    async with own.owner() as owner:
+        ids = await paid_order(own)
+        await owner.execute("UPDATE card_simulator.cards SET behaviour = 'disputed'")
+        # The rail of this fixture goes by the real clock.
+        await owner.execute(
+            "UPDATE card_simulator.charges SET created_at = now() - interval '7 days 1 minute'"
+        )
+    async with own.service.clock.moved(days=8):
+        found = await asyncio.gather(*(fetch_card_events(own.context) for _ in range(3)))
+        assert sorted(found) == [0, 0, 1]
+        assert await fetch_card_events(own.context) == 0
+        assert await apply_card_events(own.context) == 1
+    assert await value(own, "SELECT (kind, order_id, amount) FROM card_events") == (
+        "dispute.opened",
+        ids[1],
+        2500,
+    )
+
+
+async def test_a_refund_made_elsewhere_is_counted_and_listed_and_changes_no_plan(own: Own) -> None:
+    ids = await paid_order(own)
+    counted: list[tuple[str, str]] = []
+    context = replace(own.context, card_event=lambda rail, kind: counted.append((rail, kind)))
+    elsewhere = event(own, CardEventKind.REFUNDED_ELSEWHERE, ids, amount=500, reference="re_1")
+    assert await store_card_event(context, "sandbox", elsewhere)
+    assert await apply_card_events(context) == 1
+    assert await apply_card_events(context) == 0
+    assert counted == [("sandbox", "refund.elsewhere")]
+    (listed,) = await rail_figures.money_back(own.context.pool, 10)
+    assert (listed.order_id, listed.amount, listed.reference) == (ids[1], 500, "re_1")
+    assert await value(own, "SELECT count(*) FROM card_refunds") == 0
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_the_database_lets_a_refund_that_succeeded_fail_and_nothing_else(own: Own) -> None:
+    await paid_order(own, back=True)
+    change = "UPDATE card_refunds SET state = '{}'"
+    async with own.owner() as owner:
+        with pytest.raises(asyncpg.CheckViolationError):
+            await owner.execute(change.format("pending"))
+        await owner.execute(change.format("failed"))
+        for state in ("succeeded", "pending"):
+            with pytest.raises(asyncpg.CheckViolationError):
+                await owner.execute(change.format(state))

@@ -20,3 +20,13 @@ def settle_card_refund(order: Order, asked: CardRefund, reason: str | None, now:
         card_refund_settled=Settled(asked.card_refund_id, state, reason),
         at=now,
     )
+
+
+def fail_later(order: Order, done: CardRefund, reason: str, now: datetime) -> Outcome:
+    """Record that the bank sent back a refund that had succeeded. Its amount is owed to the consumer again."""
+    return Outcome(
+        order=order,
+        transfers=tuple(posting.card_refund_failed(done.card_refund_id, done.amount)),
+        card_refund_settled=Settled(done.card_refund_id, JobState.FAILED, reason),
+        at=now,
+    )

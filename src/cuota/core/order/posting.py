@@ -65,6 +65,11 @@ def card_refund(cause: UUID, amount: int) -> list[Transfer]:
     return _post("card_refund", cause, (REFUND_DUE, CLEARING, amount))
 
 
+def card_refund_failed(cause: UUID, amount: int) -> list[Transfer]:
+    """Post a refund that the card's bank sent back after it had succeeded: the money is due to the consumer again."""
+    return _post("card_refund_failed", cause, (CLEARING, REFUND_DUE, amount))
+
+
 def payout(cause: UUID, amount: int) -> list[Transfer]:
     """Post a payout to the merchant's bank account."""
     return _post("payout", cause, (PAYABLE, BANK, amount))

@@ -1,99 +1,130 @@
-"""Stores what card processors report: each event once, until it is applied."""
+"""What card processors reported: each event is stored once, claimed by a worker, and applied once."""
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from cuota.core.plan.card_event import CardEvent, CardEventKind
+from cuota.db.cluster.across import fetch_across
 from cuota.db.session import Session
 
-# A claimed event is applied again by another worker after this time, if the first one died.
+# The lease of a claim. If the worker dies, another one continues after this time. It is longer than a call of a rail takes.
 LEASE = timedelta(seconds=60)
 
-_STORE = """INSERT INTO card_events (rail, event_id, kind, at, merchant_id, order_id, charge_id, card_refund_id, amount, reason,
-        reference, status, card_token, card_brand, card_last4, received_at, apply_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16)
-    ON CONFLICT (rail, event_id) DO NOTHING RETURNING 1"""
-_CLAIM = """UPDATE card_events e SET apply_at = $2, tries = least(tries + 1, 1000) FROM (
-        SELECT rail, event_id FROM card_events WHERE apply_at <= $1 ORDER BY apply_at LIMIT $3 FOR UPDATE SKIP LOCKED
-    ) due WHERE e.rail = due.rail AND e.event_id = due.event_id AND e.apply_at <= $1
-    RETURNING e.rail, e.event_id, e.kind, e.merchant_id, e.order_id, e.charge_id, e.card_token, e.card_brand, e.card_last4, e.tries"""
-_APPLIED = "UPDATE card_events SET apply_at = NULL WHERE rail = $1 AND event_id = $2"
-_LATER = "UPDATE card_events SET apply_at = $3 WHERE rail = $1 AND event_id = $2 AND apply_at IS NOT NULL"
-_RENEW = """UPDATE plans p SET card_token = $3, card_brand = $4, card_last4 = $5
-    WHERE p.merchant_id = $1 AND p.order_id = $2 AND coalesce(p.card_token, (SELECT c.card_token FROM charges c
-        WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.state = 'succeeded' ORDER BY c.created_at DESC LIMIT 1)) = $3"""
-_FETCH_TURN = """INSERT INTO card_rails AS r (rail, fetched_until, claimed_until) VALUES ($1, $2, $4)
-    ON CONFLICT (rail) DO UPDATE SET claimed_until = $4 WHERE r.claimed_until <= $3 RETURNING r.fetched_until"""
-_FETCHED = """UPDATE card_rails SET fetched_until = greatest(fetched_until, $2), fetched_at = $3, claimed_until = $3, problem = NULL
-    WHERE rail = $1"""
-_FETCH_FAILED = "UPDATE card_rails SET claimed_until = $2, problem = $3 WHERE rail = $1"
+# An order that we do not have is another installation's, with the same processor. Nothing is stored then.
+_STORE = """INSERT INTO card_events (merchant_id, rail, event_id, order_id, kind, at, charge_id, card_refund_id, amount, reason,
+        reference, status, card_token, card_brand, card_last4, received_at, try_at)
+    SELECT o.merchant_id, $3, $4, o.order_id, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16
+    FROM orders o WHERE o.merchant_id = $1 AND o.order_id = $2
+    ON CONFLICT (merchant_id, rail, event_id) DO NOTHING RETURNING 1"""
+_MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM card_events WHERE try_at <= $1"
+# A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
+_CLAIM = """
+UPDATE card_events e SET try_at = $3, tries = least(tries + 1, 1000) FROM (
+    SELECT rail, event_id FROM card_events WHERE merchant_id = $1 AND try_at <= $2
+    ORDER BY try_at, at LIMIT $4 FOR UPDATE SKIP LOCKED
+) due WHERE e.merchant_id = $1 AND e.rail = due.rail AND e.event_id = due.event_id AND e.try_at <= $2
+RETURNING e.merchant_id, e.order_id, e.rail, e.event_id, e.kind, e.charge_id, e.card_refund_id, e.amount, e.reason,
+    e.reference
+"""
+_APPLIED = """UPDATE card_events SET applied_at = $4, try_at = NULL
+    WHERE merchant_id = $1 AND rail = $2 AND event_id = $3 AND applied_at IS NULL RETURNING 1"""
+_REFUND = """SELECT charge_id, amount, state FROM card_refunds
+    WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3"""
+# The card that pays is the plan's own, or else the last card that paid (db/plan/plans.py). A renewal
+# changes nothing if a newer one of the same card is stored, because that one is applied too.
+_RENEW = """
+UPDATE plans p SET card_token = coalesce(p.card_token, e.card_token), card_brand = e.card_brand, card_last4 = e.card_last4
+FROM card_events e WHERE e.merchant_id = $1 AND e.rail = $2 AND e.event_id = $3
+    AND p.merchant_id = $1 AND p.order_id = e.order_id
+    AND coalesce(p.card_token, (SELECT c.card_token FROM charges c WHERE c.merchant_id = $1 AND c.order_id = e.order_id
+        AND c.state = 'succeeded' ORDER BY c.created_at DESC LIMIT 1)) = e.card_token
+    AND NOT EXISTS (SELECT FROM card_events n WHERE n.merchant_id = $1 AND n.order_id = e.order_id
+        AND n.kind = 'card.updated' AND n.card_token = e.card_token AND n.at > e.at)
+RETURNING 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimedEvent:
-    """An event to apply. `card_token` names its rail, as in plans and charges."""
+class NewEvent:
+    """An event to store. The amount is in cents. `card_token` has the rail's name in front."""
 
-    rail: str
-    event_id: str
-    kind: CardEventKind
     merchant_id: UUID
     order_id: UUID
+    rail: str
+    event_id: str
+    kind: str
+    at: datetime
+    charge_id: UUID | None = None
+    card_refund_id: UUID | None = None
+    amount: int | None = None
+    reason: str | None = None
+    reference: str | None = None
+    status: str | None = None
+    card_token: str | None = None
+    card_brand: str | None = None
+    card_last4: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DueEvent:
+    """A claimed event. The amount is in cents."""
+
+    merchant_id: UUID
+    order_id: UUID
+    rail: str
+    event_id: str
+    kind: str
     charge_id: UUID | None
-    card_token: str | None
-    card_brand: str | None
-    card_last4: str | None
-    tries: int
+    card_refund_id: UUID | None
+    amount: int | None
+    reason: str | None
+    reference: str | None
 
 
-async def store(session: Session, rail: str, event: CardEvent, now: datetime) -> bool:
-    """Store an event of one of our orders. Return False if it is stored already."""
-    card = event.card
+@dataclass(frozen=True, slots=True)
+class KnownRefund:
+    """A card refund as it is recorded. The amount is in cents."""
+
+    charge_id: UUID
+    amount: int
+    state: str
+
+
+async def store(session: Session, new: NewEvent, now: datetime) -> bool:
+    """Store an event. Return False if it is stored already, or if we do not have its order."""
     row = await session.fetchrow(
-        _STORE, rail, event.event_id, str(event.kind), event.at, event.merchant_id, event.order_id, event.charge_id,
-        event.refund_id, event.amount, event.reason, event.reference, event.status,
-        f"{rail}:{card.token}" if card else None, card.brand if card else None, card.last4 if card else None, now,
+        _STORE, new.merchant_id, new.order_id, new.rail, new.event_id, new.kind, new.at, new.charge_id, new.card_refund_id,
+        new.amount, new.reason, new.reference, new.status, new.card_token, new.card_brand, new.card_last4, now,
     )  # fmt: skip
     return row is not None
 
 
-async def claim(session: Session, now: datetime, limit: int) -> list[ClaimedEvent]:
-    """Claim events that were not applied yet, oldest first."""
-    rows = await session.fetch(_CLAIM, now, now + LEASE, limit)
-    return [ClaimedEvent(row[0], row[1], CardEventKind(row[2]), *row[3:]) for row in rows]
+async def claim(session: Session, now: datetime, limit: int) -> list[DueEvent]:
+    """Claim at most `limit` events that are not applied yet. The order of the merchants is random."""
+    merchants = [row["merchant_id"] for row in await fetch_across(session, _MERCHANTS_DUE, now)]
+    random.shuffle(merchants)
+    found: list[DueEvent] = []
+    for merchant_id in merchants:
+        if len(found) < limit:
+            rows = await session.fetch(_CLAIM, merchant_id, now, now + LEASE, limit - len(found))
+            found += [DueEvent(*row) for row in rows]
+    return found
 
 
-async def applied(session: Session, event: ClaimedEvent) -> None:
-    """Record that an event was applied."""
-    await session.fetchrow(_APPLIED, event.rail, event.event_id)
+async def applied(session: Session, due: DueEvent, now: datetime) -> bool:
+    """Record that an event was applied. Return False if another worker recorded it already."""
+    return await session.fetchrow(_APPLIED, due.merchant_id, due.rail, due.event_id, now) is not None
 
 
-async def later(session: Session, event: ClaimedEvent, at: datetime) -> None:
-    """Apply an event again at `at`."""
-    await session.fetchrow(_LATER, event.rail, event.event_id, at)
+async def refund_of(session: Session, due: DueEvent) -> KnownRefund | None:
+    """Return the card refund that an event is about, or None."""
+    row = await session.fetchrow(_REFUND, due.merchant_id, due.order_id, due.card_refund_id)
+    return None if row is None else KnownRefund(*row)
 
 
-async def renew_card(session: Session, event: ClaimedEvent) -> None:
-    """Give a plan the new data of its card. A plan that another card pays by now is unchanged."""
-    ids = (event.merchant_id, event.order_id)
-    await session.fetchrow(_RENEW, *ids, event.card_token, event.card_brand, event.card_last4)
-
-
-async def take_fetch_turn(
-    session: Session, rail: str, first: datetime, now: datetime, until: datetime
-) -> datetime | None:
-    """Claim the turn to fetch a rail's events until `until`. Return how far they were fetched; None if it is another's turn."""
-    row = await session.fetchrow(_FETCH_TURN, rail, first, now, until)
-    return None if row is None else row["fetched_until"]
-
-
-async def fetched(session: Session, rail: str, until: datetime, now: datetime) -> None:
-    """Record how far a rail's events were fetched, and end the turn."""
-    await session.fetchrow(_FETCHED, rail, until, now)
-
-
-async def fetch_failed(session: Session, rail: str, again_at: datetime, problem: str) -> None:
-    """Record why a rail's events were not fetched."""
-    await session.fetchrow(_FETCH_FAILED, rail, again_at, problem)
+async def renew_card(session: Session, due: DueEvent) -> bool:
+    """Give the plan the brand and last four digits of its renewed card. Return False if another card pays the plan now."""
+    return await session.fetchrow(_RENEW, due.merchant_id, due.rail, due.event_id) is not None

@@ -26,7 +26,10 @@ WAITING = (
     ("messages", "try_at", "true"),
     ("virtual_cards", "tell_at", "issued_at IS NOT NULL"),
     ("issuing_simulator.clearings", "try_at", "true"),
+    ("card_events", "try_at", "true"),
 )
+# Fetching what card processors report is always due again, so the operator is not told of it.
+_STOPS = (*WAITING, ("card_rails", "due_at", "true"))
 
 _NOW = "CASE WHEN moving_until > clock_timestamp() AND held_at IS NOT NULL THEN held_at ELSE clock_timestamp() + ahead END"
 _READ = f"""SELECT ahead, held_at, coalesce(moving_until > clock_timestamp(), false) AS moving, closed,
@@ -46,7 +49,7 @@ _END = """UPDATE sandbox_clock SET moving_until = NULL, closed = false, held_at 
 _NEXT = "SELECT min(at) AS at FROM ({}) soonest".format(
     " UNION ALL ".join(
         f"SELECT min({column}) AS at FROM {table} WHERE {which} AND {column} > $1"
-        for table, column, which in WAITING
+        for table, column, which in _STOPS
     )
 )
 _DUE = "SELECT sum(rows) AS rows FROM ({}) counts".format(
@@ -54,7 +57,7 @@ _DUE = "SELECT sum(rows) AS rows FROM ({}) counts".format(
         [
             *(
                 f"SELECT count(*) AS rows FROM {table} WHERE {which} AND {column} <= $1"
-                for table, column, which in WAITING
+                for table, column, which in _STOPS
             ),
             "SELECT count(*) AS rows FROM outbox",
         ]

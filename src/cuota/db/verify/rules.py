@@ -96,10 +96,12 @@ def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
     for refund_id, _, amount, state in facts["returning"]:
         gone = amount if state == "succeeded" else 0
         expected[refund_id, "card_refund"] += gone
-        if posted[refund_id, "card_refund"] != gone:
+        # A refund that failed after it had succeeded is posted in both directions.
+        returned = posted[refund_id, "card_refund"] - posted[refund_id, "card_refund_failed"]
+        if returned != gone or posted[refund_id, "card_refund"] not in {0, amount}:
             yield (
                 f"card_refunds {refund_id}",
-                f"{state} {amount}, the ledger says {posted[refund_id, 'card_refund']}",
+                f"{state} {amount}, the ledger says {returned}",
             )
     known = {cause for cause, _ in expected}
     for cause, name in posted:

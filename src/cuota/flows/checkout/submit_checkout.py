@@ -47,7 +47,7 @@ OTHER_PURCHASE = (
 NOT_DECIDING = "Orders cannot be completed right now. Nothing was charged; please try again."
 
 ENTER_AGAIN = "Your card could not be read, and nothing was charged. Please enter it again."
-NOT_REACHED = "We cannot reach your card's bank right now. Nothing was charged; please try again."
+NOT_REACHED = "We cannot reach your card's bank right now. Nothing was charged; please try again shortly."
 
 
 async def submit_checkout(

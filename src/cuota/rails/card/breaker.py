@@ -1,48 +1,76 @@
-"""A circuit breaker: a rail that fails again and again is not called for a while, so that consumers get an answer at once."""
+"""The circuit breaker of one card rail. After several calls without an answer, calls are refused for a short time.
+
+A refused call was never sent. Then one trial call goes through; its answer closes the breaker, or opens it again. The state
+belongs to this process.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TypeVar
 
 from cuota.rails.unavailable import RailUnavailable
 
-# After this many failures in a row the rail is not called for PAUSE_SECONDS. Then one call tries whether it answers again.
-MOST_FAILURES = 5
-PAUSE_SECONDS = 10.0
+# So many calls in a row without an answer open the breaker. A decline is an answer.
+FAILURES = 5
+OPEN_SECONDS = 15.0
+T = TypeVar("T")
 
 
 class Breaker:
-    """Counts one rail's failures in a row, in this process. A decline is an answer and not a failure."""
+    """`now` is a clock in seconds that never goes backward."""
 
-    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._name = name
-        self._clock = clock
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
         self._failures = 0
         self._open_until = 0.0
 
-    @property
-    def is_open(self) -> bool:
-        """Whether calls are refused now."""
-        return self._failures >= MOST_FAILURES and self._clock() < self._open_until
-
-    def require_closed(self) -> None:
-        """Raise RailUnavailable while the rail is not called. Otherwise the call may be sent.
-
-        After the pause, one call is sent; until it has answered, the others are still refused.
-        """
-        if self.is_open:
-            raise RailUnavailable(
-                f"the card rail {self._name} failed {self._failures} times in a row; it is tried again soon"
-            )
-        if self._failures >= MOST_FAILURES:
-            self._open_until = self._clock() + PAUSE_SECONDS
+    def admits(self) -> bool:
+        """Return whether a call may be sent now. When the time is over, one trial call is admitted, and no other until then."""
+        if self._failures < FAILURES:
+            return True
+        if self._now() < self._open_until:
+            return False
+        # The trial call: the next one waits as long again, also if this one is never heard of.
+        self._open_until = self._now() + OPEN_SECONDS
+        return True
 
     def answered(self) -> None:
-        """Note that the rail answered."""
+        """The rail answered a call."""
         self._failures = 0
 
     def failed(self) -> None:
-        """Note that the rail did not answer."""
+        """A call had no answer."""
         self._failures += 1
-        self._open_until = self._clock() + PAUSE_SECONDS
+        if self._failures >= FAILURES:
+            self._open_until = self._now() + OPEN_SECONDS
+
+    def require_admitted(self, call: Awaitable[object], told: Callable[[str], None]) -> None:
+        """Raise RailUnavailable if the call may not be sent now. The call was not started and never will be."""
+        if self.admits():
+            return
+        if isinstance(call, Coroutine):
+            call.close()
+        told("refused")
+        raise RailUnavailable("the rail did not answer several calls in a row; none is sent for a short time")
+
+
+async def guarded(breaker: Breaker, call: Awaitable[T], told: Callable[[str], None]) -> T:
+    """Await an admitted call and count its result: `answered` or `failed`.
+
+    An exception other than RailUnavailable is an answer: the rail refused what it was given.
+    """
+    try:
+        answer = await call
+    except RailUnavailable:
+        breaker.failed()
+        told("failed")
+        raise
+    except Exception:
+        breaker.answered()
+        told("answered")
+        raise
+    breaker.answered()
+    told("answered")
+    return answer

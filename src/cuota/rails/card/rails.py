@@ -6,11 +6,12 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from cuota.core.order.order import LOOK_UP_AFTER
 from cuota.rails.bounded import SECONDS, within
-from cuota.rails.card.breaker import Breaker
+from cuota.rails.card.breaker import Breaker, guarded
 from cuota.rails.card.protocol import (
     BadEvent,
     Card,
@@ -52,6 +53,10 @@ def _is_url(url: object) -> bool:
     return isinstance(url, str) and url.startswith(("https://", "http://")) and len(url) <= _LONGEST_URL
 
 
+def _uncounted(name: str, result: str) -> None:
+    del name, result
+
+
 class CardRails:
     """Calls the rail of each card. Raises RailUnavailable after a timeout or an unexpected error.
 
@@ -62,8 +67,10 @@ class CardRails:
     def __init__(self, active: CardRail, others: Sequence[CardRail] = (), seconds: float = SECONDS) -> None:
         self.active = active
         self.by_name: dict[str, CardRail] = {rail.name: rail for rail in (*others, active)}
-        self.breakers = {name: Breaker(name) for name in self.by_name}
         self._seconds = seconds
+        self.breakers = {name: Breaker() for name in self.by_name}
+        # Called with the rail's name, and `answered`, `failed` or `refused` for each call. The metrics count these.
+        self.called: Callable[[str, str], None] = _uncounted
 
     @property
     def sandbox(self) -> SandboxCardRail | None:
@@ -83,7 +90,7 @@ class CardRails:
 
     async def keep(self, token: str, holder: CardHolder) -> Card:
         """Set up a card for later charges. The returned token names the rail. Raises UnknownToken."""
-        card = await self._call(self.active, lambda: self.active.keep(token, holder))
+        card = await self._call(self.active, self.active.keep(token, holder))
         return replace(card, token=f"{self.active.name}:{card.token}")
 
     def _of(self, token: str) -> tuple[CardRail, str]:
@@ -111,12 +118,12 @@ class CardRails:
         self, asked: ChargeRequest, method: Callable[[CardRail], Callable[[ChargeRequest], Awaitable[T]]]
     ) -> T:
         rail, own = self._of(asked.token)
-        return await self._call(rail, lambda: method(rail)(replace(asked, token=own)))
+        return await self._call(rail, method(rail)(replace(asked, token=own)))
 
     async def refund(self, asked: RefundRequest) -> CardAnswer:
         """Refund to the card that paid."""
         rail, own = self._of(asked.token)
-        return _read(await self._call(rail, lambda: rail.refund(replace(asked, token=own))))
+        return _read(await self._call(rail, rail.refund(replace(asked, token=own))))
 
     async def read_event(self, headers: Mapping[str, str], body: bytes) -> tuple[str, CardEvent | None]:
         """Return the name of the rail whose processor signed a message, and the event. Raises BadEvent if none did."""
@@ -131,18 +138,10 @@ class CardRails:
     async def events_since(self, name: str, since: datetime) -> Sequence[CardEvent]:
         """Return what happened at a rail's processor since that time."""
         rail = self.by_name[name]
-        return await self._call(rail, lambda: rail.events_since(since))
+        return await self._call(rail, rail.events_since(since))
 
-    async def _call(self, rail: CardRail, call: Callable[[], Awaitable[T]]) -> T:
-        breaker = self.breakers[rail.name]
-        breaker.require_closed()
-        try:
-            answer = await within(call(), self._seconds, passed=(UnknownToken,))
-        except RailUnavailable:
-            breaker.failed()
-            raise
-        except UnknownToken:
-            breaker.answered()
-            raise
-        breaker.answered()
-        return answer
+    async def _call(self, rail: CardRail, call: Awaitable[T]) -> T:
+        self.breakers[rail.name].require_admitted(call, told := partial(self.called, rail.name))
+        return await guarded(
+            self.breakers[rail.name], within(call, self._seconds, passed=(UnknownToken,)), told
+        )

@@ -1,4 +1,4 @@
-"""`POST /rails/card/events`: card processors report what happened to charges, refunds, cards and disputes."""
+"""`POST /rails/card/events`: a card processor reports what happened. The processor's signature is its only credential."""
 
 from __future__ import annotations
 
@@ -6,31 +6,35 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.refusal import Code, Refused
-from cuota.flows.plan.card_events import receive_event
+from cuota.db.order.documents import encode
+from cuota.flows.plan.store_card_event import store_card_event
 from cuota.rails.card.protocol import BadEvent
 from cuota.rails.unavailable import RailUnavailable
-from cuota.web.body import MOST_BYTES, read_bytes
+from cuota.web.body import read_bytes
 from cuota.web.service import service_of
+
+_RECEIVED = encode({"received": True})
+_HEADERS = {"Cache-Control": "no-store"}
+NOT_SIGNED = (
+    "No card processor of this installation signed this message. Check that the webhook's signing secret in the service's"
+    " settings is the one that the processor shows for this endpoint, that nothing on the way changes the body, and that the"
+    " clocks agree."
+)
 
 
 async def receive(request: Request) -> Response:
-    """Store an event that one of our processors signed. The answer to a repeated event is the same."""
-    body = await read_bytes(request, MOST_BYTES)
+    """Verify and store an event, and answer 200. An event that is known, or not about a payment of ours, gets the same answer."""
+    body = await read_bytes(request)
     context = service_of(request).context
-    headers = {
-        name.decode("latin-1").lower(): value.decode("latin-1") for name, value in request.scope["headers"]
-    }
     try:
-        rail, event = await context.rails.card.read_event(headers, body)
+        rail, event = await context.rails.card.read_event(dict(request.headers), body)
     except BadEvent:
-        raise Refused(
-            Code.INVALID_SIGNATURE,
-            "No card processor of this installation signed this message. Check the endpoint's signing secret, and the clock.",
-        ) from None
+        raise Refused(Code.MALFORMED_REQUEST, NOT_SIGNED) from None
     except RailUnavailable:
+        # The processor sends the event again later.
         raise Refused(
-            Code.UNAVAILABLE, "The card processor cannot be reached to read this event. Send it again."
+            Code.UNAVAILABLE, "The card processor did not answer a question about this event."
         ) from None
     if event is not None:
-        await receive_event(context, rail, event)
-    return Response(status_code=204, headers={"Cache-Control": "no-store"})
+        await store_card_event(context, rail, event)
+    return Response(_RECEIVED, headers=_HEADERS, media_type="application/json")

@@ -54,6 +54,10 @@ CODES_REFUSED = Counter(
 )
 # Create the series of all limits at the start. An alert would miss the first rise of a series that does not exist yet.
 _CODES_REFUSED = {limit.value: CODES_REFUSED.labels(limit.value) for limit in Limit}
+CARD_CALLS = Counter("cuota_card_calls", "Calls to card rails since the service started", ["rail", "result"])
+CARD_EVENTS = Counter(
+    "cuota_card_events", "Events of card processors applied since the service started", ["rail", "kind"]
+)
 POOL = Gauge("cuota_pool_sessions", "Database sessions", ["state"], multiprocess_mode="livesum")
 # The status that an event brings its order to, by the event's type.
 _STATUS_OF = {"order.created": Status.CREATED, **FINAL_STATUS}
@@ -91,6 +95,16 @@ def count_decision(made: Decision) -> None:
 def count_code(outcome: str) -> None:
     """Count a one-time code. `outcome` is `sent`, `failed`, or the name of the limit that refused the code."""
     (_CODES.get(outcome) or _CODES_REFUSED[outcome]).inc()
+
+
+def count_card_call(rail: str, result: str) -> None:
+    """Count a call to a card rail. `result` is `answered`, `failed`, or `refused` by the open circuit breaker."""
+    CARD_CALLS.labels(rail, result).inc()
+
+
+def count_card_event(rail: str, kind: str) -> None:
+    """Count an event of a card processor that was applied."""
+    CARD_EVENTS.labels(rail, kind).inc()
 
 
 class Sparing:

@@ -1,0 +1,48 @@
+"""How far the events of each card rail's processor were fetched. One worker at a time fetches them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from cuota.db.session import Session
+
+# By the real clock, and by the service's clock: moving the sandbox's clock stops once a day to fetch events.
+EVERY = timedelta(minutes=5)
+AT_LEAST_EVERY = timedelta(days=1)
+
+_BEGIN = """INSERT INTO card_rails (name, reconciled_until, due_at, checked_at)
+    SELECT name, $2, $2, '-infinity' FROM unnest($1::text[]) AS n (name)
+    WHERE NOT EXISTS (SELECT FROM card_rails r WHERE r.name = n.name) ON CONFLICT DO NOTHING"""
+# The new due_at is the claim: another worker finds the row not due.
+_CLAIM = """UPDATE card_rails SET due_at = $2::timestamptz + $5, checked_at = $3
+    WHERE name = ANY ($1::text[]) AND (due_at <= $2 OR checked_at <= $3::timestamptz - $4::interval)
+    RETURNING name, reconciled_until"""
+_MOVED = """UPDATE card_rails SET reconciled_until = greatest(reconciled_until, $2), problem = NULL WHERE name = $1"""
+_FAILED = "UPDATE card_rails SET problem = $2 WHERE name = $1"
+_SOON = "UPDATE card_rails SET due_at = least(due_at, $1)"
+
+
+async def begin(session: Session, names: list[str], now: datetime) -> None:
+    """Add the rails that are new here. Their events count from now on."""
+    await session.fetch(_BEGIN, names, now)
+
+
+async def claim(session: Session, names: list[str], now: datetime, real: datetime) -> dict[str, datetime]:
+    """Claim the rails whose events are due to be fetched. Return since when, by name."""
+    rows = await session.fetch(_CLAIM, names, now, real, EVERY, AT_LEAST_EVERY)
+    return {row["name"]: row["reconciled_until"] for row in rows}
+
+
+async def fetched(session: Session, name: str, until: datetime) -> None:
+    """Record that all events until then are stored."""
+    await session.fetchrow(_MOVED, name, until)
+
+
+async def failed(session: Session, name: str, problem: str) -> None:
+    """Record why the events could not be fetched. The next fetch begins where this one began."""
+    await session.fetchrow(_FAILED, name, problem)
+
+
+async def fetch_soon(session: Session, at: datetime) -> None:
+    """Let the events of every rail be fetched at this instant, at the latest."""
+    await session.fetchrow(_SOON, at)

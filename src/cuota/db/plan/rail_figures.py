@@ -1,0 +1,95 @@
+"""What is stored about each card rail, for the operators' command `cuota rails`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from cuota.db.session import Session
+
+# Tokens that were stored before they named their rail belong to the active one.
+_RAIL = "CASE WHEN strpos(card_token, ':') > 0 THEN split_part(card_token, ':', 1) ELSE $1::text END"
+_CHARGES = f"""SELECT {_RAIL} AS rail, count(*) AS charges, count(*) FILTER (WHERE state = 'failed') AS declined
+    FROM charges WHERE created_at > $2 GROUP BY 1"""
+_PENDING = f"""SELECT {_RAIL} AS rail, count(*) AS waiting, min(created_at) AS since
+    FROM charges WHERE state = 'pending' AND created_at <= $2 GROUP BY 1"""
+_PLACES = "SELECT name, reconciled_until, problem FROM card_rails ORDER BY name"
+_LAST = "SELECT rail, max(received_at) AS at FROM card_events GROUP BY rail"
+_WAITING = "SELECT rail, count(*) AS waiting FROM card_events WHERE try_at IS NOT NULL GROUP BY rail"
+# A dispute is open until an event closes it. Each dispute is shown once, as its newest event describes it.
+_DISPUTES = """SELECT rail, merchant_id, order_id, kind, at, amount, reason, reference, status FROM (
+    SELECT DISTINCT ON (rail, merchant_id, order_id, coalesce(reference, event_id)) e.* FROM card_events e
+    WHERE kind IN ('dispute.opened', 'dispute.changed', 'dispute.closed')
+    ORDER BY rail, merchant_id, order_id, coalesce(reference, event_id), kind = 'dispute.closed' DESC, at DESC
+) newest WHERE kind <> 'dispute.closed' ORDER BY at DESC LIMIT $1"""
+_MONEY_BACK = """SELECT rail, merchant_id, order_id, kind, at, amount, reason, reference, status FROM card_events
+    WHERE kind IN ('refund.elsewhere', 'refund.failed') ORDER BY at DESC LIMIT $1"""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The numbers of one rail. `charges` and `declined` count the last day; `waiting` are charges without a final answer."""
+
+    name: str
+    charges: int = 0
+    declined: int = 0
+    waiting: int = 0
+    waiting_since: datetime | None = None
+    events_waiting: int = 0
+    last_event_at: datetime | None = None
+    reconciled_until: datetime | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """An event that an operator must look at. The amount is in cents."""
+
+    rail: str
+    merchant_id: UUID
+    order_id: UUID
+    kind: str
+    at: datetime
+    amount: int | None
+    reason: str | None
+    reference: str | None
+    status: str | None
+
+
+async def figures(
+    session: Session, active: str, since: datetime, asked_before: datetime
+) -> dict[str, Figures]:
+    """Return the numbers of each rail by its name: charges after `since`, and those without an answer before `asked_before`."""
+    charged = {row["rail"]: row for row in await session.fetch(_CHARGES, active, since)}
+    pending = {row["rail"]: row for row in await session.fetch(_PENDING, active, asked_before)}
+    places = {row["name"]: row for row in await session.fetch(_PLACES)}
+    last = {row["rail"]: row["at"] for row in await session.fetch(_LAST)}
+    waiting = {row["rail"]: row["waiting"] for row in await session.fetch(_WAITING)}
+    names = sorted({*charged, *pending, *places, *last, active})
+
+    def of(name: str) -> Figures:
+        asked, open_, place = charged.get(name), pending.get(name), places.get(name)
+        return Figures(
+            name,
+            charges=asked["charges"] if asked else 0,
+            declined=asked["declined"] if asked else 0,
+            waiting=open_["waiting"] if open_ else 0,
+            waiting_since=open_["since"] if open_ else None,
+            events_waiting=waiting.get(name, 0),
+            last_event_at=last.get(name),
+            reconciled_until=place["reconciled_until"] if place else None,
+            problem=place["problem"] if place else None,
+        )
+
+    return {name: of(name) for name in names}
+
+
+async def open_disputes(session: Session, limit: int) -> list[Noted]:
+    """Return the disputes that are not closed, newest first."""
+    return [Noted(*row) for row in await session.fetch(_DISPUTES, limit)]
+
+
+async def money_back(session: Session, limit: int) -> list[Noted]:
+    """Return the refunds that were made elsewhere and those that failed later, newest first."""
+    return [Noted(*row) for row in await session.fetch(_MONEY_BACK, limit)]

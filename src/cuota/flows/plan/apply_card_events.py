@@ -1,0 +1,116 @@
+"""Applies what card processors reported: each event once, in any order, also after a worker was killed in the middle.
+
+Each step may run twice without harm: a charge is looked up and recorded by its usual recorder, and a refund fails only once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from uuid import UUID
+
+from cuota.core.order.card_refund import fail_later, settle_card_refund
+from cuota.core.order.job import CardRefund, JobState
+from cuota.core.order.order import Order, Status
+from cuota.core.order.outcome import Outcome
+from cuota.core.refusal import Refused
+from cuota.db.order import orders
+from cuota.db.plan import card_events, charges
+from cuota.db.plan.card_events import DueEvent, KnownRefund
+from cuota.db.session import Session
+from cuota.flows.checkout.submit_checkout import finish_charge
+from cuota.flows.context import Context
+from cuota.flows.plan.collect_installments import finish_collection
+from cuota.flows.settle import settle
+from cuota.rails.bounded import SECONDS
+from cuota.rails.card.protocol import CardEventKind
+
+BATCH = 20
+AT_ONCE = 8
+# A look-up calls the rail twice at most: it finds nothing and charges, or it finds an abandoned charge and cancels it. Even the
+# slowest rail finishes a batch before the lease of its claims ends.
+assert card_events.LEASE.total_seconds() >= -(-BATCH // AT_ONCE) * 2 * SECONDS
+log = logging.getLogger("cuota.work")
+
+
+@dataclass(frozen=True, slots=True)
+class _Refunded:
+    """An order, and the card refund that an event is about."""
+
+    order: Order
+    refund: KnownRefund | None
+
+
+async def apply_card_events(context: Context) -> int:
+    """Apply the events that are due. Return how many were claimed."""
+    claimed = await card_events.claim(context.pool, context.now(), BATCH)
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def handle(due: DueEvent) -> None:
+        facts = {"orderId": str(due.order_id), "rail": due.rail, "event": due.event_id, "kind": due.kind}
+        async with places:
+            try:
+                await _apply(context, due)
+            except Refused as busy:
+                log.warning("card event waits", extra={"facts": {**facts, "code": busy.code}})
+                return
+            except Exception:
+                # One event that fails must not delay the others. Its lease ends, and it is tried again.
+                log.exception("card event failed", extra={"facts": facts})
+                return
+            if await card_events.applied(context.pool, due, context.now()):
+                context.card_event(due.rail, due.kind)
+                if due.kind == CardEventKind.REFUNDED_ELSEWHERE:
+                    log.warning("refunded elsewhere", extra={"facts": facts})
+
+    await asyncio.gather(*(handle(due) for due in claimed))
+    return len(claimed)
+
+
+async def _apply(context: Context, due: DueEvent) -> None:
+    if due.kind == CardEventKind.CHARGE_CHANGED:
+        await _look_at_charge(context, due)
+    elif due.kind == CardEventKind.REFUND_FAILED:
+        await _fail_refund(context, due)
+    elif due.kind == CardEventKind.CARD_UPDATED:
+        await card_events.renew_card(context.pool, due)
+    # Refunds made elsewhere and disputes are only stored; `cuota rails` lists them.
+
+
+async def _look_at_charge(context: Context, due: DueEvent) -> None:
+    """Look up the charge now. If the rail does not answer, the job for due orders looks again."""
+    ids: tuple[UUID, UUID] = (due.merchant_id, due.order_id)
+    pending = await charges.pending(context.pool, *ids)
+    if pending is None or pending.charge.charge_id != due.charge_id:
+        return
+    found = await orders.read_with_plan(context.pool, *ids)
+    if found is None:
+        return
+    finish = finish_charge if found.order.status is Status.CREATED else finish_collection
+    await finish(context, *ids, pending)
+
+
+async def _fail_refund(context: Context, due: DueEvent) -> None:
+    if due.card_refund_id is None:
+        log.warning(
+            "unknown refund failed", extra={"facts": {"orderId": str(due.order_id), "event": due.event_id}}
+        )
+        return
+    refund_id, reason = due.card_refund_id, due.reason or "refund_failed"
+
+    async def read(session: Session, merchant_id: UUID, order_id: UUID) -> _Refunded | None:
+        found = await orders.read_with_plan(session, merchant_id, order_id)
+        # Read after the order: if the refund changes in between, the order's version is stale and nothing is saved.
+        refund = await card_events.refund_of(session, due)
+        return None if found is None else _Refunded(found.order, refund)
+
+    def decide(known: _Refunded) -> Outcome | None:
+        refund = known.refund
+        if refund is None or refund.state == JobState.FAILED:
+            return None
+        asked = CardRefund(refund_id, refund.charge_id, refund.amount)
+        fail = fail_later if refund.state == JobState.SUCCEEDED else settle_card_refund
+        return fail(known.order, asked, reason, context.now())
+
+    await settle(context, due.merchant_id, due.order_id, decide, read)

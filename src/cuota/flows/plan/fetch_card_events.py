@@ -1,0 +1,40 @@
+"""Fetches what processors have reported since the last time, because some events are never delivered."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from cuota.db.plan import card_rails
+from cuota.flows.context import Context, utc_now
+from cuota.flows.plan.store_card_event import store_card_event
+from cuota.rails.unavailable import RailUnavailable
+
+# A processor may list an event some time after it happened. Events that are stored already are not stored again.
+OVERLAP = timedelta(hours=1)
+log = logging.getLogger("cuota.work")
+
+
+async def begin_fetching(context: Context) -> None:
+    """Note the rails of this installation, so that their events are fetched from now on."""
+    await card_rails.begin(context.pool, list(context.rails.card.by_name), context.now())
+
+
+async def fetch_card_events(context: Context) -> int:
+    """Fetch the events of each rail that is due. Return how many were new."""
+    await begin_fetching(context)
+    now, names = context.now(), list(context.rails.card.by_name)
+    due = await card_rails.claim(context.pool, names, now, utc_now())
+    return sum([await _fetch(context, name, since, now) for name, since in due.items()])
+
+
+async def _fetch(context: Context, name: str, since: datetime, now: datetime) -> int:
+    try:
+        events = await context.rails.card.events_since(name, since - OVERLAP)
+    except RailUnavailable as problem:
+        log.warning("card events not fetched", extra={"facts": {"rail": name, "problem": str(problem)}})
+        await card_rails.failed(context.pool, name, str(problem)[:200])
+        return 0
+    new = sum([await store_card_event(context, name, event) for event in events])
+    await card_rails.fetched(context.pool, name, now)
+    return new
