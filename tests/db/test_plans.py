@@ -40,6 +40,8 @@ ALLOWED = {
     "charges._FAILED": "its index holds only what failed, which an operator settles",
     "claims._CLAIMERS": "its index holds only what is under way",
     "recalculate._MERCHANTS_OF_SHARDS": "only on a Citus cluster, where each shard reads its part; the operator runs it by hand",
+    "rail_figures._PENDING": "the operator asks for it by hand",
+    "rail_figures._WAITING": "its index holds only the events that are to be applied",
     "story._FIND": "the operator looks for an order by a merchant's reference, by hand",
     "clock._NEXT": "the sandbox's clock alone, on a developer's machine",
     "clock._PAID": "the same",

@@ -15,7 +15,7 @@ _CHARGES = f"""SELECT {_RAIL} AS rail, count(*) AS charges, count(*) FILTER (WHE
 _PENDING = f"""SELECT {_RAIL} AS rail, count(*) AS waiting, min(created_at) AS since
     FROM charges WHERE state = 'pending' AND created_at <= $2 GROUP BY 1"""
 _PLACES = "SELECT name, reconciled_until, problem FROM card_rails ORDER BY name"
-_LAST = "SELECT rail, max(received_at) AS at FROM card_events GROUP BY rail"
+_LAST = "SELECT max(received_at) AS at FROM card_events WHERE rail = $1"
 _WAITING = "SELECT rail, count(*) AS waiting FROM card_events WHERE try_at IS NOT NULL GROUP BY rail"
 # A dispute is open until an event closes it. Each dispute is shown once, as its newest event describes it.
 _DISPUTES = """SELECT rail, merchant_id, order_id, kind, at, amount, reason, reference, status FROM (
@@ -64,9 +64,9 @@ async def figures(
     charged = {row["rail"]: row for row in await session.fetch(_CHARGES, active, since)}
     pending = {row["rail"]: row for row in await session.fetch(_PENDING, active, asked_before)}
     places = {row["name"]: row for row in await session.fetch(_PLACES)}
-    last = {row["rail"]: row["at"] for row in await session.fetch(_LAST)}
     waiting = {row["rail"]: row["waiting"] for row in await session.fetch(_WAITING)}
-    names = sorted({*charged, *pending, *places, *last, active})
+    names = sorted({*charged, *pending, *places, active})
+    last = {name: row["at"] for name in names if (row := await session.fetchrow(_LAST, name))}
 
     def of(name: str) -> Figures:
         asked, open_, place = charged.get(name), pending.get(name), places.get(name)
