@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -21,20 +20,8 @@ from cuota.rails.unavailable import RailUnavailable
 from support.makers import Running
 from support.rails.parts import rail_parts
 from support.rails.processor import BACK, Bench, a_holder
-from support.stripe.processor import StripeProcessor
+from support.stripe.processor import StripeProcessor, a_bench
 from support.stripe.stand_in import StandIn, enter_card
-
-
-@pytest.fixture
-async def processor(service: Running, stand_in: StandIn) -> AsyncIterator[StripeProcessor]:
-    opened = StripeProcessor(service.context.pool, stand_in)
-    yield opened
-    await opened.close()
-
-
-async def a_bench(processor: StripeProcessor, number: str = "4242424242424242") -> Bench:
-    holder = a_holder()
-    return Bench(await processor.rail.keep(await enter_card(processor.stand_in, number), holder), holder)
 
 
 async def test_a_person_is_one_customer_at_stripe_with_all_their_cards(processor: StripeProcessor) -> None:

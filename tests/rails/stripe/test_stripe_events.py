@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -11,20 +10,12 @@ import pytest
 
 from cuota.rails.card.protocol import CardEvent, CardEventKind, ChargeRequest, RefundRequest
 from cuota.rails.card.rails import CardRails
-from support.makers import Running
 from support.rails.processor import Bench, a_holder
 from support.rails.promises import refund_of
 from support.stripe.processor import StripeProcessor
-from support.stripe.stand_in import StandIn, signed
+from support.stripe.stand_in import signed
 
 NEVER_OURS = "pi_made_in_the_dashboard"
-
-
-@pytest.fixture
-async def processor(service: Running, stand_in: StandIn) -> AsyncIterator[StripeProcessor]:
-    opened = StripeProcessor(service.context.pool, stand_in)
-    yield opened
-    await opened.close()
 
 
 async def paid(processor: StripeProcessor) -> ChargeRequest:

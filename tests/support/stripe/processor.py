@@ -11,7 +11,7 @@ from cuota.db.pool import Pool
 from cuota.rails.card.protocol import Card, CardHolder, ChargeRequest
 from cuota.rails.card.stripe import StripeCardRail
 from support.rails.parts import rail_parts
-from support.rails.processor import Kind, Message
+from support.rails.processor import Bench, Kind, Message, a_holder
 from support.stripe.ledger import Json
 from support.stripe.stand_in import StandIn, enter_card, signed
 
@@ -70,3 +70,9 @@ class StripeProcessor:
     async def close(self) -> None:
         """Close the connections."""
         await self.rail.close()
+
+
+async def a_bench(processor: StripeProcessor, number: str = "4242424242424242") -> Bench:
+    """A consumer with a card that the rail keeps."""
+    holder = a_holder()
+    return Bench(await processor.rail.keep(await enter_card(processor.stand_in, number), holder), holder)

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import re
+import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -13,7 +14,9 @@ from uuid import UUID
 
 import stripe
 
+from cuota.rails.bounded import SECONDS
 from cuota.rails.card.protocol import (
+    PROCESSING,
     BadEvent,
     Card,
     CardAnswer,
@@ -39,6 +42,9 @@ from cuota.rails.unavailable import RailUnavailable
 
 SIGNATURE = "stripe-signature"
 SIGNED_WITHIN = 300
+# Within this time, the request that made a PaymentIntent may still confirm it.
+IN_FLIGHT_SECONDS = 60
+assert IN_FLIGHT_SECONDS > SECONDS
 _METHOD = re.compile(r"pm_[A-Za-z0-9_]{1,200}", re.ASCII)
 
 
@@ -130,11 +136,15 @@ class StripeCardRail:
         """Return a PaymentIntent's answer.
 
         After a failed attempt with the consumer present, Stripe would take another card for the same PaymentIntent: the
-        return address gives the browser what it needs for that. So it is canceled before we call it a decline.
+        return address gives the browser what it needs for that. So it is canceled before we call it a decline. The same
+        holds for one that was made and not confirmed: the request that confirms it may still be on its way.
         """
         answer = answer_of(intent)
+        unconfirmed = intent["status"] == "requires_confirmation"
+        if unconfirmed and time.time() - intent["created"] < IN_FLIGHT_SECONDS:
+            return PROCESSING
         open_to_the_browser = intent["status"] != "canceled" and intent.get("setup_future_usage")
-        if answer.outcome is not CardOutcome.DECLINED or not open_to_the_browser:
+        if answer.outcome is not CardOutcome.DECLINED or not (unconfirmed or open_to_the_browser):
             return answer
         ended = await self._cancel(intent["id"], FAILED)
         return answer if ended["status"] == "canceled" else answer_of(ended)
