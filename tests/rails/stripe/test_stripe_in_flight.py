@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from cuota.rails.card.protocol import PROCESSING, CardOutcome
+from cuota.rails.card.protocol import PROCESSING, CardAnswer, CardOutcome
 from cuota.rails.unavailable import RailUnavailable
 from support.stripe.processor import StripeProcessor, a_bench
 
@@ -54,3 +55,24 @@ async def test_a_payment_that_was_made_and_never_confirmed_is_canceled_before_it
     assert found.outcome is CardOutcome.DECLINED
     (intent_id,) = intents.by_charge[str(asked.key)]
     assert (await intents.read(intent_id))[1]["status"] == "canceled"
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["same parameters", "other return address"])
+async def test_a_failure_that_stripe_repeats_under_its_key_for_a_day_does_not_hold_the_charge_up(
+    processor: StripeProcessor, monkeypatch: pytest.MonkeyPatch, *, same: bool
+) -> None:
+    one = await a_bench(processor)
+    asked, intents = one.charge(), processor.stand_in.intents
+
+    async def fails(_pairs: Any) -> Any:
+        return 500, {"error": {"type": "api_error", "message": "Stripe failed"}}
+
+    with monkeypatch.context() as while_down:
+        while_down.setattr(intents, "create", fails)
+        with pytest.raises(RailUnavailable):
+            await processor.rail.charge(asked)
+    assert await processor.rail.find_charge(asked) is None
+    again = asked if same else replace(asked, return_url="http://127.0.0.1:8080/elsewhere")
+    answers = await asyncio.gather(*(processor.rail.charge(again) for _ in range(5)), return_exceptions=True)
+    assert any(isinstance(answer, CardAnswer) and answer.approved for answer in answers)
+    assert await processor.books(asked) == (asked.amount, 0)

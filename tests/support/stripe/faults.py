@@ -39,6 +39,10 @@ class Faults:
             self.plan = before
 
 
+class Replayed(dict[str, Any]):
+    """An answer that Stripe repeats under its idempotency key, and marks with a header."""
+
+
 class IdempotencyKeys:
     """Stripe's idempotency keys (docs.stripe.com/api/idempotent_requests). localstripe has none.
 
@@ -61,7 +65,7 @@ class IdempotencyKeys:
         if kept is not None and self.hours - kept[0] < KEPT_HOURS:
             if list(kept[1]) != list(pairs):
                 return 400, {"error": {"type": "idempotency_error", "message": "other parameters"}}
-            return kept[2]
+            return kept[2][0], Replayed(kept[2][1])
         self._running.add(key)
         try:
             answer = await act()

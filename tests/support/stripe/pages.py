@@ -13,6 +13,8 @@ import uvicorn
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
+from support.stripe.faults import Replayed
+
 Json = dict[str, Any]
 _BANK = """<!doctype html><html lang="en"><head><title>Stand-in for the bank</title>
 <meta name="viewport" content="width=device-width"></head><body><h1>Confirm the payment</h1>
@@ -23,6 +25,8 @@ _BANK = """<!doctype html><html lang="en"><head><title>Stand-in for the bank</ti
 def json_answer(status: int, said: Json) -> Response:
     """An answer of the API, which a page may read too."""
     headers = {"Access-Control-Allow-Origin": "*", "Request-Id": "req_standin"}
+    if isinstance(said, Replayed):
+        headers["Idempotent-Replayed"] = "true"
     return JSONResponse(said, status, headers)
 
 

@@ -29,7 +29,16 @@ from cuota.rails.card.protocol import (
     UnknownToken,
     declined,
 )
-from cuota.rails.card.stripe_calls import PAGE, Connections, Json, all_of, answered, client, first_of
+from cuota.rails.card.stripe_calls import (
+    PAGE,
+    Connections,
+    Json,
+    SpentKey,
+    all_of,
+    answered,
+    client,
+    first_of,
+)
 from cuota.rails.card.stripe_customers import StripeCustomers
 from cuota.rails.card.stripe_declines import ABANDONED, FAILED, error_of, reason_of, refused
 from cuota.rails.card.stripe_events import TYPES, card_event, card_of
@@ -42,6 +51,7 @@ from cuota.rails.unavailable import RailUnavailable
 
 SIGNATURE = "stripe-signature"
 SIGNED_WITHIN = 300
+MOST_KEYS = 5
 # Within this time, the request that made a PaymentIntent may still confirm it.
 IN_FLIGHT_SECONDS = 60
 assert IN_FLIGHT_SECONDS > SECONDS
@@ -105,11 +115,24 @@ class StripeCardRail:
         return card_of(method, customer)
 
     async def charge(self, asked: ChargeRequest) -> CardAnswer:
-        """Make a PaymentIntent and confirm it, in one request."""
+        """Make a PaymentIntent and confirm it, in one request.
+
+        Stripe repeats a failure of its own under the same idempotency key for a day. If nothing was made, the next key is
+        used: every process takes the same keys in the same order, so that two of them never charge twice.
+        """
+        for number in range(1, MOST_KEYS + 1):
+            try:
+                return await self._create(asked, f"{asked.key}-{number}")
+            except SpentKey:
+                if await self._find(asked.token, asked.key) is not None:
+                    raise
+        raise RailUnavailable(f"Stripe failed {MOST_KEYS} times to make this payment")
+
+    async def _create(self, asked: ChargeRequest, idempotency_key: str) -> CardAnswer:
         customer, method = _parts(asked.token)
         intents = self._stripe.v1.payment_intents
         call = intents.create_async(
-            intent_params(asked, customer, method), {"idempotency_key": str(asked.key)}
+            intent_params(asked, customer, method), {"idempotency_key": idempotency_key}
         )
         try:
             intent = await answered(call, (stripe.CardError, stripe.InvalidRequestError))

@@ -17,6 +17,7 @@ TIMEOUT = httpx.Timeout(8.0, connect=4.0)
 assert TIMEOUT.read is not None
 assert TIMEOUT.read < SECONDS
 PAGE = 100
+_OTHER_PARAMETERS, _FAILED = 400, 500
 T = TypeVar("T")
 Json = dict[str, Any]
 # Stripe's library logs what was sent (names, mail addresses) on the levels below, and sends its response times to Stripe.
@@ -43,8 +44,22 @@ def client(keys: StripeKeys, connections: Connections) -> stripe.StripeClient:
     )
 
 
+class SpentKey(RailUnavailable):
+    """Under this idempotency key, Stripe only repeats an earlier failure: nothing more comes of that request."""
+
+
+def _is_spent(problem: stripe.StripeError) -> bool:
+    status = problem.http_status or 0
+    if isinstance(problem, stripe.IdempotencyError):
+        # The earlier request had other parameters, and is over. (409 means that it still runs.)
+        return status == _OTHER_PARAMETERS
+    return status >= _FAILED and (problem.headers or {}).get("idempotent-replayed") == "true"
+
+
 async def answered(call: Awaitable[T], passed: tuple[type[stripe.StripeError], ...] = ()) -> T:
     """Await a call. Raises RailUnavailable for any error that is not one of `passed`, because the call may have acted.
+
+    Raises SpentKey if an earlier request with the same idempotency key failed and is over.
 
     The text of the exception has Stripe's code and the id of the request, but nothing that was sent.
     """
@@ -55,7 +70,8 @@ async def answered(call: Awaitable[T], passed: tuple[type[stripe.StripeError], .
     except stripe.StripeError as problem:
         code = f", {problem.code}" if problem.code else ""
         request = f", request {problem.request_id}" if problem.request_id else ""
-        raise RailUnavailable(f"Stripe: {type(problem).__name__}{code}{request}") from None
+        failure = SpentKey if _is_spent(problem) else RailUnavailable
+        raise failure(f"Stripe: {type(problem).__name__}{code}{request}") from None
 
 
 async def all_of(listed: Awaitable[Any]) -> list[Json]:
