@@ -123,8 +123,11 @@ def strangers(shop: Shop, under: Campaign) -> list[str]:
 
 
 def card_cut(shop: Shop, under: Campaign) -> list[str]:
-    """The card pays, and the rail's answer is lost."""
-    shop.service.arm("after", "call", CHARGE, "cut")
+    """The request to charge the card is lost, so that a worker sends it again.
+
+    If only the answer is lost, the consumer's page finds the charge, and nothing is sent again.
+    """
+    shop.service.arm("before", "call", CHARGE, "cut")
     shop.completed()
     shop.service.wait_for_strike()
     return settled(under)
