@@ -8,12 +8,13 @@ from uuid import UUID
 
 from cuota.core.checkout.ending import Charging
 from cuota.core.order.order import Order
+from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge
 from cuota.core.risk.signal import SignalKind
 from cuota.db.plan import charges
 from cuota.db.plan.charges import PendingCharge
 from cuota.flows.context import Context
-from cuota.rails.card.protocol import CardAnswer, CardOutcome, ChargeRequest
+from cuota.rails.card.protocol import CardAnswer, CardHolder, CardOutcome, ChargeRequest
 from cuota.rails.unavailable import RailUnavailable
 
 RecordAnswer = Callable[[CardAnswer], Awaitable[Order]]
@@ -24,6 +25,12 @@ CONFIRM_WITHIN = timedelta(minutes=20)
 def card_hash(context: Context, fingerprint: str) -> bytes | None:
     """Return the keyed hash by which risk knows a card, or None if the card rail gives no fingerprint."""
     return context.vault.hash(f"signal-{SignalKind.CARD}", fingerprint) if fingerprint else None
+
+
+async def keep_card(context: Context, token: str, holder: CardHolder) -> PlanCard:
+    """Set up the card of a browser's token for later charges. Raises RailUnavailable or UnknownToken."""
+    kept = await context.rails.card.keep(token, holder)
+    return PlanCard(kept.token, kept.brand, kept.last4, card_hash(context, kept.fingerprint))
 
 
 def request_of(
@@ -104,7 +111,7 @@ async def give_up(context: Context, asked: ChargeRequest, record: RecordAnswer) 
     except RailUnavailable:
         return
     if answer is not None and answer.final:
-        await record(answer)
+        await _keep(context, asked, answer, record)
 
 
 def request_again(pending: PendingCharge, merchant_id: UUID, order_id: UUID) -> ChargeRequest:

@@ -18,10 +18,10 @@ from cuota.db.order import orders
 from cuota.db.plan import charges
 from cuota.db.pool import GONE
 from cuota.flows.checkout.leave_checkout import lapse_order
-from cuota.flows.checkout.submit_checkout import finish_charge
 from cuota.flows.context import Context
 from cuota.flows.order.expire_authorizations import expire_authorization
-from cuota.flows.plan.collect_installments import collect, finish_collection, wait_longer
+from cuota.flows.plan.collect_installments import collect, wait_longer
+from cuota.flows.plan.finish_pending import finish_pending
 
 BATCH = 100
 # Several at a time, so that slow answers of the card rail about some orders do not delay the others.
@@ -83,8 +83,7 @@ async def _finish(context: Context, order: Order) -> bool:
     pending = await charges.pending(context.pool, order.merchant_id, order.order_id)
     if pending is None:
         return True
-    finish = finish_charge if order.status is Status.CREATED else finish_collection
-    if await finish(context, order.merchant_id, order.order_id, pending):
+    if await finish_pending(context, order, pending):
         return True
     await wait_longer(context, order.merchant_id, order.order_id, order.charging)
     return False

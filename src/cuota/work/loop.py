@@ -15,9 +15,10 @@ from cuota.core.refusal import Refused
 from cuota.db.pool import GONE
 from cuota.db.workers import Worker
 from cuota.flows.context import Context
+from cuota.flows.plan.apply_card_events import apply_card_events
+from cuota.flows.plan.fetch_card_events import fetch_card_events
 from cuota.flows.risk.settle_reservations import settle_reservations
 from cuota.flows.sandbox.standstill import InFlightGate, Standstill
-from cuota.work.card_events import apply_events, fetch_events
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
 from cuota.work.messages import send_due_messages
@@ -64,8 +65,8 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("free_claims", webhooks.free_claims, 1.0, real=True),
         Job("due_orders", settle_due_orders, 1.0),
         Job("card_refunds", return_due_money, 1.0),
-        Job("card_events_fetched", fetch_events, 15.0),
-        Job("card_events", apply_events, 1.0),
+        Job("card_events_fetched", fetch_card_events, 15.0),
+        Job("card_events", apply_card_events, 1.0),
         Job("messages", send_due_messages, 1.0),
         Job("virtual_cards", settle_cards, 1.0),
         Job("reservations", settle_reservations, 5.0, real=True),

@@ -31,11 +31,7 @@ class CardBusy(Exception):
 
 
 class CardExhausted(Exception):
-    """The card was declined as often as the card networks allow. `again_at` is when it may be charged again."""
-
-    def __init__(self, again_at: datetime) -> None:
-        super().__init__(f"the card may be charged again at {again_at}")
-        self.again_at = again_at
+    """The card was declined as often as the card networks allow. It may not be charged now."""
 
 
 class NothingOwed(Exception):
@@ -146,7 +142,7 @@ def begin(
     allowed_at = next_allowed(declined_at, now)
     if allowed_at is not None:
         if origin is Origin.CONSUMER:
-            raise CardExhausted(allowed_at)
+            raise CardExhausted
         return _planned(order, plan, [replace(item, charge_at=allowed_at)], now=now)
     charge = Charge(
         charge_id, item.number, item.total, order.currency, card.token, card.brand, card.last4, origin

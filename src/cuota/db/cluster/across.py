@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections import defaultdict
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -32,6 +34,23 @@ async def fetch_across(session: Session, sql: str, *values: object) -> list[Any]
         except NodeLost:
             # Its merchants' work waits until the node is back.
             continue
+    return found
+
+
+async def claim_across(
+    session: Session, due: str, claim: str, now: datetime, lease: timedelta, limit: int
+) -> list[Any]:
+    """Claim at most `limit` rows that are due, of all merchants. The order of the merchants is random.
+
+    `due` finds the merchants ($1 is now). `claim` claims rows of one merchant: $1 the merchant, $2 now, $3 the end of the lease, $4
+    the most rows.
+    """
+    merchants = [row["merchant_id"] for row in await fetch_across(session, due, now)]
+    random.shuffle(merchants)
+    found: list[Any] = []
+    for merchant_id in merchants:
+        if len(found) < limit:
+            found += await session.fetch(claim, merchant_id, now, now + lease, limit - len(found))
     return found
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from cuota.db.cluster.across import fetch_across
+from cuota.db.cluster.across import claim_across
 from cuota.db.session import Session
 
 # The lease of a claim. If the worker dies, another one continues after this time. It is longer than a call of a rail takes.
@@ -26,8 +25,7 @@ UPDATE card_events e SET try_at = $3, tries = least(tries + 1, 1000) FROM (
     SELECT rail, event_id FROM card_events WHERE merchant_id = $1 AND try_at <= $2
     ORDER BY try_at, at LIMIT $4 FOR UPDATE SKIP LOCKED
 ) due WHERE e.merchant_id = $1 AND e.rail = due.rail AND e.event_id = due.event_id AND e.try_at <= $2
-RETURNING e.merchant_id, e.order_id, e.rail, e.event_id, e.kind, e.charge_id, e.card_refund_id, e.amount, e.reason,
-    e.reference
+RETURNING e.merchant_id, e.order_id, e.rail, e.event_id, e.kind, e.charge_id, e.card_refund_id, e.reason
 """
 _APPLIED = """UPDATE card_events SET applied_at = $4, try_at = NULL
     WHERE merchant_id = $1 AND rail = $2 AND event_id = $3 AND applied_at IS NULL RETURNING 1"""
@@ -70,7 +68,7 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True)
 class DueEvent:
-    """A claimed event. The amount is in cents."""
+    """A claimed event."""
 
     merchant_id: UUID
     order_id: UUID
@@ -79,9 +77,7 @@ class DueEvent:
     kind: str
     charge_id: UUID | None
     card_refund_id: UUID | None
-    amount: int | None
     reason: str | None
-    reference: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +100,7 @@ async def store(session: Session, new: NewEvent, now: datetime) -> bool:
 
 async def claim(session: Session, now: datetime, limit: int) -> list[DueEvent]:
     """Claim at most `limit` events that are not applied yet. The order of the merchants is random."""
-    merchants = [row["merchant_id"] for row in await fetch_across(session, _MERCHANTS_DUE, now)]
-    random.shuffle(merchants)
-    found: list[DueEvent] = []
-    for merchant_id in merchants:
-        if len(found) < limit:
-            rows = await session.fetch(_CLAIM, merchant_id, now, now + LEASE, limit - len(found))
-            found += [DueEvent(*row) for row in rows]
-    return found
+    return [DueEvent(*row) for row in await claim_across(session, _MERCHANTS_DUE, _CLAIM, now, LEASE, limit)]
 
 
 async def applied(session: Session, due: DueEvent, now: datetime) -> bool:

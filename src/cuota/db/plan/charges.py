@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from cuota.core.plan.charge import Charge, Origin
-from cuota.db.cluster.across import fetch_across
+from cuota.db.cluster.across import claim_across
 from cuota.db.session import Session
 
 _PENDING = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_token, c.card_brand, c.card_last4, c.origin,
@@ -100,14 +99,7 @@ async def keep_reference(
 
 async def claim_refunds(session: Session, now: datetime, limit: int) -> list[DueRefund]:
     """Claim at most `limit` card refunds that are due. The order of the merchants is random."""
-    merchants = [row["merchant_id"] for row in await fetch_across(session, _MERCHANTS_DUE, now)]
-    random.shuffle(merchants)
-    found: list[DueRefund] = []
-    for merchant_id in merchants:
-        if len(found) < limit:
-            rows = await session.fetch(_CLAIM, merchant_id, now, now + LEASE, limit - len(found))
-            found += [DueRefund(*row) for row in rows]
-    return found
+    return [DueRefund(*row) for row in await claim_across(session, _MERCHANTS_DUE, _CLAIM, now, LEASE, limit)]
 
 
 async def still_pending(session: Session, due: DueRefund) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -11,7 +10,7 @@ from uuid import UUID
 
 from cuota.core.checkout.card import card_name
 from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
-from cuota.db.cluster.across import fetch_across
+from cuota.db.cluster.across import claim_across
 from cuota.db.nested import Nested
 from cuota.db.plan.plans import CARD, CARD_JOIN
 from cuota.db.pool import Row
@@ -92,15 +91,9 @@ class DueMessage:
 
 async def claim(session: Session, now: datetime, limit: int) -> list[DueMessage]:
     """Claim messages that are due, at most `limit`. The order of the merchants is random."""
-    merchants = [row["merchant_id"] for row in await fetch_across(session, _MERCHANTS_DUE, now)]
-    random.shuffle(merchants)
-    found: list[DueMessage] = []
-    for merchant_id in merchants:
-        if len(found) < limit:
-            rows = await session.fetch(_CLAIM, merchant_id, now, now + LEASE, limit - len(found))
-            consumers = await _declined_consumers(session, rows)
-            found += [_due_of(row, consumers.get(row["consumer_id"])) for row in rows]
-    return found
+    rows = await claim_across(session, _MERCHANTS_DUE, _CLAIM, now, LEASE, limit)
+    consumers = await _declined_consumers(session, rows)
+    return [_due_of(row, consumers.get(row["consumer_id"])) for row in rows]
 
 
 async def _declined_consumers(session: Session, rows: list[Row]) -> dict[UUID, Row]:

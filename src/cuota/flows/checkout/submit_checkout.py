@@ -24,8 +24,8 @@ from cuota.db.plan.charges import PendingCharge
 from cuota.flows.charge_card import (
     RecordAnswer,
     ask,
-    card_hash,
     give_up,
+    keep_card,
     look,
     look_up,
     request_again,
@@ -65,13 +65,12 @@ async def submit_checkout(
         consumer_id, profile.name, profile.email, checkout.order.merchant_id, checkout.order.order_id
     )
     try:
-        kept = await context.rails.card.keep(card_token, holder)
+        card = await keep_card(context, card_token, holder)
     except RailUnavailable:
         raise Problem(notice=NOT_REACHED) from None
     except UnknownToken:
         raise Problem(notice=ENTER_AGAIN) from None
-    known = PlanCard(kept.token, kept.brand, kept.last4, card_hash(context, kept.fingerprint))
-    return await pay_with(context, checkout, known, agreement_hash, return_url)
+    return await pay_with(context, checkout, card, agreement_hash, return_url)
 
 
 def _agreed_terms(

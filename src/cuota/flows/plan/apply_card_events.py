@@ -12,16 +12,15 @@ from uuid import UUID
 
 from cuota.core.order.card_refund import fail_later, settle_card_refund
 from cuota.core.order.job import CardRefund, JobState
-from cuota.core.order.order import Order, Status
+from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Refused
 from cuota.db.order import orders
 from cuota.db.plan import card_events, charges
 from cuota.db.plan.card_events import DueEvent, KnownRefund
 from cuota.db.session import Session
-from cuota.flows.checkout.submit_checkout import finish_charge
 from cuota.flows.context import Context
-from cuota.flows.plan.collect_installments import finish_collection
+from cuota.flows.plan.finish_pending import finish_pending
 from cuota.flows.settle import settle
 from cuota.rails.bounded import SECONDS
 from cuota.rails.card.protocol import CardEventKind
@@ -85,10 +84,8 @@ async def _look_at_charge(context: Context, due: DueEvent) -> None:
     if pending is None or pending.charge.charge_id != due.charge_id:
         return
     found = await orders.read_with_plan(context.pool, *ids)
-    if found is None:
-        return
-    finish = finish_charge if found.order.status is Status.CREATED else finish_collection
-    await finish(context, *ids, pending)
+    if found is not None:
+        await finish_pending(context, found.order, pending)
 
 
 async def _fail_refund(context: Context, due: DueEvent) -> None:

@@ -15,7 +15,7 @@ from cuota.db.checkout import consumers
 from cuota.db.plan import accounts, plans
 from cuota.db.plan.accounts import PlanDetail
 from cuota.db.plan.plans import Agreed
-from cuota.flows.charge_card import card_hash
+from cuota.flows.charge_card import keep_card
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import Context
 from cuota.flows.plan.collect_installments import collect, pay_now
@@ -132,14 +132,12 @@ async def change_card(
     ids = (detail.shown.order.merchant_id, detail.shown.order.order_id)
     ask = await count_ask(context, ids[1], asker)
     try:
-        kept = await context.rails.card.keep(card_token, await _holder(context, asker, *ids))
+        new = await keep_card(context, card_token, await _holder(context, asker, *ids))
     except (RailUnavailable, UnknownToken) as problem:
         await give_back(context, ask)
         raise Problem(notice=ENTER_AGAIN if isinstance(problem, UnknownToken) else NOT_REACHED) from None
-    hashed = card_hash(context, kept.fingerprint)
     try:
-        of_card = await count_card(context, hashed)
-        new = PlanCard(kept.token, kept.brand, kept.last4, hashed)
+        of_card = await count_card(context, new.card_hash)
         changed = await _change(context, *ids, new, expected)
     except Problem:
         await free_network(context, ask)

@@ -7,7 +7,7 @@ belongs to this process.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from cuota.rails.unavailable import RailUnavailable
@@ -46,23 +46,17 @@ class Breaker:
         if self._failures >= FAILURES:
             self._open_until = self._now() + OPEN_SECONDS
 
-    def require_admitted(self, call: Awaitable[object], told: Callable[[str], None]) -> None:
-        """Raise RailUnavailable if the call may not be sent now. The call was not started and never will be."""
-        if self.admits():
-            return
-        if isinstance(call, Coroutine):
-            call.close()
+
+async def guarded(breaker: Breaker, call: Callable[[], Awaitable[T]], told: Callable[[str], None]) -> T:
+    """Send a call and count its result: `answered`, `failed`, or `refused` if the breaker is open and nothing was sent.
+
+    Raises RailUnavailable for `failed` and `refused`. Any other exception is an answer: the rail refused what it was given.
+    """
+    if not breaker.admits():
         told("refused")
         raise RailUnavailable("the rail did not answer several calls in a row; none is sent for a short time")
-
-
-async def guarded(breaker: Breaker, call: Awaitable[T], told: Callable[[str], None]) -> T:
-    """Await an admitted call and count its result: `answered` or `failed`.
-
-    An exception other than RailUnavailable is an answer: the rail refused what it was given.
-    """
     try:
-        answer = await call
+        answer = await call()
     except RailUnavailable:
         breaker.failed()
         told("failed")

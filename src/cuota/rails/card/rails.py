@@ -90,7 +90,7 @@ class CardRails:
 
     async def keep(self, token: str, holder: CardHolder) -> Card:
         """Set up a card for later charges. The returned token names the rail. Raises UnknownToken."""
-        card = await self._call(self.active, self.active.keep(token, holder))
+        card = await self._call(self.active, lambda: self.active.keep(token, holder))
         return replace(card, token=f"{self.active.name}:{card.token}")
 
     def _of(self, token: str) -> tuple[CardRail, str]:
@@ -118,12 +118,12 @@ class CardRails:
         self, asked: ChargeRequest, method: Callable[[CardRail], Callable[[ChargeRequest], Awaitable[T]]]
     ) -> T:
         rail, own = self._of(asked.token)
-        return await self._call(rail, method(rail)(replace(asked, token=own)))
+        return await self._call(rail, lambda: method(rail)(replace(asked, token=own)))
 
     async def refund(self, asked: RefundRequest) -> CardAnswer:
         """Refund to the card that paid."""
         rail, own = self._of(asked.token)
-        return _read(await self._call(rail, rail.refund(replace(asked, token=own))))
+        return _read(await self._call(rail, lambda: rail.refund(replace(asked, token=own))))
 
     async def read_event(self, headers: Mapping[str, str], body: bytes) -> tuple[str, CardEvent | None]:
         """Return the name of the rail whose processor signed a message, and the event. Raises BadEvent if none did."""
@@ -138,10 +138,11 @@ class CardRails:
     async def events_since(self, name: str, since: datetime) -> Sequence[CardEvent]:
         """Return what happened at a rail's processor since that time."""
         rail = self.by_name[name]
-        return await self._call(rail, rail.events_since(since))
+        return await self._call(rail, lambda: rail.events_since(since))
 
-    async def _call(self, rail: CardRail, call: Awaitable[T]) -> T:
-        self.breakers[rail.name].require_admitted(call, told := partial(self.called, rail.name))
+    async def _call(self, rail: CardRail, call: Callable[[], Awaitable[T]]) -> T:
         return await guarded(
-            self.breakers[rail.name], within(call, self._seconds, passed=(UnknownToken,)), told
+            self.breakers[rail.name],
+            lambda: within(call(), self._seconds, passed=(UnknownToken,)),
+            partial(self.called, rail.name),
         )
