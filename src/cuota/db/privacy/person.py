@@ -38,7 +38,8 @@ TREATED = {
          "virtual_cards", "outbox", "feeds", "feed", "deliveries"),
         NOBODY,
     ),
-    **dict.fromkeys(("signals", "codes_sent", "consumer_exposure", "erasures", "consumer_asks", "text_choices"), HASHED),
+    **dict.fromkeys(("signals", "codes_sent", "consumer_exposure", "erasures", "consumer_asks", "text_choices",
+         "card_declines"), HASHED),
     **dict.fromkeys(
         ("merchants", "credentials", "token_failures", "signing_keys", "signing_keys_p256", "webhook_endpoints", "models",
          "policies", "migrations", "installation", "last_served", "hash_key", "service_role", "sandbox_clock", "forks", "retention",

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from cuota.core.checkout.card import BadCard
 from cuota.core.installment import owed
 from cuota.db.plan.accounts import PlanDetail
+from cuota.flows.checkout.allow_card import OTHER_CARD
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import utc_now
 from cuota.flows.plan import manage_plan
@@ -69,7 +70,7 @@ async def change(request: Request, known: Known, detail: PlanDetail) -> Response
     except BadCard as bad:
         return _page(request, known, detail, Problem(bad.errors))
     except Problem as said:
-        if said.notice in {manage_plan.NOT_REACHED, manage_plan.ENTER_AGAIN}:
+        if said.notice in {manage_plan.NOT_REACHED, manage_plan.ENTER_AGAIN, OTHER_CARD}:
             return _page(request, known, detail, said)
         return see_other(plan_path(detail, key_of(said.notice)))
     after = await find_plan(
