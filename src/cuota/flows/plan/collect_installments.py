@@ -133,6 +133,14 @@ async def look_at_collection(
     return await charge_card.look(context, charge_card.request_again(pending, merchant_id, order_id), record)
 
 
+async def give_up_collection(
+    context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge
+) -> None:
+    """Cancel a charge that waits for the consumer, who wants to use another card, and record how it ended."""
+    record = _recorder(context, merchant_id, order_id, pending.charge)
+    await charge_card.give_up(context, charge_card.request_again(pending, merchant_id, order_id), record)
+
+
 def _recorder(context: Context, merchant_id: UUID, order_id: UUID, charge: Charge) -> RecordAnswer:
     async def record(answer: CardAnswer) -> Order:
         await charge_card.note_decline(context, charge, answer)
