@@ -223,6 +223,7 @@ async def test_another_card_can_be_used_at_the_account_while_a_payment_waits_for
         "That payment was canceled, and nothing was charged"
     )
     await fill(page, card_number=CARD_THAT_PAYS, card_expiry="12/39", card_cvc="737")
+    await expect(page.get_by_role("status").first).to_contain_text("Your new card pays from now on")
     await page.goto(bank)
     await expect(page.get_by_role("heading", name="This confirmation has ended")).to_be_visible()
     await page.goto(f"{plan}/pay?number=2")
