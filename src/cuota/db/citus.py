@@ -42,6 +42,13 @@ _BY_MERCHANT = (
     "models",
     "signals",
     "retention",
+    "merchant_terms",
+    "merchant_transfers",
+    "settlements",
+    "settlement_lines",
+    "bank_accounts",
+    "payouts",
+    "reserves",
 )
 # The limit of a consumer: changed by each press of the checkout's button. The first table; the others are colocated with it.
 _BY_CONSUMER = ("consumer_exposure", "consumer_reservations")
@@ -83,6 +90,7 @@ _FUNCTIONS = {
     "save_orders": _BY_MERCHANT[0],
     "create_orders": _BY_MERCHANT[0],
     "blank_orders": _BY_MERCHANT[0],
+    "post_merchant_transfer": _BY_MERCHANT[0],
     "reserve_exposure": _BY_CONSUMER[0],
     "finish_reservation": _BY_CONSUMER[0],
 }
