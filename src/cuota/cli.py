@@ -14,6 +14,7 @@ from cuota.commands import (
     events,
     keys,
     merchant_secrets,
+    merchant_terms,
     merchants,
     operate,
     rails,
@@ -99,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     merchant = group("merchant", "create and manage merchants")
     merchants.register(merchant)
     merchant_secrets.register(merchant)
+    merchant_terms.register(merchant)
     approvals.register_merchant(merchant)
     approvals.register(group("approvals", "judge the data that merchants send about their customers"))
     consumers.register(group("consumer", "export or erase what is stored about a person"))

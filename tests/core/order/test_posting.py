@@ -27,6 +27,8 @@ TABLE = [
     (posting.void(CAUSE, 20, 5, expiry=True), "expiry", [(UNCAPTURED, RECEIVABLE, 20), (UNCAPTURED, DUE, 5)]),
     (posting.refund(CAUSE, 20, 5), "refund", [(PAYABLE, RECEIVABLE, 20), (PAYABLE, DUE, 5)]),
     (posting.fee_returned(CAUSE, 3, 1), "fee_returned", [(FEES, RECEIVABLE, 3), (FEES, DUE, 1)]),
+    (posting.merchant_fee(CAUSE, 7), "merchant_fee", [(PAYABLE, "merchant_fees", 7)]),
+    (posting.merchant_fee_returned(CAUSE, 2), "merchant_fee_returned", [("merchant_fees", PAYABLE, 2)]),
     (posting.card_refund(CAUSE, 6), "card_refund", [(DUE, CLEARING, 6)]),
     (posting.payout(CAUSE, 30), "payout", [(PAYABLE, BANK, 30)]),
 ]
@@ -55,7 +57,8 @@ def test_parts_of_zero_cents_are_left_out() -> None:
 
 def test_the_accounts_are_those_of_the_decisions() -> None:
     assert {account.value for account in Account} == {
-        RECEIVABLE, UNCAPTURED, PAYABLE, CLEARING, DUE, "merchant_fees", FEES, "late_fees", "losses", BANK,
+        RECEIVABLE, UNCAPTURED, PAYABLE, CLEARING, DUE, "merchant_fees", FEES, "late_fees", "losses", BANK, "merchant_reserve",
+        "payouts_in_transit",
     }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ CLEARING = Account.CARD_CLEARING
 REFUND_DUE = Account.CONSUMER_REFUND_DUE
 PLAN_FEES = Account.PLAN_FEES
 BANK = Account.BANK_CLEARING
+MERCHANT_FEES = Account.MERCHANT_FEES
 
 PostingLine = tuple[Account, Account, int]
 
@@ -58,6 +59,16 @@ def refund(cause: UUID, unpaid: int, to_card: int) -> list[Transfer]:
 def fee_returned(cause: UUID, unpaid: int, to_card: int) -> list[Transfer]:
     """Post the return of the plan's fee, in proportion to the voided or refunded amount."""
     return _post("fee_returned", cause, (PLAN_FEES, RECEIVABLE, unpaid), (PLAN_FEES, REFUND_DUE, to_card))
+
+
+def merchant_fee(cause: UUID, amount: int) -> list[Transfer]:
+    """Post the fee that the merchant pays for a capture."""
+    return _post("merchant_fee", cause, (PAYABLE, MERCHANT_FEES, amount))
+
+
+def merchant_fee_returned(cause: UUID, amount: int) -> list[Transfer]:
+    """Post the part of the merchant's fees that a refund returns."""
+    return _post("merchant_fee_returned", cause, (MERCHANT_FEES, PAYABLE, amount))
 
 
 def card_refund(cause: UUID, amount: int) -> list[Transfer]:

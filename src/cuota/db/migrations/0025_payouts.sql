@@ -23,13 +23,23 @@ CREATE TABLE merchant_terms (
     PRIMARY KEY (merchant_id, version)
 );
 
--- What the merchant paid for an order: all fees, the part of them that refunds return, and what was returned. Cents.
-ALTER TABLE orders
-    ADD COLUMN merchant_fee bigint NOT NULL DEFAULT 0 CHECK (merchant_fee >= 0),
-    ADD COLUMN merchant_fee_returnable bigint NOT NULL DEFAULT 0,
-    ADD COLUMN merchant_fee_returned bigint NOT NULL DEFAULT 0,
-    ADD CONSTRAINT merchant_fee_returned_within_fee CHECK (merchant_fee_returned BETWEEN 0 AND merchant_fee_returnable
-        AND merchant_fee_returnable <= merchant_fee);
+-- A refund returns at most the fees that the order's captures paid.
+CREATE FUNCTION merchant_fee_returned_within_fee() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    paid bigint;
+    returned bigint;
+BEGIN
+    SELECT coalesce(sum(t.amount) FILTER (WHERE t.posting = 'merchant_fee'), 0),
+        coalesce(sum(t.amount) FILTER (WHERE t.posting = 'merchant_fee_returned'), 0) INTO paid, returned
+        FROM transfers t WHERE t.merchant_id = NEW.merchant_id AND t.order_id = NEW.order_id;
+    IF returned > paid THEN
+        RAISE EXCEPTION 'order % returns % of the merchant''s fees of %', NEW.order_id, returned, paid
+            USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER merchant_fee_returned_within_fee AFTER INSERT ON transfers FOR EACH ROW
+    WHEN (NEW.posting = 'merchant_fee_returned') EXECUTE FUNCTION merchant_fee_returned_within_fee();
 
 -- Ledger rows of a merchant that belong to no order: payouts, reserves, adjustments. Numbered from 1 without gaps.
 CREATE TABLE merchant_transfers (

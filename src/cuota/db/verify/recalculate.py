@@ -13,6 +13,7 @@ from uuid import UUID
 from cuota.db.migrate import OnProgress, untold
 from cuota.db.nested import Nested
 from cuota.db.order.columns import PLAN
+from cuota.db.payout.terms import TERMS
 from cuota.db.pool import Pool
 from cuota.db.risk.decisions import INTACT
 from cuota.db.session import Session
@@ -55,6 +56,12 @@ _ROWS = {
         "returned_to",
         ("r.card_refund_id", "r.charge_id", "r.amount", "r.state"),
         "FROM card_refunds r WHERE r.merchant_id = $1 AND r.order_id = o.order_id",
+    ),
+    "terms": TERMS,
+    "moved_at": Nested(
+        "moved_at",
+        ("m.movement_id", "m.created_at"),
+        "FROM movements m WHERE m.merchant_id = $1 AND m.order_id = o.order_id",
     ),
     "told": Nested(
         "told",

@@ -13,6 +13,7 @@ from cuota.core.installment import Installment, next_at, schedule
 from cuota.core.order.event import MOVED
 from cuota.core.order.ledger import Account, Transfer, balance
 from cuota.core.privacy.erasure import still_has
+from cuota.db.verify import fees
 
 Disagreements = Iterator[tuple[str, str]]
 POSTING_OF = {"capture": ("capture",), "void": ("void", "expiry"), "refund": ("refund",)}
@@ -26,6 +27,7 @@ def disagreements_of(facts: dict[str, Any]) -> Disagreements:
     yield from _totals(facts, ledger)
     yield from _causes(facts, ledger)
     yield from _balances(facts, ledger)
+    yield from fees.disagreements(facts, ledger)
     yield from _charges(facts)
     yield from _plan(facts)
     yield from _told(facts)
@@ -116,13 +118,15 @@ def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
     paid_out = sum(transfer.amount for transfer in ledger if transfer.posting == "payout")
     paid = sum(amount for _, _, amount, state in facts["charged"] if state == "succeeded")
     gone = sum(amount for _, _, amount, state in facts["returning"] if state == "succeeded")
+    merchant_fee = fees.posted(ledger, "merchant_fee") - fees.posted(ledger, "merchant_fee_returned")
     unpaid = sum(amount + fee for _, _, amount, fee, charge, *_ in facts["plan"] if charge is None)
     waiting = sum(amount for _, _, amount, state in facts["returning"] if state != "succeeded")
     derived = {
         Account.CONSUMER_RECEIVABLE: unpaid,
         Account.AUTHORIZED_UNCAPTURED: -(facts["amount"] - facts["captured"] - facts["voided"]),
         Account.CONSUMER_REFUND_DUE: -waiting,
-        Account.MERCHANT_PAYABLE: paid_out - (facts["captured"] - facts["refunded"]),
+        Account.MERCHANT_PAYABLE: paid_out - (facts["captured"] - facts["refunded"]) + merchant_fee,
+        Account.MERCHANT_FEES: -merchant_fee,
         Account.CARD_CLEARING: paid - gone,
         Account.PLAN_FEES: -(facts["fee"] - facts["fee_returned"]),
         Account.BANK_CLEARING: -paid_out,
