@@ -1,0 +1,1 @@
+"""How merchants are paid."""
