@@ -15,6 +15,7 @@ from cuota.commands import (
     keys,
     merchant_secrets,
     merchants,
+    money,
     operate,
     rails,
     risk,
@@ -99,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     merchant = group("merchant", "create and manage merchants")
     merchants.register(merchant)
     merchant_secrets.register(merchant)
+    money.register_merchant(merchant)
     approvals.register_merchant(merchant)
     approvals.register(group("approvals", "judge the data that merchants send about their customers"))
     consumers.register(group("consumer", "export or erase what is stored about a person"))
@@ -109,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     operate.register_keys(keyring)
     keys.register(keyring)
     operate.register(add)
+    money.register(add)
     rails.register(add)
     backup.register(add)
     risk.register_explain(group("explain", "explain what happened and why, with the numbers"))

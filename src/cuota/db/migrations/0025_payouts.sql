@@ -61,7 +61,8 @@ CREATE TABLE settlements (
     payouts       integer NOT NULL DEFAULT 0,       -- payouts created so far
     open_net      bigint NOT NULL DEFAULT 0,        -- the sum of the lines after `closed`, in cents
     open_moved    bigint NOT NULL DEFAULT 0,        -- the part of open_net that is captures less refunds: the base of a reserve
-    carried       bigint NOT NULL DEFAULT 0,        -- the part of open_net that a closing has already left open
+    carried       bigint NOT NULL DEFAULT 0,        -- the part of open_net that the last closing left open, up to this line
+    carried_line  bigint NOT NULL DEFAULT 0,
     reserved      bigint NOT NULL DEFAULT 0 CHECK (reserved >= 0),
     close_at      timestamptz,                      -- the next daily cutoff; null while nothing is open and nothing is reserved
     closed_until  timestamptz,                      -- the last cutoff that is done; at first the time at which the row was made

@@ -160,6 +160,7 @@ BEGIN
     UPDATE settlements s SET closed = held.closed, payouts = held.payouts, open_net = held.open_net,
         open_moved = held.open_moved, reserved = held.reserved,
         carried = CASE WHEN result = 'passed' THEN held.carried ELSE held.open_net END,
+        carried_line = CASE WHEN result = 'passed' THEN held.carried_line ELSE s.lines END,
         closed_until = cutoff_at,
         close_at = CASE WHEN still_reserved OR s.lines > held.closed THEN next_cutoff_at END
         WHERE s.merchant_id = merchant;
