@@ -16,6 +16,7 @@ from cuota.commands import (
     merchant_secrets,
     merchant_terms,
     merchants,
+    money,
     operate,
     rails,
     risk,
@@ -101,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     merchants.register(merchant)
     merchant_secrets.register(merchant)
     merchant_terms.register(merchant)
+    money.register_merchant(merchant)
     approvals.register_merchant(merchant)
     approvals.register(group("approvals", "judge the data that merchants send about their customers"))
     consumers.register(group("consumer", "export or erase what is stored about a person"))
@@ -111,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     operate.register_keys(keyring)
     keys.register(keyring)
     operate.register(add)
+    money.register(add)
     rails.register(add)
     backup.register(add)
     risk.register_explain(group("explain", "explain what happened and why, with the numbers"))

@@ -91,6 +91,8 @@ _FUNCTIONS = {
     "create_orders": _BY_MERCHANT[0],
     "blank_orders": _BY_MERCHANT[0],
     "post_merchant_transfer": _BY_MERCHANT[0],
+    "settle_movements": _BY_MERCHANT[0],
+    "close_batch": _BY_MERCHANT[0],
     "reserve_exposure": _BY_CONSUMER[0],
     "finish_reservation": _BY_CONSUMER[0],
 }

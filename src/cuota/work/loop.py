@@ -15,6 +15,8 @@ from cuota.core.refusal import Refused
 from cuota.db.pool import GONE
 from cuota.db.workers import Worker
 from cuota.flows.context import Context
+from cuota.flows.payout.close_batches import close_batches
+from cuota.flows.payout.settle_movements import settle_movements
 from cuota.flows.plan.apply_card_events import apply_card_events
 from cuota.flows.plan.fetch_card_events import fetch_card_events
 from cuota.flows.risk.settle_reservations import settle_reservations
@@ -69,6 +71,8 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("card_events", apply_card_events, 1.0),
         Job("messages", send_due_messages, 1.0),
         Job("virtual_cards", settle_cards, 1.0),
+        Job("settlement_lines", settle_movements, 1.0, pause=0.05),
+        Job("payouts", close_batches, 1.0),
         Job("reservations", settle_reservations, 5.0, real=True),
         Job("tidy", tidy, 300.0, real=True),
         # This job uses the service's clock. Nothing waits for it, so it does not run while the clock is moved. Each batch

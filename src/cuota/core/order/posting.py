@@ -15,7 +15,6 @@ PAYABLE = Account.MERCHANT_PAYABLE
 CLEARING = Account.CARD_CLEARING
 REFUND_DUE = Account.CONSUMER_REFUND_DUE
 PLAN_FEES = Account.PLAN_FEES
-BANK = Account.BANK_CLEARING
 MERCHANT_FEES = Account.MERCHANT_FEES
 
 PostingLine = tuple[Account, Account, int]
@@ -79,8 +78,3 @@ def card_refund(cause: UUID, amount: int) -> list[Transfer]:
 def card_refund_failed(cause: UUID, amount: int) -> list[Transfer]:
     """Post a refund that the card's bank sent back after it had succeeded: the money is due to the consumer again."""
     return _post("card_refund_failed", cause, (CLEARING, REFUND_DUE, amount))
-
-
-def payout(cause: UUID, amount: int) -> list[Transfer]:
-    """Post a payout to the merchant's bank account."""
-    return _post("payout", cause, (PAYABLE, BANK, amount))

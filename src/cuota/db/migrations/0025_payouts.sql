@@ -70,8 +70,12 @@ CREATE TABLE settlements (
     transfers     integer NOT NULL DEFAULT 0,       -- rows of merchant_transfers written so far
     payouts       integer NOT NULL DEFAULT 0,       -- payouts created so far
     open_net      bigint NOT NULL DEFAULT 0,        -- the sum of the lines after `closed`, in cents
+    open_moved    bigint NOT NULL DEFAULT 0,        -- the part of open_net that is captures less refunds: the base of a reserve
+    carried       bigint NOT NULL DEFAULT 0,        -- the part of open_net that the last closing left open, up to this line
+    carried_line  bigint NOT NULL DEFAULT 0,
     reserved      bigint NOT NULL DEFAULT 0 CHECK (reserved >= 0),
-    close_at      timestamptz,                      -- the next cutoff
+    close_at      timestamptz,                      -- the next daily cutoff; null while nothing is open and nothing is reserved
+    closed_until  timestamptz,                      -- the last cutoff that is done; at first the time at which the row was made
     paused_since  timestamptz,                      -- a payout came back: nothing is paid until the bank details change
     CONSTRAINT closed_lines_exist CHECK (closed BETWEEN 0 AND lines)
 );
@@ -176,7 +180,7 @@ CREATE TRIGGER payouts_move_forward_only BEFORE UPDATE ON payouts
 -- given. Returns false if this posting of the cause was done before; then nothing is written.
 CREATE FUNCTION post_merchant_transfer(
     merchant uuid, posting_name text, caused_by uuid, debit_account text, credit_account text, cents bigint, unit text,
-    happened_at timestamptz, line_type text, line_net bigint
+    happened_at timestamptz, line_type text, line_net bigint, line_reference text DEFAULT NULL
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     held settlements%ROWTYPE;
@@ -192,8 +196,9 @@ BEGIN
     IF line_type IS NULL THEN
         UPDATE settlements s SET transfers = held.transfers + 1 WHERE s.merchant_id = merchant;
     ELSE
-        INSERT INTO settlement_lines (merchant_id, number, type, cause, gross, fee, net, currency, at)
-            VALUES (merchant, held.lines + 1, line_type, caused_by, line_net, 0, line_net, unit, happened_at);
+        INSERT INTO settlement_lines (merchant_id, number, type, cause, reference, gross, fee, net, currency, at)
+            VALUES (merchant, held.lines + 1, line_type, caused_by, line_reference, line_net, 0, line_net, unit,
+                happened_at);
         UPDATE settlements s SET transfers = held.transfers + 1, lines = held.lines + 1,
             open_net = held.open_net + line_net WHERE s.merchant_id = merchant;
     END IF;

@@ -107,7 +107,7 @@ def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
             )
     known = {cause for cause, _ in expected}
     for cause, name in posted:
-        if cause not in known and name not in {"authorization", "payout"}:
+        if cause not in known and name != "authorization":
             yield f"transfers {name}", f"{posted[cause, name]} of a cause that does not exist ({cause})"
 
 
@@ -115,7 +115,6 @@ def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
     """Check that the account balances match the order, the plan and the cards, and that all other accounts are empty."""
     if facts["status"] != "Approved":
         return
-    paid_out = sum(transfer.amount for transfer in ledger if transfer.posting == "payout")
     paid = sum(amount for _, _, amount, state in facts["charged"] if state == "succeeded")
     gone = sum(amount for _, _, amount, state in facts["returning"] if state == "succeeded")
     merchant_fee = fees.posted(ledger, "merchant_fee") - fees.posted(ledger, "merchant_fee_returned")
@@ -125,11 +124,10 @@ def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
         Account.CONSUMER_RECEIVABLE: unpaid,
         Account.AUTHORIZED_UNCAPTURED: -(facts["amount"] - facts["captured"] - facts["voided"]),
         Account.CONSUMER_REFUND_DUE: -waiting,
-        Account.MERCHANT_PAYABLE: paid_out - (facts["captured"] - facts["refunded"]) + merchant_fee,
+        Account.MERCHANT_PAYABLE: merchant_fee - (facts["captured"] - facts["refunded"]),
         Account.MERCHANT_FEES: -merchant_fee,
         Account.CARD_CLEARING: paid - gone,
         Account.PLAN_FEES: -(facts["fee"] - facts["fee_returned"]),
-        Account.BANK_CLEARING: -paid_out,
     }
     for account in Account:
         held, expected = balance(ledger, account), derived.get(account, 0)
