@@ -75,6 +75,8 @@ _COORDINATOR = (
     "policies",
     "erasures",
     "card_rails",
+    "card_declines",
+    "card_erasures",
 )
 # Simulators of outside companies, in the sandbox only, and the tables of a rail to a real one. They use separate transactions.
 SIMULATORS = ("card_simulator", "message_simulator", "issuing_simulator", "card_processor")

@@ -125,6 +125,9 @@ ROUTES = (
     Route("POST", "/account/plans/{merchant_id}/{order_id}/pay", account.pay.pay, ACCOUNT),
     Route("GET", "/account/plans/{merchant_id}/{order_id}/card", account.card.show, ACCOUNT),
     Route("POST", "/account/plans/{merchant_id}/{order_id}/card", account.card.change, ACCOUNT),
+    Route(
+        "POST", "/account/plans/{merchant_id}/{order_id}/another-card", account.charging.another_card, ACCOUNT
+    ),
     Route("GET", "/account/plans/{merchant_id}/{order_id}/agreement", account.plans.agreement, ACCOUNT),
     Route(
         "GET", "/account/plans/{merchant_id}/{order_id}/receipts/{charge_id}", account.plans.receipt, ACCOUNT

@@ -19,6 +19,7 @@ from cuota.flows.payout.close_batches import close_batches
 from cuota.flows.payout.settle_movements import settle_movements
 from cuota.flows.plan.apply_card_events import apply_card_events
 from cuota.flows.plan.fetch_card_events import fetch_card_events
+from cuota.flows.privacy.forget_cards import forget_cards
 from cuota.flows.risk.settle_reservations import settle_reservations
 from cuota.flows.sandbox.standstill import InFlightGate, Standstill
 from cuota.work.card_refunds import return_due_money
@@ -74,6 +75,7 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("settlement_lines", settle_movements, 1.0, pause=0.05),
         Job("payouts", close_batches, 1.0),
         Job("reservations", settle_reservations, 5.0, real=True),
+        Job("card_erasures", forget_cards, 60.0, real=True),
         Job("tidy", tidy, 300.0, real=True),
         # This job uses the service's clock. Nothing waits for it, so it does not run while the clock is moved. Each batch
         # uses a session for milliseconds and leaves it to the other jobs in between.

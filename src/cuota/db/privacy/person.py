@@ -38,7 +38,8 @@ TREATED = {
          "virtual_cards", "outbox", "feeds", "feed", "deliveries"),
         NOBODY,
     ),
-    **dict.fromkeys(("signals", "codes_sent", "consumer_exposure", "erasures", "consumer_asks", "text_choices"), HASHED),
+    **dict.fromkeys(("signals", "codes_sent", "consumer_exposure", "erasures", "consumer_asks", "text_choices",
+         "card_declines", "card_erasures"), HASHED),
     **dict.fromkeys(
         ("merchants", "credentials", "token_failures", "signing_keys", "signing_keys_p256", "webhook_endpoints", "models",
          "policies", "migrations", "installation", "last_served", "hash_key", "service_role", "sandbox_clock", "forks", "retention",
@@ -47,6 +48,7 @@ TREATED = {
     ),
     "message_simulator.inbox": ERASED,
     "card_processor.customers": ERASED,
+    "card_processor.erased_customers": ERASED,
     **dict.fromkeys(
         ("card_simulator.cards", "card_simulator.charges", "card_simulator.refunds", "issuing_simulator.cards",
          "issuing_simulator.authorizations", "issuing_simulator.clearings"),
@@ -99,6 +101,7 @@ _OF_PERSON = {
         WHERE phone = $2 AND consumer_id IS DISTINCT FROM $1 ORDER BY created_at""",
     "remembered_browsers": "SELECT to_json(t)::text AS row FROM remembered_browsers t WHERE consumer_id = $1",
     "card_processor.customers": "SELECT to_json(t)::text AS row FROM card_processor.customers t WHERE consumer_id = $1",
+    "card_processor.erased_customers": "SELECT to_json(t)::text AS row FROM card_processor.erased_customers t WHERE consumer_id = $1",
     "consumer_reservations": "SELECT to_json(t)::text AS row FROM consumer_reservations t WHERE consumer_id = $1 ORDER BY ticket",
     "erasures": "SELECT to_json(t)::text AS row FROM erasures t WHERE consumer_id = $1 ORDER BY erased_at",
 }
