@@ -13,9 +13,11 @@ from cuota.commands import (
     consumers,
     events,
     keys,
+    merchant_bank,
     merchant_secrets,
     merchants,
     operate,
+    payouts,
     rails,
     risk,
     sandbox,
@@ -98,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument("--shop-port", type=_port, default=8001, help="port of the shop (default 8001)")
     merchant = group("merchant", "create and manage merchants")
     merchants.register(merchant)
+    merchant_bank.register(merchant)
     merchant_secrets.register(merchant)
     approvals.register_merchant(merchant)
     approvals.register(group("approvals", "judge the data that merchants send about their customers"))
@@ -110,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     keys.register(keyring)
     operate.register(add)
     rails.register(add)
+    payouts.register(add)
     backup.register(add)
     risk.register_explain(group("explain", "explain what happened and why, with the numbers"))
     risk.register_policy(group("policy", "risk policies"))

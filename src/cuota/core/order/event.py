@@ -1,4 +1,4 @@
-"""Events: what happened to an order, numbered from 1 without gaps, written with the money."""
+"""Events: what happened to an order, a payout or a bank account, numbered from 1 without gaps, written with the money."""
 
 from __future__ import annotations
 
@@ -37,6 +37,11 @@ EVENT_TYPES = (
     EventType("refund.rejected", "RefundOrder", success=False),
     EventType("authorization.expiring"),
     EventType("authorization.expired", "VoidOrder", moved=MovementKind.VOID),
+    EventType("payout.created"),
+    EventType("payout.sent"),
+    EventType("payout.paid"),
+    EventType("payout.returned", success=False),
+    EventType("bank_account.changed"),
 )
 _BY_NAME = {each.name: each for each in EVENT_TYPES}
 # The movement that an event reports, and the final status that it brings an order to.

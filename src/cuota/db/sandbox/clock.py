@@ -27,6 +27,7 @@ WAITING = (
     ("virtual_cards", "tell_at", "issued_at IS NOT NULL"),
     ("issuing_simulator.clearings", "try_at", "true"),
     ("card_events", "try_at", "true"),
+    ("payouts", "try_at", "true"),
 )
 # Fetching what card processors report is always due again, so the operator is not told of it.
 _STOPS = (*WAITING, ("card_rails", "due_at", "true"))

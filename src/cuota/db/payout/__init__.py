@@ -1,0 +1,1 @@
+"""Payouts and bank accounts."""

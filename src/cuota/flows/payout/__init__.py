@@ -1,0 +1,1 @@
+"""How a merchant is paid: bank accounts, and sending payouts to the bank."""
