@@ -10,14 +10,19 @@ from cuota.core.merchant import Merchant
 from cuota.core.payout.bank_account import BadBankAccount, BankAccount, BankDetails, read_bank_details
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
-from cuota.flows.payout.change_bank_account import Standing, cancel_change, change_bank_account, read_standing
+from cuota.flows.payout.change_bank_account import (
+    BankStanding,
+    cancel_change,
+    change_bank_account,
+    read_standing,
+)
 
 
 def merchant_bank(options: argparse.Namespace) -> int:
     """`cuota merchant bank`."""
     details = _details(options)
 
-    async def flow(context: Context) -> tuple[Merchant, Standing]:
+    async def flow(context: Context) -> tuple[Merchant, BankStanding]:
         merchant = await find_merchant(context, options.merchant)
         if details is not None:
             await change_bank_account(context, merchant.merchant_id, details)
@@ -64,7 +69,7 @@ def _facts(each: BankAccount | None) -> dict[str, str] | None:
     }
 
 
-def _lines(merchant: Merchant, standing: Standing) -> list[str]:
+def _lines(merchant: Merchant, standing: BankStanding) -> list[str]:
     if standing.in_force is None:
         lines = [
             f"{merchant.name} has no bank account and is not paid. Add one with --routing N --account N."

@@ -10,7 +10,6 @@ ACROSS = {
     "card_events._MERCHANTS_DUE": "reads: the same, for what card processors reported",
     "sending._MERCHANTS_DUE": "reads: the same, for payouts",
     "operator_list._PAYOUTS": "reads: the operator's list of payouts, of all merchants or of one",
-    "operator_list._PAUSED": "reads: the operator's list of merchants whose payouts are paused",
     "sending._WAITING": "reads: how many payouts wait for a bank rail, for the operator",
     "bank_accounts._HAVING": "reads: who has a bank account, at a start of the sandbox",
     "bank_accounts._PAUSED": "reads: whose payouts may continue; what is changed then names the merchant",

@@ -17,7 +17,7 @@ from cuota.flows.context import Context
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BankStanding:
     """A merchant's accounts. `pending` is a change that has not taken effect yet; `paused_since` is set while payouts are paused."""
 
     in_force: BankAccount | None
@@ -62,14 +62,14 @@ async def cancel_change(context: Context, merchant_id: UUID) -> str | None:
     return last4
 
 
-async def read_standing(context: Context, merchant_id: UUID) -> Standing:
+async def read_standing(context: Context, merchant_id: UUID) -> BankStanding:
     """Return a merchant's accounts as of now."""
     now = context.now()
     found = await bank_accounts.read_all(context.pool, merchant_id)
     begun = [each for each in found if each.effective_at is not None and each.effective_at <= now]
     coming = [each for each in found if each.effective_at is not None and each.effective_at > now]
     in_force = max(begun, key=lambda each: (each.effective_at, each.created_at), default=None)
-    return Standing(
+    return BankStanding(
         in_force,
         coming[-1] if coming else None,
         tuple(each for each in begun if each is not in_force),
