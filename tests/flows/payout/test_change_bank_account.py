@@ -27,7 +27,7 @@ from cuota.flows.payout.change_bank_account import (
 from cuota.flows.payout.send_payouts import send_payouts
 from support.makers import Merchant
 from support.own_service import Own
-from support.payouts import event_types, make_payout
+from support.payouts import event_types, make_payout, payout_row
 
 FIRST, SECOND, THIRD = (BankDetails("021000021", f"99887766{number}") for number in ("1111", "2222", "3333"))
 
@@ -176,6 +176,22 @@ async def test_payouts_that_are_paused_continue_when_the_new_account_takes_effec
     assert await resume_payouts(later(context, CHANGE_DELAY)) == 1
     assert await paused(own, merchant_id) is None
     assert await resume_payouts(later(context, CHANGE_DELAY)) == 0
+
+
+async def test_a_pause_goes_on_if_the_change_is_canceled_and_ends_with_one_that_was_pending_before(
+    own: Own,
+) -> None:
+    context, merchant_id = own.context, own.merchant.merchant_id
+    payout_id = await make_payout(context, merchant_id, behaviour="rejected")
+    await change_bank_account(context, merchant_id, FIRST)
+    await send_payouts(context)
+    assert (await payout_row(context, payout_id))["status"] == "returned"
+    await cancel_change(context, merchant_id)
+    assert await resume_payouts(later(context, timedelta(days=9))) == 0
+    await change_bank_account(context, merchant_id, SECOND)
+    await make_payout(context, merchant_id, behaviour="rejected")
+    await send_payouts(context)
+    assert await resume_payouts(later(context, CHANGE_DELAY)) == 1
 
 
 async def test_a_database_administrator_cannot_store_digits_that_are_none(own: Own) -> None:

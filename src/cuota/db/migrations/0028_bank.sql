@@ -6,6 +6,10 @@ ALTER TABLE bank_accounts ADD COLUMN announced_at timestamptz;
 -- Why the last call of the bank failed; null after an answer.
 ALTER TABLE payouts ADD COLUMN problem text;
 
+-- While payouts are paused: when the next bank account takes effect, with which they continue.
+ALTER TABLE settlements ADD COLUMN resume_at timestamptz;
+CREATE INDEX settlements_resume ON settlements (resume_at) WHERE resume_at IS NOT NULL;
+
 -- The sandbox's bank. It stands for a company outside, so it has its own tables and transactions. It stores no account number.
 CREATE SCHEMA bank_simulator;
 
@@ -59,7 +63,10 @@ BEGIN
                 CASE held.status WHEN 'paid' THEN 'bank_clearing' ELSE 'payouts_in_transit' END, 'merchant_payable',
                 held.amount, held.currency, happened_at, 'payout_returned', held.amount);
             -- If the merchant has another account by now, the next payout goes there and need not wait.
-            UPDATE settlements s SET paused_since = coalesce(s.paused_since, happened_at) WHERE s.merchant_id = merchant
+            UPDATE settlements s SET paused_since = coalesce(s.paused_since, happened_at),
+                resume_at = (SELECT b.effective_at FROM bank_accounts b WHERE b.merchant_id = merchant
+                    AND b.effective_at > happened_at AND b.effective_at < 'infinity')
+                WHERE s.merchant_id = merchant
                 AND held.account_id = (SELECT b.account_id FROM bank_accounts b WHERE b.merchant_id = merchant
                     AND b.effective_at <= happened_at ORDER BY b.effective_at DESC, b.created_at DESC LIMIT 1);
         END IF;
@@ -97,6 +104,7 @@ BEGIN
     END IF;
     INSERT INTO bank_accounts (merchant_id, account_id, routing, account, last4, effective_at, announced_at, created_at)
         VALUES (merchant, account, sealed_routing, sealed_account, digits, takes_effect, takes_effect, happened_at);
+    UPDATE settlements s SET resume_at = takes_effect WHERE s.merchant_id = merchant AND s.paused_since IS NOT NULL;
     IF told THEN
         PERFORM write_payout_event(merchant, account, 1, 'bank_account.changed', 0, NULL, happened_at);
     END IF;
@@ -114,6 +122,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN NULL;
     END IF;
+    UPDATE settlements s SET resume_at = NULL WHERE s.merchant_id = merchant;
     PERFORM write_payout_event(merchant, held.account_id, 2, 'bank_account.changed', 0, 'canceled', happened_at);
     RETURN held.last4;
 END $$;
@@ -121,8 +130,7 @@ END $$;
 -- Payouts continue when another account has taken effect since the one came back.
 CREATE FUNCTION resume_payouts(merchant uuid, happened_at timestamptz) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE settlements s SET paused_since = NULL WHERE s.merchant_id = merchant AND EXISTS (SELECT FROM bank_accounts b
-        WHERE b.merchant_id = merchant AND b.effective_at > s.paused_since AND b.effective_at <= happened_at);
+    UPDATE settlements s SET paused_since = NULL, resume_at = NULL WHERE s.merchant_id = merchant AND s.resume_at <= happened_at;
     RETURN FOUND;
 END $$;
 

@@ -21,8 +21,7 @@ _ADDED = """SELECT b.account_id, b.last4, b.announced_at, b.created_at FROM bank
     WHERE b.merchant_id = $1 AND b.account_id = ANY ($2::uuid[])"""
 _MERCHANTS = "SELECT merchant_id FROM merchants"
 _HAVING = "SELECT DISTINCT merchant_id FROM bank_accounts"
-_PAUSED = """SELECT merchant_id FROM settlements s WHERE paused_since IS NOT NULL AND EXISTS (SELECT FROM bank_accounts b
-    WHERE b.merchant_id = s.merchant_id AND b.effective_at > s.paused_since AND b.effective_at <= $1)"""
+_PAUSED = "SELECT merchant_id FROM settlements WHERE resume_at <= $1"
 _RESUME = "SELECT resume_payouts($1, $2) AS resumed"
 _PAUSED_SINCE = "SELECT paused_since FROM settlements WHERE merchant_id = $1"
 
