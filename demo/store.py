@@ -274,7 +274,7 @@ class Store:
         ).fetchone()
         record: JsonObject | None = None
         if row is not None:
-            record = json.loads(row["body"], parse_float=Decimal)["order"]
+            record = json.loads(row["body"], parse_float=Decimal).get("order")
         return record
 
 

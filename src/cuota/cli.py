@@ -13,11 +13,13 @@ from cuota.commands import (
     consumers,
     events,
     keys,
+    merchant_bank,
     merchant_secrets,
     merchant_terms,
     merchants,
     money,
     operate,
+    payouts,
     rails,
     risk,
     sandbox,
@@ -100,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument("--shop-port", type=_port, default=8001, help="port of the shop (default 8001)")
     merchant = group("merchant", "create and manage merchants")
     merchants.register(merchant)
+    merchant_bank.register(merchant)
     merchant_secrets.register(merchant)
     merchant_terms.register(merchant)
     money.register_merchant(merchant)
@@ -115,6 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     operate.register(add)
     money.register(add)
     rails.register(add)
+    payouts.register(add)
     backup.register(add)
     risk.register_explain(group("explain", "explain what happened and why, with the numbers"))
     risk.register_policy(group("policy", "risk policies"))

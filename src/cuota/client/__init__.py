@@ -29,7 +29,7 @@ from cuota.client.errors import (
 from cuota.client.money import cents
 from cuota.client.signing import sign, verify_webhook
 from cuota.client.sync import Client
-from cuota.client.told import Endpoint, EndpointTest, Event
+from cuota.client.told import Endpoint, EndpointTest, Event, EventBankAccount, EventPayout
 
 __all__ = [
     "AsyncClient",
@@ -43,6 +43,8 @@ __all__ = [
     "Endpoint",
     "EndpointTest",
     "Event",
+    "EventBankAccount",
+    "EventPayout",
     "FieldError",
     "Installment",
     "Movement",

@@ -31,6 +31,7 @@ WORDS = {
     "orders": "order",
     "card_refunds": "card refund",
     "card_events": "card event",
+    "payouts": "payout",
     "messages": "message",
     "deliveries": "webhook",
 }

@@ -79,7 +79,7 @@ _COORDINATOR = (
     "card_erasures",
 )
 # Simulators of outside companies, in the sandbox only, and the tables of a rail to a real one. They use separate transactions.
-SIMULATORS = ("card_simulator", "message_simulator", "issuing_simulator", "card_processor")
+SIMULATORS = ("card_simulator", "message_simulator", "issuing_simulator", "card_processor", "bank_simulator")
 
 PLACES = {
     **dict.fromkeys(_EVERYWHERE, EVERYWHERE),
@@ -95,6 +95,10 @@ _FUNCTIONS = {
     "post_merchant_transfer": _BY_MERCHANT[0],
     "settle_movements": _BY_MERCHANT[0],
     "close_batch": _BY_MERCHANT[0],
+    "move_payout": _BY_MERCHANT[0],
+    "add_bank_account": _BY_MERCHANT[0],
+    "cancel_bank_change": _BY_MERCHANT[0],
+    "resume_payouts": _BY_MERCHANT[0],
     "reserve_exposure": _BY_CONSUMER[0],
     "finish_reservation": _BY_CONSUMER[0],
 }

@@ -28,9 +28,10 @@ WAITING = (
     ("issuing_simulator.clearings", "try_at", "true"),
     ("card_events", "try_at", "true"),
     ("settlements", "close_at", "true"),
+    ("payouts", "try_at", "true"),
 )
-# Fetching what card processors report is always due again, so the operator is not told of it.
-_STOPS = (*WAITING, ("card_rails", "due_at", "true"))
+# Fetching what card processors report is always due again, so the operator is not told of it, nor of the end of a pause of payouts.
+_STOPS = (*WAITING, ("card_rails", "due_at", "true"), ("settlements", "resume_at", "true"))
 
 _NOW = "CASE WHEN moving_until > clock_timestamp() AND held_at IS NOT NULL THEN held_at ELSE clock_timestamp() + ahead END"
 _READ = f"""SELECT ahead, held_at, coalesce(moving_until > clock_timestamp(), false) AS moving, closed,
