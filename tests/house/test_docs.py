@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from cuota.config.table import SETTINGS
+from cuota.core.ledger import Account
 from cuota.core.order.event import EVENT_TYPES, TEST_EVENT, EventSubject
-from cuota.core.order.ledger import Account
 from cuota.core.order.order import EDGES, PaymentState
 from cuota.core.refusal import Code
 from cuota.core.sandbox import TEST_ACCOUNTS, TEST_CARDS, TEST_ROUTING

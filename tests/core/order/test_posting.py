@@ -1,4 +1,4 @@
-"""core/order/posting and core/order/ledger: each recipe as docs/ledger.md has it; double entry."""
+"""core/order/posting and core/ledger: each recipe as docs/ledger.md has it; double entry."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
+from cuota.core.ledger import Account, Transfer, balance
 from cuota.core.order import posting
-from cuota.core.order.ledger import Account, Transfer, balance
 from support.core.values import held
 
 CAUSE = UUID(int=9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from cuota.core.order.ledger import Account
+from cuota.core.ledger import Account
 from cuota.db.payout.books import balances
 from support.db.busy_merchant import a_busy_merchant
 from support.db.settled import PAYOUTS, rows

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from cuota.core.order.ledger import Account, Transfer
+from cuota.core.ledger import Account, Transfer
 
 RECEIVABLE = Account.CONSUMER_RECEIVABLE
 UNCAPTURED = Account.AUTHORIZED_UNCAPTURED

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cuota.core.order.ledger import Account
+from cuota.core.ledger import Account
 from cuota.core.payout.line import LineType
 
 PAYABLE = Account.MERCHANT_PAYABLE

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
-from cuota.core.order.ledger import Account
+from cuota.core.ledger import Account
 from cuota.db.pool import Pool
 
 _SIDES = """SELECT account, currency, sum(debit) AS debits, sum(credit) AS credits FROM (

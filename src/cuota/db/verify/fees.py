@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from cuota.core.order.ledger import Transfer
+from cuota.core.ledger import Transfer
 from cuota.core.payout.fee import CaptureFee, OrderFees, capture_fee, fee_to_return
 from cuota.core.payout.terms import RefundFee, SettlementTerms
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from cuota.core import money
 from cuota.core.installment import Installment, next_at, schedule
+from cuota.core.ledger import Account, Transfer, balance
 from cuota.core.order.event import MOVED
-from cuota.core.order.ledger import Account, Transfer, balance
 from cuota.core.privacy.erasure import still_has
 from cuota.db.verify import fees
 
