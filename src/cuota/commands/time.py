@@ -33,6 +33,9 @@ WORDS = {
     "card_events": "card event",
     "messages": "message",
     "deliveries": "webhook",
+    "virtual_cards": "virtual card",
+    "issuing_simulator.clearings": "card clearing",
+    "settlements": "settlement",
 }
 T = TypeVar("T")
 
