@@ -34,6 +34,9 @@ WORDS = {
     "payouts": "payout",
     "messages": "message",
     "deliveries": "webhook",
+    "virtual_cards": "virtual card",
+    "issuing_simulator.clearings": "card clearing",
+    "settlements": "settlement",
 }
 T = TypeVar("T")
 

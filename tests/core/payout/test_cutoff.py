@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from itertools import pairwise
 
 import pytest
 
-from cuota.core.payout.calendar import FED_HOLIDAYS, next_business_day
 from cuota.core.payout.cutoff import NO_TERMS, next_cutoff, next_paying_cutoff, pays_at
 from cuota.core.payout.terms import PayoutSchedule, SettlementTerms
 
@@ -72,25 +71,3 @@ def test_a_merchant_without_terms_is_paid_daily_at_midnight_in_new_york_without_
         2026, 1, 10, 5, tzinfo=UTC
     )
     assert (NO_TERMS.minimum, NO_TERMS.reserve, NO_TERMS.fee(10_000)) == (0, 0, 0)
-
-
-@pytest.mark.parametrize(
-    ("day", "expected"),
-    [
-        ("2026-01-05", "2026-01-06"),
-        ("2026-01-09", "2026-01-12"),  # over a weekend
-        ("2026-01-16", "2026-01-20"),  # over a weekend and Martin Luther King's day
-        ("2026-07-02", "2026-07-03"),  # the Fourth of July is a Saturday: banks work on Friday
-        ("2027-07-02", "2027-07-06"),  # it is a Sunday: banks are closed on Monday
-        ("2026-11-25", "2026-11-27"),
-        ("2026-12-24", "2026-12-28"),
-    ],
-)
-def test_the_next_business_day_is_not_on_a_weekend_or_a_holiday(day: str, expected: str) -> None:
-    assert next_business_day(date.fromisoformat(day)) == date.fromisoformat(expected)
-
-
-def test_each_year_has_its_holidays_and_none_is_on_a_weekend() -> None:
-    assert all(day.weekday() < 5 for day in FED_HOLIDAYS)
-    for year in range(2024, 2036):
-        assert 9 <= sum(day.year == year for day in FED_HOLIDAYS) <= 11

@@ -60,8 +60,8 @@ async def closed(context: Context, merchant_id: UUID) -> int:
     """Close every cutoff that has come. Return how many there were."""
     await publish(context, merchant_id)
     done = 0
-    while count := await close_merchant(context, merchant_id):
-        done += count
+    while closings := await close_merchant(context, merchant_id):
+        done += len(closings)
     return done
 
 

@@ -17,14 +17,14 @@ _MERCHANTS_BEHIND = """SELECT f.merchant_id FROM feeds f LEFT JOIN settlements s
 _BEGIN = "INSERT INTO settlements (merchant_id, closed_until) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 # For a merchant without a cutoff: the time of its first open line, or else of the first movement in the next events.
 _NEXT = f"""
-SELECT s.position, s.close_at, coalesce(s.closed_until, $2) AS closed_until, coalesce((
+SELECT s.position, s.close_at, coalesce(s.closed_until, $2) AS closed_until, CASE WHEN s.close_at IS NULL THEN coalesce((
     SELECT l.at FROM settlement_lines l WHERE l.merchant_id = $1 AND l.number = s.closed + 1
 ), (
     SELECT min(e.created_at) FROM feed f
         JOIN events e ON e.merchant_id = $1 AND e.order_id = f.order_id AND e.sequence = f.sequence
     WHERE f.merchant_id = $1 AND f.position > s.position AND f.position <= s.position + $3
         AND e.type IN ('capture.completed', 'refund.completed')
-)) AS moved_at, {terms_in_force.COLUMNS}
+)) END AS moved_at, {terms_in_force.COLUMNS}
 FROM settlements s LEFT JOIN LATERAL ({terms_in_force.AT.format("$2")}) t ON true WHERE s.merchant_id = $1
 """
 _OPEN = "UPDATE settlements SET close_at = $3 WHERE merchant_id = $1 AND position = $2 AND close_at IS NULL"

@@ -7,10 +7,10 @@ from typing import Any
 
 from cuota.core.payout.posting import MERCHANT_POSTINGS, PAYABLE
 
-Disagreements = Iterator[tuple[str, str]]
+RowProblems = Iterator[tuple[str, str]]
 
 
-def settlement(row: Any) -> Disagreements:
+def settlement(row: Any) -> RowProblems:
     """Check a merchant's row in settlements against the merchant's lines, payouts and reserves."""
     if row["merchant_id"] is None:
         yield "settlements", "is missing, but the merchant has lines, payouts or reserves"
@@ -53,7 +53,7 @@ def settlement(row: Any) -> Disagreements:
         yield "settlements.close_at", f"is {row['close_at']}, but {row['closed_until']} is already done"
 
 
-def line(row: Any) -> Disagreements:
+def line(row: Any) -> RowProblems:
     """Check a line against the movement that it stands for."""
     if row["number"] is None:
         yield "settlement_lines", f"the {row['type']} of {row['net']} at {row['position']} has no line"
@@ -77,7 +77,7 @@ def line(row: Any) -> Disagreements:
             )
 
 
-def transfer(row: Any) -> Disagreements:
+def transfer(row: Any) -> RowProblems:
     """Check a ledger row of a merchant against its posting, its line, and the payout or reserve that caused it."""
     name = f"merchant_transfers {row['number']}"
     sides = (row["posting"], row["debit"], row["credit"])
@@ -97,7 +97,7 @@ def transfer(row: Any) -> Disagreements:
             yield name, f"is {row['amount']}, its {cause} is {row[f'{cause}_amount']}"
 
 
-def payout(row: Any) -> Disagreements:
+def payout(row: Any) -> RowProblems:
     """Check a payout against its lines, its ledger rows and its events."""
     name, amount = f"payouts {row['number']}", row["amount"]
     if (row["summed"], row["counted"]) != (amount, row["last_line"] - row["first_line"] + 1):
@@ -113,7 +113,7 @@ def payout(row: Any) -> Disagreements:
     yield from _told(row)
 
 
-def _told(row: Any) -> Disagreements:
+def _told(row: Any) -> RowProblems:
     """Check a payout's events, its account and its status."""
     name, amount = f"payouts {row['number']}", row["amount"]
     if row["told"] != row["events"] or row["last_told"] != row["events"]:
@@ -129,7 +129,7 @@ def _told(row: Any) -> Disagreements:
         yield name, f"is {status}, the ledger says that {row['paid'] or 0} arrived"
 
 
-def reserve(row: Any) -> Disagreements:
+def reserve(row: Any) -> RowProblems:
     """Check a reserve against its ledger rows."""
     name, amount = f"reserves {row['reserve_id']}", row["amount"]
     if row["held"] != amount or row["held_posted"] != row["held_at"]:

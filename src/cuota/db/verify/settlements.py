@@ -109,17 +109,17 @@ _ROW_BY_ROW = (
     (_RESERVES, "reserve_id", UUID(int=0), "reserve_id", settlement_rules.reserve),
 )
 
-Found = tuple[UUID, UUID, str, str]
+FoundRow = tuple[UUID, UUID, str, str]
 
 
-async def disagreements(session: Session) -> AsyncIterator[Found]:
+async def disagreements(session: Session) -> AsyncIterator[FoundRow]:
     """Yield every row that disagrees, as (merchant id, id of the order, payout, reserve or adjustment, row, problem)."""
     for row in await session.fetch(_MERCHANTS):
         async for found in _of_merchant(session, row["merchant_id"]):
             yield found
 
 
-async def _of_merchant(session: Session, merchant_id: UUID) -> AsyncIterator[Found]:
+async def _of_merchant(session: Session, merchant_id: UUID) -> AsyncIterator[FoundRow]:
     whole = await session.fetchrow(_SETTLEMENT, merchant_id)
     assert whole is not None
     for name, problem in settlement_rules.settlement(whole):
@@ -138,7 +138,7 @@ async def _of_merchant(session: Session, merchant_id: UUID) -> AsyncIterator[Fou
         yield found
 
 
-async def _row_by_row(session: Session, merchant_id: UUID) -> AsyncIterator[Found]:
+async def _row_by_row(session: Session, merchant_id: UUID) -> AsyncIterator[FoundRow]:
     for sql, key, first, named, rule in _ROW_BY_ROW:
         last: Any = first
         while rows := await session.fetch(sql, merchant_id, last, BATCH):

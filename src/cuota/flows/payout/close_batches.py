@@ -24,26 +24,26 @@ log = logging.getLogger("cuota.work")
 
 
 async def close_batches(context: Context) -> int:
-    """Close every batch whose cutoff has come. Return how many cutoffs are done."""
-    done = 0
+    """Close every batch whose cutoff has come. Return how many payouts were created."""
+    paid = 0
     for merchant_id in await batches.merchants_due(context.pool, context.now()):
         try:
-            done += await close_merchant(context, merchant_id)
+            paid += (await close_merchant(context, merchant_id)).count(Closing.PAID)
         except (Refused, NodeLost):
             log.warning("closing waits", extra={"facts": {"merchantId": str(merchant_id)}})
         except Exception:
             # One merchant that fails must not stop the others.
             log.exception("closing failed", extra={"facts": {"merchantId": str(merchant_id)}})
-    return done
+    return paid
 
 
-async def close_merchant(context: Context, merchant_id: UUID) -> int:
-    """Close one merchant's missed cutoffs, in order. Return how many are done."""
-    done = 0
-    while done < MOST_CUTOFFS and (closing := await _close_next(context, merchant_id)) is not None:
+async def close_merchant(context: Context, merchant_id: UUID) -> list[Closing]:
+    """Close one merchant's missed cutoffs, in order. Return what each closing did."""
+    done: list[Closing] = []
+    while len(done) < MOST_CUTOFFS and (closing := await _close_next(context, merchant_id)) is not None:
         if closing in {Closing.BEHIND, Closing.BUSY}:
             break
-        done += 1
+        done.append(closing)
     return done
 
 
