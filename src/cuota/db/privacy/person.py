@@ -54,6 +54,9 @@ TREATED = {
          "issuing_simulator.authorizations", "issuing_simulator.clearings"),
         SANDBOX,
     ),
+    **dict.fromkeys(("merchant_transfers", "settlement_lines", "payouts", "settlements", "reserves"), NOBODY),
+    **dict.fromkeys(("merchant_terms", "bank_accounts"), OTHER),
+    "bank_simulator.orders": SANDBOX,
 }  # fmt: skip
 
 # Columns with which the service recognizes a browser or a value. They mean nothing to a person, and could open a session.
