@@ -1,0 +1,1 @@
+"""Settlement lines, batches and payouts of merchants."""
