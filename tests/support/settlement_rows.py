@@ -7,6 +7,9 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+from cuota.core.money import share
+from cuota.core.payout.terms import in_force
+from cuota.db.payout import listing
 from support.makers import Merchant
 
 CLOSED = datetime(2026, 11, 24, 5, 0, 3, tzinfo=UTC)
@@ -35,6 +38,12 @@ _TERMS = """INSERT INTO merchant_terms (merchant_id, version, valid_from, percen
     reserve_days, time_zone, cutoff, created_at)
     SELECT $1, 1 + count(*), $2, $3, $4, $5, $6, $7, $8, $9, 'America/New_York', '00:00', $2
     FROM merchant_terms WHERE merchant_id = $1"""
+
+_FEED = """SELECT f.order_id, m.kind, m.reference, m.amount, m.created_at, f.position
+    FROM feed f JOIN events e ON e.merchant_id = $1 AND e.order_id = f.order_id AND e.sequence = f.sequence
+        JOIN movements m ON m.merchant_id = $1 AND m.order_id = f.order_id AND m.kind = split_part(e.type, '.', 1)
+            AND m.reference = e.reference
+    WHERE f.merchant_id = $1 AND e.type IN ('capture.completed', 'refund.completed') ORDER BY f.position"""
 
 
 @dataclass(frozen=True)
@@ -99,3 +108,28 @@ async def write_terms(merchant: Merchant, at: datetime | None = None, **given: A
     terms |= given
     since = at or datetime(2026, 1, 1, tzinfo=UTC)
     await merchant.service.context.pool.execute(_TERMS, merchant.merchant_id, since, *terms.values())
+
+
+async def lines_of_the_feed(merchant: Merchant) -> None:
+    """Write a line for each capture and refund of the feed, and for its fees. A merchant's first version of terms counts."""
+    pool = merchant.service.context.pool
+    versions = await listing.terms(pool, merchant.merchant_id)
+    found = await pool.fetch(_FEED, merchant.merchant_id)
+    rows: list[Row] = []
+    history: dict[UUID, list[int]] = {}
+    for order_id, kind, reference, amount, at, sequence in found:
+        terms = in_force(versions, at)
+        sums = history.setdefault(order_id, [0, 0, 0, 0])
+        common = {"order_id": order_id, "reference": reference, "at": at, "sequence": sequence}
+        rows.append(Row(kind, amount if kind == "capture" else -amount, **common))
+        if kind == "capture":
+            fee = terms.fee(amount) if terms else 0
+            sums[0] += amount
+            sums[2] += terms.returnable(amount) if terms else 0
+            rows += [Row("fee", 0, -fee, **common)] if fee else []
+        else:
+            sums[1] += amount
+            back = max(0, share(sums[2], sums[1], sums[0]) - sums[3])
+            sums[3] += back
+            rows += [Row("fee_returned", 0, back, **common)] if back else []
+    await write_lines(merchant, rows)

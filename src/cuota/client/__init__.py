@@ -27,6 +27,8 @@ from cuota.client.errors import (
     Unavailable,
 )
 from cuota.client.money import cents
+from cuota.client.settled import Balance, NextPayout, Payout, PayoutLine, PayoutTotal, Terms
+from cuota.client.settlement import Problem, Verdict, verify_payout
 from cuota.client.signing import sign, verify_webhook
 from cuota.client.sync import Client
 from cuota.client.told import Endpoint, EndpointTest, Event
@@ -34,6 +36,7 @@ from cuota.client.told import Endpoint, EndpointTest, Event
 __all__ = [
     "AsyncClient",
     "BadWebhook",
+    "Balance",
     "Balances",
     "Client",
     "Configuration",
@@ -46,16 +49,24 @@ __all__ = [
     "FieldError",
     "Installment",
     "Movement",
+    "NextPayout",
     "NotFound",
     "Order",
     "Original",
+    "Payout",
+    "PayoutLine",
+    "PayoutTotal",
     "Preview",
+    "Problem",
     "RateLimited",
     "RequestRefused",
     "Standing",
+    "Terms",
     "Unauthorized",
     "Unavailable",
+    "Verdict",
     "cents",
     "sign",
+    "verify_payout",
     "verify_webhook",
 ]

@@ -181,8 +181,8 @@ class AsyncClient:
         cursor = None
         while True:
             page = await self._do(calls.payouts(status, cursor, page_size))
-            for each in page.items:
-                yield each
+            for payout in page.payouts:
+                yield payout
             cursor = page.cursor
             if cursor is None:
                 return
@@ -196,8 +196,8 @@ class AsyncClient:
         cursor = None
         while True:
             page = await self._do(calls.payout_lines(payout_id, cursor, page_size))
-            for each in page.items:
-                yield each
+            for line in page.lines:
+                yield line
             cursor = page.cursor
             if cursor is None:
                 return

@@ -100,7 +100,7 @@ class PayoutLine:
 class PayoutPage:
     """One page of payouts. `cursor` gets the next page; it is None on the last page."""
 
-    items: tuple[Payout, ...]
+    payouts: tuple[Payout, ...]
     cursor: str | None
 
     @classmethod
@@ -113,7 +113,7 @@ class PayoutPage:
 class PayoutLinePage:
     """One page of lines. `cursor` gets the next page; it is None on the last page."""
 
-    items: tuple[PayoutLine, ...]
+    lines: tuple[PayoutLine, ...]
     cursor: str | None
 
     @classmethod
@@ -145,12 +145,18 @@ class Balance:
     @classmethod
     def read(cls, raw: Raw) -> Self:
         """Read `GET /balance`."""
-        amounts = (amount_of(raw[name]) for name in ("available", "pending", "reserved", "debt"))
         following, found = raw.get("nextPayout"), None
         if following is not None:
             day = date.fromisoformat(following["arrivalDate"])
             found = NextPayout(when_of(following["closesAt"]), day, amount_of(following["amount"]))
-        return cls(*amounts, found, raw)
+        return cls(
+            amount_of(raw["available"]),
+            amount_of(raw["pending"]),
+            amount_of(raw["reserved"]),
+            amount_of(raw["debt"]),
+            found,
+            raw,
+        )
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,7 @@ class Client:
         cursor = None
         while True:
             page = self._do(calls.payouts(status, cursor, page_size))
-            yield from page.items
+            yield from page.payouts
             cursor = page.cursor
             if cursor is None:
                 return
@@ -188,7 +188,7 @@ class Client:
         cursor = None
         while True:
             page = self._do(calls.payout_lines(payout_id, cursor, page_size))
-            yield from page.items
+            yield from page.lines
             cursor = page.cursor
             if cursor is None:
                 return
