@@ -26,6 +26,7 @@ from cuota.client.errors import (
     Unauthorized,
     Unavailable,
 )
+from cuota.client.ledger import to_beancount, to_hledger
 from cuota.client.money import cents
 from cuota.client.settled import Balance, NextPayout, Payout, PayoutLine, PayoutTotal, Terms
 from cuota.client.settlement import Problem, Verdict, verify_payout
@@ -67,6 +68,8 @@ __all__ = [
     "Verdict",
     "cents",
     "sign",
+    "to_beancount",
+    "to_hledger",
     "verify_payout",
     "verify_webhook",
 ]

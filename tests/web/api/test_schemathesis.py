@@ -110,7 +110,9 @@ async def test_the_token_endpoint_keeps_to_the_contract(merchant: Merchant, tmp_
     await schemathesis(merchant, tmp_path, "--include-path", "/oauth/token")
 
 
-@pytest.mark.parametrize("operation", ["listPayouts", "getPayout", "listPayoutLines", "getBalance", "getTerms"])
+@pytest.mark.parametrize(
+    "operation", ["listPayouts", "getPayout", "listPayoutLines", "getBalance", "getTerms"]
+)
 async def test_calls_on_a_real_payout_keep_to_the_contract(
     merchant: Merchant, tmp_path: Path, operation: str
 ) -> None:
