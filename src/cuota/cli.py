@@ -16,6 +16,7 @@ from cuota.commands import (
     merchant_secrets,
     merchants,
     operate,
+    payout_export,
     rails,
     risk,
     sandbox,
@@ -110,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     keys.register(keyring)
     operate.register(add)
     rails.register(add)
+    payout_export.register(add)
     backup.register(add)
     risk.register_explain(group("explain", "explain what happened and why, with the numbers"))
     risk.register_policy(group("policy", "risk policies"))

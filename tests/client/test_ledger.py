@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from decimal import Decimal
 from pathlib import Path
-
-import pytest
 
 from cuota.client import to_beancount, to_hledger
 from cuota.client.ledger import ACCOUNTS
 from cuota.client.settled import Payout, PayoutLine
 from cuota.core.payout.line import LineType
 from cuota.core.payout.terms import RefundFee
+from support.needed import needed
 from support.settlement_book import book
 
 EVIL = ['"; 2026-01-01 open Assets:Evil', "a | b ; c, d: e", "\\", 'x"\n2026-01-01 * "y"', "é😀", "", "= 1"]
@@ -55,20 +53,21 @@ def test_accounts_are_opened_only_once() -> None:
     assert to_beancount([], open_accounts=False) == ""
 
 
-@pytest.mark.skipif(shutil.which("hledger") is None, reason="hledger is not installed")
 def test_hledger_accepts_the_journal_and_finds_the_deposits(tmp_path: Path) -> None:
     file = tmp_path / "cuota.journal"
     file.write_text(to_hledger(payouts()))
-    subprocess.run(["hledger", "check", "-f", file], check=True, capture_output=True)
+    subprocess.run([needed("hledger"), "check", "-f", file], check=True, capture_output=True)
     said = subprocess.run(
-        ["hledger", "balance", "-N", "-f", file, "Assets:Bank"], check=True, capture_output=True, text=True
+        [needed("hledger"), "balance", "-N", "-f", file, "Assets:Bank"],
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
     assert said.split()[0] == str(sum(payout.amount for payout, _ in payouts()))
 
 
-@pytest.mark.skipif(shutil.which("bean-check") is None, reason="beancount is not installed")
 def test_beancount_accepts_the_ledger(tmp_path: Path) -> None:
     file = tmp_path / "cuota.beancount"
     file.write_text(to_beancount(payouts()))
-    said = subprocess.run(["bean-check", file], check=False, capture_output=True, text=True)
+    said = subprocess.run([needed("bean-check"), file], check=False, capture_output=True, text=True)
     assert (said.returncode, said.stdout + said.stderr) == (0, "")
