@@ -39,6 +39,8 @@ _TERMS = """INSERT INTO merchant_terms (merchant_id, version, valid_from, percen
     SELECT $1, 1 + count(*), $2, $3, $4, $5, $6, $7, $8, $9, 'America/New_York', '00:00', $2
     FROM merchant_terms WHERE merchant_id = $1"""
 
+_READ = """UPDATE settlements s SET position = (SELECT last_position FROM feeds f WHERE f.merchant_id = $1)
+    WHERE s.merchant_id = $1"""
 _FEED = """SELECT f.order_id, m.kind, m.reference, m.amount, m.created_at, f.position
     FROM feed f JOIN events e ON e.merchant_id = $1 AND e.order_id = f.order_id AND e.sequence = f.sequence
         JOIN movements m ON m.merchant_id = $1 AND m.order_id = f.order_id AND m.kind = split_part(e.type, '.', 1)
@@ -133,3 +135,4 @@ async def lines_of_the_feed(merchant: Merchant) -> None:
             sums[3] += back
             rows += [Row("fee_returned", 0, back, **common)] if back else []
     await write_lines(merchant, rows)
+    await pool.execute(_READ, merchant.merchant_id)

@@ -29,7 +29,7 @@ from cuota.client.errors import (
 from cuota.client.ledger import to_beancount, to_hledger
 from cuota.client.money import cents
 from cuota.client.settled import Balance, NextPayout, Payout, PayoutLine, PayoutTotal, Terms
-from cuota.client.settlement import Problem, Verdict, verify_payout
+from cuota.client.settlement import SettlementProblem, SettlementVerdict, verify_payout
 from cuota.client.signing import sign, verify_webhook
 from cuota.client.sync import Client
 from cuota.client.told import Endpoint, EndpointTest, Event
@@ -58,14 +58,14 @@ __all__ = [
     "PayoutLine",
     "PayoutTotal",
     "Preview",
-    "Problem",
     "RateLimited",
     "RequestRefused",
+    "SettlementProblem",
+    "SettlementVerdict",
     "Standing",
     "Terms",
     "Unauthorized",
     "Unavailable",
-    "Verdict",
     "cents",
     "sign",
     "to_beancount",

@@ -28,7 +28,7 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Problem:
+class SettlementProblem:
     """Something that does not agree. `kind` is missing, doubled, wrong or unreported (no event of yours reports the line)."""
 
     kind: str
@@ -41,7 +41,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SettlementVerdict:
     """The result of `verify_payout`. The sums are those of the lines, calculated again.
 
     `settled`: the ids of the events that this payout pays; pass those of earlier payouts to the next check. `waiting`: the
@@ -49,7 +49,7 @@ class Verdict:
     as reserves and adjustments.
     """
 
-    problems: tuple[Problem, ...]
+    problems: tuple[SettlementProblem, ...]
     gross: Decimal
     fees: Decimal
     net: Decimal
@@ -70,7 +70,7 @@ def verify_payout(
     terms: Sequence[Terms],
     *,
     settled: Collection[str] | None = None,
-) -> Verdict:
+) -> SettlementVerdict:
     """Check a payout without asking the service anything.
 
     `payout` is the result of `payout(id)`, `lines` those of `payout_lines(id)`, and `terms` those of `terms()`. `events` are
@@ -88,7 +88,7 @@ def verify_payout(
     problems += _left_out(expected.values(), here, paid, settled)
     problems += _positions(here, expected)
     known = paid | set(settled or ())
-    return Verdict(
+    return SettlementVerdict(
         problems=tuple(dict.fromkeys(problems)),
         gross=sum((line.gross for line in lines), Decimal("0.00")),
         fees=sum((line.fee for line in lines), Decimal("0.00")),
@@ -99,25 +99,29 @@ def verify_payout(
     )
 
 
-def _numbering(payout: Payout, lines: Sequence[PayoutLine]) -> Iterator[Problem]:
+def _numbering(payout: Payout, lines: Sequence[PayoutLine]) -> Iterator[SettlementProblem]:
     """Lines are numbered without gaps, so a line that is missing or doubled is found by its number."""
     counts = Counter(line.line_id for line in lines)
     wanted = {str(number) for number in range(int(payout.first_line_id), int(payout.last_line_id) + 1)}
     for line_id in sorted(wanted - counts.keys(), key=int):
-        yield Problem("missing", f"Line {line_id} is missing.", line_id)
+        yield SettlementProblem("missing", f"Line {line_id} is missing.", line_id)
     for line_id, count in counts.items():
         if line_id not in wanted:
-            yield Problem("wrong", f"Line {line_id} does not belong to this payout.", line_id)
+            yield SettlementProblem("wrong", f"Line {line_id} does not belong to this payout.", line_id)
         if count > 1:
-            yield Problem("doubled", f"Line {line_id} is there {count} times.", line_id)
+            yield SettlementProblem("doubled", f"Line {line_id} is there {count} times.", line_id)
     if payout.line_count != len(wanted):
-        yield Problem("wrong", f"The payout says {payout.line_count} lines, and its range has {len(wanted)}.")
+        yield SettlementProblem(
+            "wrong", f"The payout says {payout.line_count} lines, and its range has {len(wanted)}."
+        )
 
 
-def _sums(payout: Payout, lines: Sequence[PayoutLine]) -> Iterator[Problem]:
+def _sums(payout: Payout, lines: Sequence[PayoutLine]) -> Iterator[SettlementProblem]:
     net = sum((line.gross + line.fee for line in lines), Decimal(0))
     if net != payout.amount:
-        yield Problem("wrong", f"The lines sum to {net:.2f}, and the payout is {payout.amount:.2f}.")
+        yield SettlementProblem(
+            "wrong", f"The lines sum to {net:.2f}, and the payout is {payout.amount:.2f}."
+        )
     for name in sorted({"overall", *payout.totals, *(line.type for line in lines)}):
         of = [line for line in lines if name in {"overall", line.type}]
         ours = [
@@ -128,14 +132,16 @@ def _sums(payout: Payout, lines: Sequence[PayoutLine]) -> Iterator[Problem]:
         theirs = [given.count, given.gross, given.fee, given.net] if given else [0, 0, 0, 0]
         if ours != theirs:
             only = of[0].line_id if len(of) == 1 and name != "overall" else None
-            yield Problem("wrong", f"The payout's total of {name} is not the sum of those lines.", only)
+            yield SettlementProblem(
+                "wrong", f"The payout's total of {name} is not the sum of those lines.", only
+            )
 
 
-def _each(lines: Sequence[PayoutLine]) -> Iterator[Problem]:
+def _each(lines: Sequence[PayoutLine]) -> Iterator[SettlementProblem]:
     for line in lines:
         misplaced = line.gross if line.type in _FEES else line.fee
         if line.net != line.gross + line.fee or misplaced:
-            yield Problem(
+            yield SettlementProblem(
                 "wrong", f"Line {line.line_id} ({line.type}): its amounts do not fit.", line.line_id
             )
     keys = defaultdict(list)
@@ -148,12 +154,12 @@ def _each(lines: Sequence[PayoutLine]) -> Iterator[Problem]:
                 message = (
                     f"Line {line.line_id} ({line.type} {line.reference}) repeats line {found[0].line_id}."
                 )
-                yield Problem("doubled", message, line.line_id)
+                yield SettlementProblem("doubled", message, line.line_id)
 
 
 def _compared(
     lines: Sequence[PayoutLine], expected: Mapping[tuple[str, str, str], ExpectedLine], received: list[Mapping[str, Any]]
-) -> Iterator[Problem]:  # fmt: skip
+) -> Iterator[SettlementProblem]:  # fmt: skip
     for line in lines:
         if line.type not in MOVED:
             continue
@@ -164,16 +170,18 @@ def _compared(
                 ", ".join(_never_received(line.order_id, received)) or "an event after the last one you have"
             )
             message = f"{name}: none of your events reports it. Never received: {gaps}."
-            yield Problem("unreported", message, line.line_id)
+            yield SettlementProblem("unreported", message, line.line_id)
             continue
         told, said = (found.gross + found.fee) / Decimal(100), line.gross + line.fee
         if (cents_of(line.gross), cents_of(line.fee)) != (found.gross, found.fee):
             message = (
                 f"{name} is {said:.2f}, and must be {told:.2f} by event {found.event_id} and your terms."
             )
-            yield Problem("wrong", message, line.line_id, found.event_id)
+            yield SettlementProblem("wrong", message, line.line_id, found.event_id)
         if line.merchant_reference != found.merchant_reference:
-            yield Problem("wrong", f"{name} names another order reference.", line.line_id, found.event_id)
+            yield SettlementProblem(
+                "wrong", f"{name} names another order reference.", line.line_id, found.event_id
+            )
 
 
 def _never_received(order_id: str, received: list[Mapping[str, Any]]) -> list[str]:
@@ -186,7 +194,7 @@ def _never_received(order_id: str, received: list[Mapping[str, Any]]) -> list[st
 def _left_out(
     expected: Iterable[ExpectedLine], here: Collection[tuple[str, str, str]], paid: Collection[str],
     settled: Collection[str] | None,
-) -> Iterator[Problem]:  # fmt: skip
+) -> Iterator[SettlementProblem]:  # fmt: skip
     wanted = list(expected)
     last: dict[str, int] = defaultdict(int)
     for line in wanted:
@@ -196,9 +204,11 @@ def _left_out(
         name = f"{line.type} {line.reference} of event {line.event_id}"
         earlier = line.event_id in (settled or ())
         if line.event_id in paid and line.key not in here:
-            yield Problem("missing", f"The line of {name} is missing.", None, line.event_id)
+            yield SettlementProblem("missing", f"The line of {name} is missing.", None, line.event_id)
         elif line.event_id in paid and earlier:
-            yield Problem("doubled", f"The line of {name} was in an earlier payout.", None, line.event_id)
+            yield SettlementProblem(
+                "doubled", f"The line of {name} was in an earlier payout.", None, line.event_id
+            )
         # The lines of an order come in the order of its events, so an earlier event cannot be paid later.
         elif (
             settled is not None
@@ -206,12 +216,12 @@ def _left_out(
             and line.event_id not in paid
             and line.sequence < last[line.order_id]
         ):
-            yield Problem("missing", f"The line of {name} is missing.", None, line.event_id)
+            yield SettlementProblem("missing", f"The line of {name} is missing.", None, line.event_id)
 
 
 def _positions(
     here: Mapping[tuple[str, str, str], PayoutLine], expected: Mapping[tuple[str, str, str], ExpectedLine]
-) -> Iterator[Problem]:
+) -> Iterator[SettlementProblem]:
     """The lines of one event have one position in the feed, and the positions of an order's events increase."""
     places = sorted(
         ((expected[key], line) for key, line in here.items() if key in expected),
@@ -226,10 +236,10 @@ def _positions(
             message = (
                 f"Line {second.line_id} has the position {then}, which does not fit line {first.line_id}."
             )
-            yield Problem("wrong", message, second.line_id, after.event_id)
+            yield SettlementProblem("wrong", message, second.line_id, after.event_id)
 
 
-def _reserves(lines: Sequence[PayoutLine], versions: Sequence[Terms]) -> Iterator[Problem]:
+def _reserves(lines: Sequence[PayoutLine], versions: Sequence[Terms]) -> Iterator[SettlementProblem]:
     """A reserve is the percentage of the captures, less refunds, since the reserve before it in the payout."""
     moved = 0
     for line in sorted(lines, key=lambda line: int(line.line_id)):
@@ -242,5 +252,5 @@ def _reserves(lines: Sequence[PayoutLine], versions: Sequence[Terms]) -> Iterato
             right = {-share(max(moved, 0), cents_of(terms.reserve), WHOLE) for terms in valid}
             if cents_of(line.gross) not in right:
                 message = f"Line {line.line_id} (reserve_held) is not the percentage of your terms."
-                yield Problem("wrong", message, line.line_id)
+                yield SettlementProblem("wrong", message, line.line_id)
             moved = 0

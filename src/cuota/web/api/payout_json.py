@@ -10,10 +10,10 @@ from cuota.core.payout.terms import SettlementTerms
 from cuota.db.payout.balance import Balance
 from cuota.db.payout.listing import LineTotal
 
-Json = dict[str, object]
+PayoutMembers = dict[str, object]
 
 
-def payout_json(payout: Payout) -> Json:
+def payout_json(payout: Payout) -> PayoutMembers:
     """Return an entry of the list of payouts."""
     return {
         "payoutId": payout.payout_id,
@@ -27,7 +27,7 @@ def payout_json(payout: Payout) -> Json:
     }
 
 
-def payout_detail(payout: Payout, totals: tuple[LineTotal, ...]) -> Json:
+def payout_detail(payout: Payout, totals: tuple[LineTotal, ...]) -> PayoutMembers:
     """Return one payout with its totals."""
     whole = LineTotal(
         "overall",
@@ -48,7 +48,7 @@ def payout_detail(payout: Payout, totals: tuple[LineTotal, ...]) -> Json:
     }
 
 
-def _total(total: LineTotal) -> Json:
+def _total(total: LineTotal) -> PayoutMembers:
     return {
         "count": total.count,
         "gross": decimal_from(total.gross),
@@ -57,7 +57,7 @@ def _total(total: LineTotal) -> Json:
     }
 
 
-def line_json(line: SettlementLine) -> Json:
+def line_json(line: SettlementLine) -> PayoutMembers:
     """Return a settlement line."""
     return {
         "lineId": str(line.number),
@@ -73,9 +73,9 @@ def line_json(line: SettlementLine) -> Json:
     }
 
 
-def balance_json(balance: Balance) -> Json:
+def balance_json(balance: Balance) -> PayoutMembers:
     """Return the balance. `nextPayout` is null if nothing will be paid at the next cutoff."""
-    following: Json | None = None
+    following: PayoutMembers | None = None
     if balance.closes_at is not None and balance.arrival_date is not None and balance.amount is not None:
         following = {
             "closesAt": timestamp(balance.closes_at),
@@ -91,7 +91,7 @@ def balance_json(balance: Balance) -> Json:
     }
 
 
-def terms_json(terms: SettlementTerms) -> Json:
+def terms_json(terms: SettlementTerms) -> PayoutMembers:
     """Return one version of the terms. A percentage of 5.90 is 590 basis points."""
     return {
         "version": terms.version,

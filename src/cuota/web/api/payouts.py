@@ -14,7 +14,7 @@ from cuota.db.order.documents import encode
 from cuota.db.payout import listing
 from cuota.web.api import cursor, payout_csv
 from cuota.web.api.accepted import CSV_PARAMETERS, wants_csv
-from cuota.web.api.payout_json import Json, line_json, payout_detail, payout_json
+from cuota.web.api.payout_json import PayoutMembers, line_json, payout_detail, payout_json
 from cuota.web.api.query import parameters
 from cuota.web.fields import Reader, WrongField
 from cuota.web.service import merchant_of, service_of
@@ -74,7 +74,7 @@ async def payout_lines(request: Request) -> Response:
     return _page([line_json(each.line) for each in shown], following)
 
 
-def _page(data: list[Json], following: str | None) -> Response:
+def _page(data: list[PayoutMembers], following: str | None) -> Response:
     content = {"data": data, "hasMore": following is not None, "nextCursor": following}
     return Response(encode(content), headers=_VARY, media_type="application/json")
 
