@@ -19,6 +19,7 @@ from cuota.commands import (
     merchants,
     money,
     operate,
+    payout_export,
     payouts,
     rails,
     risk,
@@ -119,6 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     money.register(add)
     rails.register(add)
     payouts.register(add)
+    payout_export.register(add)
     backup.register(add)
     risk.register_explain(group("explain", "explain what happened and why, with the numbers"))
     risk.register_policy(group("policy", "risk policies"))

@@ -11,6 +11,7 @@ COMMANDS = [
     "merchant rotate-secret", "merchant rotate-signing-secret", "merchant rotate-webhook-secret", "merchant reinstate",
     "keys rewrap", "merchant revoke", "sandbox", "sandbox complete", "keys", "keys rotate", "verify", "migrate",
     "merchant bank", "payouts",
+    "payout-export",
 ]  # fmt: skip
 
 

@@ -26,7 +26,10 @@ from cuota.client.errors import (
     Unauthorized,
     Unavailable,
 )
+from cuota.client.ledger import to_beancount, to_hledger
 from cuota.client.money import cents
+from cuota.client.settled import Balance, NextPayout, Payout, PayoutLine, PayoutTotal, Terms
+from cuota.client.settlement import SettlementProblem, SettlementVerdict, verify_payout
 from cuota.client.signing import sign, verify_webhook
 from cuota.client.sync import Client
 from cuota.client.told import Endpoint, EndpointTest, Event, EventBankAccount, EventPayout
@@ -34,6 +37,7 @@ from cuota.client.told import Endpoint, EndpointTest, Event, EventBankAccount, E
 __all__ = [
     "AsyncClient",
     "BadWebhook",
+    "Balance",
     "Balances",
     "Client",
     "Configuration",
@@ -48,16 +52,26 @@ __all__ = [
     "FieldError",
     "Installment",
     "Movement",
+    "NextPayout",
     "NotFound",
     "Order",
     "Original",
+    "Payout",
+    "PayoutLine",
+    "PayoutTotal",
     "Preview",
     "RateLimited",
     "RequestRefused",
+    "SettlementProblem",
+    "SettlementVerdict",
     "Standing",
+    "Terms",
     "Unauthorized",
     "Unavailable",
     "cents",
     "sign",
+    "to_beancount",
+    "to_hledger",
+    "verify_payout",
     "verify_webhook",
 ]
