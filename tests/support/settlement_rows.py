@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from cuota.core.money import share
 from cuota.core.payout.terms import in_force
-from cuota.db.payout import listing
+from cuota.db.payout import terms as versions
 from support.makers import Merchant
 
 CLOSED = datetime(2026, 11, 24, 5, 0, 3, tzinfo=UTC)
@@ -115,7 +115,7 @@ async def write_terms(merchant: Merchant, at: datetime | None = None, **given: A
 async def lines_of_the_feed(merchant: Merchant) -> None:
     """Write a line for each capture and refund of the feed, and for its fees. A merchant's first version of terms counts."""
     pool = merchant.service.context.pool
-    versions = await listing.terms(pool, merchant.merchant_id)
+    versions = await versions.read_all(pool, merchant.merchant_id)
     found = await pool.fetch(_FEED, merchant.merchant_id)
     rows: list[Row] = []
     history: dict[UUID, list[int]] = {}

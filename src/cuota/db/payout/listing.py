@@ -1,4 +1,4 @@
-"""Reads a merchant's payouts, their settlement lines and the merchant's terms, in pages.
+"""Reads a merchant's payouts and their settlement lines, in pages.
 
 Lines never change and a payout is a fixed range of them, so pages that are read one after the other fit together.
 """
@@ -12,7 +12,6 @@ from uuid import UUID
 
 from cuota.core.payout.line import LineType, SettlementLine
 from cuota.core.payout.payout import Payout, PayoutStatus
-from cuota.core.payout.terms import PayoutSchedule, RefundFee, SettlementTerms
 from cuota.db.session import Session
 
 NEWEST = 2**31 - 1
@@ -34,8 +33,6 @@ _LINES = """SELECT l.number, l.type, l.cause, l.order_id, d.reference AS merchan
         LEFT JOIN orders o ON o.merchant_id = $1 AND o.order_id = l.order_id
         LEFT JOIN order_details d ON d.merchant_id = $1 AND d.order_id = l.order_id
     WHERE l.merchant_id = $1 AND l.number > $2 AND l.number <= $3 ORDER BY l.number LIMIT $4"""
-_TERMS = """SELECT version, valid_from, percent, fixed, refund_fee, payout, minimum, reserve, reserve_days, time_zone, cutoff
-    FROM merchant_terms WHERE merchant_id = $1 ORDER BY version"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +93,3 @@ async def lines(session: Session, merchant_id: UUID, after: int, last: int, limi
 def _line(row: Any) -> ListedLine:
     number, kind, *rest, ordered_at, order_amount = row
     return ListedLine(SettlementLine(number, LineType(kind), *rest), ordered_at, order_amount)
-
-
-async def terms(session: Session, merchant_id: UUID) -> list[SettlementTerms]:
-    """Return all versions of a merchant's terms, the first one first."""
-    found = []
-    for row in await session.fetch(_TERMS, merchant_id):
-        version, valid_from, percent, fixed, refund_fee, payout, *rest = row
-        found.append(
-            SettlementTerms(
-                version, valid_from, percent, fixed, RefundFee(refund_fee), PayoutSchedule(payout), *rest
-            )
-        )
-    return found

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from cuota.db.order.documents import encode
 from cuota.db.payout import balance as balances
-from cuota.db.payout import listing
+from cuota.db.payout import terms as versions
 from cuota.web.api.payout_json import balance_json, terms_json
 from cuota.web.service import merchant_of, service_of
 
@@ -23,5 +23,5 @@ async def balance(request: Request) -> Response:
 async def terms(request: Request) -> Response:
     """Return all versions of the merchant's terms, the first one first."""
     merchant = await merchant_of(request)
-    found = await listing.terms(service_of(request).context.pool, merchant.merchant_id)
+    found = await versions.read_all(service_of(request).context.pool, merchant.merchant_id)
     return Response(encode({"data": [terms_json(each) for each in found]}), media_type="application/json")

@@ -19,6 +19,7 @@ from cuota.core.payout.line import LineType
 from cuota.core.payout.payout import Payout, PayoutStatus
 from cuota.core.payout.terms import SettlementTerms, in_force
 from cuota.db.payout import listing
+from cuota.db.payout import terms as versions
 from cuota.db.payout.listing import LineTotal, ListedLine
 from cuota.db.session import Session
 
@@ -80,7 +81,7 @@ async def payouts(
 
 async def lines(request: Request, session: Session, payout: Payout) -> Response:
     """Return all lines of a payout."""
-    terms = await listing.terms(session, payout.merchant_id)
+    terms = await versions.read_all(session, payout.merchant_id)
 
     async def pages() -> AsyncIterator[bytes]:
         yield rows_of([LINE_COLUMNS])
