@@ -115,12 +115,12 @@ async def write_terms(merchant: Merchant, at: datetime | None = None, **given: A
 async def lines_of_the_feed(merchant: Merchant) -> None:
     """Write a line for each capture and refund of the feed, and for its fees. A merchant's first version of terms counts."""
     pool = merchant.service.context.pool
-    versions = await versions.read_all(pool, merchant.merchant_id)
+    stored = await versions.read_all(pool, merchant.merchant_id)
     found = await pool.fetch(_FEED, merchant.merchant_id)
     rows: list[Row] = []
     history: dict[UUID, list[int]] = {}
     for order_id, kind, reference, amount, at, sequence in found:
-        terms = in_force(versions, at)
+        terms = in_force(stored, at)
         sums = history.setdefault(order_id, [0, 0, 0, 0])
         common = {"order_id": order_id, "reference": reference, "at": at, "sequence": sequence}
         rows.append(Row(kind, amount if kind == "capture" else -amount, **common))

@@ -17,8 +17,6 @@ _ADD = "SELECT add_bank_account($1, $2, $3, $4, $5, $6, $7, $8) AS effective_at"
 _CANCEL = "SELECT cancel_bank_change($1, $2) AS last4"
 _OF = """SELECT account_id, last4, effective_at, created_at FROM bank_accounts WHERE merchant_id = $1
     ORDER BY created_at, account_id"""
-_ADDED = """SELECT b.account_id, b.last4, b.announced_at, b.created_at FROM bank_accounts b
-    WHERE b.merchant_id = $1 AND b.account_id = ANY ($2::uuid[])"""
 _MERCHANTS = "SELECT merchant_id FROM merchants"
 _HAVING = "SELECT DISTINCT merchant_id FROM bank_accounts"
 _PAUSED = "SELECT merchant_id FROM settlements WHERE resume_at <= $1"
@@ -73,12 +71,6 @@ async def read_all(session: Session, merchant_id: UUID) -> list[BankAccount]:
         )
         for row in await session.fetch(_OF, merchant_id)
     ]
-
-
-async def announced(session: Session, merchant_id: UUID, account_ids: list[UUID]) -> dict[UUID, BankAccount]:
-    """Return accounts by their id, with the time at which their event said that they take effect."""
-    rows = await session.fetch(_ADDED, merchant_id, account_ids)
-    return {row["account_id"]: BankAccount(*row) for row in rows}
 
 
 async def merchants_without(session: Session) -> list[UUID]:
