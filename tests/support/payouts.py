@@ -23,7 +23,7 @@ async def make_payout(
     behaviour: str = "pays",
     at: datetime | None = None,
 ) -> UUID:
-    """Make a payout of one line with its posting and its event. It goes to the test account with this behavior."""
+    """Make a payout of all open lines and one more of this amount, with its posting and its event. It goes to the test account with this behavior."""
     now = at or context.now()
     async with context.pool.session() as session, session.transaction():
         await session.fetchrow(
@@ -33,11 +33,13 @@ async def make_payout(
         account_id = await _account(context, session, merchant_id, CHANGED[behaviour], now)
         payout_id, number = uuid4(), 1
         row = await session.fetchrow(
-            """UPDATE settlements SET payouts = payouts + 1, closed = lines, open_net = open_net - $2 WHERE merchant_id = $1
-            RETURNING payouts, lines""",
-            merchant_id, amount,
+            """UPDATE settlements s SET payouts = s.payouts + 1, closed = s.lines, open_net = 0, open_moved = 0, carried = 0
+            FROM settlements was WHERE s.merchant_id = $1 AND was.merchant_id = $1
+            RETURNING s.payouts, was.closed + 1 AS first_line, s.lines AS last_line, was.open_net""",
+            merchant_id,
         )  # fmt: skip
-        number, line = row["payouts"], row["lines"]
+        # Lines of payouts that came back are open too, and this payout takes them with it.
+        number, amount = row["payouts"], row["open_net"]
         await session.fetchrow(
             "SELECT post_merchant_transfer($1, 'payout', $2, 'merchant_payable', 'payouts_in_transit', $3, 'USD', $4, NULL, NULL)",
             merchant_id, payout_id, amount, now,
@@ -45,8 +47,8 @@ async def make_payout(
         await session.fetchrow(
             """INSERT INTO payouts (merchant_id, payout_id, number, status, amount, currency, first_line, last_line, account_id,
                 cutoff, closed_at, arrival_date, events, try_at)
-            VALUES ($1, $2, $3, 'created', $4, 'USD', $5, $5, $6, $7, $7, $8, 1, $7)""",
-            merchant_id, payout_id, number, amount, line, account_id, now, business_days_after(day_at_bank(now), 1),
+            VALUES ($1, $2, $3, 'created', $4, 'USD', $5, $6, $7, $8, $8, $9, 1, $8)""",
+            merchant_id, payout_id, number, amount, row["first_line"], row["last_line"], account_id, now, business_days_after(day_at_bank(now), 1),
         )  # fmt: skip
         await session.fetchrow(
             "SELECT write_payout_event($1, $2, 1, 'payout.created', $3, NULL, $4)",

@@ -70,6 +70,12 @@ async def write_lines(merchant: Merchant, rows: list[Row]) -> None:
     await pool.execute(_LINES, merchant.merchant_id, *values)
 
 
+async def carry(merchant: Merchant) -> None:
+    """Pass a cutoff at which nothing was paid: all lines so far are carried."""
+    sql = "UPDATE settlements SET carried = open_net, carried_line = lines WHERE merchant_id = $1"
+    await merchant.service.context.pool.execute(sql, merchant.merchant_id)
+
+
 async def write_account(merchant: Merchant) -> None:
     """Give the merchant a bank account that is in force, if it has none."""
     await merchant.service.context.pool.execute(

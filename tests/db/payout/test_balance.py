@@ -8,7 +8,17 @@ from cuota.core.payout.cutoff import BANK_ZONE
 from cuota.db.payout import balance
 from cuota.flows.payout.adjust_merchant import adjust_merchant
 from support.db.busy_merchant import a_busy_merchant, next_cutoff_closes
-from support.db.settled import PAYOUTS, cutoff_of, give_account, give_terms, post_fee, publish, rows, settled
+from support.db.settled import (
+    PAYOUTS,
+    cutoff_of,
+    give_account,
+    give_terms,
+    post_fee,
+    publish,
+    rows,
+    settled,
+    take_accounts,
+)
 from support.own_service import Own
 
 
@@ -80,6 +90,7 @@ async def test_there_is_no_next_payout_below_the_minimum_or_without_a_bank_accou
     own: Own,
 ) -> None:
     merchant = own.merchant.merchant_id
+    await take_accounts(own, merchant)
     order = await own.merchant.approved("100.00")
     await own.merchant.move(order, "capture", "9.99")
     await settled(own.context, merchant)

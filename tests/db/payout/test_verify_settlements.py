@@ -69,9 +69,16 @@ async def checked(own: Own, *changes: str) -> VerifyReport:
     return await verify(own.context.pool)
 
 
+async def only_busy_merchants(own: Own) -> None:
+    """Remove the rows of merchants that only got their test account: they hold nothing that could be altered."""
+    async with own.owner() as connection:
+        await connection.execute("DELETE FROM settlements WHERE lines = 0 AND transfers = 0")
+
+
 @pytest.mark.parametrize("table", ALTERED)
 async def test_every_altered_column_of_every_row_is_found(own: Own, table: str) -> None:
     await a_busy_merchant(own)
+    await only_busy_merchants(own)
     assert (await verify(own.context.pool)).disagreements == []
     async with own.owner() as connection:
         await connection.execute(LIFTED)
@@ -106,6 +113,7 @@ async def test_a_found_row_is_named_with_both_numbers(own: Own) -> None:
 @pytest.mark.parametrize("table", ALTERED)
 async def test_a_removed_row_is_found(own: Own, table: str) -> None:
     await a_busy_merchant(own)
+    await only_busy_merchants(own)
     removed = f"DELETE FROM {table} WHERE ctid = (SELECT min(ctid) FROM {table})"
     assert (await checked(own, removed)).disagreements
 

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from cuota.core import money
-from cuota.core.order.ledger import Account
+from cuota.core.ledger import Account
 from cuota.core.payout.cutoff import pays_at
 from cuota.core.payout.terms import PayoutSchedule, SettlementTerms
 from cuota.db.payout.books import balances

@@ -24,6 +24,7 @@ from support.db.settled import (
     publish,
     rows,
     settled,
+    take_accounts,
 )  # fmt: skip
 from support.own_service import Own
 
@@ -161,6 +162,7 @@ async def test_a_debt_and_a_small_amount_are_carried_until_there_is_enough(own: 
 @pytest.mark.parametrize("why", ["no bank account", "paused"])
 async def test_a_merchant_that_cannot_be_paid_keeps_its_open_lines(own: Own, why: str) -> None:
     merchant = own.merchant.merchant_id
+    await take_accounts(own, merchant)
     await captured(own, "100.00")
     if why == "paused":
         await give_account(own, merchant)

@@ -32,13 +32,19 @@ async def give_terms(own: Own, merchant_id: UUID, **changed: Any) -> None:
         )  # fmt: skip
 
 
+async def take_accounts(own: Own, merchant_id: UUID) -> None:
+    """Take away the test account that the sandbox gave to a merchant."""
+    async with own.owner() as connection:
+        await connection.execute("DELETE FROM bank_accounts WHERE merchant_id = $1", merchant_id)
+
+
 async def give_account(own: Own, merchant_id: UUID) -> UUID:
     """Write a bank account that is in force."""
     account_id = uuid4()
     async with own.owner() as connection:
         await connection.execute(
             "INSERT INTO bank_accounts VALUES ($1, $2, $3, $3, '6789', $4, $4)",
-            merchant_id, account_id, secrets.token_bytes(8), own.service.clock.now() - timedelta(days=1),
+            merchant_id, account_id, secrets.token_bytes(8), own.service.clock.now(),
         )  # fmt: skip
     return account_id
 

@@ -12,7 +12,7 @@ import pytest
 from support.api.bodies import assert_refused, failures
 from support.contract import read_json
 from support.makers import Merchant
-from support.settlement_rows import CLOSED, Row, paid, write_account, write_lines, write_terms
+from support.settlement_rows import CLOSED, Row, carry, paid, write_account, write_lines, write_terms
 
 
 async def read(merchant: Merchant, path: str, **query: Any) -> dict[str, Any]:
@@ -168,9 +168,9 @@ async def test_the_balance_of_a_merchant_without_movements_is_zero(merchant: Mer
 async def test_the_balance_separates_what_is_carried_from_what_is_new(merchant: Merchant) -> None:
     now = datetime.now(UTC)
     await write_account(merchant)
-    await write_lines(
-        merchant, [Row("capture", 500, at=now - timedelta(days=3)), Row("capture", 1000, at=now)]
-    )
+    await write_lines(merchant, [Row("capture", 500, at=now - timedelta(days=3))])
+    await carry(merchant)
+    await write_lines(merchant, [Row("capture", 1000, at=now)])
     found = await read(merchant, "/balance")
     assert (found["available"], found["pending"], found["debt"]) == (5, 10, 0)
     assert found["nextPayout"]["amount"] == 15

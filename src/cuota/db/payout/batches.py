@@ -1,4 +1,4 @@
-"""Closes batches of settlement lines at the merchants' cutoffs (migration 0027)."""
+"""Closes batches of settlement lines at the merchants' cutoffs (migration 0026)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes settlement lines from a merchant's feed (migration 0027)."""
+"""Writes settlement lines from a merchant's feed (migration 0026)."""
 
 from __future__ import annotations
 
