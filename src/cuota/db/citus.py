@@ -77,7 +77,7 @@ _COORDINATOR = (
     "card_rails",
 )
 # Simulators of outside companies, in the sandbox only, and the tables of a rail to a real one. They use separate transactions.
-SIMULATORS = ("card_simulator", "message_simulator", "issuing_simulator", "card_processor")
+SIMULATORS = ("card_simulator", "message_simulator", "issuing_simulator", "card_processor", "bank_files")
 
 PLACES = {
     **dict.fromkeys(_EVERYWHERE, EVERYWHERE),
