@@ -13,9 +13,14 @@ from cuota.commands import (
     consumers,
     events,
     keys,
+    merchant_bank,
     merchant_secrets,
+    merchant_terms,
     merchants,
+    money,
     operate,
+    payout_export,
+    payouts,
     rails,
     risk,
     sandbox,
@@ -98,7 +103,10 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument("--shop-port", type=_port, default=8001, help="port of the shop (default 8001)")
     merchant = group("merchant", "create and manage merchants")
     merchants.register(merchant)
+    merchant_bank.register(merchant)
     merchant_secrets.register(merchant)
+    merchant_terms.register(merchant)
+    money.register_merchant(merchant)
     approvals.register_merchant(merchant)
     approvals.register(group("approvals", "judge the data that merchants send about their customers"))
     consumers.register(group("consumer", "export or erase what is stored about a person"))
@@ -109,7 +117,10 @@ def _parser() -> argparse.ArgumentParser:
     operate.register_keys(keyring)
     keys.register(keyring)
     operate.register(add)
+    money.register(add)
     rails.register(add)
+    payouts.register(add)
+    payout_export.register(add)
     backup.register(add)
     risk.register_explain(group("explain", "explain what happened and why, with the numbers"))
     risk.register_policy(group("policy", "risk policies"))

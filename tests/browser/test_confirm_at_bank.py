@@ -181,6 +181,57 @@ async def test_a_payment_from_the_account_is_confirmed_at_the_bank_with_a_card_t
     assert await paid(service, order_id) == [2500, 2500]
 
 
+@SCRIPTS
+async def test_the_browser_is_remembered_after_a_confirmation_as_after_any_payment(
+    open_tab: OpenTab, shop: Shop, how: dict[str, Any]
+) -> None:
+    page = await open_tab(**how)
+    await at_bank(page, shop, ONCE)
+    assert "remembered" not in {each["name"] for each in await page.context.cookies()}
+    await press(page, page.get_by_role("button", name="Confirm the payment"))
+    await page.wait_for_url(f"{shop.url}/confirm?*")
+    await to_checkout(page, shop)
+    await expect(page.get_by_role("heading", name="Welcome back")).to_be_visible()
+    names = {each["name"] for each in await page.context.cookies()}
+    assert ("remembered" in names, "waits" in names) == (True, False)
+
+
+@SCRIPTS
+async def test_another_card_can_be_used_at_the_account_while_a_payment_waits_for_its_confirmation(
+    open_tab: OpenTab, service: Running, auto_merchant: Merchant, how: dict[str, Any]
+) -> None:
+    number = "3235550179" if how else "3235550181"
+    order = await auto_merchant.create("100.00")
+    await complete(service, auto_merchant.merchant_id, order, CARD_THAT_PAYS, phone=number)
+    order_id = str(order["orderId"])
+    page = await open_tab(**how)
+    await page.goto(f"{service.settings.public_url}/account")
+    await fill(page, phone=number)
+    await fill(page, code="123456")
+    plan = f"{service.settings.public_url}/account/plans/{auto_merchant.merchant_id}/{UUID(order_id)}"
+    await page.goto(f"{plan}/card")
+    await fill(page, card_number=ALWAYS, card_expiry="12/39", card_cvc="737")
+    await expect(page.get_by_role("status").first).to_contain_text("Your new card pays from now on")
+    await page.goto(f"{plan}/pay?number=2")
+    await page.get_by_role("button", name="Pay $25.00 now").click()
+    await page.wait_for_url(BANK)
+    bank = page.url
+    await page.goto(plan)
+    await press(page, page.get_by_role("button", name="Use another card instead"))
+    await expect(page.get_by_role("heading", name="Change the card")).to_be_visible()
+    await expect(page.get_by_role("alert")).to_contain_text(
+        "That payment was canceled, and nothing was charged"
+    )
+    await fill(page, card_number=CARD_THAT_PAYS, card_expiry="12/39", card_cvc="737")
+    await expect(page.get_by_role("status").first).to_contain_text("Your new card pays from now on")
+    await page.goto(bank)
+    await expect(page.get_by_role("heading", name="This confirmation has ended")).to_be_visible()
+    await page.goto(f"{plan}/pay?number=2")
+    await expect(page.locator("main")).to_contain_text("ending 4242")
+    await expect(page.get_by_role("button", name="Pay $25.00 now")).to_be_visible()
+    assert await paid(service, order_id) == [2500]
+
+
 LOOKS = [
     {"viewport": PHONE, "color_scheme": "light"},
     {"viewport": PHONE, "color_scheme": "dark"},

@@ -24,8 +24,8 @@ from support.running import running
 from support.stripe.stand_in import StandIn
 
 pytestmark = pytest.mark.browser
-PAYS, DECLINED, ALWAYS, NO_FUNDS = (
-    "4242424242424242", "4000000000000002", "4000002760003184", "4000000000009995",
+PAYS, DECLINED, ALWAYS, NO_FUNDS, LOST = (
+    "4242424242424242", "4000000000000002", "4000002760003184", "4000000000009995", "4000000000009987",
 )  # fmt: skip
 
 
@@ -163,6 +163,20 @@ async def test_a_declined_card_is_told_and_another_one_pays(open_tab: OpenTab, s
     assert await status(shop, order_id) == "Created"
     await pay(page, PAYS)
     await page.wait_for_url("**/docs?*")
+
+
+async def test_a_card_that_was_declined_for_good_is_refused_and_another_one_pays(
+    open_tab: OpenTab, shop: StripeShop
+) -> None:
+    page, order_id = await at_card(open_tab, shop)
+    await pay(page, LOST)
+    await expect(page.get_by_role("alert").first).to_contain_text("was declined by its bank")
+    await pay(page, LOST)
+    await expect(page.get_by_role("alert").first).to_contain_text("This card can no longer be used")
+    assert await shop.charges(order_id) == [(1, "failed", "card_lost")]  # the second time, nothing was asked
+    await pay(page, PAYS)
+    await page.wait_for_url("**/docs?*")
+    assert (await shop.charges(order_id))[1:] == [(1, "succeeded", None)]
 
 
 @pytest.mark.parametrize("passed", [True, False], ids=["passed", "failed"])

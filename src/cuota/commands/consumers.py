@@ -90,6 +90,7 @@ def _facts(done: Erasure, *, dry_run: bool) -> dict[str, object]:
         "rows": done.rows,
         "kept": [{"what": what, "why": why} for what, why in STAYS],
         "sandboxForks": done.forks,
+        "cardProcessorsToDelete": done.waiting,
         "erasedBefore": done.erased_before.isoformat() if done.erased_before else None,
     }
 
@@ -106,6 +107,10 @@ def _lines(done: Erasure, *, dry_run: bool) -> list[str]:
     lines += [f"  {_counted(count, name)}" for name, count in done.rows.items() if count]
     lines.append("Kept:")
     lines += [f"  {what}: {why}." for what, why in STAYS]
+    if done.waiting:
+        lines.append(
+            f"These card processors did not answer yet: {', '.join(done.waiting)}. The service tries again until they have deleted the person."
+        )
     if done.forks:
         lines.append(f"These forks of the sandbox still contain the data: {', '.join(done.forks)}.")
     return lines

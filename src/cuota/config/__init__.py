@@ -45,6 +45,7 @@ class Settings:
     card_rail: str
     message_rail: str
     issuing_rail: str
+    bank_rail: str
     senders: Senders | None
     # The next two apply only to the sandbox.
     loopback_webhooks: bool
@@ -80,6 +81,7 @@ class Settings:
             card=self.card_rail,
             message=self.message_rail,
             issuing=self.issuing_rail,
+            bank=self.bank_rail,
             cards_kept=self.cards_kept,
             sandbox=self.sandbox,
             public_url=self.public_url,
@@ -115,7 +117,7 @@ def default_data_dir(environment: str) -> Path:
     return Path(base) / "cuota" / environment
 
 
-_ISSUERS = {"sandbox": "sandbox", "production": "none"}
+_SANDBOX_ONLY = {"sandbox": "sandbox", "production": "none"}
 
 
 def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.0.0.1:8000") -> Settings:
@@ -150,7 +152,8 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         more_audiences=tuple(more_audiences),
         data_dir=data_dir,
         secret_key=key,
-        issuing_rail=str(given.get("CUOTA_ISSUING_RAIL", _ISSUERS[environment])),
+        issuing_rail=str(given.get("CUOTA_ISSUING_RAIL", _SANDBOX_ONLY[environment])),
+        bank_rail=str(given.get("CUOTA_BANK_RAIL", _SANDBOX_ONLY[environment])),
         senders=senders,
         stripe=stripe,
         loopback_webhooks=derived.loopback_webhooks(given, listen),

@@ -84,6 +84,10 @@ def production_problems(given: Given, public_url: str) -> list[str]:
         problems.append(
             "CUOTA_ISSUING_RAIL: production needs a real rail. Set it to none, or the dotted path of a class."
         )
+    if given.get("CUOTA_BANK_RAIL") == "sandbox":
+        problems.append(
+            "CUOTA_BANK_RAIL: production needs a real rail. Set it to none, or the dotted path of a class."
+        )
     if not str(given.get("CUOTA_TEXT_HOOK_URL", "https://")).startswith("https://"):
         problems.append("CUOTA_TEXT_HOOK_URL: must be an https address in production.")
     return problems

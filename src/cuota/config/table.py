@@ -65,6 +65,7 @@ SETTINGS = (
     Setting("CUOTA_STRIPE_API_URL", "the address of a stand-in for Stripe, in the sandbox only", "Stripe", address),
     Setting("CUOTA_MESSAGE_RAIL", "sandbox, live (text hook and SMTP), or a class of the MessageRail protocol", "sandbox", rail("sandbox", "live", example="mytexts.rails.MessageRail")),
     Setting("CUOTA_ISSUING_RAIL", "the issuer of virtual cards: sandbox, none, or a class of the IssuingRail protocol", "sandbox; production: none, which means no virtual cards", rail("sandbox", "none", example="mybank.rails.IssuingRail")),
+    Setting("CUOTA_BANK_RAIL", "the bank that sends payouts: sandbox, none, or a class of the BankRail protocol", "sandbox; production: none, which means that payouts wait", rail("sandbox", "none", example="mybank.rails.BankRail")),
     Setting("CUOTA_TEXT_HOOK_URL", "the address to which `live` posts text messages", "none; `live` needs it", hook),
     Setting("CUOTA_TEXT_HOOK_SECRET", "the secret that signs requests to CUOTA_TEXT_HOOK_URL: whsec_ and 24 to 64 random bytes in base64", "none; `live` needs it", hook_secret),
     Setting("CUOTA_TEXTS_AN_HOUR", "most one-time codes sent by text in an hour, for the whole installation", "2000; sandbox: no limit", whole(1, 10_000_000)),

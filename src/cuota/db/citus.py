@@ -75,9 +75,18 @@ _COORDINATOR = (
     "policies",
     "erasures",
     "card_rails",
+    "card_declines",
+    "card_erasures",
 )
 # Simulators of outside companies, in the sandbox only, and the tables of a rail to a real one. They use separate transactions.
-SIMULATORS = ("card_simulator", "message_simulator", "issuing_simulator", "card_processor", "bank_files")
+SIMULATORS = (
+    "card_simulator",
+    "message_simulator",
+    "issuing_simulator",
+    "card_processor",
+    "bank_simulator",
+    "bank_files",
+)
 
 PLACES = {
     **dict.fromkeys(_EVERYWHERE, EVERYWHERE),
@@ -91,6 +100,12 @@ _FUNCTIONS = {
     "create_orders": _BY_MERCHANT[0],
     "blank_orders": _BY_MERCHANT[0],
     "post_merchant_transfer": _BY_MERCHANT[0],
+    "settle_movements": _BY_MERCHANT[0],
+    "close_batch": _BY_MERCHANT[0],
+    "move_payout": _BY_MERCHANT[0],
+    "add_bank_account": _BY_MERCHANT[0],
+    "cancel_bank_change": _BY_MERCHANT[0],
+    "resume_payouts": _BY_MERCHANT[0],
     "reserve_exposure": _BY_CONSUMER[0],
     "finish_reservation": _BY_CONSUMER[0],
 }

@@ -10,8 +10,9 @@ from cuota.core.checkout.ending import Charging
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge
+from cuota.core.plan.declines import is_final
 from cuota.core.risk.signal import SignalKind
-from cuota.db.plan import charges
+from cuota.db.plan import charges, declines
 from cuota.db.plan.charges import PendingCharge
 from cuota.flows.context import Context
 from cuota.rails.card.protocol import CardAnswer, CardHolder, CardOutcome, ChargeRequest
@@ -31,6 +32,15 @@ async def keep_card(context: Context, token: str, holder: CardHolder) -> PlanCar
     """Set up the card of a browser's token for later charges. Raises RailUnavailable or UnknownToken."""
     kept = await context.rails.card.keep(token, holder)
     return PlanCard(kept.token, kept.brand, kept.last4, card_hash(context, kept.fingerprint))
+
+
+async def note_decline(context: Context, charge: Charge, answer: CardAnswer) -> None:
+    """Record a decline for the card, which counts in all plans. Called before the answer is recorded, so that none is lost."""
+    if answer.approved or charge.card_hash is None:
+        return
+    hashed = context.vault.hash("card-decline", str(charge.charge_id))
+    final = is_final(answer.reason or "")
+    await declines.note(context.pool, charge.card_hash, hashed, context.now(), final=final)
 
 
 def request_of(

@@ -22,7 +22,7 @@ class StripeKeys:
 class RailSettings:
     """The settings of all rails.
 
-    `card`, `message` and `issuing` name the rails: a built-in one, or the dotted path of a class. `cards_kept` are more card
+    `card`, `message`, `issuing` and `bank` name the rails: a built-in one, or the dotted path of a class. `cards_kept` are more card
     rails, whose cards still pay plans. `public_url` is the service's own address. `senders` are set if `message` is `live`, and
     `stripe` if a card rail is `stripe`. `own` holds every setting that begins with CUOTA_RAIL_, for rails that operators wrote; it may contain secrets.
     """
@@ -31,6 +31,7 @@ class RailSettings:
     cards_kept: tuple[str, ...] = ()
     message: str = "sandbox"
     issuing: str = "none"
+    bank: str = "none"
     sandbox: bool = False
     public_url: str = "http://127.0.0.1:8080"
     senders: Senders | None = None

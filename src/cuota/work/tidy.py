@@ -7,12 +7,13 @@ import logging
 from collections.abc import Iterator
 from datetime import timedelta
 
+from cuota.core.plan.declines import ATTEMPTS_WITHIN, FINAL_KEPT
 from cuota.core.risk.policy import MOST_HOURS
 from cuota.db.checkout import checkouts, codes, remembered
 from cuota.db.hosts import NodeLost
 from cuota.db.merchant import credentials
 from cuota.db.order import idempotency
-from cuota.db.plan import accounts, asks
+from cuota.db.plan import accounts, asks, declines
 from cuota.db.risk import history
 from cuota.flows.context import Context, utc_now
 
@@ -40,6 +41,7 @@ async def tidy(context: Context) -> int:
         # Signals are written and deleted by the service's clock. This is longer than any policy's window.
         await history.forget(pool, context.now() - SIGNALS_KEPT)
     await asks.forget(pool, context.now() - SIGNALS_KEPT)
+    await declines.forget(pool, context.now() - ATTEMPTS_WITHIN, context.now() - FINAL_KEPT)
     return forgotten if forgotten == idempotency.FORGOTTEN_AT_ONCE else 0
 
 

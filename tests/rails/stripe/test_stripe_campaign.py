@@ -15,6 +15,7 @@ from collections import Counter
 
 import pytest
 
+from cuota.rails.card.breaker import OPEN_SECONDS, Breaker
 from cuota.rails.card.protocol import CardAnswer, CardOutcome, ChargeRequest
 from cuota.rails.card.rails import CardRails
 from cuota.rails.unavailable import RailUnavailable
@@ -26,6 +27,7 @@ from support.stripe.faults import Fault
 from support.stripe.processor import StripeProcessor
 from support.stripe.stand_in import StandIn
 
+# A long run takes longer than the limit after which pytest prints where a test hangs: give it -o faulthandler_timeout=0.
 CHARGES = int(os.environ.get("FAULTS_CHARGES") or (10_000 if LONG else 150))
 CONSUMERS = CHARGES // 10
 AT_ONCE = 16
@@ -40,6 +42,9 @@ class Campaign:
     def __init__(self, processor: StripeProcessor, seed: int) -> None:
         self.processor = processor
         self.rails = CardRails(processor.rail)
+        # The breaker's clock moves on with each look-up, as it does for a worker that looks an open charge up later.
+        self.seconds = 0.0
+        self.rails.breakers[processor.rail.name] = Breaker(lambda: self.seconds)
         self.random = random.Random(seed)
         self.counted: Counter[str] = Counter()
 
@@ -63,6 +68,7 @@ class Campaign:
             if answer is not None:
                 return answer
             self.counted["no answer"] += 1
+            self.seconds += OPEN_SECONDS
             if self.counted["no answer"] % 8 == 0:
                 self.processor.stand_in.keys.hours += OUTAGE_HOURS
                 self.counted["outage"] += 1

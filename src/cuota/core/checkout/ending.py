@@ -14,6 +14,8 @@ from cuota.core.order.job import JobState, Settled
 from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import WARNINGS, Final, Order, Status, edge
 from cuota.core.order.outcome import Outcome
+from cuota.core.payout.fee import capture_fee
+from cuota.core.payout.terms import SettlementTerms
 from cuota.core.plan.charge import Charge
 from cuota.core.plan.notice import Notice
 from cuota.core.plan.plan import Plan
@@ -55,11 +57,12 @@ def approve(
     notice: Notice,
     now: datetime,
     authorization_days: int,
+    terms: Sequence[SettlementTerms] = (),
 ) -> Outcome:
     """Approve the order, because the card paid the first installment. An automatic capture happens in the same outcome.
 
     `installments` is the agreed schedule: this charge pays the first installment, and each other one has its due time. `notice` is the message
-    to the consumer.
+    to the consumer. `terms` are all versions of the merchant's terms, by which an automatic capture pays its fee.
     """
     move = edge(order.status, "approve")
     first = installments[0]
@@ -75,6 +78,7 @@ def approve(
             MovementKind.CAPTURE, movement_id, f"auto-capture-{movement_id}", order.amount, now
         )
         transfers += posting.capture(movement_id, order.amount)
+        transfers += posting.merchant_fee(movement_id, capture_fee(terms, order.amount, now))
         events.append(Event("capture.completed", order.amount, movement.reference))
         done = replace(done, captured=order.amount)
     else:

@@ -17,7 +17,10 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A charge for an installment, recorded before the rail is called. `charge_id` is the rail's idempotency key."""
+    """A charge for an installment, recorded before the rail is called. `charge_id` is the rail's idempotency key.
+
+    `card_hash` is the keyed hash by which the card is known in all plans; None if its rail gives no fingerprint.
+    """
 
     charge_id: UUID
     installment: int
@@ -27,3 +30,4 @@ class Charge:
     card_brand: str
     card_last4: str
     origin: Origin = Origin.CHECKOUT
+    card_hash: bytes | None = None

@@ -121,9 +121,9 @@ def begin(
 ) -> Outcome | None:
     """Record a charge before the card rail is called: for payment `number`, or else for the first payment that is due.
 
-    `declined_at` are the latest times at which this card declined a payment of the plan. A scheduled payment waits until the
-    card networks allow another attempt. Returns None if no payment is due. Raises CardBusy while another charge is in progress,
-    NothingOwed if payment `number` needs no charge, and CardExhausted if it must wait.
+    `declined_at` are the latest times at which this card was declined. A scheduled payment waits until the card networks allow
+    another attempt. Returns None if no payment is due. Raises CardBusy while another charge is in progress, NothingOwed if
+    payment `number` needs no charge, and CardExhausted if it must wait.
     """
     if order.charging is not None:
         raise CardBusy
@@ -145,21 +145,27 @@ def begin(
             raise CardExhausted
         return _planned(order, plan, [replace(item, charge_at=allowed_at)], now=now)
     charge = Charge(
-        charge_id, item.number, item.total, order.currency, card.token, card.brand, card.last4, origin
-    )
+        charge_id, item.number, item.total, order.currency, card.token, card.brand, card.last4, origin, card.card_hash,
+    )  # fmt: skip
     charging = replace(order, charging=charge_id, charging_since=now)
     return Outcome(order=charging, charge=charge, at=now)
 
 
 def give_up(
-    order: Order, plan: Sequence[Installment], zone: tzinfo, now: datetime, new_id: NewId
+    order: Order,
+    plan: Sequence[Installment],
+    zone: tzinfo,
+    now: datetime,
+    new_id: NewId,
+    *,
+    refused: bool = False,
 ) -> Outcome | None:
     """Handle a due payment whose card declined for good: ask for another card instead of charging.
 
-    Returns None if no payment is due or the card may still pay.
+    `refused`: the card declined for good in another plan. Returns None if no payment is due or the card may still pay.
     """
     due = [item for item in owed(plan) if item.charge_at is not None and item.charge_at <= now]
-    if order.charging is not None or not due or not needs_card(plan):
+    if order.charging is not None or not due or not (refused or needs_card(plan)):
         return None
     item = due[0]
     tried = replace(item, failures=1, charge_at=None, remind_at=None)

@@ -29,12 +29,21 @@ HARD_DECLINES = frozenset(
         "transaction_not_allowed",
     }
 )
+# The consumer can enter the same card again with its new expiration date, so an expired card is final in its own plan only.
+FINAL_FOR_CARD = HARD_DECLINES - {"card_expired"}
+# Final declines are forgotten after this time: by then, a card has expired.
+FINAL_KEPT = timedelta(days=5 * 366)
 
 
 def next_allowed(declined_at: Sequence[datetime], now: datetime) -> datetime | None:
     """Return when a card may be charged again that was declined at these times; None if that is allowed now."""
     recent = sorted(at for at in declined_at if at > now - ATTEMPTS_WITHIN)
     return recent[-MOST_ATTEMPTS] + ATTEMPTS_WITHIN if len(recent) >= MOST_ATTEMPTS else None
+
+
+def is_final(reason: str) -> bool:
+    """Return whether no plan may charge the card again after a decline with this code."""
+    return reason in FINAL_FOR_CARD
 
 
 def is_hard(reason: str) -> bool:

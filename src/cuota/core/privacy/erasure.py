@@ -39,6 +39,10 @@ STAYS = (
         "they help to stop card testing, and cannot be read",
     ),
     (
+        "keyed hashes of cards that were declined, for 30 days, or for five years if the bank said never to try the card again",
+        "the card networks limit attempts with a card, and the hashes cannot be read",
+    ),
+    (
         "backups made before today",
         "delete them yourself; after you restore one, erase the same people again",
     ),

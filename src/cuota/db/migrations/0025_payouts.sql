@@ -23,13 +23,23 @@ CREATE TABLE merchant_terms (
     PRIMARY KEY (merchant_id, version)
 );
 
--- What the merchant paid for an order: all fees, the part of them that refunds return, and what was returned. Cents.
-ALTER TABLE orders
-    ADD COLUMN merchant_fee bigint NOT NULL DEFAULT 0 CHECK (merchant_fee >= 0),
-    ADD COLUMN merchant_fee_returnable bigint NOT NULL DEFAULT 0,
-    ADD COLUMN merchant_fee_returned bigint NOT NULL DEFAULT 0,
-    ADD CONSTRAINT merchant_fee_returned_within_fee CHECK (merchant_fee_returned BETWEEN 0 AND merchant_fee_returnable
-        AND merchant_fee_returnable <= merchant_fee);
+-- A refund returns at most the fees that the order's captures paid.
+CREATE FUNCTION merchant_fee_returned_within_fee() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    paid bigint;
+    returned bigint;
+BEGIN
+    SELECT coalesce(sum(t.amount) FILTER (WHERE t.posting = 'merchant_fee'), 0),
+        coalesce(sum(t.amount) FILTER (WHERE t.posting = 'merchant_fee_returned'), 0) INTO paid, returned
+        FROM transfers t WHERE t.merchant_id = NEW.merchant_id AND t.order_id = NEW.order_id;
+    IF returned > paid THEN
+        RAISE EXCEPTION 'order % returns % of the merchant''s fees of %', NEW.order_id, returned, paid
+            USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER merchant_fee_returned_within_fee AFTER INSERT ON transfers FOR EACH ROW
+    WHEN (NEW.posting = 'merchant_fee_returned') EXECUTE FUNCTION merchant_fee_returned_within_fee();
 
 -- Ledger rows of a merchant that belong to no order: payouts, reserves, adjustments. Numbered from 1 without gaps.
 CREATE TABLE merchant_transfers (
@@ -60,8 +70,12 @@ CREATE TABLE settlements (
     transfers     integer NOT NULL DEFAULT 0,       -- rows of merchant_transfers written so far
     payouts       integer NOT NULL DEFAULT 0,       -- payouts created so far
     open_net      bigint NOT NULL DEFAULT 0,        -- the sum of the lines after `closed`, in cents
+    open_moved    bigint NOT NULL DEFAULT 0,        -- the part of open_net that is captures less refunds: the base of a reserve
+    carried       bigint NOT NULL DEFAULT 0,        -- the part of open_net that the last closing left open, up to this line
+    carried_line  bigint NOT NULL DEFAULT 0,
     reserved      bigint NOT NULL DEFAULT 0 CHECK (reserved >= 0),
-    close_at      timestamptz,                      -- the next cutoff
+    close_at      timestamptz,                      -- the next daily cutoff; null while nothing is open and nothing is reserved
+    closed_until  timestamptz,                      -- the last cutoff that is done; at first the time at which the row was made
     paused_since  timestamptz,                      -- a payout came back: nothing is paid until the bank details change
     CONSTRAINT closed_lines_exist CHECK (closed BETWEEN 0 AND lines)
 );
@@ -166,7 +180,7 @@ CREATE TRIGGER payouts_move_forward_only BEFORE UPDATE ON payouts
 -- given. Returns false if this posting of the cause was done before; then nothing is written.
 CREATE FUNCTION post_merchant_transfer(
     merchant uuid, posting_name text, caused_by uuid, debit_account text, credit_account text, cents bigint, unit text,
-    happened_at timestamptz, line_type text, line_net bigint
+    happened_at timestamptz, line_type text, line_net bigint, line_reference text DEFAULT NULL
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     held settlements%ROWTYPE;
@@ -182,8 +196,9 @@ BEGIN
     IF line_type IS NULL THEN
         UPDATE settlements s SET transfers = held.transfers + 1 WHERE s.merchant_id = merchant;
     ELSE
-        INSERT INTO settlement_lines (merchant_id, number, type, cause, gross, fee, net, currency, at)
-            VALUES (merchant, held.lines + 1, line_type, caused_by, line_net, 0, line_net, unit, happened_at);
+        INSERT INTO settlement_lines (merchant_id, number, type, cause, reference, gross, fee, net, currency, at)
+            VALUES (merchant, held.lines + 1, line_type, caused_by, line_reference, line_net, 0, line_net, unit,
+                happened_at);
         UPDATE settlements s SET transfers = held.transfers + 1, lines = held.lines + 1,
             open_net = held.open_net + line_net WHERE s.merchant_id = merchant;
     END IF;

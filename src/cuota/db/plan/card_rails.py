@@ -16,8 +16,9 @@ _BEGIN = """INSERT INTO card_rails (name, reconciled_until, due_at, checked_at)
 # The new due_at is the claim: another worker finds the row not due.
 _CLAIM = """UPDATE card_rails SET due_at = $2::timestamptz + $5, checked_at = $3
     WHERE name = ANY ($1::text[]) AND (due_at <= $2 OR checked_at <= $3::timestamptz - $4::interval)
-    RETURNING name, reconciled_until"""
-_MOVED = """UPDATE card_rails SET reconciled_until = greatest(reconciled_until, $2), problem = NULL WHERE name = $1"""
+    RETURNING name, coalesce(newest_event_at, least(reconciled_until, $3)) AS since"""
+_MOVED = """UPDATE card_rails SET reconciled_until = greatest(reconciled_until, $2),
+    newest_event_at = greatest(newest_event_at, $3), problem = NULL WHERE name = $1"""
 _FAILED = "UPDATE card_rails SET problem = $2 WHERE name = $1"
 _SOON = "UPDATE card_rails SET due_at = least(due_at, $1)"
 
@@ -28,14 +29,18 @@ async def begin(session: Session, names: list[str], now: datetime) -> None:
 
 
 async def claim(session: Session, names: list[str], now: datetime, real: datetime) -> dict[str, datetime]:
-    """Claim the rails whose events are due to be fetched. Return since when, by name."""
+    """Claim the rails whose events are due to be fetched. Return since when, by name.
+
+    That is the time of the newest event that was fetched: a processor has a clock of its own, and the sandbox moves ours. Before
+    the first event it is the time of the first fetch, by the earlier of the two clocks here.
+    """
     rows = await session.fetch(_CLAIM, names, now, real, EVERY, AT_LEAST_EVERY)
-    return {row["name"]: row["reconciled_until"] for row in rows}
+    return {row["name"]: row["since"] for row in rows}
 
 
-async def fetched(session: Session, name: str, until: datetime) -> None:
-    """Record that all events until then are stored."""
-    await session.fetchrow(_MOVED, name, until)
+async def fetched(session: Session, name: str, until: datetime, newest: datetime) -> None:
+    """Record that all events until then are stored. `newest` is the time of the newest one, by the processor's clock."""
+    await session.fetchrow(_MOVED, name, until, newest)
 
 
 async def failed(session: Session, name: str, problem: str) -> None:

@@ -11,7 +11,7 @@ from cuota.db.cluster.across import claim_across
 from cuota.db.session import Session
 
 _PENDING = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_token, c.card_brand, c.card_last4, c.origin,
-    p.first_day, p.time_zone, c.created_at
+    p.first_day, p.time_zone, c.created_at, p.card_hash
     FROM charges c JOIN plans p ON p.merchant_id = $1 AND p.order_id = c.order_id
         JOIN orders o ON o.merchant_id = $1 AND o.order_id = c.order_id
     WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.state = 'pending'"""
@@ -85,8 +85,8 @@ async def pending(session: Session, merchant_id: UUID, order_id: UUID) -> Pendin
     row = await session.fetchrow(_PENDING, merchant_id, order_id)
     if row is None:
         return None
-    charge_id, installment, amount, currency, token, brand, last4, origin, first_day, zone, at = row
-    charge = Charge(charge_id, installment, amount, currency, token, brand, last4, Origin(origin))
+    charge_id, installment, amount, currency, token, brand, last4, origin, first_day, zone, at, card = row
+    charge = Charge(charge_id, installment, amount, currency, token, brand, last4, Origin(origin), card)
     return PendingCharge(charge, first_day, zone, at)
 
 

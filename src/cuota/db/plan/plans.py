@@ -36,7 +36,8 @@ class Agreed:
     """An approved order with its plan, the consumer's time zone, and the card that pays.
 
     `card_told` is when the consumer last got a message about a changed card. `declined_at` are the latest times at which the
-    card declined a payment of this plan.
+    card declined a payment: of this plan, or of any plan of the card (`flows/plan/collect_installments.py`). `refused`: a decline in
+    any plan said that the card must never be charged again.
     """
 
     found: Found
@@ -44,6 +45,7 @@ class Agreed:
     card: PlanCard
     card_told: datetime | None = None
     declined_at: tuple[datetime, ...] = ()
+    refused: bool = False
 
     @property
     def order(self) -> Order:

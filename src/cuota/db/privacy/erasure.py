@@ -63,7 +63,10 @@ _BROWSERS = "DELETE FROM checkout_sessions WHERE merchant_id = $1 AND order_id =
 _OTHER_BROWSERS = "DELETE FROM checkout_sessions WHERE phone = $1 OR consumer_id = $2 RETURNING 1"
 _ACCOUNT = "DELETE FROM account_sessions WHERE phone = $1 OR consumer_id = $2 RETURNING 1"
 _REMEMBERED = "DELETE FROM remembered_browsers WHERE consumer_id = $1 RETURNING 1"
-_AT_STRIPE = "DELETE FROM card_processor.customers WHERE consumer_id = $1"
+# The rail to Stripe deletes these there (flows/privacy/forget_cards.py).
+AT_STRIPE = """WITH gone AS (DELETE FROM card_processor.customers WHERE consumer_id = $1 RETURNING customer, account, consumer_id)
+    INSERT INTO card_processor.erased_customers (customer, account, consumer_id) SELECT customer, account, consumer_id FROM gone
+    ON CONFLICT DO NOTHING"""
 _CONSUMER = "DELETE FROM consumers WHERE consumer_id = $1 RETURNING 1"
 _NOTE = "INSERT INTO erasures (consumer_id, erased_at, orders) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 _NOTED = "SELECT max(erased_at) AS at FROM erasures WHERE consumer_id = $1"
@@ -148,7 +151,7 @@ async def erase(
     for sql in (_OTHER_BROWSERS, _ACCOUNT):
         done["browsers"] += len(await session.fetch(sql, phone, consumer_id))
     done["browsers"] += len(await session.fetch(_REMEMBERED, consumer_id))
-    await session.fetch(_AT_STRIPE, consumer_id)
+    await session.fetch(AT_STRIPE, consumer_id)
     done["profiles"] = len(await session.fetch(_CONSUMER, consumer_id))
     if any(done.values()):
         await session.fetch(_NOTE, consumer_id, now, done["orders"])

@@ -35,23 +35,28 @@ TREATED = {
     "consumer_reservations": GOES,
     **dict.fromkeys(
         ("orders", "movements", "installments", "charges", "card_refunds", "card_events", "transfers", "events", "decisions",
-         "virtual_cards", "outbox", "feeds", "feed", "deliveries"),
+         "virtual_cards", "outbox", "feeds", "feed", "deliveries", "settlement_lines"),
         NOBODY,
     ),
-    **dict.fromkeys(("signals", "codes_sent", "consumer_exposure", "erasures", "consumer_asks", "text_choices"), HASHED),
+    **dict.fromkeys(("signals", "codes_sent", "consumer_exposure", "erasures", "consumer_asks", "text_choices",
+         "card_declines", "card_erasures"), HASHED),
     **dict.fromkeys(
         ("merchants", "credentials", "token_failures", "signing_keys", "signing_keys_p256", "webhook_endpoints", "models",
          "policies", "migrations", "installation", "last_served", "hash_key", "service_role", "sandbox_clock", "forks", "retention",
-         "card_rails"),
+         "card_rails", "merchant_terms", "merchant_transfers", "settlements", "bank_accounts", "payouts", "reserves"),
         OTHER,
     ),
     "message_simulator.inbox": ERASED,
     "card_processor.customers": ERASED,
+    "card_processor.erased_customers": ERASED,
     **dict.fromkeys(
         ("card_simulator.cards", "card_simulator.charges", "card_simulator.refunds", "issuing_simulator.cards",
          "issuing_simulator.authorizations", "issuing_simulator.clearings"),
         SANDBOX,
     ),
+    **dict.fromkeys(("merchant_transfers", "settlement_lines", "payouts", "settlements", "reserves"), NOBODY),
+    **dict.fromkeys(("merchant_terms", "bank_accounts"), OTHER),
+    "bank_simulator.orders": SANDBOX,
 }  # fmt: skip
 
 # Columns with which the service recognizes a browser or a value. They mean nothing to a person, and could open a session.
@@ -83,6 +88,7 @@ _LISTED = {
     "card_events": "at",
     "movements": "created_at",
     "transfers": "number",
+    "settlement_lines": "number",
     "events": "sequence",
     "messages": "created_at",
     "decisions": "decided_at",
@@ -99,6 +105,7 @@ _OF_PERSON = {
         WHERE phone = $2 AND consumer_id IS DISTINCT FROM $1 ORDER BY created_at""",
     "remembered_browsers": "SELECT to_json(t)::text AS row FROM remembered_browsers t WHERE consumer_id = $1",
     "card_processor.customers": "SELECT to_json(t)::text AS row FROM card_processor.customers t WHERE consumer_id = $1",
+    "card_processor.erased_customers": "SELECT to_json(t)::text AS row FROM card_processor.erased_customers t WHERE consumer_id = $1",
     "consumer_reservations": "SELECT to_json(t)::text AS row FROM consumer_reservations t WHERE consumer_id = $1 ORDER BY ticket",
     "erasures": "SELECT to_json(t)::text AS row FROM erasures t WHERE consumer_id = $1 ORDER BY erased_at",
 }

@@ -17,6 +17,7 @@ from cuota.db.order import orders
 from cuota.db.plan import plans
 from cuota.db.risk import history
 from cuota.db.row_security import everyone
+from cuota.flows.checkout.allow_card import is_allowed
 from cuota.flows.checkout.remember_browser import who_is_remembered
 from cuota.flows.checkout.submit_checkout import AGREEMENT_CHANGED, pay_with
 from cuota.flows.checkout.take_step import Problem, propose
@@ -38,7 +39,7 @@ async def find_offer(context: Context, checkout: Checkout, token: str | None) ->
     """Return what this browser may be offered in this checkout, or None for the normal steps.
 
     There is no offer in a frame, because a frame has no cookies; none if the order asks for a shipping address first;
-    and none if the merchant names another number.
+    none if the merchant names another number; and none if the card networks do not allow another charge of the card.
     """
     if token is None or checkout.verified or checkout.express or checkout.display is Display.IFRAME:
         return None
@@ -52,6 +53,8 @@ async def find_offer(context: Context, checkout: Checkout, token: str | None) ->
     if consumer is None or consumer.profile is None or agreed is None or needs_card(agreed.plan):
         return None
     if checkout.document.consumer.get("phoneNumber") not in {None, consumer.phone}:
+        return None
+    if not await is_allowed(context, agreed.card):
         return None
     return Offer(consumer, consumer.profile, agreed.card)
 

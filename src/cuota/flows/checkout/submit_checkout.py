@@ -28,9 +28,11 @@ from cuota.flows.charge_card import (
     keep_card,
     look,
     look_up,
+    note_decline,
     request_again,
     request_of,
 )
+from cuota.flows.checkout.allow_card import require_allowed
 from cuota.flows.checkout.take_step import Problem, ProposedTerms, propose
 from cuota.flows.context import Context
 from cuota.flows.risk.decide_order import Case, Considered, OtherPurchase
@@ -70,6 +72,7 @@ async def submit_checkout(
         raise Problem(notice=NOT_REACHED) from None
     except UnknownToken:
         raise Problem(notice=ENTER_AGAIN) from None
+    await require_allowed(context, card)
     return await pay_with(context, checkout, card, agreement_hash, return_url)
 
 
@@ -91,14 +94,15 @@ def _agreed_terms(
 async def pay_with(
     context: Context, checkout: Checkout, card: PlanCard, agreement_hash: str, return_url: str
 ) -> Order:
-    """Do the same with a card that the card rail already knows."""
+    """Do the same with a card that the card rail already knows, and that may be charged."""
     order, now = checkout.order, context.now()
     ends.require_open(order, now)
     consumer_id, profile, phone, terms = _agreed_terms(context, checkout, agreement_hash)
     first = terms.plan[0]
     charge = Charge(
-        context.new_id(), first.number, first.total, order.currency, card.token, card.brand, card.last4
-    )
+        context.new_id(), first.number, first.total, order.currency, card.token, card.brand, card.last4,
+        card_hash=card.card_hash,
+    )  # fmt: skip
     plan = replace(_agreed(checkout, consumer_id, profile, phone, terms, now), card_hash=card.card_hash)
     case = Case(context, checkout, profile, card, now)
     letter = Notice(context.new_id(), NoticeKind.DECLINED, first.number, order.amount, first.due_on, now)
@@ -181,6 +185,7 @@ def _recorder(
     async def record(answer: CardAnswer) -> Order:
         state = JobState.SUCCEEDED if answer.approved else JobState.FAILED
         settled = Settled(charge.charge_id, state, answer.reason)
+        await note_decline(context, charge, answer)
 
         def decide_end(found: Found) -> Outcome | None:
             order, now = found.order, context.now()
@@ -194,7 +199,7 @@ def _recorder(
             plan = timed(agreed, ZoneInfo(zone), now)
             notice = started(plan, context.new_id(), now)
             days = context.settings.authorization_days
-            return ends.approve(order, plan, settled, movement_id, notice, now, days)
+            return ends.approve(order, plan, settled, movement_id, notice, now, days, found.terms)
 
         return (await settle(context, merchant_id, order_id, decide_end)).order
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from uuid import UUID
 
 from cuota.core.checkout.ending import Charging
@@ -11,14 +13,17 @@ from cuota.core.order.outcome import Outcome
 from cuota.core.plan import collection
 from cuota.core.plan.charge import Charge
 from cuota.db.order.orders import Found
-from cuota.db.plan import plans
+from cuota.db.plan import declines, plans
 from cuota.db.plan.charges import PendingCharge
 from cuota.db.plan.plans import Agreed
+from cuota.db.session import Session
 from cuota.flows import charge_card
 from cuota.flows.charge_card import RecordAnswer
 from cuota.flows.context import Context
 from cuota.flows.settle import settle
 from cuota.rails.card.protocol import CardAnswer
+
+ReadAgreed = Callable[[Session, UUID, UUID], Awaitable[Agreed | None]]
 
 
 async def collect(context: Context, merchant_id: UUID, order_id: UUID, return_url: str | None = None) -> None:
@@ -32,15 +37,47 @@ async def collect(context: Context, merchant_id: UUID, order_id: UUID, return_ur
         order, plan, now = agreed.order, agreed.plan, context.now()
         return (
             collection.remind(order, plan, agreed.zone, now, context.new_id)
-            or collection.give_up(order, plan, agreed.zone, now, context.new_id)
+            or collection.give_up(order, plan, agreed.zone, now, context.new_id, refused=agreed.refused)
             or collection.begin(order, plan, None, agreed.card, charge_id, now, agreed.declined_at)
             or collection.reschedule(order, plan, now)
         )
 
     with contextlib.suppress(collection.CardBusy, Charging):
-        outcome = (await settle(context, merchant_id, order_id, decide, plans.read)).outcome
+        outcome = (await settle(context, merchant_id, order_id, decide, _read_due(context))).outcome
         if outcome is not None and outcome.charge is not None:
             await ask_for(context, merchant_id, order_id, outcome.charge, return_url)
+
+
+async def _read_to_charge(session: Session, merchant_id: UUID, order_id: UUID) -> Agreed | None:
+    """Read an order and its plan, and the declines of its card in all plans."""
+    agreed = await plans.read(session, merchant_id, order_id)
+    return None if agreed is None else await _with_declines(session, agreed)
+
+
+async def _with_declines(session: Session, agreed: Agreed) -> Agreed:
+    """Add the declines of the card in all plans. A card without a fingerprint is known in its own plan only.
+
+    Declines that an earlier release recorded are known in their own plan only, so the longer of the two lists counts.
+    """
+    if agreed.card.card_hash is None:
+        return agreed
+    found = await declines.of_card(session, agreed.card.card_hash)
+    longer = max(agreed.declined_at, found.declined_at, key=len)
+    return replace(agreed, declined_at=longer, refused=found.final)
+
+
+def _read_due(context: Context) -> ReadAgreed:
+    """Return a read of an order and its plan, and of its card's declines if a payment is due."""
+
+    async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Agreed | None:
+        agreed = await plans.read(session, merchant_id, order_id)
+        if agreed is None or agreed.order.charging is not None:
+            return agreed
+        now = context.now()
+        due = any(item.charge_at is not None and item.charge_at <= now for item in agreed.plan)
+        return await _with_declines(session, agreed) if due else agreed
+
+    return read
 
 
 async def pay_now(
@@ -49,7 +86,7 @@ async def pay_now(
     """Charge one installment to the plan's card now, for the consumer, and return the order after that.
 
     `expected` is the amount that the page showed, in cents. Raises CardBusy while another charge is in progress; CardExhausted
-    if the card was declined too often; NothingOwed if the installment is paid, canceled or unknown, or its amount has changed;
+    if the card was declined too often or for good; NothingOwed if the installment is paid, canceled or unknown, or its amount has changed;
     and Charging if the card rail has not answered yet.
     """
     charge_id = context.new_id()
@@ -58,13 +95,15 @@ async def pay_now(
         outcome = collection.begin(
             agreed.order, agreed.plan, number, agreed.card, charge_id, context.now(), agreed.declined_at
         )
+        if agreed.refused:
+            raise collection.CardExhausted
         assert outcome is not None
         assert outcome.charge is not None
         if outcome.charge.amount != expected:
             raise collection.NothingOwed
         return outcome
 
-    charge = (await settle(context, merchant_id, order_id, decide, plans.read)).outcome.charge
+    charge = (await settle(context, merchant_id, order_id, decide, _read_to_charge)).outcome.charge
     assert charge is not None
     return await ask_for(context, merchant_id, order_id, charge, return_url)
 
@@ -94,8 +133,18 @@ async def look_at_collection(
     return await charge_card.look(context, charge_card.request_again(pending, merchant_id, order_id), record)
 
 
+async def give_up_collection(
+    context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge
+) -> None:
+    """Cancel a charge that waits for the consumer, who wants to use another card, and record how it ended."""
+    record = _recorder(context, merchant_id, order_id, pending.charge)
+    await charge_card.give_up(context, charge_card.request_again(pending, merchant_id, order_id), record)
+
+
 def _recorder(context: Context, merchant_id: UUID, order_id: UUID, charge: Charge) -> RecordAnswer:
     async def record(answer: CardAnswer) -> Order:
+        await charge_card.note_decline(context, charge, answer)
+
         def decide(agreed: Agreed) -> Outcome | None:
             order, plan, zone = agreed.order, agreed.plan, agreed.zone
             if order.charging != charge.charge_id:

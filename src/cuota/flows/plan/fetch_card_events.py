@@ -36,5 +36,6 @@ async def _fetch(context: Context, name: str, since: datetime, now: datetime) ->
         await card_rails.failed(context.pool, name, str(problem)[:200])
         return 0
     new = sum([await store_card_event(context, name, event) for event in events])
-    await card_rails.fetched(context.pool, name, now)
+    newest = max((event.at for event in events), default=since)
+    await card_rails.fetched(context.pool, name, now, newest)
     return new

@@ -16,6 +16,7 @@ from cuota.db.plan import accounts, plans
 from cuota.db.plan.accounts import PlanDetail
 from cuota.db.plan.plans import Agreed
 from cuota.flows.charge_card import keep_card
+from cuota.flows.checkout.allow_card import OTHER_CARD, require_allowed
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import Context
 from cuota.flows.plan.collect_installments import collect, pay_now
@@ -36,7 +37,6 @@ NOT_OWED = "This payment is no longer due. Here is your plan as it is now."
 CHANGED = "Your plan has changed since you opened the page. Here it is as it is now; nothing was charged."
 PARTLY = "Your card paid part of this and was then declined by its bank. Here is what you still owe."
 PAID_BEFORE = "You already paid this. Nothing was charged twice."
-OTHER_CARD = "This card can no longer be used; nothing was charged. Enter another card."
 DECLINED = "Your card was declined by its bank; nothing was charged. Try again later, or change the card."
 ENTER_AGAIN = "Your card could not be read, and was not changed. Please enter it again."
 NOT_REACHED = "We cannot reach your card's bank right now. The card was not changed; please try again."
@@ -138,6 +138,7 @@ async def change_card(
         raise Problem(notice=ENTER_AGAIN if isinstance(problem, UnknownToken) else NOT_REACHED) from None
     try:
         of_card = await count_card(context, new.card_hash)
+        await require_allowed(context, new)
         changed = await _change(context, *ids, new, expected)
     except Problem:
         await free_network(context, ask)

@@ -9,10 +9,11 @@ from uuid import UUID
 
 from cuota.core.privacy.erasure import reasons_against
 from cuota.db.pool import Connection
-from cuota.db.privacy import erasure
+from cuota.db.privacy import card_erasures, erasure
 from cuota.db.risk import history, reservations
 from cuota.db.sandbox import forks
-from cuota.flows.context import Context
+from cuota.flows.context import Context, utc_now
+from cuota.flows.privacy.forget_cards import forget_cards
 from cuota.rails import inbox
 
 DECIDING = "An order of this consumer is being decided right now. Try again in a minute."
@@ -20,7 +21,10 @@ DECIDING = "An order of this consumer is being decided right now. Try again in a
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What an erasure did, or would do. `reasons` say why it was refused. `forks` are copies that still contain the data."""
+    """What an erasure did, or would do. `reasons` say why it was refused. `forks` are copies that still contain the data.
+
+    `waiting` are the card rails whose processors have not deleted the consumer yet; a background job tries again.
+    """
 
     consumer_id: UUID
     reasons: list[str]
@@ -28,6 +32,7 @@ class Erasure:
     done: bool
     erased_before: datetime | None = None
     forks: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
 
 
 class _DryRunError(Exception):
@@ -53,7 +58,9 @@ async def erase_consumer(
                 _take_back()
     except _DryRunError:
         return Erasure(consumer_id, *found, done=False, erased_before=before, forks=copies)
-    return Erasure(consumer_id, *found, done=True, erased_before=before, forks=copies)
+    await forget_cards(context)
+    waiting = await card_erasures.waiting(context.pool, consumer_id)
+    return Erasure(consumer_id, *found, done=True, erased_before=before, forks=copies, waiting=waiting)
 
 
 async def _erase(
@@ -72,5 +79,7 @@ async def _erase(
     # previous release may have read it; its save is refused, because the version has changed.
     await history.changed(connection, consumer_id)
     rows = await erasure.erase(connection, theirs, consumer_id, phone, context.now())
+    if any(rows.values()):
+        await card_erasures.add(connection, list(context.rails.card.by_name), consumer_id, utc_now())
     rows["inbox"] = await inbox.forget(connection, recipients)
     return [], rows

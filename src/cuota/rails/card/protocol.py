@@ -185,6 +185,13 @@ class CardRail(Protocol):
         """Return every event since that time, oldest first: some may never have been delivered."""
         ...
 
+    async def forget(self, consumer_id: UUID) -> None:
+        """Delete what the processor knows about an erased consumer. The cards cannot be charged any more; refunds still work.
+
+        It is called again until it returns, also after it has already worked.
+        """
+        ...
+
 
 class UnknownToken(Exception):
     """The browser's token is not one of the processor's, was used already, or has expired: the card must be entered again."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
+from uuid import UUID
 
 from cuota.core.order.order import LOOK_UP_AFTER
 from cuota.rails.bounded import SECONDS, within
@@ -139,6 +140,11 @@ class CardRails:
         """Return what happened at a rail's processor since that time."""
         rail = self.by_name[name]
         return await self._call(rail, lambda: rail.events_since(since))
+
+    async def forget(self, name: str, consumer_id: UUID) -> None:
+        """Let a rail's processor delete an erased consumer."""
+        rail = self.by_name[name]
+        await self._call(rail, lambda: rail.forget(consumer_id))
 
     async def _call(self, rail: CardRail, call: Callable[[], Awaitable[T]]) -> T:
         return await guarded(

@@ -58,7 +58,9 @@ _REASONS = json.dumps(
 
 _CARD = """INSERT INTO card_simulator.cards (token, brand, last4, behaviour, fingerprint, created_at)
     VALUES ($1, $2, $3, $4, $5, $6)"""
-_KEEP = "SELECT token, brand, last4, fingerprint FROM card_simulator.cards WHERE token = $1"
+_KEEP = """UPDATE card_simulator.cards SET consumer_id = $2 WHERE token = $1 AND NOT forgotten
+    RETURNING token, brand, last4, fingerprint"""
+_FORGET = """UPDATE card_simulator.cards SET forgotten = true, fingerprint = '', consumer_id = NULL WHERE consumer_id = $1"""
 # $5 says whether the consumer is at the page and can confirm.
 _CHARGE = """
 INSERT INTO card_simulator.charges (key, token, amount, approved, waits, reason, return_url, merchant_id, order_id, created_at)
@@ -74,7 +76,7 @@ FROM card_simulator.cards,
         WHEN behaviour IN ('action', 'action_once', 'action_declined')
             THEN CASE WHEN $5::text IS NULL THEN 'unconfirmed' ELSE 'action' END
         ELSE 'declined' END AS word) said
-WHERE token = $2 ON CONFLICT (key) DO NOTHING RETURNING approved, reason, waits, created_at
+WHERE token = $2 AND NOT forgotten ON CONFLICT (key) DO NOTHING RETURNING approved, reason, waits, created_at
 """
 _FIND = "SELECT approved, reason, waits, created_at FROM card_simulator.charges WHERE key = $1"
 _PROCESSED = """UPDATE card_simulator.charges SET waits = NULL, approved = true WHERE key = $1 AND waits = 'processing'
@@ -144,8 +146,7 @@ class SandboxCardRail:
 
     async def keep(self, token: str, holder: CardHolder) -> Card:
         """Return the card that was sent to the processor."""
-        del holder
-        row = await self._books.fetchrow(_KEEP, token)
+        row = await self._books.fetchrow(_KEEP, token, holder.consumer_id)
         if row is None:
             raise UnknownToken
         return Card(row["token"], row["brand"], row["last4"], row["fingerprint"])
@@ -209,6 +210,10 @@ class SandboxCardRail:
         """Refund at most what was charged, once for each key."""
         row = await self._books.fetchrow(_REFUND, asked.key, asked.charge, asked.amount)
         return APPROVED if row and row["approved"] else declined("exceeds_charge")
+
+    async def forget(self, consumer_id: UUID) -> None:
+        """Forget whose cards these were. They cannot be charged any more."""
+        await self._books.execute(_FORGET, consumer_id)
 
     def _signature(self, body: bytes) -> str:
         key = self._vault.hash("sandbox-card-events", "key")

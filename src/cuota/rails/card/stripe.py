@@ -197,6 +197,10 @@ class StripeCardRail:
             return declined("exceeds_charge")
         return await refund_once(self._stripe, asked, intent)
 
+    async def forget(self, consumer_id: UUID) -> None:
+        """Delete the consumer's customer at Stripe, with name, email and cards."""
+        await self._customers.forget(consumer_id)
+
     async def read_event(self, headers: Mapping[str, str], body: bytes) -> CardEvent | None:
         """Verify Stripe's signature, and read the event."""
         try:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from uuid import UUID
+
 import stripe
 
 from cuota.rails.card.protocol import CardHolder
@@ -13,6 +16,10 @@ _FIND = "SELECT customer FROM card_processor.customers WHERE consumer_id = $1 AN
 _ADD = """INSERT INTO card_processor.customers (consumer_id, account, customer) VALUES ($1, $2, $3)
     ON CONFLICT (consumer_id, account) DO UPDATE SET customer = CASE WHEN customers.customer = $4
         THEN excluded.customer ELSE customers.customer END RETURNING customer"""
+_ERASED = "SELECT customer FROM card_processor.erased_customers WHERE consumer_id = $1 AND account = $2"
+_DELETED = "DELETE FROM card_processor.erased_customers WHERE customer = $1 AND account = $2"
+# The keys of another Stripe account are gone: nobody here can delete its customers.
+_OF_OTHERS = "DELETE FROM card_processor.erased_customers WHERE consumer_id = $1 AND account <> $2"
 
 
 class StripeCustomers:
@@ -50,3 +57,12 @@ class StripeCustomers:
         except stripe.InvalidRequestError:
             return False
         return not found.to_dict().get("deleted")
+
+    async def forget(self, consumer_id: UUID) -> None:
+        """Delete the customers of an erased consumer at Stripe. A customer that Stripe does not know is deleted already."""
+        for row in await self._books.fetch(_ERASED, consumer_id, self._account):
+            with contextlib.suppress(stripe.InvalidRequestError):
+                deleting = self._stripe.v1.customers.delete_async(row["customer"])
+                await answered(deleting, (stripe.InvalidRequestError,))
+            await self._books.execute(_DELETED, row["customer"], self._account)
+        await self._books.execute(_OF_OTHERS, consumer_id, self._account)

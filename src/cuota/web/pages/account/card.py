@@ -10,11 +10,13 @@ from starlette.responses import Response
 from cuota.core.checkout.card import BadCard
 from cuota.core.installment import owed
 from cuota.db.plan.accounts import PlanDetail
+from cuota.flows.checkout.allow_card import OTHER_CARD
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import utc_now
 from cuota.flows.plan import manage_plan
 from cuota.flows.plan.limit_asks import Limited
 from cuota.flows.plan.manage_plan import change_card, find_plan, overdue
+from cuota.web.pages.account.charging import GAVE_UP
 from cuota.web.pages.account.limited import asker_of, limited_words, refused
 from cuota.web.pages.account.view import amount, common, key_of, plan_card
 from cuota.web.pages.account.visit import Known, of_plan, plan_path
@@ -24,6 +26,7 @@ from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.render import page
 from cuota.web.service import service_of
 
+GIVEN_UP = "That payment was canceled, and nothing was charged. Enter another card."
 _CENTS = re.compile(r"[0-9]{1,15}", re.ASCII)
 
 
@@ -34,10 +37,17 @@ async def show(request: Request, known: Known, detail: PlanDetail) -> Response:
         return see_other(plan_path(detail, "busy"))
     if not owed(detail.shown.plan):
         return see_other(plan_path(detail, "nothing-left"))
-    return _page(request, known, detail)
+    gave_up = request.query_params.get("said") == GAVE_UP
+    return _page(request, known, detail, told=GIVEN_UP if gave_up else None)
 
 
-def _page(request: Request, known: Known, detail: PlanDetail, problem: Problem | None = None) -> Response:
+def _page(
+    request: Request,
+    known: Known,
+    detail: PlanDetail,
+    problem: Problem | None = None,
+    told: str | None = None,
+) -> Response:
     shown, service = detail.shown, service_of(request)
     late = sum(item.total for item in overdue(shown.plan))
     lead = f"For your order at {shown.merchant}. Until now {plan_card(shown)} pays."
@@ -47,6 +57,7 @@ def _page(request: Request, known: Known, detail: PlanDetail, problem: Problem |
         "late": amount(shown, late) if late else None,
         "cents": late,
         "card": card_form(service.context, None),
+        "notice": told,
     }
     if problem:
         context |= {"errors": problem.errors, "notice": problem.notice}
@@ -69,7 +80,7 @@ async def change(request: Request, known: Known, detail: PlanDetail) -> Response
     except BadCard as bad:
         return _page(request, known, detail, Problem(bad.errors))
     except Problem as said:
-        if said.notice in {manage_plan.NOT_REACHED, manage_plan.ENTER_AGAIN}:
+        if said.notice in {manage_plan.NOT_REACHED, manage_plan.ENTER_AGAIN, OTHER_CARD}:
             return _page(request, known, detail, said)
         return see_other(plan_path(detail, key_of(said.notice)))
     after = await find_plan(

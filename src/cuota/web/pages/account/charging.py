@@ -8,10 +8,10 @@ from starlette.responses import Response
 from cuota.core.checkout.card import card_name
 from cuota.db.plan import charges
 from cuota.db.plan.accounts import PlanDetail
-from cuota.flows.plan.collect_installments import look_at_collection
+from cuota.flows.plan.collect_installments import give_up_collection, look_at_collection
 from cuota.flows.plan.manage_plan import find_plan
 from cuota.web.pages.account.view import amount
-from cuota.web.pages.account.visit import Known, plan_path
+from cuota.web.pages.account.visit import Known, of_plan, plan_path
 from cuota.web.pages.checkout.charging import confirm_lead, confirm_texts, goes_by_itself
 from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.render import PageContext
@@ -19,6 +19,8 @@ from cuota.web.service import service_of
 
 # The values of `said` right after a button that charges a card was pressed.
 ASKED = frozenset({"asked", "card-busy"})
+# The value of `said` after a charge was given up.
+GAVE_UP = "gave-up"
 _WORKING = "Your bank is asked for a payment. Nothing is charged twice; this page shows it once it is done."
 
 
@@ -48,3 +50,20 @@ async def charging(request: Request, known: Known, detail: PlanDetail) -> PageCo
         paid = after.shown.plan[pending.charge.installment - 1].paid
         return see_other(plan_path(detail, "paid" if paid else "declined"))
     return {"title": "A payment is being made right now", "texts": [_WORKING], "busy": True, "bank": None}
+
+
+@of_plan
+async def another_card(request: Request, known: Known, detail: PlanDetail) -> Response:
+    """Cancel a charge that waits for a confirmation at the card's bank, and show the form for another card."""
+    context, ids = service_of(request).context, (detail.shown.order.merchant_id, detail.shown.order.order_id)
+    pending = await charges.pending(context.pool, *ids)
+    if pending is None:
+        return see_other(plan_path(detail))
+    await give_up_collection(context, *ids, pending)
+    after = await find_plan(context, known.consumer_id, *ids) or detail
+    if after.shown.order.charging is not None:
+        return see_other(plan_path(detail, "busy"))
+    # The charge may have been paid at that moment.
+    if after.shown.plan[pending.charge.installment - 1].paid:
+        return see_other(plan_path(detail, "paid"))
+    return see_other(f"{plan_path(detail)}/card?said={GAVE_UP}")

@@ -16,6 +16,7 @@ from cuota.core.dates import day, moment
 from cuota.core.installment import Installment, owed, plan_state
 from cuota.core.plan.collection import needs_card
 from cuota.db.plan.accounts import Less, PlanDetail, Return, ShownPlan
+from cuota.flows.checkout.allow_card import OTHER_CARD
 from cuota.flows.plan import manage_plan
 from cuota.web.pages.account.visit import PATH, Known, plan_path
 from cuota.web.pages.checkout.session import csrf_of
@@ -36,7 +37,7 @@ TOLD = {
     "nothing-left": ("Nothing is left to pay here.", "calm"),
     "changed": (manage_plan.CHANGED, "error"),
     "declined": (manage_plan.DECLINED, "error"),
-    "other-card": (manage_plan.OTHER_CARD, "error"),
+    "other-card": (OTHER_CARD, "error"),
     "partly": (manage_plan.PARTLY, "error"),
     "card": ("Your new card pays from now on.", "done"),
     "card-paid": ("Your new card pays from now on. What was overdue is paid.", "done"),

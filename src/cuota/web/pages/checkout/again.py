@@ -18,9 +18,14 @@ from cuota.flows.checkout.recognize_consumer import Offer, find_offer
 from cuota.flows.checkout.remember_browser import forget_browser, remember_browser
 from cuota.flows.checkout.take_step import Problem, propose
 from cuota.web.pages.checkout.known_browser import drop_token, keep_token, token_of
+from cuota.web.pages.checkout.session import keep_secret, kept_secret
 from cuota.web.pages.checkout.view import common, masked, place_of, plan_of
 from cuota.web.pages.render import page
 from cuota.web.service import service_of
+
+# The cookie with the order whose payment waits for its bank. A confirmation lasts 20 minutes, and a bank may take its time.
+_WAITS = "waits"
+_WAITS_SECONDS = 24 * 3600
 
 
 async def offered(
@@ -64,6 +69,21 @@ async def remember(request: Request, response: Response, checkout: Checkout, ord
     context = service_of(request).context
     ids = (order.merchant_id, order.order_id)
     keep_token(request, response, await remember_browser(context, consumer_id, *ids, token_of(request)))
+
+
+def remember_later(request: Request, response: Response, checkout: Checkout) -> None:
+    """Note in this browser that its payment waits for its bank, so that `remember_after` knows it again."""
+    if checkout.display is not Display.IFRAME:
+        keep_secret(request, response, _WAITS, str(checkout.order.order_id), _WAITS_SECONDS)
+
+
+async def remember_after(request: Request, response: Response, checkout: Checkout) -> None:
+    """Remember this browser if its payment had waited for its bank and is approved now."""
+    if kept_secret(request, _WAITS) != str(checkout.order.order_id) or request.method == "HEAD":
+        return
+    if checkout.order.status is Status.APPROVED and checkout.verified:
+        await remember(request, response, checkout, checkout.order)
+    keep_secret(request, response, _WAITS, "", 0)
 
 
 async def forget(request: Request, response: Response) -> None:

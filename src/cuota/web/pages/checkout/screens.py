@@ -99,7 +99,9 @@ async def screen(
 async def _ended(request: Request, checkout: Checkout, secret: str, said: str | None) -> Response | None:
     order = checkout.order
     if order.status is not Status.CREATED:
-        return await result(request, checkout, secret, leaving=said == "left")
+        response = await result(request, checkout, secret, leaving=said == "left")
+        await again.remember_after(request, response, checkout)
+        return response
     if order.charging is not None:
         return await charging(request, checkout, secret, said)
     if service_of(request).context.now() >= order.expires_at:

@@ -103,7 +103,9 @@ def _step(needs: str) -> Callable[[CheckoutStep], Callable[[Request], Awaitable[
                 return start_again(request, text)
             except Charging:
                 # There is no answer yet, or the consumer must confirm the charge at the card's bank.
-                return see_other(_address(checkout, secret, said=ASKED))
+                response = see_other(_address(checkout, secret, said=ASKED))
+                again_page.remember_later(request, response, checkout)
+                return response
             except (Final, Lapsed):
                 # The order changed meanwhile, in another tab or because its time ran out. Show its current state.
                 return see_other(_address(checkout, secret))
