@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from cuota.commands import (
     approvals,
     backup,
+    bank,
     consumers,
     events,
     keys,
@@ -122,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     payouts.register(add)
     payout_export.register(add)
     backup.register(add)
+    bank.register(group("bank", "files for a bank, and the reports that it sends back"))
     risk.register_explain(group("explain", "explain what happened and why, with the numbers"))
     risk.register_policy(group("policy", "risk policies"))
     risk.register(add)

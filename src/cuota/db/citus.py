@@ -79,7 +79,14 @@ _COORDINATOR = (
     "card_erasures",
 )
 # Simulators of outside companies, in the sandbox only, and the tables of a rail to a real one. They use separate transactions.
-SIMULATORS = ("card_simulator", "message_simulator", "issuing_simulator", "card_processor", "bank_simulator")
+SIMULATORS = (
+    "card_simulator",
+    "message_simulator",
+    "issuing_simulator",
+    "card_processor",
+    "bank_simulator",
+    "bank_files",
+)
 
 PLACES = {
     **dict.fromkeys(_EVERYWHERE, EVERYWHERE),

@@ -57,6 +57,11 @@ SEALED = (
     Sealed("public.webhook_endpoints", _ENDPOINT, "old_secret", "endpoint-secret:{endpoint_id}"),
     Sealed("public.bank_accounts", _BANK_ACCOUNT, "routing", "bank-account:{account_id}"),
     Sealed("public.bank_accounts", _BANK_ACCOUNT, "account", "bank-account:{account_id}"),
+    Sealed("bank_files.payments", (("payout_id", "uuid"),), "routing", "bank-payment:{payout_id}"),
+    Sealed("bank_files.payments", (("payout_id", "uuid"),), "account", "bank-payment:{payout_id}"),
+    Sealed(
+        "bank_files.files", (("number", "bigint"),), "content", "bank-file:{number}", "content IS NOT NULL"
+    ),
     Sealed("issuing_simulator.cards", (("key", "uuid"),), "sealed", "virtual-card:{key}"),
     Sealed(
         "public.idempotency_keys",

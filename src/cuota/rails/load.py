@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cuota.rails.bank.files import FileBankRail
 from cuota.rails.bank.protocol import BankRail
 from cuota.rails.bank.rails import BoundedBankRail
 from cuota.rails.bank.sandbox import SandboxBankRail
@@ -103,7 +104,9 @@ def _bank_rail(settings: RailSettings, given: tuple[object, ...]) -> BoundedBank
     """Return the rail for payouts, or None if there is none. Raises NoSuchRail."""
     if settings.bank == "none":
         return None
-    bank = _rail("CUOTA_BANK_RAIL", settings.bank, {"sandbox": SandboxBankRail}, BankRail, given)
+    bank = _rail(
+        "CUOTA_BANK_RAIL", settings.bank, {"sandbox": SandboxBankRail, "files": FileBankRail}, BankRail, given
+    )
     if not settings.sandbox and isinstance(bank, SandboxBankRail):
         raise NoSuchRail(
             "CUOTA_BANK_RAIL: production needs a real rail or none, but this one is a simulator."

@@ -15,6 +15,7 @@ SCHEMAS = (
     "issuing_simulator",
     "card_processor",
     "bank_simulator",
+    "bank_files",
 )
 # Tables that a rewind does not change: the installation's identity, its keys (so that tokens stay valid), rate limits on the
 # real clock, the forks, and the texts of policies, because the policy in force was stored when the service started.

@@ -1,1 +1,1 @@
-"""Bank rails: they send payouts to merchants' bank accounts, and say what became of them."""
+"""The way to pay merchants by their banks."""
