@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from cuota import config
 from cuota.commands.keys import _rewrap
+from cuota.core.payout.bank_order import Credit, Originator
 from cuota.core.webhook.signature import pay_signature
 from cuota.db.merchant import secrets as merchant_secrets
 from cuota.db.merchant.secrets import SecretKind
@@ -29,6 +30,7 @@ from cuota.flows.merchant.rotate_secrets import rotate_merchant_secret
 from cuota.flows.sandbox import fork_sandbox
 from cuota.flows.secret.rewrap_secrets import Rewrapped, rewrap
 from cuota.flows.webhook.manage_endpoints import OLD_SECRET_LIVES, register
+from cuota.rails.bank.file_books import FileBooks
 from cuota.run import runtime
 
 PHONE = "2125550142"
@@ -61,6 +63,9 @@ async def filled(context: Context) -> NewCredentials:
     await context.pool.execute("UPDATE webhook_endpoints SET old_secret = secret, old_secret_ends_at = now()")
     await rotate_keys(context, algorithm="RS256")
     await context.rails.issuing.issue(new_id(), merchant_id, new_id(), 1000, "USD")
+    books = FileBooks(context.pool, context.vault, Originator("C", "1", "B", "011000015", "1234"))
+    await books.order(Credit(new_id(), 0, "Shop", "021000021", "123456789", 100, "USD"), context.now())
+    await books.make("nacha", context.now(), context.now().date())
     sealed = context.vault.encrypt('{"secret": "whsec_"}', f"idempotency:{merchant_id}:key-1")
     insert = """INSERT INTO idempotency_keys (merchant_id, key, request_hash, lease, lease_ends_at, status, body, created_at)
         VALUES ($1, $2, '', $1, now(), 200, $3, now())"""
@@ -87,6 +92,8 @@ async def works(context: Context, made: NewCredentials) -> None:
     signature = pay_signature(made.signing_secret, b"body")
     signer = await verify_signature(context, made.merchant.merchant_id, b"body", signature)
     assert signer.merchant_id == made.merchant.merchant_id
+    books = FileBooks(context.pool, context.vault, Originator("C", "1", "B", "011000015", "1234"))
+    assert "123456789" in (await books.content(1) or "")
     for row in await context.pool.fetch("SELECT key FROM issuing_simulator.cards"):
         assert await context.rails.issuing.reveal(row["key"]) is not None
 
