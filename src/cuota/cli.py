@@ -103,10 +103,8 @@ def _parser() -> argparse.ArgumentParser:
     _listen(shown)
     shown.add_argument("--shop-port", type=_port, default=8001, help="port of the shop (default 8001)")
     merchant = group("merchant", "create and manage merchants")
-    merchants.register(merchant)
-    merchant_bank.register(merchant)
-    merchant_secrets.register(merchant)
-    merchant_terms.register(merchant)
+    for each in (merchants, merchant_bank, merchant_secrets, merchant_terms):
+        each.register(merchant)
     money.register_merchant(merchant)
     approvals.register_merchant(merchant)
     approvals.register(group("approvals", "judge the data that merchants send about their customers"))

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from cuota.config.bank_reading import account_number, company_id, routing_number
 from cuota.config.reading import (
     accent,
-    account_number,
     address,
     addresses,
-    company_id,
     database,
     hook,
     hook_secret,
@@ -26,7 +25,6 @@ from cuota.config.reading import (
     picture,
     rail,
     rails,
-    routing_number,
     secret,
     secrets,
     web_page,

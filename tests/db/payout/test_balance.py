@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuota.core.payout.balance import Balance, NextPayout
+from cuota.core.payout.balance import Balance, ExpectedPayout
 from cuota.core.payout.calendar import next_business_day
 from cuota.core.payout.cutoff import BANK_ZONE
 from cuota.db.payout import balance
@@ -49,7 +49,7 @@ async def test_money_is_pending_from_the_capture_on_and_the_figures_do_not_chang
     cutoff = await cutoff_of(own, merchant)
     assert cutoff is not None
     day = next_business_day(cutoff.astimezone(BANK_ZONE).date())
-    assert with_lines.next_payout == NextPayout(cutoff, day, 4646)
+    assert with_lines.next_payout == ExpectedPayout(cutoff, day, 4646)
 
 
 async def test_the_next_payout_is_the_payout_that_then_comes(own: Own) -> None:

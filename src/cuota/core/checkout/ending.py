@@ -71,8 +71,8 @@ def approve(
     transfers += posting.installment_paid(charge.job_id, first.total)
     events = [Event(move.event, order.amount)]
     movement = None
-    collect_at = next_at(installments)
-    done = replace(order, status=move.after, charging=None, charging_since=None, collect_at=collect_at)
+    done = replace(order, status=move.after, charging=None, charging_since=None)
+    done = replace(done, collect_at=next_at(installments))
     if order.auto_capture:
         movement = Movement(
             MovementKind.CAPTURE, movement_id, f"auto-capture-{movement_id}", order.amount, now
@@ -83,8 +83,7 @@ def approve(
         done = replace(done, captured=order.amount)
     else:
         holds = timedelta(days=authorization_days)
-        # Warnings whose time is already over are skipped.
-        warned = sum(ahead >= holds for ahead in WARNINGS)
+        warned = sum(ahead >= holds for ahead in WARNINGS)  # those whose time is already over
         ends, second = now + holds, installments[1].charge_at
         # A clock change, or an answer of the rail after midnight, must not let the authorization last until installment 2 is due.
         if authorization_days < DAYS_BETWEEN and second is not None and now < second < ends:

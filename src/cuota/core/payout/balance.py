@@ -13,7 +13,7 @@ from cuota.core.payout.terms import WHOLE, SettlementTerms
 
 
 @dataclass(frozen=True, slots=True)
-class NextPayout:
+class ExpectedPayout:
     """The payout that the next closing would create, by what is known now. The amount is in cents."""
 
     closes_at: datetime
@@ -34,7 +34,7 @@ class Balance:
     pending: int
     reserved: int
     debt: int
-    next_payout: NextPayout | None
+    next_payout: ExpectedPayout | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class OpenMoney:
     payable: bool
 
 
-def next_payout(money_open: OpenMoney, terms: SettlementTerms, now: datetime) -> NextPayout | None:
+def next_payout(money_open: OpenMoney, terms: SettlementTerms, now: datetime) -> ExpectedPayout | None:
     """Return what the next closing at which the merchant is paid would create, or None."""
     cutoff = money_open.cutoff
     if cutoff is None or not pays_at(terms, cutoff):
@@ -62,4 +62,4 @@ def next_payout(money_open: OpenMoney, terms: SettlementTerms, now: datetime) ->
     amount = money_open.net + released - kept
     if not money_open.payable or amount <= 0 or amount < terms.minimum:
         return None
-    return NextPayout(cutoff, next_business_day(cutoff.astimezone(BANK_ZONE).date()), amount)
+    return ExpectedPayout(cutoff, next_business_day(cutoff.astimezone(BANK_ZONE).date()), amount)
