@@ -38,9 +38,9 @@ def from_form(text: str) -> int:
 
 
 def show(cents: int) -> str:
-    """Format cents for a page: $1,234.50."""
-    whole, rest = divmod(cents, 100)
-    return f"${whole:,}.{rest:02d}"
+    """Format cents for a page: $1,234.50, or -$7.38."""
+    whole, rest = divmod(abs(cents), 100)
+    return f"{'-' if cents < 0 else ''}${whole:,}.{rest:02d}"
 
 
 def in_four(cents: int) -> tuple[int, int, int, int]:

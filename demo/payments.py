@@ -8,12 +8,22 @@ call with the same key, and it is applied only once.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
 from typing import TypeVar
 
 import httpx
 
-from cuota.client import AsyncClient, CuotaError, RequestRefused, Unavailable, cents
+from cuota.client import (
+    AsyncClient,
+    Balance,
+    CuotaError,
+    Payout,
+    PayoutLine,
+    RequestRefused,
+    Terms,
+    Unavailable,
+    cents,
+)
 
 from .money import from_json
 from .records import AmountLimits, JsonObject, NewCheckout, Payment, ShopMovement
@@ -22,6 +32,7 @@ from .settings import ShopSettings
 T = TypeVar("T")
 PAUSES = (0.2, 0.8)  # seconds before the second and the third try; short, because a buyer is waiting
 LONGEST_WAIT = 3  # seconds
+PAYOUTS = 100  # how many payouts are listed
 LIMITS_FOR = 3600  # seconds for which the limits are cached
 
 
@@ -100,6 +111,30 @@ class Payments:
             kind
         ]
         return dict((await _converting_errors(call(order_id, cents(amount), reference, dry_run=True))).raw)
+
+    async def balance(self) -> Balance:
+        """Return what the shop is owed now."""
+        return await _converting_errors(self._client.balance())
+
+    async def payouts(self) -> list[Payout]:
+        """Return the latest payouts, newest first."""
+        return await _converting_errors(_first(self._client.payouts(), PAYOUTS))
+
+    async def settlement(self, payout_id: str) -> tuple[Payout, list[PayoutLine], tuple[Terms, ...]]:
+        """Return a payout with all its lines, and the shop's terms."""
+        payout = await _converting_errors(self._client.payout(payout_id))
+        lines = await _converting_errors(_first(self._client.payout_lines(payout_id), payout.line_count))
+        return payout, lines, await _converting_errors(self._client.terms())
+
+
+async def _first(found: AsyncIterator[T], most: int) -> list[T]:
+    """Return at most so many items."""
+    items: list[T] = []
+    async for item in found:
+        items.append(item)
+        if len(items) >= most:
+            break
+    return items
 
 
 async def _converting_errors(answer: Awaitable[T]) -> T:

@@ -101,7 +101,7 @@ class Payment:
 
 @dataclass(frozen=True)
 class WebhookEvent:
-    """An event that a webhook delivered. The order id of a test event is empty. `amount` is in cents."""
+    """An event that a webhook delivered. The order id is empty in a test event, and in one about a payout or the bank account. `amount` is in cents."""
 
     event_id: str
     order_id: str
@@ -116,11 +116,11 @@ class WebhookEvent:
         """Read the event of a verified webhook."""
         return cls(
             event_id=str(event["id"]),
-            order_id=str(event["orderId"] or ""),
+            order_id=str(event.get("orderId") or ""),
             sequence=int(event["sequence"] or 0),
             type=str(event["type"]),
-            amount=from_json(event["amount"]),
-            message=str(event["message"] or ""),
+            amount=from_json(event.get("amount")),
+            message=str(event.get("message") or ""),
             happened=str(event["timestamp"]),
         )
 

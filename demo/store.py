@@ -267,6 +267,10 @@ class Store:
         )
         return [WebhookEvent(**row) for row in found]
 
+    def bodies(self) -> list[str]:
+        """Return the bodies of all stored webhooks."""
+        return [row["body"] for row in self._db.execute("SELECT body FROM told")]
+
     def newest_record(self, order_id: str) -> JsonObject | None:
         """Return the order's record in its newest event. That need not be the event that arrived last."""
         row = self._db.execute(
@@ -274,7 +278,7 @@ class Store:
         ).fetchone()
         record: JsonObject | None = None
         if row is not None:
-            record = json.loads(row["body"], parse_float=Decimal)["order"]
+            record = json.loads(row["body"], parse_float=Decimal).get("order")
         return record
 
 

@@ -20,6 +20,8 @@ if [ -z "${CHROMIUM:-}" ]; then
 fi
 need php "php-cli" "the tests run the PHP programs of docs/receivers and docs/signing"
 need strace "strace" "the tests of a failing disk put errors into fsync with it"
+need hledger "hledger" "the tests of the exports for accounting let hledger check the journals"
+need bean-check "beancount" "the tests of the exports for accounting let beancount check the ledgers"
 [ ${#packages[@]} -gt 0 ] || exit 0
 
 as=""

@@ -10,12 +10,18 @@ from collections.abc import Sequence
 from cuota.commands import (
     approvals,
     backup,
+    bank,
     consumers,
     events,
     keys,
+    merchant_bank,
     merchant_secrets,
+    merchant_terms,
     merchants,
+    money,
     operate,
+    payout_export,
+    payouts,
     rails,
     risk,
     sandbox,
@@ -97,8 +103,9 @@ def _parser() -> argparse.ArgumentParser:
     _listen(shown)
     shown.add_argument("--shop-port", type=_port, default=8001, help="port of the shop (default 8001)")
     merchant = group("merchant", "create and manage merchants")
-    merchants.register(merchant)
-    merchant_secrets.register(merchant)
+    for each in (merchants, merchant_bank, merchant_secrets, merchant_terms):
+        each.register(merchant)
+    money.register_merchant(merchant)
     approvals.register_merchant(merchant)
     approvals.register(group("approvals", "judge the data that merchants send about their customers"))
     consumers.register(group("consumer", "export or erase what is stored about a person"))
@@ -108,9 +115,9 @@ def _parser() -> argparse.ArgumentParser:
     keyring = group("keys", "the token issuer's signing keys, and the key that encrypts secrets")
     operate.register_keys(keyring)
     keys.register(keyring)
-    operate.register(add)
-    rails.register(add)
-    backup.register(add)
+    for each in (operate, money, rails, payouts, payout_export, backup):
+        each.register(add)
+    bank.register(group("bank", "files for a bank, and the reports that it sends back"))
     risk.register_explain(group("explain", "explain what happened and why, with the numbers"))
     risk.register_policy(group("policy", "risk policies"))
     risk.register(add)

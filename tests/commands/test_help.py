@@ -10,6 +10,8 @@ COMMANDS = [
     "", "serve", "demo", "merchant", "merchant create", "merchant list", "merchant show", "merchant update",
     "merchant rotate-secret", "merchant rotate-signing-secret", "merchant rotate-webhook-secret", "merchant reinstate",
     "keys rewrap", "merchant revoke", "sandbox", "sandbox complete", "keys", "keys rotate", "verify", "migrate",
+    "merchant bank", "payouts",
+    "payout-export",
 ]  # fmt: skip
 
 

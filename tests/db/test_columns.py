@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cuota.core.installment import Installment
+from cuota.core.ledger import Account, Transfer
 from cuota.core.order.event import Event
-from cuota.core.order.ledger import Account, Transfer
 from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome
 from cuota.db.order import columns, orders, outcome_tables, outcomes

@@ -22,6 +22,7 @@ from support.api.token_maker import ABSENT, forge
 from support.hostile.world import World
 from support.makers import Merchant, complete
 from support.pages.visitor import Visitor
+from support.settlement_rows import Row, paid
 from support.virtual_card import virtual_order
 
 IDS = re.compile(r"{(\w+)}")
@@ -74,6 +75,7 @@ async def stranger(auto_merchant: Merchant) -> Stranger:
             "merchant_id": str(shop.merchant_id), "order_id": bought["orderId"], "checkout_id": begun.json()["id"],
             "event_id": event["id"], "endpoint_id": endpoint.json()["id"], "charge_id": str(charge["charge_id"]),
             "authorization_id": network["authorizationId"], "step": "pay",
+            "payout_id": await paid(shop, Row("capture", 100)),
         },
     )  # fmt: skip
 
@@ -117,6 +119,8 @@ async def everything(shop: Merchant) -> list[str]:
         "checkout_sessions",
         "charges",
         "events",
+        "payouts",
+        "settlement_lines",
     ):
         found = await pool.fetch(
             f"SELECT to_jsonb(t)::text AS row FROM {table} t WHERE merchant_id = $1", shop.merchant_id

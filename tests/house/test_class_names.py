@@ -11,12 +11,14 @@ import cuota
 SRC = Path(cuota.__file__).parent
 # The merchant's client imports nothing of the service, so it defines these records again, under the same names.
 SHARED_WITH_THE_CLIENT = {
+    "Balance",
     "Endpoint",
     "Event",
     "FieldError",
     "Installment",
     "Movement",
     "Order",
+    "Payout",
     "Preview",
 }
 

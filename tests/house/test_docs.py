@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 from cuota.config.table import SETTINGS
-from cuota.core.order.event import EVENT_TYPES, TEST_EVENT
-from cuota.core.order.ledger import Account
+from cuota.core.ledger import Account
+from cuota.core.order.event import EVENT_TYPES, TEST_EVENT, EventSubject
 from cuota.core.order.order import EDGES, PaymentState
 from cuota.core.refusal import Code
-from cuota.core.sandbox import TEST_CARDS
+from cuota.core.sandbox import TEST_ACCOUNTS, TEST_CARDS, TEST_ROUTING
 from cuota.web.app import ROUTES
 from cuota.web.docs.bundle import bundle
 from cuota.web.problem import STATUS
@@ -40,7 +40,7 @@ def test_every_move_of_an_order_stands_in_the_vocabulary() -> None:
 
 def test_the_docs_list_every_type_of_event_with_its_operation_and_no_other() -> None:
     rows = re.findall(
-        r"^\| `([a-z]+\.[a-z]+)` \| [^|]+ \| (?:`(\w+)`|null) \|", _doc("webhooks.md"), re.MULTILINE
+        r"^\| `([a-z_]+\.[a-z]+)` \| [^|]+ \| (?:`(\w+)`|null) \|", _doc("webhooks.md"), re.MULTILINE
     )
     types = {each.name: each.operation or "" for each in EVENT_TYPES}
     assert dict(rows) == {**types, TEST_EVENT: ""}
@@ -55,6 +55,10 @@ def test_the_contract_says_the_same_of_every_type_of_event() -> None:
     for each in EVENT_TYPES:
         body = contract["webhooks"][each.name]["post"]["requestBody"]["content"]["application/json"]["schema"]
         said = body["allOf"][1]["properties"]
+        if each.about is not EventSubject.ORDER:
+            # A payout and a bank account have no operation.
+            assert said["type"]["const"] == each.name
+            continue
         assert said["operation"] == ({"const": each.operation} if each.operation else {"type": "null"}), each
         assert (said["type"]["const"], said["success"]["const"]) == (each.name, each.success), each
 
@@ -99,6 +103,9 @@ def test_the_sandbox_s_test_table_stands_in_the_api_page_and_in_the_contract() -
     for card in TEST_CARDS:
         assert f"| card {card.number} | {card.meaning} |" in _doc("api.md")
         assert card.number in contract
+    for account in TEST_ACCOUNTS:
+        assert re.search(rf"account {account.number}[^|]*\| {re.escape(account.meaning)} \|", _doc("api.md"))
+    assert TEST_ROUTING in _doc("api.md")
 
 
 def test_every_page_of_the_decisions_is_in_their_list() -> None:

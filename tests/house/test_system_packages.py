@@ -13,7 +13,9 @@ from support.needed import needed, told
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "tests" / "system_packages.sh"
-INSTALL = "apt-get install --yes --no-install-recommends chromium fonts-liberation php-cli strace"
+INSTALL = (
+    "apt-get install --yes --no-install-recommends chromium fonts-liberation php-cli strace hledger beancount"
+)
 
 
 @dataclass
@@ -79,7 +81,7 @@ def test_root_without_a_terminal_gets_them_too(machine: Machine) -> None:
 
 
 def test_where_all_is_there_nothing_is_said(machine: Machine) -> None:
-    for program in ("php", "strace"):
+    for program in ("php", "strace", "hledger", "bean-check"):
         machine.add(program, "")
     assert machine.run("--if-free", user=0, CHROMIUM="/opt/chromium") == ("", [])
 

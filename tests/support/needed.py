@@ -17,6 +17,8 @@ HOW = {
     "chromium": f"{INSTALLS}, or set CHROMIUM to its path",
     "php": INSTALLS,
     "strace": INSTALLS,
+    "hledger": INSTALLS,
+    "bean-check": INSTALLS,
     "node": "Node 20 or later, from nodejs.org",
     "npm": "Node 20 or later, from nodejs.org",
 }

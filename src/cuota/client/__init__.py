@@ -26,14 +26,18 @@ from cuota.client.errors import (
     Unauthorized,
     Unavailable,
 )
+from cuota.client.ledger import to_beancount, to_hledger
 from cuota.client.money import cents
+from cuota.client.settled import Balance, NextPayout, Payout, PayoutLine, PayoutTotal, Terms
+from cuota.client.settlement import SettlementProblem, SettlementVerdict, verify_payout
 from cuota.client.signing import sign, verify_webhook
 from cuota.client.sync import Client
-from cuota.client.told import Endpoint, EndpointTest, Event
+from cuota.client.told import Endpoint, EndpointTest, Event, EventBankAccount, EventPayout
 
 __all__ = [
     "AsyncClient",
     "BadWebhook",
+    "Balance",
     "Balances",
     "Client",
     "Configuration",
@@ -43,19 +47,31 @@ __all__ = [
     "Endpoint",
     "EndpointTest",
     "Event",
+    "EventBankAccount",
+    "EventPayout",
     "FieldError",
     "Installment",
     "Movement",
+    "NextPayout",
     "NotFound",
     "Order",
     "Original",
+    "Payout",
+    "PayoutLine",
+    "PayoutTotal",
     "Preview",
     "RateLimited",
     "RequestRefused",
+    "SettlementProblem",
+    "SettlementVerdict",
     "Standing",
+    "Terms",
     "Unauthorized",
     "Unavailable",
     "cents",
     "sign",
+    "to_beancount",
+    "to_hledger",
+    "verify_payout",
     "verify_webhook",
 ]

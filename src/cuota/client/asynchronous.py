@@ -24,6 +24,7 @@ from cuota.client.base import (
 )
 from cuota.client.calls import Amount, Call
 from cuota.client.errors import CuotaError
+from cuota.client.settled import Balance, Payout, PayoutLine, Terms
 from cuota.client.talk import ClientStep, HttpAnswer, Locked, Lost, Talk, Wait, perform
 from cuota.client.tokens import Tokens
 from cuota.client.told import Endpoint, EndpointTest, Event
@@ -174,6 +175,40 @@ class AsyncClient:
             if not page.has_more or not page.events:
                 return
             after = page.events[-1].id
+
+    async def payouts(self, *, status: str | None = None, page_size: int = PAGE) -> AsyncIterator[Payout]:
+        """Iterate over your payouts, newest first. `status` is one status, or several separated by commas."""
+        cursor = None
+        while True:
+            page = await self._do(calls.payouts(status, cursor, page_size))
+            for payout in page.payouts:
+                yield payout
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    async def payout(self, payout_id: str) -> Payout:
+        """Return a payout with its totals."""
+        return await self._do(calls.payout(payout_id))
+
+    async def payout_lines(self, payout_id: str, *, page_size: int = PAGE) -> AsyncIterator[PayoutLine]:
+        """Iterate over the lines of a payout, in their order."""
+        cursor = None
+        while True:
+            page = await self._do(calls.payout_lines(payout_id, cursor, page_size))
+            for line in page.lines:
+                yield line
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    async def balance(self) -> Balance:
+        """Return what you are owed now."""
+        return await self._do(calls.balance())
+
+    async def terms(self) -> tuple[Terms, ...]:
+        """Return all versions of your terms, the first one first."""
+        return await self._do(calls.terms())
 
     async def register_endpoint(
         self, url: str, description: str = "", *, idempotency_key: str | None = None

@@ -26,6 +26,7 @@ from cuota.client.answers import (
     Raw,
 )
 from cuota.client.money import amount_text, json_text
+from cuota.client.settled import Balance, Payout, PayoutLinePage, PayoutPage, Terms
 from cuota.client.told import Endpoint, EndpointTest, EventPage
 
 T = TypeVar("T")
@@ -176,6 +177,36 @@ def events(after: str | None, limit: int) -> Call[EventPage]:
     return Call("GET", f"/events?{urlencode(query)}", EventPage.read)
 
 
+def payouts(status: str | None, after: str | None, limit: int) -> Call[PayoutPage]:
+    """`GET /payouts`: one page."""
+    return Call("GET", f"/payouts?{_paged(after, limit, status=status)}", PayoutPage.read)
+
+
+def payout(payout_id: str) -> Call[Payout]:
+    """`GET /payouts/{payoutId}`."""
+    return Call("GET", f"/payouts/{_id(payout_id)}", Payout.read)
+
+
+def payout_lines(payout_id: str, after: str | None, limit: int) -> Call[PayoutLinePage]:
+    """`GET /payouts/{payoutId}/lines`: one page."""
+    return Call("GET", f"/payouts/{_id(payout_id)}/lines?{_paged(after, limit)}", PayoutLinePage.read)
+
+
+def _paged(after: str | None, limit: int, **filters: str | None) -> str:
+    query = {"limit": str(limit), "after": after, **filters}
+    return urlencode({name: value for name, value in query.items() if value is not None})
+
+
+def balance() -> Call[Balance]:
+    """`GET /balance`."""
+    return Call("GET", "/balance", Balance.read)
+
+
+def terms() -> Call[tuple[Terms, ...]]:
+    """`GET /terms`."""
+    return Call("GET", "/terms", lambda raw: tuple(map(Terms.read, raw["data"])))
+
+
 def register_endpoint(url: str, description: str, key: str | None) -> Call[Endpoint]:
     """`POST /webhook-endpoints`."""
     body = json_text({"url": url, "description": description}).encode()
@@ -244,5 +275,5 @@ def _id(given: object) -> str:
     """Check an id that becomes part of a path. Characters such as "/" could change the path."""
     text = str(given)
     if not _ID.fullmatch(text):
-        raise ValueError(f"{text!r} is not the id of an order or endpoint.")
+        raise ValueError(f"{text!r} is not the id of an order, payout or endpoint.")
     return text

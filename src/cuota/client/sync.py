@@ -25,6 +25,7 @@ from cuota.client.base import (
 )
 from cuota.client.calls import Amount, Call
 from cuota.client.errors import CuotaError
+from cuota.client.settled import Balance, Payout, PayoutLine, Terms
 from cuota.client.talk import ClientStep, HttpAnswer, Locked, Lost, Talk, Wait, perform
 from cuota.client.tokens import Tokens
 from cuota.client.told import Endpoint, EndpointTest, Event
@@ -167,6 +168,38 @@ class Client:
             if not page.has_more or not page.events:
                 return
             after = page.events[-1].id
+
+    def payouts(self, *, status: str | None = None, page_size: int = PAGE) -> Iterator[Payout]:
+        """Iterate over your payouts, newest first. `status` is one status, or several separated by commas."""
+        cursor = None
+        while True:
+            page = self._do(calls.payouts(status, cursor, page_size))
+            yield from page.payouts
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    def payout(self, payout_id: str) -> Payout:
+        """Return a payout with its totals."""
+        return self._do(calls.payout(payout_id))
+
+    def payout_lines(self, payout_id: str, *, page_size: int = PAGE) -> Iterator[PayoutLine]:
+        """Iterate over the lines of a payout, in their order."""
+        cursor = None
+        while True:
+            page = self._do(calls.payout_lines(payout_id, cursor, page_size))
+            yield from page.lines
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    def balance(self) -> Balance:
+        """Return what you are owed now."""
+        return self._do(calls.balance())
+
+    def terms(self) -> tuple[Terms, ...]:
+        """Return all versions of your terms, the first one first."""
+        return self._do(calls.terms())
 
     def register_endpoint(
         self, url: str, description: str = "", *, idempotency_key: str | None = None

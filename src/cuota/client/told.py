@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Self
 
@@ -12,10 +12,64 @@ from cuota.client.answers import Order, Raw, amount_of, text_of, when_of
 
 
 @dataclass(frozen=True)
+class EventPayout:
+    """The payout that an event is about, right after the event. `account_last4` are the digits of the bank account."""
+
+    payout_id: str
+    number: int
+    status: str
+    amount: Decimal
+    currency: str
+    closed_at: datetime | None
+    arrival_date: date
+    line_count: int
+    account_last4: str
+    raw: Raw = field(repr=False, compare=False)
+
+    @classmethod
+    def read(cls, raw: Raw) -> Self:
+        """Read the `payout` of an event."""
+        return cls(
+            str(raw["payoutId"]),
+            int(raw["number"]),
+            str(raw["status"]),
+            amount_of(raw["amount"]),
+            text_of(raw.get("currency")),
+            when_of(raw.get("closedAt")),
+            date.fromisoformat(str(raw["arrivalDate"])),
+            int(raw["lineCount"]),
+            str(raw["bankAccount"]["last4"]),
+            raw,
+        )
+
+
+@dataclass(frozen=True)
+class EventBankAccount:
+    """The bank account that `bank_account.changed` is about. If it is `canceled`, it never takes effect."""
+
+    account_id: str
+    last4: str
+    effective_at: datetime | None
+    canceled: bool
+
+    @classmethod
+    def read(cls, raw: Raw) -> Self:
+        """Read the `bankAccount` of an event."""
+        return cls(
+            str(raw["accountId"]),
+            str(raw["last4"]),
+            when_of(raw.get("effectiveAt")),
+            raw.get("canceled") is True,
+        )
+
+
+@dataclass(frozen=True)
 class Event:
     """An event of your account. A webhook has the same body: `Event.read(verify_webhook(...))`.
 
     `sequence` counts an order's events from 1; `order` is the order after this event. Act only once on each `id`.
+    An event about a payout has `payout`, one about your bank account has `bank_account`, and both have no order. `amount` is
+    then the payout's, and `message` is the reason of a returned payout.
     """
 
     id: str
@@ -32,27 +86,33 @@ class Event:
     sequence: int | None
     metadata: Mapping[str, str]
     order: Order | None
+    payout: EventPayout | None
+    bank_account: EventBankAccount | None
     raw: Raw = field(repr=False, compare=False)
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
         """Read an entry of `GET /events`, or a webhook's body."""
-        order, amount = raw.get("order"), raw.get("amount")
+        order, payout, account = raw.get("order"), raw.get("payout"), raw.get("bankAccount")
+        about = payout if isinstance(payout, Mapping) else raw
+        amount = about.get("amount")
         return cls(
             id=str(raw["id"]),
             type=str(raw["type"]),
             at=when_of(raw.get("timestamp")),
             order_id=text_of(raw.get("orderId")),
             merchant_reference=text_of(raw.get("merchantReference")),
-            currency=text_of(raw.get("currency")),
+            currency=text_of(about.get("currency")),
             amount=None if amount is None else amount_of(amount),
             operation=raw.get("operation"),
-            success=raw.get("success") is True,
-            message=raw.get("message"),
+            success=raw.get("success", raw.get("type") != "payout.returned") is True,
+            message=raw.get("message", raw.get("reason")),
             test=raw.get("test") is True,
             sequence=raw.get("sequence"),
             metadata=raw.get("metadata") or {},
             order=Order.read(order) if isinstance(order, Mapping) else None,
+            payout=EventPayout.read(payout) if isinstance(payout, Mapping) else None,
+            bank_account=EventBankAccount.read(account) if isinstance(account, Mapping) else None,
             raw=raw,
         )
 

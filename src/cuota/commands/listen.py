@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from decimal import Decimal
+from typing import Any
 
 from cuota.core.merchant import Merchant
 from cuota.core.webhook.delivery import Attempt
@@ -60,10 +61,15 @@ async def _one(
         return
     event = json.loads(body, parse_float=Decimal)
     forwarded = "" if attempt is None else f"  -> {attempt.status or attempt.error} in {attempt.ms} ms"
-    print(
-        f"{event['timestamp']}  {event['type']:22} {Decimal(event['amount']):>10.2f}  {event['orderId']}{forwarded}",
-        flush=True,
-    )
+    print(f"{event['timestamp']}  {event['type']:22} {_about(event)}{forwarded}", flush=True)
+
+
+def _about(event: dict[str, Any]) -> str:
+    """Return the amount and the id of what the event is about. A bank account has no amount, but the last digits."""
+    if "bankAccount" in event:
+        return f"{'****' + event['bankAccount']['last4']:>10}  {event['bankAccount']['accountId']}"
+    about, key = (event["payout"], "payoutId") if "payout" in event else (event, "orderId")
+    return f"{Decimal(about['amount']):>10.2f}  {about[key]}"
 
 
 async def _forward(

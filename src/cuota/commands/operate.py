@@ -18,11 +18,15 @@ from cuota.config import reading
 from cuota.core import money
 from cuota.db import hosts, row_security
 from cuota.db.citus import distribute
+from cuota.db.migrate import OnProgress
 from cuota.db.nodes import require_coordinator
+from cuota.db.payout import sending
 from cuota.db.plan.charges import failed_refunds
 from cuota.db.pool import UnsafeDatabase
-from cuota.db.verify.recalculate import verify
+from cuota.db.verify.recalculate import VerifyReport, verify
+from cuota.flows.context import Context
 from cuota.flows.merchant.keys import ALGORITHMS, rotate_keys
+from cuota.flows.payout.send_payouts import NO_BANK_RAIL
 from cuota.run import runtime
 
 MOST_SHOWN = 1000
@@ -43,7 +47,7 @@ def verify_ledger(options: argparse.Namespace) -> int:
     """`cuota verify`: exit 1 if a row disagrees."""
     require_database()
     with progress("Verifying", "orders") as show_progress:
-        report = run(lambda context: verify(context.pool, show_progress))
+        report, unsent = run(lambda context: _verified(context, show_progress))
     lines = [f"{d.merchant_id} {d.order_id}  {d.row}: {d.problem}" for d in report.disagreements]
     facts = {
         "orders": report.orders,
@@ -53,9 +57,17 @@ def verify_ledger(options: argparse.Namespace) -> int:
             for d in report.disagreements
         ],
     }
+    if unsent:
+        lines.append(f"{NO_BANK_RAIL} {unsent} wait.")
     summary = f"{report.orders} orders and {report.transfers} transfers checked; {len(report.disagreements)} disagree."
     show(options, facts, [*lines, summary])
     return 1 if report.disagreements else 0
+
+
+async def _verified(context: Context, told: OnProgress) -> tuple[VerifyReport, int]:
+    """Return what `verify` found, and how many payouts wait because there is no bank rail."""
+    unsent = await sending.count_created(context.pool) if context.rails.bank is None else 0
+    return await verify(context.pool, told), unsent
 
 
 def card_refunds(options: argparse.Namespace) -> int:

@@ -31,8 +31,12 @@ WORDS = {
     "orders": "order",
     "card_refunds": "card refund",
     "card_events": "card event",
+    "payouts": "payout",
     "messages": "message",
     "deliveries": "webhook",
+    "virtual_cards": "virtual card",
+    "issuing_simulator.clearings": "card clearing",
+    "settlements": "settlement",
 }
 T = TypeVar("T")
 

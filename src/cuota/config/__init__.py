@@ -17,7 +17,7 @@ from cuota.config.table import SETTINGS
 from cuota.core.checkout.texting import TextLimits
 from cuota.core.risk.adverse import AGENCY
 from cuota.rails.senders import Senders
-from cuota.rails.settings import RailSettings, StripeKeys
+from cuota.rails.settings import BankFileSettings, RailSettings, StripeKeys
 
 # Settings of rails that operators wrote begin with this prefix. Cuota passes them on and does not read them.
 OWN_RAIL = "CUOTA_RAIL_"
@@ -45,6 +45,7 @@ class Settings:
     card_rail: str
     message_rail: str
     issuing_rail: str
+    bank_rail: str
     senders: Senders | None
     # The next two apply only to the sandbox.
     loopback_webhooks: bool
@@ -68,6 +69,7 @@ class Settings:
     more_audiences: tuple[str, ...] = ()
     cards_kept: tuple[str, ...] = ()
     stripe: StripeKeys | None = None
+    bank_files: BankFileSettings | None = None
     trusted_proxies: tuple[Network, ...] = ()
     text_limits: TextLimits = field(default_factory=TextLimits)
     own_rails: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -80,11 +82,13 @@ class Settings:
             card=self.card_rail,
             message=self.message_rail,
             issuing=self.issuing_rail,
+            bank=self.bank_rail,
             cards_kept=self.cards_kept,
             sandbox=self.sandbox,
             public_url=self.public_url,
             senders=self.senders,
             stripe=self.stripe,
+            bank_files=self.bank_files,
             own=self.own_rails,
         )
 
@@ -115,7 +119,7 @@ def default_data_dir(environment: str) -> Path:
     return Path(base) / "cuota" / environment
 
 
-_ISSUERS = {"sandbox": "sandbox", "production": "none"}
+_SANDBOX_ONLY = {"sandbox": "sandbox", "production": "none"}
 
 
 def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.0.0.1:8000") -> Settings:
@@ -136,6 +140,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         )
     senders = derived.senders(environ, given, problems)
     stripe = derived.stripe(environ, given, problems)
+    bank_files = derived.bank_files(environ, given, problems)
     if problems:
         raise BadSettings("\n".join(problems))
     key = given.get("CUOTA_SECRET_KEY") or _stored_secret(data_dir)
@@ -150,9 +155,11 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         more_audiences=tuple(more_audiences),
         data_dir=data_dir,
         secret_key=key,
-        issuing_rail=str(given.get("CUOTA_ISSUING_RAIL", _ISSUERS[environment])),
+        issuing_rail=str(given.get("CUOTA_ISSUING_RAIL", _SANDBOX_ONLY[environment])),
+        bank_rail=str(given.get("CUOTA_BANK_RAIL", _SANDBOX_ONLY[environment])),
         senders=senders,
         stripe=stripe,
+        bank_files=bank_files,
         loopback_webhooks=derived.loopback_webhooks(given, listen),
         hosts=derived.hosts(given, listen, public_url),
         brand_name=brand_name,

@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 
 from cuota.config.reading import LOOPBACK_NAMES, is_loopback, is_wildcard, own_address, url_host
 from cuota.core.checkout.texting import TextLimits
+from cuota.core.payout.bank_order import Originator
 from cuota.rails.senders import MailServer, Senders
-from cuota.rails.settings import StripeKeys
+from cuota.rails.settings import BankFileSettings, StripeKeys
 
 Given = Mapping[str, object]
 
@@ -84,6 +85,10 @@ def production_problems(given: Given, public_url: str) -> list[str]:
         problems.append(
             "CUOTA_ISSUING_RAIL: production needs a real rail. Set it to none, or the dotted path of a class."
         )
+    if given.get("CUOTA_BANK_RAIL") == "sandbox":
+        problems.append(
+            "CUOTA_BANK_RAIL: production needs a real rail. Set it to files, none, or the dotted path of a class."
+        )
     if not str(given.get("CUOTA_TEXT_HOOK_URL", "https://")).startswith("https://"):
         problems.append("CUOTA_TEXT_HOOK_URL: must be an https address in production.")
     return problems
@@ -112,6 +117,32 @@ def senders(environ: Mapping[str, str], given: Given, problems: list[str]) -> Se
         hook_url=str(given["CUOTA_TEXT_HOOK_URL"]),
         hook_secret=str(given["CUOTA_TEXT_HOOK_SECRET"]),
         secure=given.get("CUOTA_ENVIRONMENT") == "production",
+    )
+
+
+_BANK_FILES = (
+    "CUOTA_BANK_COMPANY",
+    "CUOTA_BANK_COMPANY_ID",
+    "CUOTA_BANK_NAME",
+    "CUOTA_BANK_ROUTING",
+    "CUOTA_BANK_ACCOUNT",
+)
+
+
+def bank_files(environ: Mapping[str, str], given: Given, problems: list[str]) -> BankFileSettings | None:
+    """Return how bank files are written, or None for another bank rail. Adds missing settings to `problems`."""
+    if given.get("CUOTA_BANK_RAIL") != "files":
+        return None
+    present = {name for name, text in environ.items() if text.strip()}
+    problems.extend(
+        f"{name}: must be set if CUOTA_BANK_RAIL is files, because each file contains it."
+        for name in _BANK_FILES
+        if name not in present
+    )
+    if problems:
+        return None
+    return BankFileSettings(
+        str(given.get("CUOTA_BANK_FORMAT", "nacha")), Originator(*(str(given[name]) for name in _BANK_FILES))
     )
 
 

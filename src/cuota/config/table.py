@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from cuota.config.bank_reading import account_number, company_id, routing_number
 from cuota.config.reading import (
     accent,
     address,
@@ -65,6 +66,13 @@ SETTINGS = (
     Setting("CUOTA_STRIPE_API_URL", "the address of a stand-in for Stripe, in the sandbox only", "Stripe", address),
     Setting("CUOTA_MESSAGE_RAIL", "sandbox, live (text hook and SMTP), or a class of the MessageRail protocol", "sandbox", rail("sandbox", "live", example="mytexts.rails.MessageRail")),
     Setting("CUOTA_ISSUING_RAIL", "the issuer of virtual cards: sandbox, none, or a class of the IssuingRail protocol", "sandbox; production: none, which means no virtual cards", rail("sandbox", "none", example="mybank.rails.IssuingRail")),
+    Setting("CUOTA_BANK_RAIL", "the bank that sends payouts: sandbox, files, none, or a class of the BankRail protocol", "sandbox; production: none, which means that payouts wait", rail("sandbox", "files", "none", example="mybank.rails.BankRail")),
+    Setting("CUOTA_BANK_FORMAT", "the format of bank files: nacha (ACH, United States) or pain001 (ISO 20022)", "nacha", one_of("nacha", "pain001")),
+    Setting("CUOTA_BANK_COMPANY", "your company's name, as the bank knows it", "none; `files` needs it", words),
+    Setting("CUOTA_BANK_COMPANY_ID", "the company's id of up to ten characters, which the bank gives you", "none; `files` needs it", company_id),
+    Setting("CUOTA_BANK_NAME", "your bank's name", "none; `files` needs it", words),
+    Setting("CUOTA_BANK_ROUTING", "your bank's routing number", "none; `files` needs it", routing_number),
+    Setting("CUOTA_BANK_ACCOUNT", "the number of the account that pays the merchants", "none; `files` needs it", account_number),
     Setting("CUOTA_TEXT_HOOK_URL", "the address to which `live` posts text messages", "none; `live` needs it", hook),
     Setting("CUOTA_TEXT_HOOK_SECRET", "the secret that signs requests to CUOTA_TEXT_HOOK_URL: whsec_ and 24 to 64 random bytes in base64", "none; `live` needs it", hook_secret),
     Setting("CUOTA_TEXTS_AN_HOUR", "most one-time codes sent by text in an hour, for the whole installation", "2000; sandbox: no limit", whole(1, 10_000_000)),

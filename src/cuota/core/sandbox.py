@@ -32,3 +32,23 @@ TEST_CARDS = (
     SandboxCard("4000 0000 0000 3006", "processing", "stays in progress for a minute and then pays"),
     SandboxCard("4000 0000 0000 4004", "renewed", "pays, and its bank replaces it after three weeks"),
 )
+
+
+class SandboxAccount(NamedTuple):
+    """A test account of the sandbox's bank: its number, its behavior, and a description."""
+
+    number: str
+    behaviour: str
+    meaning: str
+
+
+TEST_ROUTING = "110000000"
+"""The routing number of the sandbox's bank. Any other valid one works too."""
+TEST_ACCOUNTS = (
+    SandboxAccount("000123456789", "pays", "pays on the next business day"),
+    SandboxAccount(
+        "000111111116", "returned", "pays, and the money comes back two business days later (R03)"
+    ),
+    SandboxAccount("000111111113", "rejected", "is rejected at once (R13)"),
+    SandboxAccount("000111111112", "silent", "is accepted, and then the bank never says whether it paid"),
+)

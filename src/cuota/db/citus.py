@@ -42,6 +42,13 @@ _BY_MERCHANT = (
     "models",
     "signals",
     "retention",
+    "merchant_terms",
+    "merchant_transfers",
+    "settlements",
+    "settlement_lines",
+    "bank_accounts",
+    "payouts",
+    "reserves",
 )
 # The limit of a consumer: changed by each press of the checkout's button. The first table; the others are colocated with it.
 _BY_CONSUMER = ("consumer_exposure", "consumer_reservations")
@@ -72,7 +79,14 @@ _COORDINATOR = (
     "card_erasures",
 )
 # Simulators of outside companies, in the sandbox only, and the tables of a rail to a real one. They use separate transactions.
-SIMULATORS = ("card_simulator", "message_simulator", "issuing_simulator", "card_processor")
+SIMULATORS = (
+    "card_simulator",
+    "message_simulator",
+    "issuing_simulator",
+    "card_processor",
+    "bank_simulator",
+    "bank_files",
+)
 
 PLACES = {
     **dict.fromkeys(_EVERYWHERE, EVERYWHERE),
@@ -85,6 +99,13 @@ _FUNCTIONS = {
     "save_orders": _BY_MERCHANT[0],
     "create_orders": _BY_MERCHANT[0],
     "blank_orders": _BY_MERCHANT[0],
+    "post_merchant_transfer": _BY_MERCHANT[0],
+    "settle_movements": _BY_MERCHANT[0],
+    "close_batch": _BY_MERCHANT[0],
+    "move_payout": _BY_MERCHANT[0],
+    "add_bank_account": _BY_MERCHANT[0],
+    "cancel_bank_change": _BY_MERCHANT[0],
+    "resume_payouts": _BY_MERCHANT[0],
     "reserve_exposure": _BY_CONSUMER[0],
     "finish_reservation": _BY_CONSUMER[0],
 }

@@ -42,6 +42,7 @@ class Sealed:
 
 _MERCHANT = (("merchant_id", "uuid"),)
 _ENDPOINT = (("merchant_id", "uuid"), ("endpoint_id", "uuid"))
+_BANK_ACCOUNT = (("merchant_id", "uuid"), ("account_id", "uuid"))
 # Most stored responses contain no secret and are plain JSON objects.
 _NO_JSON = r"NOT (substring(body FROM 1 FOR 2) = '\x7b22' AND substring(body FROM length(body)) = '\x7d')"
 SEALED = (
@@ -54,6 +55,13 @@ SEALED = (
     Sealed("public.merchants", _MERCHANT, "old_webhook_secret", "webhook-secret:{merchant_id}"),
     Sealed("public.webhook_endpoints", _ENDPOINT, "secret", "endpoint-secret:{endpoint_id}"),
     Sealed("public.webhook_endpoints", _ENDPOINT, "old_secret", "endpoint-secret:{endpoint_id}"),
+    Sealed("public.bank_accounts", _BANK_ACCOUNT, "routing", "bank-account:{account_id}"),
+    Sealed("public.bank_accounts", _BANK_ACCOUNT, "account", "bank-account:{account_id}"),
+    Sealed("bank_files.payments", (("payout_id", "uuid"),), "routing", "bank-payment:{payout_id}"),
+    Sealed("bank_files.payments", (("payout_id", "uuid"),), "account", "bank-payment:{payout_id}"),
+    Sealed(
+        "bank_files.files", (("number", "bigint"),), "content", "bank-file:{number}", "content IS NOT NULL"
+    ),
     Sealed("issuing_simulator.cards", (("key", "uuid"),), "sealed", "virtual-card:{key}"),
     Sealed(
         "public.idempotency_keys",

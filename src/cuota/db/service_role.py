@@ -19,7 +19,7 @@ from cuota.db.embedded.folders import OWNER, SERVICE
 
 GROUP = "cuota_app"
 _RELOAD_SECONDS = 5.0
-_OURS = "'public', 'card_simulator', 'message_simulator', 'issuing_simulator', 'card_processor'"
+_OURS = "'public', 'card_simulator', 'message_simulator', 'issuing_simulator', 'card_processor', 'bank_simulator', 'bank_files'"
 _READ = f"""SELECT session_user::text AS name, r.rolsuper AS superuser, r.rolbypassrls AS bypasses,
     r.rolcreaterole AS makes_roles,
     EXISTS (SELECT FROM pg_class c WHERE c.relkind IN ('r', 'p') AND c.relnamespace::regnamespace::text IN ({_OURS})

@@ -8,6 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cuota.rails.bank.files import FileBankRail
+from cuota.rails.bank.protocol import BankRail
+from cuota.rails.bank.rails import BoundedBankRail
+from cuota.rails.bank.sandbox import SandboxBankRail
 from cuota.rails.bounded import BoundedIssuingRail, BoundedMessageRail
 from cuota.rails.card.protocol import CardRail
 from cuota.rails.card.rails import CardRails
@@ -29,12 +33,14 @@ class Rails:
     """All rails. `issuing` is None if no virtual cards are issued.
 
     `card_network` simulates the network of the sandbox's virtual cards. It is None if another issuer issues the cards.
+    `bank` is None if no bank rail is configured: payouts then wait.
     """
 
     card: CardRails
     message: MessageRail
     issuing: IssuingRail | None = None
     card_network: CardNetwork | None = None
+    bank: BoundedBankRail | None = None
 
 
 _CARD_RAILS = {"sandbox": SandboxCardRail}
@@ -56,7 +62,7 @@ def load(settings: RailSettings, books: RailDatabase, vault: RailVault, now: Clo
         raise NoSuchRail(
             "CUOTA_MESSAGE_RAIL: production needs a real rail, but this one shows its codes on the page."
         )
-    rails = Rails(cards, BoundedMessageRail(message))
+    rails = Rails(cards, BoundedMessageRail(message), bank=_bank_rail(settings, given))
     if settings.issuing == "none":
         return rails
     issuing = _rail(
@@ -92,6 +98,24 @@ def _card_rails(settings: RailSettings, given: tuple[object, ...]) -> CardRails:
             )
         loaded.append(card)
     return CardRails(loaded[0], loaded[1:])
+
+
+def _bank_rail(settings: RailSettings, given: tuple[object, ...]) -> BoundedBankRail | None:
+    """Return the rail for payouts, or None if there is none. Raises NoSuchRail."""
+    if settings.bank == "none":
+        return None
+    bank = _rail(
+        "CUOTA_BANK_RAIL", settings.bank, {"sandbox": SandboxBankRail, "files": FileBankRail}, BankRail, given
+    )
+    if not settings.sandbox and isinstance(bank, SandboxBankRail):
+        raise NoSuchRail(
+            "CUOTA_BANK_RAIL: production needs a real rail or none, but this one is a simulator."
+        )
+    if not isinstance(bank.name, str) or not _NAME.fullmatch(bank.name):
+        raise NoSuchRail(
+            f"CUOTA_BANK_RAIL: {settings.bank} needs a `name` of 2 to 32 lower-case letters, digits and underscores."
+        )
+    return BoundedBankRail(bank)
 
 
 def _rail(

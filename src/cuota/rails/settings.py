@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from cuota.core.payout.bank_order import Originator
 from cuota.rails.senders import Senders
 
 
@@ -19,20 +20,30 @@ class StripeKeys:
 
 
 @dataclass(frozen=True, slots=True)
+class BankFileSettings:
+    """How files for a bank are written: `nacha` or `pain001`, and who pays."""
+
+    format: str
+    originator: Originator = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class RailSettings:
     """The settings of all rails.
 
-    `card`, `message` and `issuing` name the rails: a built-in one, or the dotted path of a class. `cards_kept` are more card
+    `card`, `message`, `issuing` and `bank` name the rails: a built-in one, or the dotted path of a class. `cards_kept` are more card
     rails, whose cards still pay plans. `public_url` is the service's own address. `senders` are set if `message` is `live`, and
-    `stripe` if a card rail is `stripe`. `own` holds every setting that begins with CUOTA_RAIL_, for rails that operators wrote; it may contain secrets.
+    `stripe` if a card rail is `stripe`, `bank_files` if `bank` is `files`. `own` holds every setting that begins with CUOTA_RAIL_, for rails that operators wrote; it may contain secrets.
     """
 
     card: str = "sandbox"
     cards_kept: tuple[str, ...] = ()
     message: str = "sandbox"
     issuing: str = "none"
+    bank: str = "none"
     sandbox: bool = False
     public_url: str = "http://127.0.0.1:8080"
     senders: Senders | None = None
     stripe: StripeKeys | None = None
+    bank_files: BankFileSettings | None = None
     own: Mapping[str, str] = field(default_factory=dict, repr=False)

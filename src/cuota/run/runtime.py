@@ -26,6 +26,7 @@ from cuota.db.sealed import SESSION_NAME
 from cuota.db.vault import Vault
 from cuota.flows.context import Context, utc_now
 from cuota.flows.merchant.keys import ensure_key
+from cuota.flows.merchant.sandbox_account import give_test_accounts
 from cuota.flows.risk.keep_policy import WrongPolicy, keep_policy, read_policy
 from cuota.flows.secret.open_vault import open_vault
 from cuota.rails.load import load
@@ -126,6 +127,7 @@ async def note_served(context: Context, *, decides: bool) -> None:
         settings.loopback_webhooks,
     )
     await last_served.note(context.pool, said)
+    await give_test_accounts(context)
 
 
 async def as_served(context: Context, *, address: bool) -> Context:
@@ -179,5 +181,7 @@ async def opened(
             yield context
         finally:
             await rails.card.close()
+            if rails.bank is not None:
+                await rails.bank.close()
     finally:
         await pool.close()

@@ -9,12 +9,14 @@ from cuota.flows.context import Context
 from cuota.flows.merchant.authenticate import Callers
 from cuota.flows.merchant.keys import Keys
 from cuota.web.api import (
+    balance,
     card_events,
     card_network,
     endpoints,
     events,
     gateway,
     health,
+    payouts,
     sdk_checkout,
     smi,
     texts,
@@ -80,6 +82,11 @@ ROUTES = (
     Route("POST", "/webhook-endpoints/{endpoint_id}/rotate-secret", endpoints.endpoint_rotate, API),
     Route("POST", "/webhook-endpoints/{endpoint_id}/test", endpoints.endpoint_test, API),
     Route("POST", "/webhook-endpoints/{endpoint_id}/replay", endpoints.endpoint_replay, API),
+    Route("GET", "/payouts", payouts.payouts, API),
+    Route("GET", "/payouts/{payout_id}", payouts.payout, API),
+    Route("GET", "/payouts/{payout_id}/lines", payouts.payout_lines, API),
+    Route("GET", "/balance", balance.balance, API),
+    Route("GET", "/terms", balance.terms, API),
     Route("GET", "/.well-known/jwks.json", token.jwks, KEYS),
     Route("GET", "/.well-known/oauth-authorization-server", token.metadata, KEYS),
     Route("GET", "/health/live", health.live, OPEN, always=True, probe=True, port=Port.BOTH),

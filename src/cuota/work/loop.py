@@ -15,6 +15,9 @@ from cuota.core.refusal import Refused
 from cuota.db.pool import GONE
 from cuota.db.workers import Worker
 from cuota.flows.context import Context
+from cuota.flows.payout.close_batches import close_batches
+from cuota.flows.payout.send_payouts import NO_BANK_RAIL
+from cuota.flows.payout.settle_movements import settle_movements
 from cuota.flows.plan.apply_card_events import apply_card_events
 from cuota.flows.plan.fetch_card_events import fetch_card_events
 from cuota.flows.privacy.forget_cards import forget_cards
@@ -23,6 +26,7 @@ from cuota.flows.sandbox.standstill import InFlightGate, Standstill
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
 from cuota.work.messages import send_due_messages
+from cuota.work.payouts import settle_payouts
 from cuota.work.retention import keep_terms
 from cuota.work.tidy import tidy
 from cuota.work.virtual_cards import settle_cards
@@ -68,8 +72,11 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("card_refunds", return_due_money, 1.0),
         Job("card_events_fetched", fetch_card_events, 15.0),
         Job("card_events", apply_card_events, 1.0),
+        Job("payouts", settle_payouts, 1.0),
         Job("messages", send_due_messages, 1.0),
         Job("virtual_cards", settle_cards, 1.0),
+        Job("settlement_lines", settle_movements, 1.0, pause=0.05),
+        Job("batches", close_batches, 1.0),
         Job("reservations", settle_reservations, 5.0, real=True),
         Job("card_erasures", forget_cards, 60.0, real=True),
         Job("tidy", tidy, 300.0, real=True),
@@ -84,6 +91,8 @@ async def work(context: Context, signals: Signals, standstill: Standstill | None
 
     In the sandbox, jobs also pause while the clock is moved.
     """
+    if context.rails.bank is None:
+        log.warning(NO_BANK_RAIL)
     worker = Worker(context.pool)
     # A recorded result wakes the job that sends the next event, so the events of one order follow each other at once.
     webhooks = Webhooks(context, worker, signals.news.set)

@@ -15,8 +15,8 @@ import pytest
 from cuota.core.checkout import ending as checkout
 from cuota.core.checkout.ending import Charging, Lapsed
 from cuota.core.installment import schedule
+from cuota.core.ledger import Account
 from cuota.core.order.job import JobState, Settled
-from cuota.core.order.ledger import Account
 from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import Final, Order, PaymentState, Status
 from cuota.core.order.outcome import Outcome

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from cuota.core.ledger import Account
 from cuota.core.order.capture import capture
-from cuota.core.order.ledger import Account
 from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import Status
 from cuota.core.refusal import Code, Refused

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from cuota.core.ledger import Account
 from cuota.core.order.card_refund import settle_card_refund
 from cuota.core.order.job import CardRefund, JobState, Settled
-from cuota.core.order.ledger import Account
 from support.core.values import NOW, approved, charge_id, held
 
 ASKED = CardRefund(UUID(int=60), charge_id(1), 2600)

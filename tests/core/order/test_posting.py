@@ -1,4 +1,4 @@
-"""core/order/posting and core/order/ledger: each recipe as docs/ledger.md has it; double entry."""
+"""core/order/posting and core/ledger: each recipe as docs/ledger.md has it; double entry."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from uuid import UUID
 
 import pytest
 
+from cuota.core.ledger import Account, Transfer, balance
 from cuota.core.order import posting
-from cuota.core.order.ledger import Account, Transfer, balance
 from support.core.values import held
 
 CAUSE = UUID(int=9)
 RECEIVABLE, UNCAPTURED, PAYABLE = "consumer_receivable", "authorized_uncaptured", "merchant_payable"
-CLEARING, DUE, FEES, BANK = "card_clearing", "consumer_refund_due", "plan_fees", "bank_clearing"
+CLEARING, DUE, FEES = "card_clearing", "consumer_refund_due", "plan_fees"
 
 # The table: recipe, what it is called in the ledger, and its (debit, credit, cents).
 TABLE = [
@@ -27,8 +27,9 @@ TABLE = [
     (posting.void(CAUSE, 20, 5, expiry=True), "expiry", [(UNCAPTURED, RECEIVABLE, 20), (UNCAPTURED, DUE, 5)]),
     (posting.refund(CAUSE, 20, 5), "refund", [(PAYABLE, RECEIVABLE, 20), (PAYABLE, DUE, 5)]),
     (posting.fee_returned(CAUSE, 3, 1), "fee_returned", [(FEES, RECEIVABLE, 3), (FEES, DUE, 1)]),
+    (posting.merchant_fee(CAUSE, 7), "merchant_fee", [(PAYABLE, "merchant_fees", 7)]),
+    (posting.merchant_fee_returned(CAUSE, 2), "merchant_fee_returned", [("merchant_fees", PAYABLE, 2)]),
     (posting.card_refund(CAUSE, 6), "card_refund", [(DUE, CLEARING, 6)]),
-    (posting.payout(CAUSE, 30), "payout", [(PAYABLE, BANK, 30)]),
 ]
 NAMES = [name for _, name, _ in TABLE]
 
@@ -55,7 +56,8 @@ def test_parts_of_zero_cents_are_left_out() -> None:
 
 def test_the_accounts_are_those_of_the_decisions() -> None:
     assert {account.value for account in Account} == {
-        RECEIVABLE, UNCAPTURED, PAYABLE, CLEARING, DUE, "merchant_fees", FEES, "late_fees", "losses", BANK,
+        RECEIVABLE, UNCAPTURED, PAYABLE, CLEARING, DUE, "merchant_fees", FEES, "late_fees", "losses", "bank_clearing",
+        "merchant_reserve", "payouts_in_transit",
     }  # fmt: skip
 
 
@@ -77,10 +79,10 @@ def test_a_balance_is_debits_less_credits() -> None:
     assert balance(rows, Account.LOSSES) == 0
 
 
-def test_at_the_end_of_an_order_only_what_went_through_to_the_merchants_bank_is_left() -> None:
+def test_at_the_end_of_an_order_only_what_the_merchant_is_paid_is_left() -> None:
     rows = [
         *posting.authorization(CAUSE, 100, 4), *posting.installment_paid(CAUSE, 104), *posting.capture(CAUSE, 100),
-        *posting.refund(CAUSE, 0, 60), *posting.payout(CAUSE, 40), *posting.fee_returned(CAUSE, 0, 4),
+        *posting.refund(CAUSE, 0, 60), *posting.fee_returned(CAUSE, 0, 4),
         *posting.card_refund(CAUSE, 64),
     ]  # fmt: skip
-    assert held(rows) == {Account.CARD_CLEARING: 40, Account.BANK_CLEARING: -40}
+    assert held(rows) == {Account.CARD_CLEARING: 40, Account.MERCHANT_PAYABLE: -40}

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from cuota.core.installment import Installment
-from cuota.core.order.ledger import Account
+from cuota.core.ledger import Account
 from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from cuota.core.installment import total
-from cuota.core.order.ledger import Account
+from cuota.core.ledger import Account
 from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import Order, PaymentState, Status
 from cuota.core.order.outcome import Outcome

@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from cuota.core.installment import plan_state
+from cuota.core.ledger import Account
 from cuota.core.order.job import JobState
-from cuota.core.order.ledger import Account
 from cuota.core.order.movement import MovementKind
 from cuota.core.order.posting import authorization, installment_paid
 from cuota.core.order.refund import refund

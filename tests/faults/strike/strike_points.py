@@ -143,6 +143,7 @@ def arm() -> None:
     """Put the failpoints into this process of the service."""
     import asyncpg
 
+    from cuota.rails.bank.sandbox import SandboxBankRail
     from cuota.rails.card.rails import CardRails
     from cuota.rails.card.sandbox import SandboxCardRail
     from cuota.rails.http import GuardedClient
@@ -155,6 +156,8 @@ def arm() -> None:
         (SandboxCardRail, "charge", _cut_rail),
         (SandboxCardRail, "refund", _cut_rail),
         (SandboxMessageRail, "send", _cut_rail),
+        (SandboxBankRail, "send", _cut_rail),
+        (SandboxBankRail, "find", _cut_rail),
         *((CardRails, name, _cut_rail) for name in ("keep", "charge", "find_charge", "give_up", "refund")),
     ):
         title = f"{owner.__name__}.{name}"

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from cuota import config
 from cuota.commands.keys import _rewrap
+from cuota.core.payout.bank_order import Credit, Originator
 from cuota.core.webhook.signature import pay_signature
 from cuota.db.merchant import secrets as merchant_secrets
 from cuota.db.merchant.secrets import SecretKind
@@ -29,6 +30,7 @@ from cuota.flows.merchant.rotate_secrets import rotate_merchant_secret
 from cuota.flows.sandbox import fork_sandbox
 from cuota.flows.secret.rewrap_secrets import Rewrapped, rewrap
 from cuota.flows.webhook.manage_endpoints import OLD_SECRET_LIVES, register
+from cuota.rails.bank.file_books import FileBooks
 from cuota.run import runtime
 
 PHONE = "2125550142"
@@ -61,6 +63,9 @@ async def filled(context: Context) -> NewCredentials:
     await context.pool.execute("UPDATE webhook_endpoints SET old_secret = secret, old_secret_ends_at = now()")
     await rotate_keys(context, algorithm="RS256")
     await context.rails.issuing.issue(new_id(), merchant_id, new_id(), 1000, "USD")
+    books = FileBooks(context.pool, context.vault, Originator("C", "1", "B", "011000015", "1234"))
+    await books.order(Credit(new_id(), 0, "Shop", "021000021", "123456789", 100, "USD"), context.now())
+    await books.make("nacha", context.now(), context.now().date())
     sealed = context.vault.encrypt('{"secret": "whsec_"}', f"idempotency:{merchant_id}:key-1")
     insert = """INSERT INTO idempotency_keys (merchant_id, key, request_hash, lease, lease_ends_at, status, body, created_at)
         VALUES ($1, $2, '', $1, now(), 200, $3, now())"""
@@ -87,6 +92,8 @@ async def works(context: Context, made: NewCredentials) -> None:
     signature = pay_signature(made.signing_secret, b"body")
     signer = await verify_signature(context, made.merchant.merchant_id, b"body", signature)
     assert signer.merchant_id == made.merchant.merchant_id
+    books = FileBooks(context.pool, context.vault, Originator("C", "1", "B", "011000015", "1234"))
+    assert "123456789" in (await books.content(1) or "")
     for row in await context.pool.fetch("SELECT key FROM issuing_simulator.cards"):
         assert await context.rails.issuing.reveal(row["key"]) is not None
 
@@ -101,7 +108,7 @@ async def test_everything_is_encrypted_under_the_new_key_and_goes_on_working_wit
         await works(context, made)
         said: list[str] = []
         found = await everything(context, said=said)
-        assert (found.done, found.rewrapped, found.left) == (True, 11, 0)
+        assert (found.done, found.rewrapped, found.left) == (True, 16, 0)
         assert set(said) == {f"{place.table}.{place.column}" for place in SEALED}
         again = await everything(context)
         assert (again.done, again.rewrapped) == (True, 0)
@@ -173,7 +180,7 @@ async def test_a_rewrap_that_was_killed_is_begun_again_and_passes_over_what_is_d
             await rewrap(dying, context.vault, [(dying, place) for place in SEALED], lambda *_: None)
         await works(context, made)
         found = await everything(context)
-        assert (found.done, found.rewrapped) == (True, 11 - writes)
+        assert (found.done, found.rewrapped) == (True, 16 - writes)
         await works(context, made)
 
 
@@ -235,7 +242,7 @@ async def test_what_no_key_opens_is_named_and_the_rest_is_rewrapped(
         await merchant_secrets.rotate_again(context.pool, merchant_id, SecretKind.WEBHOOK, lost, utc_now())
         found = await everything(context)
     assert found.unreadable == [f"public.merchants.webhook_secret {merchant_id}"]
-    assert (found.done, found.rewrapped) == (False, 10)
+    assert (found.done, found.rewrapped) == (False, 15)
 
 
 async def test_copies_of_the_sandbox_are_rewrapped_too(
@@ -245,7 +252,7 @@ async def test_copies_of_the_sandbox_are_rewrapped_too(
         made = await filled(context)
     await fork_sandbox.fork(own_database, "before")
     found = await _rewrap(both, own_database)
-    assert (found.done, found.rewrapped) == (True, 19)
+    assert (found.done, found.rewrapped) == (True, 29)
     await fork_sandbox.rewind(own_database, "before")
     async with opened(replace(both, old_secret_keys=()), own_database) as context:
         await works(context, made)

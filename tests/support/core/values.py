@@ -10,7 +10,7 @@ from uuid import UUID
 
 from cuota.core.consumer import Address, Profile
 from cuota.core.installment import Installment, schedule
-from cuota.core.order.ledger import Account, Transfer, balance
+from cuota.core.ledger import Account, Transfer, balance
 from cuota.core.order.movement import MovementKind, MovementRequest
 from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from cuota.core.checkout import ending as checkout
 from cuota.core.installment import Installment, schedule
+from cuota.core.ledger import Transfer
 from cuota.core.order.capture import capture
 from cuota.core.order.card_refund import settle_card_refund
 from cuota.core.order.job import CardRefund, JobState, Settled
-from cuota.core.order.ledger import Transfer
 from cuota.core.order.movement import Movement, MovementKind, MovementRequest, refuse_duplicate
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome

@@ -15,10 +15,11 @@ from urllib.parse import urlencode
 import httpx
 
 from support.folders import new_folder
-from support.stripe import environment
+from support.tool_environment import ToolEnvironment
 
 RUNNER = Path(__file__).with_name("localstripe_runner.py")
 STARTS_WITHIN = 60.0
+ENVIRONMENT = ToolEnvironment("localstripe", "tests/rails/stripe/requirements.lock")
 Json = dict[str, Any]
 Pairs = Sequence[tuple[str, str]]
 # localstripe takes any key that begins with sk_.
@@ -52,7 +53,7 @@ class Upstream:
 @asynccontextmanager
 async def opened_localstripe() -> AsyncIterator[Upstream]:
     """Start localstripe on loopback, in a folder of its own, and end it."""
-    python = await asyncio.to_thread(environment.python)
+    python = await asyncio.to_thread(ENVIRONMENT.python)
     folder = new_folder("cuota-localstripe-")
     port_file, log = folder / "port", (folder / "log").open("w")
     process = subprocess.Popen(  # noqa: ASYNC220 - starts at once, and is waited for below

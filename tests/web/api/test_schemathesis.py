@@ -13,6 +13,7 @@ from support.api.receiver import receiving
 from support.long_run import LONG
 from support.makers import Merchant
 from support.sending import deliver
+from support.settlement_rows import Row, paid, write_terms
 
 # JSON Schema cannot say every rule: tax and shipping within the amount, the merchant's range, what is left to capture.
 LEFT_OUT = "positive_data_acceptance"
@@ -107,3 +108,18 @@ async def test_calls_on_a_real_event_and_endpoint_keep_to_the_contract(
 
 async def test_the_token_endpoint_keeps_to_the_contract(merchant: Merchant, tmp_path: Path) -> None:
     await schemathesis(merchant, tmp_path, "--include-path", "/oauth/token")
+
+
+@pytest.mark.parametrize(
+    "operation", ["listPayouts", "getPayout", "listPayoutLines", "getBalance", "getTerms"]
+)
+async def test_calls_on_a_real_payout_keep_to_the_contract(
+    merchant: Merchant, tmp_path: Path, operation: str
+) -> None:
+    await write_terms(merchant)
+    payout_id = await paid(merchant, Row("capture", 11996), Row("fee", 0, -738), Row("refund", -2000))
+    (tmp_path / "schemathesis.toml").write_text(f'[parameters]\n"path.payoutId" = "{payout_id}"\n')
+    token = merchant.http.headers["authorization"]
+    await schemathesis(
+        merchant, tmp_path, "--header", f"Authorization: {token}", "--include-operation-id", operation
+    )

@@ -96,9 +96,9 @@ def test_every_operation_has_an_id_a_summary_a_description_and_examples() -> Non
 
 
 def test_every_object_in_an_answer_is_closed_and_complete() -> None:
-    # An event has `customer` with one type only, which its schema says by itself. What a page started says more of
+    # An event has `customer`, and a payout's `reason`, with one type only, which its schema says by itself. What a page started says more of
     # itself, and what the sandbox says of a signature is said nowhere else.
-    optional = {"PublicKey", "IssuerMetadata", "Event", "SignatureProblem"}
+    optional = {"PublicKey", "IssuerMetadata", "Event", "PayoutEvent", "SignatureProblem"}
     optional |= {"OrderRecord", "ItemRecord", "CheckoutStarted", "CheckoutResult"}
     # These fields name ignored parts of a request, or the profile that would have accepted it. They are usually
     # absent.
@@ -163,6 +163,23 @@ def test_a_path_or_method_outside_the_contract_has_its_own_answer() -> None:
         CONTRACT.check(method, path, status, problem, body, request_body=None)
 
 
+def _broken(name: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return bodies in which a member of this type's event is missing or wrong."""
+    if "payout" in body:
+        short = {key: value for key, value in body.items() if key != "payout"}
+        status = {**body, "payout": {**body["payout"], "status": "lost"}}
+        reason = {**body, "reason": 1 if name == "payout.returned" else "R03"}
+        return [short, status, reason]
+    if "bankAccount" in body:
+        return [
+            {**body, "bankAccount": {}},
+            {**body, "bankAccount": {**body["bankAccount"], "last4": "123456"}},
+        ]
+    short = {key: value for key, value in body.items() if key != "metadata"}
+    customer = {**body, "customer": {}} if name != "order.approved" else short
+    return [short, customer, {**body, "success": not body["success"]}]
+
+
 def test_every_type_of_event_has_a_complete_body_and_the_check_sees_what_breaks_it() -> None:
     types = {*DOCUMENT["components"]["schemas"]["EventType"]["enum"], "webhook.test"}
     assert set(DOCUMENT["webhooks"]) == types
@@ -174,10 +191,7 @@ def test_every_type_of_event_has_a_complete_body_and_the_check_sees_what_breaks_
         body = example["value"]
         assert body["type"] == name
         CONTRACT.check_event(json.dumps(body).encode())
-        short = {key: value for key, value in body.items() if key != "metadata"}
-        customer = {**body, "customer": {}} if name != "order.approved" else short
-        failed = {**body, "success": not body["success"]}
-        for broken in (short, {**body, "more": 1}, {**body, "id": "evt_1"}, customer, failed):
+        for broken in (*_broken(name, body), {**body, "more": 1}, {**body, "id": "evt_1"}):
             with pytest.raises(AssertionError, match="the event breaks"):
                 CONTRACT.check_event(json.dumps(broken).encode())
 

@@ -14,6 +14,8 @@ from cuota.core.order.job import JobState, Settled
 from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import WARNINGS, Final, Order, Status, edge
 from cuota.core.order.outcome import Outcome
+from cuota.core.payout.fee import capture_fee
+from cuota.core.payout.terms import SettlementTerms
 from cuota.core.plan.charge import Charge
 from cuota.core.plan.notice import Notice
 from cuota.core.plan.plan import Plan
@@ -55,11 +57,12 @@ def approve(
     notice: Notice,
     now: datetime,
     authorization_days: int,
+    terms: Sequence[SettlementTerms] = (),
 ) -> Outcome:
     """Approve the order, because the card paid the first installment. An automatic capture happens in the same outcome.
 
     `installments` is the agreed schedule: this charge pays the first installment, and each other one has its due time. `notice` is the message
-    to the consumer.
+    to the consumer. `terms` are all versions of the merchant's terms, by which an automatic capture pays its fee.
     """
     move = edge(order.status, "approve")
     first = installments[0]
@@ -68,19 +71,19 @@ def approve(
     transfers += posting.installment_paid(charge.job_id, first.total)
     events = [Event(move.event, order.amount)]
     movement = None
-    collect_at = next_at(installments)
-    done = replace(order, status=move.after, charging=None, charging_since=None, collect_at=collect_at)
+    done = replace(order, status=move.after, charging=None, charging_since=None)
+    done = replace(done, collect_at=next_at(installments))
     if order.auto_capture:
         movement = Movement(
             MovementKind.CAPTURE, movement_id, f"auto-capture-{movement_id}", order.amount, now
         )
         transfers += posting.capture(movement_id, order.amount)
+        transfers += posting.merchant_fee(movement_id, capture_fee(terms, order.amount, now))
         events.append(Event("capture.completed", order.amount, movement.reference))
         done = replace(done, captured=order.amount)
     else:
         holds = timedelta(days=authorization_days)
-        # Warnings whose time is already over are skipped.
-        warned = sum(ahead >= holds for ahead in WARNINGS)
+        warned = sum(ahead >= holds for ahead in WARNINGS)  # those whose time is already over
         ends, second = now + holds, installments[1].charge_at
         # A clock change, or an answer of the rail after midnight, must not let the authorization last until installment 2 is due.
         if authorization_days < DAYS_BETWEEN and second is not None and now < second < ends:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -19,11 +20,19 @@ from cuota.core.order.movement import (
 )
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
+from cuota.core.payout.fee import capture_fee
+from cuota.core.payout.terms import SettlementTerms
 from cuota.core.refusal import Code
 
 
-def capture(order: Order, asked: MovementRequest, movement_id: UUID, now: datetime) -> Outcome:
-    """Decide a capture, which does not change the plan. Raises Refused."""
+def capture(
+    order: Order,
+    asked: MovementRequest,
+    movement_id: UUID,
+    now: datetime,
+    terms: Sequence[SettlementTerms] = (),
+) -> Outcome:
+    """Decide a capture, which does not change the plan. `terms` are all versions of the merchant's terms. Raises Refused."""
     require_completed(order, MovementKind.CAPTURE)
     require_authorization(order, now)
     if asked.amount > order.capturable:
@@ -34,7 +43,10 @@ def capture(order: Order, asked: MovementRequest, movement_id: UUID, now: dateti
     return Outcome(
         order=replace(order, captured=order.captured + asked.amount),
         movement=Movement(MovementKind.CAPTURE, movement_id, asked.reference, asked.amount, now),
-        transfers=tuple(posting.capture(movement_id, asked.amount)),
+        transfers=(
+            *posting.capture(movement_id, asked.amount),
+            *posting.merchant_fee(movement_id, capture_fee(terms, asked.amount, now)),
+        ),
         events=(Event("capture.completed", asked.amount, asked.reference),),
         at=now,
     )

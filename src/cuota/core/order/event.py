@@ -1,12 +1,21 @@
-"""Events: what happened to an order, numbered from 1 without gaps, written with the money."""
+"""Events: what happened to an order, a payout or a bank account, numbered from 1 without gaps, written with the money."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import EDGES, Status
+
+
+class EventSubject(StrEnum):
+    """What an event is about."""
+
+    ORDER = "order"
+    PAYOUT = "payout"
+    BANK_ACCOUNT = "bank account"
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,13 +23,14 @@ class EventType:
     """One type of event.
 
     `operation` is the operation that webhooks report, or None. `success` is whether it was
-    done. `moved` is the kind of the movement that the event reports.
+    done. `moved` is the kind of the movement that the event reports. `about` is what the event is about.
     """
 
     name: str
     operation: str | None = None
     success: bool = True
     moved: MovementKind | None = None
+    about: EventSubject = EventSubject.ORDER
 
 
 EVENT_TYPES = (
@@ -37,6 +47,11 @@ EVENT_TYPES = (
     EventType("refund.rejected", "RefundOrder", success=False),
     EventType("authorization.expiring"),
     EventType("authorization.expired", "VoidOrder", moved=MovementKind.VOID),
+    EventType("payout.created", about=EventSubject.PAYOUT),
+    EventType("payout.sent", about=EventSubject.PAYOUT),
+    EventType("payout.paid", about=EventSubject.PAYOUT),
+    EventType("payout.returned", success=False, about=EventSubject.PAYOUT),
+    EventType("bank_account.changed", about=EventSubject.BANK_ACCOUNT),
 )
 _BY_NAME = {each.name: each for each in EVENT_TYPES}
 # The movement that an event reports, and the final status that it brings an order to.

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from cuota.core.installment import Installment
+from cuota.core.ledger import Transfer
 from cuota.core.order.event import Event
 from cuota.core.order.job import CardRefund, Settled
-from cuota.core.order.ledger import Transfer
 from cuota.core.order.movement import Movement
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard

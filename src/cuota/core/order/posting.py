@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from cuota.core.order.ledger import Account, Transfer
+from cuota.core.ledger import Account, Transfer
 
 RECEIVABLE = Account.CONSUMER_RECEIVABLE
 UNCAPTURED = Account.AUTHORIZED_UNCAPTURED
@@ -15,7 +15,7 @@ PAYABLE = Account.MERCHANT_PAYABLE
 CLEARING = Account.CARD_CLEARING
 REFUND_DUE = Account.CONSUMER_REFUND_DUE
 PLAN_FEES = Account.PLAN_FEES
-BANK = Account.BANK_CLEARING
+MERCHANT_FEES = Account.MERCHANT_FEES
 
 PostingLine = tuple[Account, Account, int]
 
@@ -60,6 +60,16 @@ def fee_returned(cause: UUID, unpaid: int, to_card: int) -> list[Transfer]:
     return _post("fee_returned", cause, (PLAN_FEES, RECEIVABLE, unpaid), (PLAN_FEES, REFUND_DUE, to_card))
 
 
+def merchant_fee(cause: UUID, amount: int) -> list[Transfer]:
+    """Post the fee that the merchant pays for a capture."""
+    return _post("merchant_fee", cause, (PAYABLE, MERCHANT_FEES, amount))
+
+
+def merchant_fee_returned(cause: UUID, amount: int) -> list[Transfer]:
+    """Post the part of the merchant's fees that a refund returns."""
+    return _post("merchant_fee_returned", cause, (MERCHANT_FEES, PAYABLE, amount))
+
+
 def card_refund(cause: UUID, amount: int) -> list[Transfer]:
     """Post a completed refund to the consumer's card."""
     return _post("card_refund", cause, (REFUND_DUE, CLEARING, amount))
@@ -68,8 +78,3 @@ def card_refund(cause: UUID, amount: int) -> list[Transfer]:
 def card_refund_failed(cause: UUID, amount: int) -> list[Transfer]:
     """Post a refund that the card's bank sent back after it had succeeded: the money is due to the consumer again."""
     return _post("card_refund_failed", cause, (CLEARING, REFUND_DUE, amount))
-
-
-def payout(cause: UUID, amount: int) -> list[Transfer]:
-    """Post a payout to the merchant's bank account."""
-    return _post("payout", cause, (PAYABLE, BANK, amount))

@@ -15,8 +15,12 @@ from cuota.core.order.give_back import card_refunds, changed, fee_due, notice
 from cuota.core.order.movement import Movement, MovementKind, MovementRequest, refuse, require_completed
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
+from cuota.core.payout.fee import OrderFees, fee_to_return
+from cuota.core.payout.terms import SettlementTerms
 from cuota.core.plan.notice import NoticeKind
 from cuota.core.refusal import Code
+
+NO_FEES = OrderFees()
 
 
 def refund(
@@ -26,8 +30,13 @@ def refund(
     movement_id: UUID,
     now: datetime,
     new_id: Callable[[], UUID],
+    terms: Sequence[SettlementTerms] = (),
+    fees: OrderFees = NO_FEES,
 ) -> Outcome:
-    """Decide a refund: reduce the unpaid installments first, then refund to the cards. Raises Refused."""
+    """Decide a refund: reduce the unpaid installments first, then refund to the cards. Raises Refused.
+
+    `terms` are all versions of the merchant's terms, `fees` what the merchant paid for the order's captures.
+    """
     require_completed(order, MovementKind.REFUND)
     if asked.amount > order.refundable:
         message = f"Only {money.text_of(order.refundable)} of what was captured can still be refunded."
@@ -46,6 +55,9 @@ def refund(
         transfers=(
             *posting.refund(movement_id, done.unpaid, done.to_card),
             *posting.fee_returned(movement_id, done.fee_unpaid, done.fee_to_card),
+            *posting.merchant_fee_returned(
+                movement_id, fee_to_return(terms, fees, order.refunded + asked.amount)
+            ),
         ),
         card_refunds=card_refunds(done, new_id),
         notices=(notice(NoticeKind.REFUNDED, asked.amount, plan, done, now, new_id()),),

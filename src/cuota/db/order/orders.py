@@ -11,9 +11,12 @@ from uuid import UUID
 from cuota.core.installment import Installment
 from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Order, Status
+from cuota.core.payout.fee import OrderFees
+from cuota.core.payout.terms import SettlementTerms
 from cuota.db.cluster.across import fetch_across
 from cuota.db.gathered import Gathered
 from cuota.db.order.columns import MONEY, MOVED, PLAN, movements_of, order_of, plan_of
+from cuota.db.payout.terms import FEES, RETURNED, TERMS, fees_of, terms_of
 from cuota.db.pool import Pool, Row
 from cuota.db.session import Session
 
@@ -21,16 +24,19 @@ _EARLIER = """FROM orders o LEFT JOIN movements m ON m.merchant_id = $1 AND m.or
     AND m.kind = $3 AND m.reference = $4 {more} WHERE o.merchant_id = $1 AND o.order_id = $2"""
 _FOUND = "m.movement_id, m.amount AS moved, m.created_at AS moved_at"
 
-FOR_CAPTURE = f"SELECT {MONEY}, {_FOUND} {_EARLIER.format(more='')}"
-FOR_MOVEMENT = f"SELECT {MONEY}, {_FOUND}, {PLAN.columns} {_EARLIER.format(more=PLAN.join)}"
+FOR_CAPTURE = f"SELECT {MONEY}, {_FOUND}, {TERMS.columns} {_EARLIER.format(more=TERMS.join)}"
+_PLAN_AND_FEES = f"{PLAN.columns}, {TERMS.columns}, {FEES.columns}, {RETURNED}"
+_JOIN_THESE = f"{PLAN.join} {TERMS.join} {FEES.join}"
+FOR_MOVEMENT = f"SELECT {MONEY}, {_FOUND}, {_PLAN_AND_FEES} {_EARLIER.format(more=_JOIN_THESE)}"
 _EARLIER_MANY = """FROM unnest($2::uuid[], $3::text[], $4::text[]) WITH ORDINALITY AS q (order_id, kind, reference, n)
     JOIN orders o ON o.merchant_id = $1 AND o.order_id = q.order_id
     LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = q.order_id
     AND m.kind = q.kind AND m.reference = q.reference"""
-_FOR_CAPTURES = f"SELECT {MONEY}, {_FOUND}, q.n {_EARLIER_MANY}"
-_FOR_MOVEMENTS = f"SELECT {MONEY}, {_FOUND}, {PLAN.columns}, q.n {_EARLIER_MANY} {PLAN.join}"
+_FOR_CAPTURES = f"SELECT {MONEY}, {_FOUND}, {TERMS.columns}, q.n {_EARLIER_MANY} {TERMS.join}"
+_FOR_MOVEMENTS = f"SELECT {MONEY}, {_FOUND}, {_PLAN_AND_FEES}, q.n {_EARLIER_MANY} {_JOIN_THESE}"
 WITH_PLAN = (
-    f"SELECT {MONEY}, {PLAN.columns} FROM orders o {PLAN.join} WHERE o.merchant_id = $1 AND o.order_id = $2"
+    f"SELECT {MONEY}, {PLAN.columns}, {TERMS.columns} FROM orders o {PLAN.join} {TERMS.join}"
+    " WHERE o.merchant_id = $1 AND o.order_id = $2"
 )
 LOCK = "SELECT 1 FROM orders WHERE merchant_id = $1 AND order_id = $2 FOR UPDATE"
 _RECORD = f"""{MONEY}, o.token, d.document, {MOVED.columns}
@@ -55,11 +61,16 @@ MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM orders WHERE due_at <= $1"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The result of one read: an order, an earlier movement with the same key, and the plan if it was requested."""
+    """The result of one read: an order, an earlier movement with the same key, and the plan and fees if they were requested.
+
+    `terms` are all versions of the merchant's terms.
+    """
 
     order: Order
     earlier: Movement | None = None
     plan: tuple[Installment, ...] = ()
+    terms: tuple[SettlementTerms, ...] = ()
+    fees: OrderFees = OrderFees()  # noqa: RUF009, the value cannot change
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +115,9 @@ def _found(asked: _Asked, row: Row, *, with_plan: bool) -> Found:
     earlier = None
     if row["movement_id"] is not None:
         earlier = Movement(asked.kind, row["movement_id"], asked.reference, row["moved"], row["moved_at"])
-    return Found(order_of(row), earlier, plan_of(row) if with_plan else ())
+    if not with_plan:
+        return Found(order_of(row), earlier, terms=terms_of(row))
+    return Found(order_of(row), earlier, plan_of(row), terms_of(row), fees_of(row))
 
 
 async def _read_one(session: Session, asked: _Asked, sql: str, *, with_plan: bool) -> Found | None:
@@ -136,7 +149,7 @@ _MOVEMENT_READS = Gathered(
 async def read_with_plan(session: Session, merchant_id: UUID, order_id: UUID) -> Found | None:
     """Read the order and its plan in one round trip. None if there is no such order."""
     row = await session.fetchrow(WITH_PLAN, merchant_id, order_id)
-    return None if row is None else Found(order_of(row), None, plan_of(row))
+    return None if row is None else Found(order_of(row), None, plan_of(row), terms_of(row))
 
 
 async def read_record(session: Session, merchant_id: UUID, name: UUID) -> OrderRecord | None:

@@ -35,7 +35,7 @@ TREATED = {
     "consumer_reservations": GOES,
     **dict.fromkeys(
         ("orders", "movements", "installments", "charges", "card_refunds", "card_events", "transfers", "events", "decisions",
-         "virtual_cards", "outbox", "feeds", "feed", "deliveries"),
+         "virtual_cards", "outbox", "feeds", "feed", "deliveries", "settlement_lines"),
         NOBODY,
     ),
     **dict.fromkeys(("signals", "codes_sent", "consumer_exposure", "erasures", "consumer_asks", "text_choices",
@@ -43,7 +43,7 @@ TREATED = {
     **dict.fromkeys(
         ("merchants", "credentials", "token_failures", "signing_keys", "signing_keys_p256", "webhook_endpoints", "models",
          "policies", "migrations", "installation", "last_served", "hash_key", "service_role", "sandbox_clock", "forks", "retention",
-         "card_rails"),
+         "card_rails", "merchant_terms", "merchant_transfers", "settlements", "bank_accounts", "payouts", "reserves"),
         OTHER,
     ),
     "message_simulator.inbox": ERASED,
@@ -54,6 +54,9 @@ TREATED = {
          "issuing_simulator.authorizations", "issuing_simulator.clearings"),
         SANDBOX,
     ),
+    **dict.fromkeys(("merchant_transfers", "settlement_lines", "payouts", "settlements", "reserves"), NOBODY),
+    **dict.fromkeys(("merchant_terms", "bank_accounts"), OTHER),
+    "bank_simulator.orders": SANDBOX,
 }  # fmt: skip
 
 # Columns with which the service recognizes a browser or a value. They mean nothing to a person, and could open a session.
@@ -85,6 +88,7 @@ _LISTED = {
     "card_events": "at",
     "movements": "created_at",
     "transfers": "number",
+    "settlement_lines": "number",
     "events": "sequence",
     "messages": "created_at",
     "decisions": "decided_at",

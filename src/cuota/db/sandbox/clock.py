@@ -27,9 +27,11 @@ WAITING = (
     ("virtual_cards", "tell_at", "issued_at IS NOT NULL"),
     ("issuing_simulator.clearings", "try_at", "true"),
     ("card_events", "try_at", "true"),
+    ("settlements", "close_at", "true"),
+    ("payouts", "try_at", "true"),
 )
-# Fetching what card processors report is always due again, so the operator is not told of it.
-_STOPS = (*WAITING, ("card_rails", "due_at", "true"))
+# Fetching what card processors report is always due again, so the operator is not told of it, nor of the end of a pause of payouts.
+_STOPS = (*WAITING, ("card_rails", "due_at", "true"), ("settlements", "resume_at", "true"))
 
 _NOW = "CASE WHEN moving_until > clock_timestamp() AND held_at IS NOT NULL THEN held_at ELSE clock_timestamp() + ahead END"
 _READ = f"""SELECT ahead, held_at, coalesce(moving_until > clock_timestamp(), false) AS moving, closed,
@@ -68,6 +70,7 @@ SELECT 'payment ' || CASE state WHEN 'succeeded' THEN 'received' ELSE 'failed' E
     FROM charges WHERE settled_at = $1 AND origin <> 'checkout' GROUP BY state
 UNION ALL SELECT 'refund to a card ' || state, count(*) FROM card_refunds WHERE settled_at = $1 GROUP BY state
 UNION ALL SELECT 'message ' || replace(kind, '_', ' '), count(*) FROM messages WHERE settled_at = $1 GROUP BY kind
+UNION ALL SELECT 'payout created', count(*) FROM payouts WHERE closed_at = $1 GROUP BY status
 """
 _NEXT_IN = "SELECT {column} AS at, count(*) AS rows FROM {table} WHERE {which} AND {column} > $1 GROUP BY {column} ORDER BY {column} LIMIT 1"
 
@@ -188,5 +191,5 @@ async def connected(where: dict[str, Any], *, owner: bool = False) -> AsyncItera
 
 
 async def done_at(session: Session, at: datetime) -> dict[str, int]:
-    """Return counts of payments and messages that were done while the clock stood still at an instant, by description."""
+    """Return counts of payments, messages and payouts that were done while the clock stood still at an instant, by description."""
     return {row["what"]: row["rows"] for row in await session.fetch(_PAID, at)}

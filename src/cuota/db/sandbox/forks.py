@@ -8,7 +8,15 @@ from datetime import datetime
 from cuota.db.pool import Connection
 from cuota.db.session import Session
 
-SCHEMAS = ("public", "card_simulator", "message_simulator", "issuing_simulator", "card_processor")
+SCHEMAS = (
+    "public",
+    "card_simulator",
+    "message_simulator",
+    "issuing_simulator",
+    "card_processor",
+    "bank_simulator",
+    "bank_files",
+)
 # Tables that a rewind does not change: the installation's identity, its keys (so that tokens stay valid), rate limits on the
 # real clock, the forks, and the texts of policies, because the policy in force was stored when the service started.
 KEPT = (

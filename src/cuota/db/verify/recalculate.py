@@ -13,10 +13,11 @@ from uuid import UUID
 from cuota.db.migrate import OnProgress, untold
 from cuota.db.nested import Nested
 from cuota.db.order.columns import PLAN
+from cuota.db.payout.terms import TERMS
 from cuota.db.pool import Pool
 from cuota.db.risk.decisions import INTACT
 from cuota.db.session import Session
-from cuota.db.verify import reservations
+from cuota.db.verify import reservations, settlements
 from cuota.db.verify.rules import disagreements_of
 
 BATCH = 500
@@ -56,6 +57,12 @@ _ROWS = {
         ("r.card_refund_id", "r.charge_id", "r.amount", "r.state"),
         "FROM card_refunds r WHERE r.merchant_id = $1 AND r.order_id = o.order_id",
     ),
+    "terms": TERMS,
+    "moved_at": Nested(
+        "moved_at",
+        ("m.movement_id", "m.created_at"),
+        "FROM movements m WHERE m.merchant_id = $1 AND m.order_id = o.order_id",
+    ),
     "told": Nested(
         "told",
         ("e.type", "e.reference", "e.amount"),
@@ -92,7 +99,10 @@ _FIRST = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """One row that disagrees with the ledger or with related rows; `problem` gives both numbers."""
+    """One row that disagrees with the ledger or with related rows; `problem` gives both numbers.
+
+    For a row that belongs to no order, `order_id` is the id of the payout, reserve or adjustment, or of the merchant.
+    """
 
     merchant_id: UUID
     order_id: UUID
@@ -110,7 +120,7 @@ class VerifyReport:
 
 
 async def verify(pool: Pool, told: OnProgress = untold) -> VerifyReport:
-    """Check every order of every merchant, and the reservations of consumers. `told` is called with the number of orders checked so far, and of all orders."""
+    """Check every order of every merchant, its settlement and payouts, and the reservations of consumers. `told` is called with the number of orders checked so far, and of all orders."""
     report = VerifyReport()
     async with pool.session() as session:
         # No timeout: nothing waits for this, and a large merchant takes longer than a request may.
@@ -122,6 +132,8 @@ async def verify(pool: Pool, told: OnProgress = untold) -> VerifyReport:
                     session, merchant["merchant_id"], report, lambda: told(report.orders, total, "")
                 )
             async for found in reservations.disagreements(session):
+                report.disagreements.append(Disagreement(*found))
+            async for found in settlements.disagreements(session):
                 report.disagreements.append(Disagreement(*found))
         finally:
             await session.execute("RESET statement_timeout")

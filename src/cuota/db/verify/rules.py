@@ -10,9 +10,10 @@ from typing import Any
 
 from cuota.core import money
 from cuota.core.installment import Installment, next_at, schedule
+from cuota.core.ledger import Account, Transfer, balance
 from cuota.core.order.event import MOVED
-from cuota.core.order.ledger import Account, Transfer, balance
 from cuota.core.privacy.erasure import still_has
+from cuota.db.verify import fees
 
 Disagreements = Iterator[tuple[str, str]]
 POSTING_OF = {"capture": ("capture",), "void": ("void", "expiry"), "refund": ("refund",)}
@@ -26,6 +27,7 @@ def disagreements_of(facts: dict[str, Any]) -> Disagreements:
     yield from _totals(facts, ledger)
     yield from _causes(facts, ledger)
     yield from _balances(facts, ledger)
+    yield from fees.disagreements(facts, ledger)
     yield from _charges(facts)
     yield from _plan(facts)
     yield from _told(facts)
@@ -105,7 +107,7 @@ def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
             )
     known = {cause for cause, _ in expected}
     for cause, name in posted:
-        if cause not in known and name not in {"authorization", "payout"}:
+        if cause not in known and name != "authorization":
             yield f"transfers {name}", f"{posted[cause, name]} of a cause that does not exist ({cause})"
 
 
@@ -113,19 +115,19 @@ def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
     """Check that the account balances match the order, the plan and the cards, and that all other accounts are empty."""
     if facts["status"] != "Approved":
         return
-    paid_out = sum(transfer.amount for transfer in ledger if transfer.posting == "payout")
     paid = sum(amount for _, _, amount, state in facts["charged"] if state == "succeeded")
     gone = sum(amount for _, _, amount, state in facts["returning"] if state == "succeeded")
+    merchant_fee = fees.posted(ledger, "merchant_fee") - fees.posted(ledger, "merchant_fee_returned")
     unpaid = sum(amount + fee for _, _, amount, fee, charge, *_ in facts["plan"] if charge is None)
     waiting = sum(amount for _, _, amount, state in facts["returning"] if state != "succeeded")
     derived = {
         Account.CONSUMER_RECEIVABLE: unpaid,
         Account.AUTHORIZED_UNCAPTURED: -(facts["amount"] - facts["captured"] - facts["voided"]),
         Account.CONSUMER_REFUND_DUE: -waiting,
-        Account.MERCHANT_PAYABLE: paid_out - (facts["captured"] - facts["refunded"]),
+        Account.MERCHANT_PAYABLE: merchant_fee - (facts["captured"] - facts["refunded"]),
+        Account.MERCHANT_FEES: -merchant_fee,
         Account.CARD_CLEARING: paid - gone,
         Account.PLAN_FEES: -(facts["fee"] - facts["fee_returned"]),
-        Account.BANK_CLEARING: -paid_out,
     }
     for account in Account:
         held, expected = balance(ledger, account), derived.get(account, 0)

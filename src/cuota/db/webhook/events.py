@@ -12,6 +12,9 @@ from cuota.db.nested import Nested
 from cuota.db.order.columns import MONEY, MOVED, movements_of, order_of
 from cuota.db.order.orders import OrderRecord
 from cuota.db.session import Session
+from cuota.db.webhook import payout_events
+from cuota.db.webhook.happened import Happened
+from cuota.db.webhook.payout_events import BankAccountFacts, PayoutFacts
 
 OWN_ADDRESS = UUID(int=0)
 """The receiver of an order's own callback address, beside the registered endpoints."""
@@ -82,20 +85,6 @@ _LAST = "SELECT last_position FROM feeds WHERE merchant_id = $1"
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
-    """One event of an order, as stored. The amount is in cents."""
-
-    sequence: int
-    type: str
-    operation: str | None
-    amount: int
-    reference: str | None
-    success: bool
-    message: str | None
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class EventFacts:
     """What the bodies of an order's events are made of. None of it ever changes."""
 
@@ -105,9 +94,12 @@ class EventFacts:
     events: tuple[Happened, ...]
 
 
+AnyFacts = EventFacts | PayoutFacts | BankAccountFacts
+
+
 @dataclass(frozen=True, slots=True)
 class FeedPosition:
-    """The position of an event in its merchant's feed."""
+    """The position of an event in its merchant's feed. `order_id` is the payout's or the bank account's if the event is about one."""
 
     position: int
     order_id: UUID
@@ -128,10 +120,14 @@ async def publish(session: Session, merchant_id: UUID, now: datetime, limit: int
     return 0 if row is None else int(row["published"])
 
 
-async def facts(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> dict[UUID, EventFacts]:
-    """Return the facts of several orders' events, in one round trip."""
+async def facts(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> dict[UUID, AnyFacts]:
+    """Return the facts of the events of several orders, in one round trip, and of payouts and bank accounts, in one or two more."""
     rows = await session.fetch(_FACTS, merchant_id, order_ids)
-    return {row["order_id"]: _facts_of(row) for row in rows}
+    found: dict[UUID, AnyFacts] = {row["order_id"]: _facts_of(row) for row in rows}
+    others = [each for each in order_ids if each not in found]
+    if others:
+        found.update(await payout_events.facts(session, merchant_id, others))
+    return found
 
 
 def _facts_of(row: Any) -> EventFacts:

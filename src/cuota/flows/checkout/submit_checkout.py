@@ -199,7 +199,7 @@ def _recorder(
             plan = timed(agreed, ZoneInfo(zone), now)
             notice = started(plan, context.new_id(), now)
             days = context.settings.authorization_days
-            return ends.approve(order, plan, settled, movement_id, notice, now, days)
+            return ends.approve(order, plan, settled, movement_id, notice, now, days, found.terms)
 
         return (await settle(context, merchant_id, order_id, decide_end)).order
 

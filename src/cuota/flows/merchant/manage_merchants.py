@@ -15,6 +15,7 @@ from cuota.core.merchant import BodyProfile, Merchant
 from cuota.db.merchant import credentials, merchants
 from cuota.db.merchant.credentials import Credential
 from cuota.flows.context import Context, new_token, utc_now
+from cuota.flows.merchant.sandbox_account import give_test_account
 
 LARGEST = 100_000_000_000
 
@@ -94,15 +95,19 @@ async def create_merchant(context: Context, terms: MerchantTerms) -> NewCredenti
         webhook_secret=f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}",
     )
     try:
-        await merchants.insert(
-            context.pool,
-            merchant,
-            signing_secret=context.vault.encrypt(new.signing_secret, f"signing-secret:{bound}"),
-            webhook_secret=context.vault.encrypt(new.webhook_secret, f"webhook-secret:{bound}"),
-            client_id=new.client_id,
-            secret_hash=context.vault.hash("client-secret", new.client_secret),
-            now=utc_now(),
-        )
+        async with context.pool.session() as session, session.transaction():
+            await merchants.insert(
+                session,
+                merchant,
+                signing_secret=context.vault.encrypt(new.signing_secret, f"signing-secret:{bound}"),
+                webhook_secret=context.vault.encrypt(new.webhook_secret, f"webhook-secret:{bound}"),
+                client_id=new.client_id,
+                secret_hash=context.vault.hash("client-secret", new.client_secret),
+                now=utc_now(),
+            )
+            if context.settings.sandbox:
+                now, account_id = context.now(), context.new_id()
+                await give_test_account(session, context.vault, merchant.merchant_id, account_id, now)
     except asyncpg.UniqueViolationError:
         raise BadMerchant(
             f"There is already a merchant named {merchant.name}. Choose another name."

@@ -34,6 +34,6 @@ async def preview_capture(
 
 def _decide(context: Context, asked: MovementRequest) -> Callable[[Found, UUID], Outcome]:
     def decide(found: Found, movement_id: UUID) -> Outcome:
-        return capture(found.order, asked, movement_id, context.now())
+        return capture(found.order, asked, movement_id, context.now(), found.terms)
 
     return decide

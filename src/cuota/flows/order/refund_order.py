@@ -34,6 +34,15 @@ async def preview_refund(
 
 def _decide(context: Context, asked: MovementRequest) -> Callable[[Found, UUID], Outcome]:
     def decide(found: Found, movement_id: UUID) -> Outcome:
-        return refund(found.order, found.plan, asked, movement_id, context.now(), context.new_id)
+        return refund(
+            found.order,
+            found.plan,
+            asked,
+            movement_id,
+            context.now(),
+            context.new_id,
+            found.terms,
+            found.fees,
+        )
 
     return decide

@@ -16,7 +16,7 @@ from cuota.db.webhook import deliveries, endpoints, events
 from cuota.db.webhook.claims import Claim
 from cuota.db.webhook.deliveries import Claimed, Lane, Result
 from cuota.db.webhook.endpoints import Pair, Secrets
-from cuota.db.webhook.events import OWN_ADDRESS, EventFacts
+from cuota.db.webhook.events import OWN_ADDRESS, AnyFacts
 from cuota.db.workers import Worker
 from cuota.flows.context import Context, utc_now
 from cuota.flows.webhook.limit_receivers import ReceiverLimits
@@ -134,7 +134,7 @@ class Courier:
         return ended
 
     async def _send(
-        self, item: Claimed, facts: dict[UUID, EventFacts], secrets: Secrets, bodies: dict[str, bytes]
+        self, item: Claimed, facts: dict[UUID, AnyFacts], secrets: Secrets, bodies: dict[str, bytes]
     ) -> None:
         """Send one delivery. `bodies` caches event bodies, because many receivers get the same event."""
         context = self._context

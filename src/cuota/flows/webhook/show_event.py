@@ -15,15 +15,18 @@ from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import Order, Status
 from cuota.db.order.documents import decode, encode
 from cuota.db.order.orders import OrderRecord
-from cuota.db.webhook.events import EventFacts, Happened
+from cuota.db.webhook.events import AnyFacts, EventFacts
+from cuota.db.webhook.happened import Happened
+from cuota.db.webhook.payout_events import PayoutFacts
 from cuota.flows.order.checkout_result import customer_of
 from cuota.flows.order.show_order import record
+from cuota.flows.webhook.show_payout_event import account_members, payout_members
 
 _EVENT_ID = re.compile(r"evt_([0-9a-f]{32})_([1-9][0-9]{0,8})", re.ASCII)
 
 
 def event_id(order_id: UUID, sequence: int) -> str:
-    """Return the event's id, `evt_<order id>_<sequence>`. It is the `webhook-id` of every try."""
+    """Return the event's id, `evt_<order id>_<sequence>`, with the id of the payout or bank account if it is about one. It is the `webhook-id` of every try."""
     return f"evt_{order_id.hex}_{sequence}"
 
 
@@ -33,8 +36,27 @@ def parse_event_id(text: str) -> tuple[UUID, int] | None:
     return (UUID(found[1]), int(found[2])) if found else None
 
 
-def event_body(facts: EventFacts, sequence: int, *, sandbox: bool) -> bytes:
-    """Return the body as one flat JSON object. `order` is the record of the order right after this event."""
+def event_body(facts: AnyFacts, sequence: int, *, sandbox: bool) -> bytes:
+    """Return the body as one flat JSON object."""
+    if isinstance(facts, EventFacts):
+        return _order_event(facts, sequence, sandbox=sandbox)
+    happened = next(event for event in facts.events if event.sequence == sequence)
+    about = facts.payout_id if isinstance(facts, PayoutFacts) else facts.account_id
+    body: dict[str, object] = {
+        "id": event_id(about, sequence),
+        "type": happened.type,
+        "timestamp": timestamp(happened.at),
+        "merchantId": facts.merchant_id,
+        "test": sandbox,
+        "sequence": sequence,
+    }
+    if isinstance(facts, PayoutFacts):
+        return encode(body | payout_members(facts, happened))
+    return encode(body | account_members(facts, happened))
+
+
+def _order_event(facts: EventFacts, sequence: int, *, sandbox: bool) -> bytes:
+    """Return the body of an event of an order. `order` is the record of the order right after this event."""
     earlier = [event for event in facts.events if event.sequence <= sequence]
     happened = earlier[-1]
     then = _as_of(facts.record, earlier)

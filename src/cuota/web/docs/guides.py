@@ -33,6 +33,7 @@ _ALL = (
     Listed("gateway", "Gateway and shop systems", "A signed form or link, and the entry for shop systems."),
     Listed("webhooks", "Webhooks", "Receivers to paste, retries, order, and replay."),
     Listed("client", "The Python client", "Calls, retries, signatures and events in Python."),
+    Listed("payouts", "Payouts", "Which orders are in which deposit, fees, and how to check a payout."),
     Listed("plan", "The payment plan", "How installments are cut, charged and changed."),
     Listed("time", "Time in the sandbox", "Move the sandbox's clock, copy the sandbox, go back."),
     Listed("risk", "Approvals", "How an order is approved, and what you can tell us."),

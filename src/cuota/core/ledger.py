@@ -20,6 +20,9 @@ class Account(StrEnum):
     LATE_FEES = "late_fees"
     LOSSES = "losses"
     BANK_CLEARING = "bank_clearing"
+    # Of a merchant, not of an order.
+    MERCHANT_RESERVE = "merchant_reserve"
+    PAYOUTS_IN_TRANSIT = "payouts_in_transit"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,127 @@
+"""What your own stored events say about a settlement: each capture and refund, and the fees that your terms give for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from cuota.client.settled import Terms
+from cuota.client.told import Event
+
+WHOLE = 10_000
+_LISTS = {"capture.completed": "captures", "refund.completed": "refunds"}
+
+
+@dataclass(frozen=True)
+class ExpectedLine:
+    """A line that a payout must have because of an event. Amounts are cents."""
+
+    type: str
+    order_id: str
+    reference: str
+    merchant_reference: str
+    gross: int
+    fee: int
+    event_id: str
+    sequence: int
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What identifies the line: its type, order and reference."""
+        return self.type, self.order_id, self.reference
+
+
+def cents_of(value: object) -> int:
+    """Return an amount as cents. Raises ValueError for a fraction of a cent."""
+    number = Decimal(str(value)) * 100
+    if number != int(number):
+        raise ValueError(f"{value} is not an amount in whole cents.")
+    return int(number)
+
+
+def share(whole: int, part: int, total: int) -> int:
+    """Return `whole * part / total`, rounded half up."""
+    return (2 * whole * part + total) // (2 * total)
+
+
+def in_force(versions: Iterable[Terms], at: datetime) -> Terms | None:
+    """Return the version that is valid at this time, or None: then there are no fees."""
+    begun = [terms for terms in versions if terms.valid_from <= at]
+    return max(begun, key=lambda terms: (terms.valid_from, terms.version), default=None)
+
+
+def fee_of(terms: Terms | None, amount: int) -> tuple[int, int]:
+    """Return the fee of a capture, and the part of it that goes back when the whole capture is refunded. Cents."""
+    if terms is None:
+        return 0, 0
+    percentage, fixed = share(amount, cents_of(terms.percent), WHOLE), cents_of(terms.fixed)
+    returnable = {"kept": 0, "pro_rata": percentage, "returned": percentage + fixed}
+    return percentage + fixed, returnable[terms.refund_fee]
+
+
+def raw_of(event: Event | Mapping[str, Any] | bytes | str) -> Mapping[str, Any]:
+    """Return the body of an event as a mapping. A stored body may be given as it came."""
+    if isinstance(event, Event):
+        return event.raw
+    if isinstance(event, bytes | str):
+        body: Mapping[str, Any] = json.loads(event, parse_float=Decimal)
+        return body
+    return event
+
+
+def expected_lines(events: Iterable[Mapping[str, Any]], versions: Sequence[Terms]) -> list[ExpectedLine]:
+    """Return the lines that follow from the events. An event that came twice counts once."""
+    found: dict[str, list[ExpectedLine]] = {}
+    for event in events:
+        if event["type"] in _LISTS and event["id"] not in found:
+            found[event["id"]] = _of_event(event, versions)
+    return [line for lines in found.values() for line in lines]
+
+
+def _of_event(event: Mapping[str, Any], versions: Sequence[Terms]) -> list[ExpectedLine]:
+    order, amount = event["order"], cents_of(event["amount"])
+    kind = str(event["type"]).partition(".")[0]
+    movements = order[_LISTS[event["type"]]]
+    # The order is as it stood right after the event, so the event's own movement is the last one.
+    own = next((each for each in reversed(movements) if cents_of(each["amount"]) == amount), movements[-1])
+    reference = str(own["merchantReference"])
+    if kind == "capture":
+        fee, _ = fee_of(in_force(versions, _time(own)), amount)
+        gross, second, fee = amount, "fee", -fee
+    else:
+        gross, second, fee = -amount, "fee_returned", _returned(order, reference, versions)
+
+    def line(type_: str, gross: int, fee: int) -> ExpectedLine:
+        return ExpectedLine(
+            type_, str(event["orderId"]), reference, str(event.get("merchantReference") or ""), gross, fee, str(event["id"]),
+            int(event["sequence"]),
+        )  # fmt: skip
+
+    return [line(kind, gross, 0)] + ([line(second, 0, fee)] if fee else [])
+
+
+def _returned(order: Mapping[str, Any], reference: str, versions: Sequence[Terms]) -> int:
+    """Return the fee that a refund gives back: the order's captures and refunds are calculated again, in their order."""
+    moves = [(_time(each), 0, each) for each in order["captures"]]
+    moves += [(_time(each), 1, each) for each in order["refunds"]]
+    captured = refunded = returnable = returned = 0
+    for at, is_refund, each in sorted(moves, key=lambda move: move[:2]):
+        amount = cents_of(each["amount"])
+        if not is_refund:
+            captured += amount
+            returnable += fee_of(in_force(versions, at), amount)[1]
+            continue
+        refunded += amount
+        back = max(0, share(returnable, refunded, captured) - returned)
+        returned += back
+        if str(each["merchantReference"]) == reference:
+            return back
+    return 0
+
+
+def _time(movement: Mapping[str, Any]) -> datetime:
+    return datetime.fromisoformat(movement.get("dateTime") or movement["refundedDateTime"])

@@ -1,0 +1,204 @@
+"""`cuota bank`: files for a bank, and the reports that the bank sends back (CUOTA_BANK_RAIL=files)."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import date
+from pathlib import Path
+from typing import TypeVar
+
+import asyncpg
+
+from cuota.commands.common import Add, require_database, run, show
+from cuota.core import money
+from cuota.core.instant import timestamp
+from cuota.core.payout.arrival import day_at_bank
+from cuota.core.payout.bank_order import BadCredit
+from cuota.core.payout.bank_report import BadReport, ChangeNotice, Reported
+from cuota.core.payout.calendar import is_business_day, next_business_day
+from cuota.core.payout.camt053 import read_camt053
+from cuota.core.payout.nacha_return import read_nacha_return
+from cuota.flows.context import Context
+from cuota.rails.bank.file_books import BankFile, FileBooks
+from cuota.rails.bank.files import FileBankRail
+from cuota.rails.load import NoSuchRail
+
+MOST_SHOWN = 100
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+T = TypeVar("T")
+
+
+def _with(flow: Callable[[Context, FileBankRail], Awaitable[T]]) -> T:
+    """Run a flow with the rail of bank files. Raises NoSuchRail if the settings name another one."""
+    require_database()
+
+    async def go(context: Context) -> T:
+        bank = context.rails.bank
+        if bank is None or not isinstance(bank.rail, FileBankRail):
+            raise NoSuchRail("CUOTA_BANK_RAIL is not files, so there are no bank files.")
+        return await flow(context, bank.rail)
+
+    return run(go)
+
+
+def make(options: argparse.Namespace) -> int:
+    """`cuota bank make`: write every file that is due. The payments in it are never put into another one."""
+
+    async def flow(context: Context, rail: FileBankRail) -> list[BankFile]:
+        now = context.now()
+        effective: date = options.effective or next_business_day(day_at_bank(now))
+        try:
+            numbers = await rail.books.make(rail.format, now, effective)
+        except BadCredit as bad:
+            raise NoSuchRail(f"No file was written: {bad}.") from None
+        except asyncpg.UniqueViolationError:
+            raise NoSuchRail("Another command is writing a file. Try again shortly.") from None
+        return [file for file in await rail.books.files(max(len(numbers), 1)) if file.number in numbers]
+
+    made = _with(flow)
+    lines = [_line(file) for file in made] or ["No payment waits for a file."]
+    if made:
+        lines.append(f"Print a file with: cuota bank file {made[0].number} > FILE")
+    show(options, [_facts(file) for file in made], lines)
+    return 0
+
+
+def files(options: argparse.Namespace) -> int:
+    """`cuota bank files`: the latest files, and what waits for the next one."""
+
+    async def flow(context: Context, rail: FileBankRail) -> tuple[list[BankFile], tuple[int, int]]:
+        del context
+        return await rail.books.files(MOST_SHOWN), await rail.books.waiting()
+
+    found, (payments, amount) = _with(flow)
+    waits = f"{payments} payments of {money.text_of(amount)} wait for the next file (cuota bank make)."
+    facts = {
+        "files": [_facts(file) for file in found],
+        "waiting": {"payments": payments, "amount": money.text_of(amount)},
+    }
+    show(options, facts, [*(_line(file) for file in found), waits])
+    return 0
+
+
+def file(options: argparse.Namespace) -> int:
+    """`cuota bank file N`: print a file, the same each time."""
+    text = _with(lambda _, rail: rail.books.content(options.number))
+    if text is None:
+        print(f"There is no bank file {options.number}. List them with: cuota bank files", file=sys.stderr)
+        return 1
+    sys.stdout.write(text)
+    return 0
+
+
+def report(options: argparse.Namespace) -> int:
+    """`cuota bank report FILE`: record what the bank says. Exit 1 if a part of the file fits no payment."""
+    try:
+        found, notices = _read(options.file.read_bytes())
+    except (OSError, BadReport) as bad:
+        print(f"Nothing was recorded. {bad}", file=sys.stderr)
+        return 1
+
+    async def flow(context: Context, rail: FileBankRail) -> tuple[int, int, list[Reported]]:
+        return await _record(rail.books, context, found)
+
+    paid, returned, unknown = _with(flow)
+    facts = {
+        "paid": paid,
+        "returned": returned,
+        "unknown": [_name(each) for each in unknown],
+        "changes": [f"{each.trace} {each.code} {each.corrected}" for each in notices],
+    }
+    lines = [f"{paid} payments were paid, {returned} came back. Payouts follow within minutes."]
+    lines += [f"No payment of this amount: {_name(each)}" for each in unknown]
+    lines += [
+        f"The bank asks for corrected details ({each.code}) of the payment {each.trace}: {each.corrected}"
+        for each in notices
+    ]
+    show(options, facts, lines)
+    return 1 if unknown else 0
+
+
+def _read(content: bytes) -> tuple[list[Reported], list[ChangeNotice]]:
+    if content.lstrip()[:1] == b"<":
+        return read_camt053(content), []
+    return read_nacha_return(content.decode("ascii", "replace"))
+
+
+async def _record(
+    books: FileBooks, context: Context, found: list[Reported]
+) -> tuple[int, int, list[Reported]]:
+    paid = returned = 0
+    unknown = []
+    for each in found:
+        about = len(await books.report(each, context.now()))
+        if not about:
+            unknown.append(each)
+        elif each.reason is None:
+            paid += about
+        else:
+            returned += about
+    return paid, returned, unknown
+
+
+def _name(each: Reported) -> str:
+    named = each.payout_id or each.trace or f"file {each.file_number}"
+    return f"{named} {money.text_of(each.amount)} {each.reason or 'paid'}"
+
+
+def _facts(file: BankFile) -> dict[str, object]:
+    return {
+        "number": file.number,
+        "format": file.format,
+        "madeAt": timestamp(file.made_at),
+        "effective": file.effective.isoformat(),
+        "payments": file.payments,
+        "amount": money.text_of(file.amount),
+        "paid": file.paid,
+        "returned": file.returned,
+    }
+
+
+def _line(file: BankFile) -> str:
+    return (
+        f"file {file.number} ({file.format}), {timestamp(file.made_at)}, to be paid on {file.effective}:"
+        f" {file.payments} payments, {money.text_of(file.amount)}; {file.paid} paid, {file.returned} returned"
+    )
+
+
+def _business_day(text: str) -> date:
+    try:
+        day = date.fromisoformat(text) if _DAY.fullmatch(text) else None
+    except ValueError:
+        day = None
+    if day is None:
+        raise argparse.ArgumentTypeError(f"{text} is not a date such as 2026-12-01")
+    if not is_business_day(day):
+        raise argparse.ArgumentTypeError(
+            f"{text} is no business day of the banks. The next one is {next_business_day(day)}"
+        )
+    return day
+
+
+def _number(text: str) -> int:
+    if not re.fullmatch(r"[1-9][0-9]{0,17}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"{text} is not the number of a file")
+    return int(text)
+
+
+def register(add: Add) -> None:
+    """Register the commands of the `cuota bank` group."""
+    making = add("make", make, "write a file with all payments that wait for one")
+    making.add_argument(
+        "--effective",
+        type=_business_day,
+        metavar="DATE",
+        help="when the bank pays (default: the next business day)",
+    )
+    add("files", files, "list the latest files and what waits for the next one")
+    one = add("file", file, "print a file", json=False)
+    one.add_argument("number", type=_number, metavar="NUMBER")
+    reading = add("report", report, "read a bank statement (camt.053) or a NACHA file of returns")
+    reading.add_argument("file", type=Path, metavar="FILE")

@@ -1,0 +1,121 @@
+"""`cuota payouts`: the payouts of all merchants, and why one does not arrive."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any
+
+from cuota.commands.common import Add, require_database, run, show
+from cuota.commands.place import called
+from cuota.core import money
+from cuota.core.instant import timestamp
+from cuota.core.payout.arrival import day_at_bank
+from cuota.core.payout.payout import PayoutStatus
+from cuota.db.payout import operator_list
+from cuota.db.payout.operator_list import ListedPayout, PausedMerchant
+from cuota.flows.context import Context
+from cuota.flows.merchant.manage_merchants import find_merchant
+from cuota.flows.payout.send_payouts import NO_BANK_RAIL
+
+MOST_SHOWN = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Everything that the command shows."""
+
+    rail: str | None
+    payouts: list[ListedPayout]
+    paused: list[PausedMerchant]
+    overdue: frozenset[Any]
+
+
+def payouts(options: argparse.Namespace) -> int:
+    """`cuota payouts`: exit 1 if an operator must look at something, so that a nightly job notices."""
+    require_database()
+    status = None if options.status is None else PayoutStatus(options.status)
+
+    async def flow(context: Context) -> _Seen:
+        merchant = None if options.merchant is None else await find_merchant(context, options.merchant)
+        whose = None if merchant is None else merchant.merchant_id
+        found = await operator_list.payouts(context.pool, whose, status, MOST_SHOWN)
+        today = day_at_bank(context.now())
+        late = (
+            each.payout_id for each in found if each.status is PayoutStatus.SENT and each.arrival_date < today
+        )
+        rail = context.rails.bank
+        return _Seen(
+            None if rail is None else rail.name,
+            found,
+            await operator_list.paused(context.pool, whose),
+            frozenset(late),
+        )
+
+    seen = run(flow)
+    facts = {
+        "bankRail": seen.rail,
+        "paused": [
+            {"merchantId": str(each.merchant_id), "merchant": each.name, "since": timestamp(each.since)}
+            for each in seen.paused
+        ],
+        "payouts": [_facts(each, overdue=each.payout_id in seen.overdue) for each in seen.payouts],
+    }
+    show(options, facts, _lines(seen))
+    waits = seen.rail is None and any(each.status is PayoutStatus.CREATED for each in seen.payouts)
+    return 1 if waits or seen.paused or seen.overdue or any(each.problem for each in seen.payouts) else 0
+
+
+def _facts(each: ListedPayout, *, overdue: bool) -> dict[str, object]:
+    return {
+        "payoutId": str(each.payout_id),
+        "merchantId": str(each.merchant_id),
+        "merchant": each.merchant,
+        "number": each.number,
+        "status": each.status.value,
+        "amount": money.text_of(each.amount),
+        "currency": each.currency,
+        "closedAt": timestamp(each.closed_at),
+        "arrivalDate": each.arrival_date.isoformat(),
+        "overdue": overdue,
+        "bankAccount": {"last4": each.last4},
+        "tries": each.tries,
+        "nextTryAt": None if each.try_at is None else timestamp(each.try_at),
+        "problem": each.problem,
+        "reason": each.return_reason,
+    }
+
+
+def _lines(seen: _Seen) -> list[str]:
+    lines = [] if seen.rail is not None else [NO_BANK_RAIL]
+    lines += [
+        f"Payouts of {each.name} are paused since {timestamp(each.since)}, because one came back. They continue when another bank"
+        f" account takes effect: {called()} merchant bank {each.merchant_id} --routing N --account N"
+        for each in seen.paused
+    ]
+    lines += [_line(each, overdue=each.payout_id in seen.overdue) for each in seen.payouts]
+    if len(seen.payouts) == MOST_SHOWN:
+        lines.append(f"These are the newest {MOST_SHOWN}. To see others, add --merchant or --status.")
+    return lines if seen.payouts else [*lines, "No such payouts."]
+
+
+def _line(each: ListedPayout, *, overdue: bool) -> str:
+    line = (
+        f"{each.payout_id}  {each.status.value:8}  {money.text_of(each.amount):>12}  {each.arrival_date}  ****{each.last4}"
+        f"  {each.merchant}"
+    )
+    notes = [
+        f"returned: {each.return_reason}" if each.return_reason else "",
+        f"OVERDUE: the bank has not said that it paid; asked {each.tries} times" if overdue else "",
+        f"{each.tries} tries, the last failed: {each.problem}" if each.problem else "",
+    ]
+    return "  ".join([line, *(f"({note})" for note in notes if note)])
+
+
+def register(add: Add) -> None:
+    """Register `cuota payouts`."""
+    parser = add("payouts", payouts, "list payouts: status, amount, arrival, and what went wrong")
+    parser.add_argument("--merchant", metavar="NAME_OR_ID", help="only the payouts of this merchant")
+    parser.add_argument(
+        "--status", choices=[status.value for status in PayoutStatus], help="only payouts with this status"
+    )

@@ -1,0 +1,1 @@
+"""What a merchant pays for captures, and how the merchant is paid."""

@@ -1,0 +1,46 @@
+"""What a bank needs to pay a merchant: the order to pay, and who orders it."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """One payment to one merchant. The amount is in cents; `order_number` is unique among all payments of this installation."""
+
+    payout_id: UUID
+    order_number: int
+    name: str
+    routing: str
+    account: str
+    amount: int
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class Originator:
+    """The operator's company and its own bank account, as the bank knows them.
+
+    `company_id` has at most ten characters and is assigned by the bank (often a 1 and the tax number). `routing` and
+    `account` are the account that pays.
+    """
+
+    company: str
+    company_id: str
+    bank: str
+    routing: str
+    account: str
+
+
+class BadCredit(ValueError):
+    """The payment does not fit into a file of this format. The text says why."""
+
+
+def plain(text: str, length: int) -> str:
+    """Return the text in ASCII, without control characters, cut to this length. Accents are dropped; the rest becomes `?`."""
+    spread = unicodedata.normalize("NFKD", text)
+    kept = (mark if mark.isascii() else "?" for mark in spread if not unicodedata.combining(mark))
+    return "".join(mark if mark.isprintable() else " " for mark in kept)[:length]

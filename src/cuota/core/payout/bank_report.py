@@ -1,0 +1,34 @@
+"""What a bank reports about payments: paid, or returned with the bank's reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+
+class BadReport(ValueError):
+    """The file is not a bank's report of this format, or is damaged. The text says what is wrong and where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """One payment in a report. The amount is in cents.
+
+    The payment is named by `payout_id` (ISO 20022), by `trace` (NACHA), or, if the bank booked a whole file at once, by
+    `file_number`. `reason` is the code of a return (R03, AC01, ...), or None for a payment that the bank made.
+    """
+
+    amount: int
+    reason: str | None = None
+    payout_id: UUID | None = None
+    trace: str | None = None
+    file_number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeNotice:
+    """A notification of change: the bank took the payment, and asks for corrected details from now on."""
+
+    trace: str
+    code: str
+    corrected: str

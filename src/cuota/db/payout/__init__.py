@@ -1,0 +1,1 @@
+"""Merchants' terms, settlement lines, payouts and bank accounts in the database."""

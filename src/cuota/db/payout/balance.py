@@ -1,0 +1,56 @@
+"""Reads a merchant's balance. It reads totals, and only those movements that have no settlement line yet."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from cuota.core.payout.balance import Balance, OpenMoney, next_payout
+from cuota.db.payout import terms_in_force
+from cuota.db.session import Session
+
+_READ = f"""
+SELECT coalesce(s.open_net, 0) AS open_net, coalesce(s.open_moved, 0) AS open_moved, coalesce(s.carried, 0) AS carried,
+    coalesce(s.reserved, 0) AS reserved, s.close_at, w.net AS waiting_net, w.moved AS waiting_moved,
+    s.paused_since IS NULL AND EXISTS (
+        SELECT FROM bank_accounts b WHERE b.merchant_id = $1 AND b.effective_at <= coalesce(s.close_at, $2)
+    ) AS payable, {terms_in_force.COLUMNS}
+FROM (SELECT 1) one LEFT JOIN settlements s ON s.merchant_id = $1
+    LEFT JOIN LATERAL ({terms_in_force.AT.format("$2")}) t ON true
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(x.net), 0)::bigint AS net,
+            coalesce(sum(x.net) FILTER (WHERE x.posting IN ('capture', 'refund')), 0)::bigint AS moved
+        FROM (
+            SELECT l.posting, CASE WHEN l.credit = 'merchant_payable' THEN l.amount ELSE -l.amount END AS net
+            FROM (
+                SELECT f.order_id, f.sequence FROM feed f
+                    WHERE f.merchant_id = $1 AND f.position > coalesce(s.position, 0)
+                UNION ALL SELECT o.order_id, o.sequence FROM outbox o WHERE o.merchant_id = $1
+            ) n
+                JOIN events e ON e.merchant_id = $1 AND e.order_id = n.order_id AND e.sequence = n.sequence
+                JOIN movements m ON m.merchant_id = $1 AND m.order_id = n.order_id
+                    AND m.kind = split_part(e.type, '.', 1) AND m.reference = e.reference
+                JOIN transfers l ON l.merchant_id = $1 AND l.order_id = n.order_id AND l.cause = m.movement_id
+            WHERE e.type IN ('capture.completed', 'refund.completed')
+                AND (l.debit = 'merchant_payable' OR l.credit = 'merchant_payable')
+        ) x
+    ) w
+"""
+_HELD = "SELECT release_at, amount FROM reserves WHERE merchant_id = $1 AND released_at IS NULL"
+
+
+async def read(session: Session, merchant_id: UUID, now: datetime) -> Balance:
+    """Return a merchant's balance. A merchant without any movement has zeros."""
+    row = await session.fetchrow(_READ, merchant_id, now)
+    assert row is not None
+    held = await session.fetch(_HELD, merchant_id) if row["reserved"] else []
+    net, moved = row["open_net"] + row["waiting_net"], row["open_moved"] + row["waiting_moved"]
+    is_open = OpenMoney(
+        net,
+        moved,
+        row["close_at"],
+        [(each["release_at"], each["amount"]) for each in held],
+        payable=row["payable"],
+    )
+    expected = next_payout(is_open, terms_in_force.terms_of(row), now)
+    return Balance(row["carried"], net - row["carried"], row["reserved"], max(0, -net), expected)

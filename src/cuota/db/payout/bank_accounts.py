@@ -1,0 +1,97 @@
+"""Stores the bank accounts of merchants. The numbers are encrypted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from cuota.core.payout.bank_account import BankAccount
+from cuota.db.cluster.across import fetch_across
+from cuota.db.session import Session
+
+# An account with this time was canceled or replaced before it took effect. The driver reads `infinity` as the last datetime.
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+_ADD = "SELECT add_bank_account($1, $2, $3, $4, $5, $6, $7, $8) AS effective_at"
+_CANCEL = "SELECT cancel_bank_change($1, $2) AS last4"
+_OF = """SELECT account_id, last4, effective_at, created_at FROM bank_accounts WHERE merchant_id = $1
+    ORDER BY created_at, account_id"""
+_MERCHANTS = "SELECT merchant_id FROM merchants"
+_HAVING = "SELECT DISTINCT merchant_id FROM bank_accounts"
+_PAUSED = "SELECT merchant_id FROM settlements WHERE resume_at <= $1"
+_RESUME = "SELECT resume_payouts($1, $2) AS resumed"
+_PAUSED_SINCE = "SELECT paused_since FROM settlements WHERE merchant_id = $1"
+
+
+@dataclass(frozen=True, slots=True)
+class SealedAccount:
+    """A bank account to store: its encrypted numbers, and the last four digits."""
+
+    account_id: UUID
+    routing: bytes
+    account: bytes
+    last4: str
+
+
+async def add(
+    session: Session,
+    merchant_id: UUID,
+    sealed: SealedAccount,
+    now: datetime,
+    delay: timedelta,
+    *,
+    told: bool = True,
+) -> datetime | None:
+    """Add an account and return when it takes effect: the first one now, a change after `delay`.
+
+    With `told`, the merchant gets the event bank_account.changed. Without it, only a first account is added; None if there
+    is one already.
+    """
+    row = await session.fetchrow(
+        _ADD, merchant_id, sealed.account_id, sealed.routing, sealed.account, sealed.last4, now, delay, told
+    )
+    return None if row is None else row["effective_at"]
+
+
+async def cancel_change(session: Session, merchant_id: UUID, now: datetime) -> str | None:
+    """Cancel the change that has not taken effect yet. Return the last four digits of its account, or None if there is none."""
+    row = await session.fetchrow(_CANCEL, merchant_id, now)
+    return None if row is None else row["last4"]
+
+
+async def read_all(session: Session, merchant_id: UUID) -> list[BankAccount]:
+    """Return every account of a merchant, oldest first."""
+    return [
+        BankAccount(
+            row["account_id"],
+            row["last4"],
+            None if row["effective_at"].replace(tzinfo=UTC) == _NEVER else row["effective_at"],
+            row["created_at"],
+        )
+        for row in await session.fetch(_OF, merchant_id)
+    ]
+
+
+async def merchants_without(session: Session) -> list[UUID]:
+    """Return the merchants that have no account."""
+    having = {row["merchant_id"] for row in await session.fetch(_HAVING)}
+    merchants = [row["merchant_id"] for row in await session.fetch(_MERCHANTS)]
+    return [merchant_id for merchant_id in merchants if merchant_id not in having]
+
+
+async def paused_since(session: Session, merchant_id: UUID) -> datetime | None:
+    """Return since when a merchant's payouts are paused, or None."""
+    row = await session.fetchrow(_PAUSED_SINCE, merchant_id)
+    return None if row is None else row["paused_since"]
+
+
+async def to_resume(session: Session, now: datetime) -> list[UUID]:
+    """Return the merchants whose payouts are paused, but which have had another account in force since."""
+    return [row["merchant_id"] for row in await fetch_across(session, _PAUSED, now)]
+
+
+async def resume(session: Session, merchant_id: UUID, now: datetime) -> bool:
+    """Let a merchant's payouts continue if another account has taken effect since they were paused."""
+    row = await session.fetchrow(_RESUME, merchant_id, now)
+    return row is not None and bool(row["resumed"])

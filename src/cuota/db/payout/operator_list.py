@@ -1,0 +1,69 @@
+"""What the operator sees of payouts: a list over all merchants, and the merchants whose payouts are paused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from uuid import UUID
+
+from cuota.core.payout.payout import PayoutStatus
+from cuota.db.session import Session
+
+# The newest first. A null argument means all.
+_PAYOUTS = """SELECT p.merchant_id, m.name, p.payout_id, p.number, p.status, p.amount, p.currency, p.closed_at, p.arrival_date,
+        b.last4, p.tries, p.problem, p.return_reason, p.try_at
+    FROM payouts p JOIN bank_accounts b ON b.merchant_id = p.merchant_id AND b.account_id = p.account_id
+        JOIN merchants m ON m.merchant_id = p.merchant_id
+    WHERE ($1::uuid IS NULL OR p.merchant_id = $1) AND ($2::text IS NULL OR p.status = $2)
+    ORDER BY p.closed_at DESC, p.payout_id LIMIT $3"""
+_PAUSED = """SELECT s.merchant_id, m.name, s.paused_since FROM settlements s JOIN merchants m ON m.merchant_id = s.merchant_id
+    WHERE s.paused_since IS NOT NULL AND ($1::uuid IS NULL OR s.merchant_id = $1) ORDER BY s.paused_since, m.name"""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPayout:
+    """A payout in the operator's list, in cents. `tries` counts the calls of the bank since the status changed last."""
+
+    merchant_id: UUID
+    merchant: str
+    payout_id: UUID
+    number: int
+    status: PayoutStatus
+    amount: int
+    currency: str
+    closed_at: datetime
+    arrival_date: date
+    last4: str
+    tries: int
+    problem: str | None
+    return_reason: str | None
+    try_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PausedMerchant:
+    """A merchant whose payouts are paused, because one came back."""
+
+    merchant_id: UUID
+    name: str
+    since: datetime
+
+
+async def payouts(
+    session: Session, merchant_id: UUID | None, status: PayoutStatus | None, limit: int
+) -> list[ListedPayout]:
+    """Return the newest payouts, of one merchant or of all, with one status or with any."""
+    rows = await session.fetch(_PAYOUTS, merchant_id, status, limit)
+    return [
+        ListedPayout(
+            row["merchant_id"], row["name"], row["payout_id"], row["number"], PayoutStatus(row["status"]), row["amount"],
+            row["currency"], row["closed_at"], row["arrival_date"], row["last4"], row["tries"], row["problem"],
+            row["return_reason"], row["try_at"],
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+async def paused(session: Session, merchant_id: UUID | None) -> list[PausedMerchant]:
+    """Return the merchants whose payouts are paused, longest first."""
+    return [PausedMerchant(*row) for row in await session.fetch(_PAUSED, merchant_id)]

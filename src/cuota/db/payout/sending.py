@@ -1,0 +1,98 @@
+"""The payouts that the bank must be asked about: claim them, and record what it answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from uuid import UUID
+
+from cuota.core.payout.payout import PayoutStatus
+from cuota.db.cluster.across import claim_across, fetch_across
+from cuota.db.session import Session
+
+# The lease of a claim. If the worker dies, another one continues after this time. It is longer than a batch's calls take.
+LEASE = timedelta(minutes=2)
+
+_MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM payouts WHERE try_at <= $1"
+# A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
+_CLAIM = """
+WITH claimed AS (
+    UPDATE payouts p SET try_at = $3, tries = least(p.tries + 1, 1000) FROM (
+        SELECT payout_id FROM payouts WHERE merchant_id = $1 AND try_at <= $2
+        ORDER BY try_at, number LIMIT $4 FOR UPDATE SKIP LOCKED
+    ) due WHERE p.merchant_id = $1 AND p.payout_id = due.payout_id AND p.try_at <= $2
+    RETURNING p.merchant_id, p.payout_id, p.number, p.status, p.amount, p.currency, p.arrival_date, p.paid_at, p.account_id, p.tries
+)
+SELECT c.*, b.routing, b.account, m.name FROM claimed c
+    JOIN bank_accounts b ON b.merchant_id = $1 AND b.account_id = c.account_id JOIN merchants m ON m.merchant_id = $1
+"""
+_MOVE = "SELECT move_payout($1, $2, $3, $4, $5, $6, $7) AS steps"
+_LATER = """UPDATE payouts SET try_at = $4, problem = $5 WHERE merchant_id = $1 AND payout_id = $2 AND status = $3
+    AND tries = $6 RETURNING 1"""
+_WAITING = (
+    "SELECT merchant_id, count(*) AS waiting FROM payouts WHERE status = 'created' GROUP BY merchant_id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DuePayout:
+    """A claimed payout, in cents, with its account's encrypted numbers. `tries` counts this claim too."""
+
+    merchant_id: UUID
+    payout_id: UUID
+    number: int
+    status: PayoutStatus
+    amount: int
+    currency: str
+    arrival_date: date
+    paid_at: datetime | None
+    account_id: UUID
+    tries: int
+    routing: bytes = field(repr=False)
+    account: bytes = field(repr=False)
+    merchant_name: str
+
+
+async def claim(session: Session, now: datetime, limit: int) -> list[DuePayout]:
+    """Claim at most `limit` payouts that are due. The order of the merchants is random."""
+    rows = await claim_across(session, _MERCHANTS_DUE, _CLAIM, now, LEASE, limit)
+    return [
+        DuePayout(
+            row["merchant_id"], row["payout_id"], row["number"], PayoutStatus(row["status"]), row["amount"], row["currency"],
+            row["arrival_date"], row["paid_at"], row["account_id"], row["tries"], row["routing"], row["account"], row["name"],
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+async def move(
+    session: Session,
+    due: DuePayout,
+    target: str,
+    now: datetime,
+    look_at: datetime | None,
+    *,
+    reason: str | None = None,
+    reference: str | None = None,
+) -> list[PayoutStatus]:
+    """Bring a payout to what the bank answered: sent, paid, returned or rejected. Return the statuses that it passed.
+
+    An empty list means that it is there already, or that this is not possible any more.
+    """
+    row = await session.fetchrow(
+        _MOVE, due.merchant_id, due.payout_id, target, now, reason, reference, look_at
+    )
+    return [] if row is None else [PayoutStatus(step) for step in row["steps"]]
+
+
+async def later(session: Session, due: DuePayout, at: datetime | None, problem: str | None) -> None:
+    """Ask the bank again at that time. `problem` says why the last call failed; None after an answer that changed nothing.
+
+    Does nothing if another worker has claimed or moved the payout meanwhile.
+    """
+    await session.fetchrow(_LATER, due.merchant_id, due.payout_id, due.status, at, problem, due.tries)
+
+
+async def count_created(session: Session) -> int:
+    """Return how many payouts of all merchants the bank has not been asked to pay yet."""
+    return sum(row["waiting"] for row in await fetch_across(session, _WAITING))

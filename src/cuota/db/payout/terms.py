@@ -1,0 +1,73 @@
+"""The versions of merchants' terms, and the fees that captures paid by them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from cuota.core.payout.fee import CaptureFee, OrderFees
+from cuota.core.payout.terms import PayoutSchedule, RefundFee, SettlementTerms
+from cuota.db.nested import Nested
+from cuota.db.pool import Row
+from cuota.db.session import Session
+
+# What a fee needs. A merchant has few versions, usually none or one.
+TERMS = Nested(
+    "terms",
+    ("t.version", "t.valid_from", "t.percent", "t.fixed", "t.refund_fee"),
+    "FROM merchant_terms t WHERE t.merchant_id = $1 ORDER BY t.version",
+)
+FEES = Nested(
+    "fees",
+    ("m.created_at", "m.amount", "coalesce(t.amount, 0)"),
+    """FROM movements m LEFT JOIN transfers t ON t.merchant_id = $1 AND t.order_id = o.order_id
+        AND t.cause = m.movement_id AND t.posting = 'merchant_fee'
+        WHERE m.merchant_id = $1 AND m.order_id = o.order_id AND m.kind = 'capture' ORDER BY m.created_at""",
+)
+RETURNED = """(SELECT coalesce(sum(t.amount), 0)::bigint FROM transfers t WHERE t.merchant_id = $1
+    AND t.order_id = o.order_id AND t.posting = 'merchant_fee_returned') AS merchant_fee_returned"""
+_ALL = """SELECT version, valid_from, percent, fixed, refund_fee, payout, minimum, reserve, reserve_days, time_zone, cutoff
+    FROM merchant_terms WHERE merchant_id = $1 ORDER BY version"""
+_ADD = """INSERT INTO merchant_terms (merchant_id, version, valid_from, percent, fixed, refund_fee, payout, minimum, reserve,
+    reserve_days, time_zone, cutoff, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"""
+
+
+def terms_of(row: Row) -> tuple[SettlementTerms, ...]:
+    """Return the versions from a row with the columns of TERMS, with what a fee needs."""
+    return tuple(
+        SettlementTerms(version, valid_from, percent, fixed, RefundFee(refund_fee))
+        for version, valid_from, percent, fixed, refund_fee in TERMS.of(row)
+    )
+
+
+def fees_of(row: Row) -> OrderFees:
+    """Return an order's fees from a row with the columns of FEES and RETURNED."""
+    return OrderFees(tuple(CaptureFee(*each) for each in FEES.of(row)), row["merchant_fee_returned"])
+
+
+async def read_all(session: Session, merchant_id: UUID) -> list[SettlementTerms]:
+    """Return all versions of a merchant's terms, the oldest first."""
+    return [
+        SettlementTerms(
+            version=row["version"],
+            valid_from=row["valid_from"],
+            percent=row["percent"],
+            fixed=row["fixed"],
+            refund_fee=RefundFee(row["refund_fee"]),
+            payout=PayoutSchedule(row["payout"]),
+            minimum=row["minimum"],
+            reserve=row["reserve"],
+            reserve_days=row["reserve_days"],
+            time_zone=row["time_zone"],
+            cutoff=row["cutoff"],
+        )
+        for row in await session.fetch(_ALL, merchant_id)
+    ]
+
+
+async def add(session: Session, merchant_id: UUID, terms: SettlementTerms, now: datetime) -> None:
+    """Store a new version. Raises UniqueViolation if another one took its number meanwhile."""
+    await session.fetchrow(
+        _ADD, merchant_id, terms.version, terms.valid_from, terms.percent, terms.fixed, terms.refund_fee, terms.payout,
+        terms.minimum, terms.reserve, terms.reserve_days, terms.time_zone, terms.cutoff, now,
+    )  # fmt: skip

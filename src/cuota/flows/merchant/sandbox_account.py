@@ -1,0 +1,47 @@
+"""The bank account that the sandbox gives to each merchant, and how the numbers of an account are encrypted."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from cuota.core.payout.bank_account import CHANGE_DELAY, BankDetails
+from cuota.core.sandbox import TEST_ACCOUNTS, TEST_ROUTING
+from cuota.db.payout import bank_accounts
+from cuota.db.payout.bank_accounts import SealedAccount
+from cuota.db.session import Session
+from cuota.db.vault import Vault
+from cuota.flows.context import Context
+
+
+def seal(vault: Vault, account_id: UUID, details: BankDetails) -> SealedAccount:
+    """Encrypt the numbers of an account."""
+    bound = bound_to(account_id)
+    return SealedAccount(
+        account_id,
+        vault.encrypt(details.routing, bound),
+        vault.encrypt(details.account, bound),
+        details.last4,
+    )
+
+
+def bound_to(account_id: UUID) -> str:
+    """Return what the encrypted numbers of an account are bound to."""
+    return f"bank-account:{account_id}"
+
+
+async def give_test_account(
+    session: Session, vault: Vault, merchant_id: UUID, account_id: UUID, now: datetime
+) -> None:
+    """Give a merchant of the sandbox the test account that pays, if it has none. It gets no event of this."""
+    details = BankDetails(TEST_ROUTING, TEST_ACCOUNTS[0].number)
+    sealed = seal(vault, account_id, details)
+    await bank_accounts.add(session, merchant_id, sealed, now, CHANGE_DELAY, told=False)
+
+
+async def give_test_accounts(context: Context) -> None:
+    """Give the test account to the sandbox's merchants of an earlier release. Runs at each start."""
+    if not context.settings.sandbox:
+        return
+    for merchant_id in await bank_accounts.merchants_without(context.pool):
+        await give_test_account(context.pool, context.vault, merchant_id, context.new_id(), context.now())

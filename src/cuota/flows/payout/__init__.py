@@ -1,0 +1,1 @@
+"""How a merchant is paid: terms, settlement, bank accounts, payouts."""

@@ -1,0 +1,65 @@
+"""A merchant's bank account: set it, change it after a delay, or cancel a change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from cuota.core.order.event import Event
+from cuota.core.payout.bank_account import CHANGE_DELAY, BankAccount, BankDetails
+from cuota.db.payout import bank_accounts
+from cuota.flows.context import Context
+from cuota.flows.merchant.sandbox_account import seal
+
+
+@dataclass(frozen=True, slots=True)
+class BankStanding:
+    """A merchant's accounts. `pending` is a change that has not taken effect yet; `paused_since` is set while payouts are paused."""
+
+    in_force: BankAccount | None
+    pending: BankAccount | None
+    earlier: tuple[BankAccount, ...]
+    paused_since: datetime | None
+
+
+async def change_bank_account(context: Context, merchant_id: UUID, details: BankDetails) -> datetime:
+    """Store an account and return when it takes effect: the first one now, a change after CHANGE_DELAY.
+
+    A change that has not taken effect yet is replaced. The merchant gets the event bank_account.changed at once.
+    """
+    sealed = seal(context.vault, context.new_id(), details)
+    effective_at = await bank_accounts.add(context.pool, merchant_id, sealed, context.now(), CHANGE_DELAY)
+    assert effective_at is not None
+    context.happened(Event("bank_account.changed", 0))
+    return effective_at
+
+
+async def cancel_change(context: Context, merchant_id: UUID) -> str | None:
+    """Cancel a change that has not taken effect. Return its last four digits, or None if there is none."""
+    last4 = await bank_accounts.cancel_change(context.pool, merchant_id, context.now())
+    if last4 is not None:
+        context.happened(Event("bank_account.changed", 0))
+    return last4
+
+
+async def read_standing(context: Context, merchant_id: UUID) -> BankStanding:
+    """Return a merchant's accounts as of now."""
+    now = context.now()
+    found = await bank_accounts.read_all(context.pool, merchant_id)
+    begun = [each for each in found if each.effective_at is not None and each.effective_at <= now]
+    coming = [each for each in found if each.effective_at is not None and each.effective_at > now]
+    in_force = max(begun, key=lambda each: (each.effective_at, each.created_at), default=None)
+    return BankStanding(
+        in_force,
+        coming[-1] if coming else None,
+        tuple(each for each in begun if each is not in_force),
+        await bank_accounts.paused_since(context.pool, merchant_id),
+    )
+
+
+async def resume_payouts(context: Context) -> int:
+    """Let payouts continue whose merchant has had another account in force since one came back. Return how many merchants."""
+    now = context.now()
+    merchants = await bank_accounts.to_resume(context.pool, now)
+    return sum([await bank_accounts.resume(context.pool, merchant_id, now) for merchant_id in merchants])

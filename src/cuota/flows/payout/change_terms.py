@@ -1,0 +1,86 @@
+"""Adds a version to a merchant's terms: fees, and when the merchant is paid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import asyncpg
+
+from cuota.core.merchant import Merchant
+from cuota.core.payout.terms import PayoutSchedule, RefundFee, SettlementTerms
+from cuota.db.payout import terms as versions
+from cuota.flows.context import Context
+from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
+
+# An instant that an operator typed a moment ago still counts as now.
+JUST_NOW = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class TermsChange:
+    """What an operator changes. None leaves a value as in the version before. Percentages are basis points, amounts cents."""
+
+    percent: int | None = None
+    fixed: int | None = None
+    refund_fee: RefundFee | None = None
+    payout: PayoutSchedule | None = None
+    minimum: int | None = None
+    reserve: int | None = None
+    reserve_days: int | None = None
+    time_zone: str | None = None
+    cutoff: time | None = None
+
+    @property
+    def given(self) -> dict[str, object]:
+        """Return the values that change."""
+        pairs = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return {name: value for name, value in pairs if value is not None}
+
+
+async def change_terms(
+    context: Context, name_or_id: str, change: TermsChange, valid_from: datetime | None = None
+) -> tuple[Merchant, list[SettlementTerms]]:
+    """Add a version, if anything is given, and return the merchant with all versions, the oldest first. Raises BadMerchant.
+
+    Without `valid_from`, the version is valid at once. It applies to captures from then on.
+    """
+    merchant = await find_merchant(context, name_or_id)
+    found = await versions.read_all(context.pool, merchant.merchant_id)
+    if not change.given:
+        if valid_from is not None:
+            raise BadMerchant(
+                "Nothing was changed. Say what changes at that time, for example --percent 5.9."
+            )
+        return merchant, found
+    now = context.now()
+    begins = valid_from or now
+    if begins < now - JUST_NOW:
+        raise BadMerchant("Nothing was changed. Terms cannot be valid from a time in the past.")
+    if found and begins < found[-1].valid_from:
+        raise BadMerchant(
+            f"Nothing was changed. Version {found[-1].version} is valid from {found[-1].valid_from:%Y-%m-%d %H:%M} UTC;"
+            " a new version must not begin before it."
+        )
+    base = found[-1] if found else SettlementTerms(0, begins)
+    new = replace(base, version=base.version + 1, valid_from=begins, **change.given)  # type: ignore[arg-type]
+    _check(new)
+    try:
+        await versions.add(context.pool, merchant.merchant_id, new, now)
+    except asyncpg.UniqueViolationError:
+        raise BadMerchant(
+            "Nothing was changed: another command changed these terms at the same moment. Look at them, and try again."
+        ) from None
+    return merchant, [*found, new]
+
+
+def _check(terms: SettlementTerms) -> None:
+    try:
+        ZoneInfo(terms.time_zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise BadMerchant(f"{terms.time_zone} is not a time zone such as America/New_York.") from None
+    if bool(terms.reserve) != bool(terms.reserve_days):
+        raise BadMerchant(
+            "A reserve needs both --reserve and --reserve-days. To end a reserve, set both to 0."
+        )

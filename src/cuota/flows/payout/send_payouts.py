@@ -1,0 +1,73 @@
+"""Sends payouts to the bank, and asks what became of them. The bank is called outside of any transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from cuota.core.payout.arrival import retry_at
+from cuota.core.payout.payout import PayoutStatus
+from cuota.db.payout import sending
+from cuota.db.payout.sending import DuePayout
+from cuota.flows.context import Context
+from cuota.flows.merchant.sandbox_account import bound_to
+from cuota.flows.payout.settle_payouts import settle_payout
+from cuota.rails.bank.protocol import BankAnswer, BankOrder
+from cuota.rails.bank.rails import BoundedBankRail
+from cuota.rails.bounded import SECONDS
+from cuota.rails.unavailable import RailUnavailable
+
+BATCH = 40
+AT_ONCE = 8
+# Even the slowest rail finishes a batch before the lease of its claims ends. A payout may need two calls.
+assert sending.LEASE.total_seconds() > BATCH / AT_ONCE * 2 * SECONDS
+NO_BANK_RAIL = "No bank rail is configured (CUOTA_BANK_RAIL): payouts are not sent and stay `created`."
+NEVER_ARRIVED = "the bank does not know this payout, although it was sent"
+log = logging.getLogger("cuota.work")
+
+
+async def send_payouts(context: Context) -> int:
+    """Handle the payouts that are due. Return how many were claimed; none without a bank rail."""
+    rail = context.rails.bank
+    if rail is None:
+        return 0
+    claimed = await sending.claim(context.pool, context.now(), BATCH)
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def settle(due: DuePayout) -> None:
+        async with places:
+            try:
+                await _settle_one(context, rail, due)
+            except Exception:
+                # A payout that fails must not delay the others. Its lease ends, and it is tried again.
+                log.exception("payout failed", extra={"facts": {"payoutId": str(due.payout_id)}})
+
+    await asyncio.gather(*(settle(due) for due in claimed))
+    return len(claimed)
+
+
+async def _settle_one(context: Context, rail: BoundedBankRail, due: DuePayout) -> None:
+    try:
+        answer = await _ask(context, rail, due)
+    except RailUnavailable as problem:
+        at = retry_at(due.tries, context.now())
+        await sending.later(context.pool, due, at, str(problem)[:200])
+        return
+    await settle_payout(context, due, answer)
+
+
+async def _ask(context: Context, rail: BoundedBankRail, due: DuePayout) -> BankAnswer:
+    """Return what the bank says. An earlier try may have reached the bank, so it is looked up before anything is sent again."""
+    if due.status is not PayoutStatus.CREATED or due.tries > 1:
+        found = await rail.find(due.payout_id, due.amount)
+        if found is not None:
+            return found
+        if due.status is not PayoutStatus.CREATED:
+            raise RailUnavailable(NEVER_ARRIVED)
+    bound = bound_to(due.account_id)
+    return await rail.send(
+        BankOrder(
+            due.payout_id, due.merchant_id, due.merchant_name, due.number, due.amount, due.currency,
+            context.vault.decrypt(due.routing, bound), context.vault.decrypt(due.account, bound), due.arrival_date,
+        )
+    )  # fmt: skip

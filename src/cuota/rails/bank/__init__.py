@@ -1,0 +1,1 @@
+"""The way to pay merchants by their banks."""

@@ -1,0 +1,185 @@
+"""The payments and files of a bank that takes files. A payment is in one file for ever; a file is stored before it is sent.
+
+Every step is one statement, so that a process that dies leaves a step done or not begun. If it dies between claiming the
+payments and writing the file, the next call writes the same file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from uuid import UUID
+
+from cuota.core.payout.bank_order import Credit, Originator
+from cuota.core.payout.bank_report import Reported
+from cuota.core.payout.nacha import nacha_file
+from cuota.core.payout.pain001 import pain001_file
+from cuota.rails.stores import RailDatabase, RailVault
+
+MOST_PAYMENTS = 10_000
+"""In one file; the rest goes into the next one."""
+
+FORMATS: dict[str, Callable[[Originator, Sequence[Credit], int, datetime, date], str]] = {
+    "nacha": nacha_file,
+    "pain001": pain001_file,
+}
+
+_ORDER = """INSERT INTO bank_files.payments (payout_id, name, routing, account, amount, currency, ordered_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING"""
+_FIND = """SELECT p.amount, p.file_number, p.paid_at, p.returned_at, p.reason, f.effective, f.content IS NOT NULL AS written
+    FROM bank_files.payments p LEFT JOIN bank_files.files f ON f.number = p.file_number WHERE p.payout_id = $1"""
+# The file's number is the primary key: of two commands at once, one fails and has claimed nothing.
+_CLAIM = """WITH waiting AS (
+    SELECT payout_id FROM bank_files.payments WHERE file_number IS NULL ORDER BY order_number LIMIT $4 FOR UPDATE
+), made AS (
+    INSERT INTO bank_files.files (number, format, made_at, effective)
+    SELECT coalesce((SELECT max(number) FROM bank_files.files), 0) + 1, $1, $2, $3
+    WHERE EXISTS (SELECT FROM waiting) RETURNING number
+)
+UPDATE bank_files.payments p SET file_number = made.number FROM made, waiting WHERE p.payout_id = waiting.payout_id"""
+_UNWRITTEN = (
+    "SELECT number, format, made_at, effective FROM bank_files.files WHERE content IS NULL ORDER BY number"
+)
+_PAYMENTS = """SELECT payout_id, order_number, name, routing, account, amount, currency FROM bank_files.payments
+    WHERE file_number = $1 ORDER BY order_number"""
+_WRITE = "UPDATE bank_files.files SET content = $2 WHERE number = $1 AND content IS NULL"
+_FILES = """SELECT f.number, f.format, f.made_at, f.effective, count(p.payout_id) AS payments,
+        coalesce(sum(p.amount), 0)::bigint AS amount, count(p.paid_at) AS paid, count(p.returned_at) AS returned
+    FROM bank_files.files f LEFT JOIN bank_files.payments p ON p.file_number = f.number
+    WHERE f.content IS NOT NULL GROUP BY f.number ORDER BY f.number DESC LIMIT $1"""
+_CONTENT = "SELECT content FROM bank_files.files WHERE number = $1 AND content IS NOT NULL"
+_WAITING = """SELECT count(*) AS payments, coalesce(sum(amount), 0)::bigint AS amount FROM bank_files.payments
+    WHERE file_number IS NULL"""
+_PAID = """UPDATE bank_files.payments SET paid_at = coalesce(paid_at, $3)
+    WHERE payout_id = $1 AND amount = $2 AND file_number IS NOT NULL RETURNING payout_id"""
+_RETURNED = """UPDATE bank_files.payments SET returned_at = coalesce(returned_at, $3), reason = coalesce(reason, $4)
+    WHERE payout_id = $1 AND amount = $2 AND file_number IS NOT NULL RETURNING payout_id"""
+# Seven digits of the order's number repeat after ten million payments: the latest payment of this amount is meant.
+_BY_TRACE = """SELECT payout_id FROM bank_files.payments WHERE order_number % 10000000 = $1 AND amount = $2
+    AND file_number IS NOT NULL ORDER BY order_number DESC LIMIT 1"""
+_PAID_FILE = """UPDATE bank_files.payments SET paid_at = coalesce(paid_at, $3) WHERE file_number = $1
+    AND $2 = (SELECT sum(p.amount) FROM bank_files.payments p WHERE p.file_number = $1) RETURNING payout_id"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """What is known about one payment. `effective` is when the bank was asked to pay, or None before the file is written."""
+
+    amount: int
+    file_number: int | None
+    effective: date | None
+    paid_at: datetime | None
+    returned_at: datetime | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BankFile:
+    """A file that was written. The amount is in cents."""
+
+    number: int
+    format: str
+    made_at: datetime
+    effective: date
+    payments: int
+    amount: int
+    paid: int
+    returned: int
+
+
+class FileBooks:
+    """The tables of the rail."""
+
+    def __init__(self, books: RailDatabase, vault: RailVault, originator: Originator) -> None:
+        self._books = books
+        self._vault = vault
+        self._originator = originator
+
+    async def order(self, credit: Credit, now: datetime) -> None:
+        """Queue a payment for the next file. A payment that was ordered before stays as it is."""
+        bound = _bound(credit.payout_id)
+        await self._books.execute(
+            _ORDER,
+            credit.payout_id,
+            credit.name,
+            self._vault.encrypt(credit.routing, bound),
+            self._vault.encrypt(credit.account, bound),
+            credit.amount,
+            credit.currency,
+            now,
+        )
+
+    async def find(self, payout_id: UUID) -> Ordered | None:
+        """Return what is known about a payment, or None if it was never ordered."""
+        row = await self._books.fetchrow(_FIND, payout_id)
+        if row is None:
+            return None
+        number, effective = (row["file_number"], row["effective"]) if row["written"] else (None, None)
+        return Ordered(row["amount"], number, effective, row["paid_at"], row["returned_at"], row["reason"])
+
+    async def make(self, kind: str, now: datetime, effective: date) -> list[int]:
+        """Write all files that are due, and return their numbers. None is made twice. Raises UniqueViolation of a rival."""
+        made = await self._write()
+        while await self._books.execute(_CLAIM, kind, now, effective, MOST_PAYMENTS) != "UPDATE 0":
+            made += await self._write()
+        return made
+
+    async def _write(self) -> list[int]:
+        written = []
+        for row in await self._books.fetch(_UNWRITTEN):
+            number = row["number"]
+            payments = [
+                Credit(
+                    each["payout_id"],
+                    each["order_number"],
+                    each["name"],
+                    self._vault.decrypt(each["routing"], _bound(each["payout_id"])),
+                    self._vault.decrypt(each["account"], _bound(each["payout_id"])),
+                    each["amount"],
+                    each["currency"],
+                )
+                for each in await self._books.fetch(_PAYMENTS, number)
+            ]
+            text = FORMATS[row["format"]](
+                self._originator, payments, number, row["made_at"], row["effective"]
+            )
+            await self._books.execute(_WRITE, number, self._vault.encrypt(text, f"bank-file:{number}"))
+            written.append(number)
+        return written
+
+    async def files(self, most: int) -> list[BankFile]:
+        """Return the latest files."""
+        return [BankFile(**row) for row in await self._books.fetch(_FILES, most)]
+
+    async def waiting(self) -> tuple[int, int]:
+        """Return how many payments wait for the next file, and their sum in cents."""
+        row = await self._books.fetchrow(_WAITING)
+        assert row is not None
+        return row["payments"], row["amount"]
+
+    async def content(self, number: int) -> str | None:
+        """Return a file's text, the same each time, or None if there is no such file."""
+        row = await self._books.fetchrow(_CONTENT, number)
+        return None if row is None else self._vault.decrypt(row["content"], f"bank-file:{number}")
+
+    async def report(self, reported: Reported, now: datetime) -> list[UUID]:
+        """Record what the bank reported, once. Return the payments that it is about; none if the amount does not fit."""
+        if reported.file_number is not None:
+            return await self._ids(_PAID_FILE, reported.file_number, reported.amount, now)
+        payout_id = reported.payout_id
+        if reported.trace is not None:
+            row = await self._books.fetchrow(_BY_TRACE, int(reported.trace[-7:]), reported.amount)
+            payout_id = row["payout_id"] if row is not None else None
+        if payout_id is None:
+            return []
+        if reported.reason is None:
+            return await self._ids(_PAID, payout_id, reported.amount, now)
+        return await self._ids(_RETURNED, payout_id, reported.amount, now, reported.reason)
+
+    async def _ids(self, sql: str, *values: object) -> list[UUID]:
+        return [row["payout_id"] for row in await self._books.fetch(sql, *values)]
+
+
+def _bound(payout_id: UUID) -> str:
+    return f"bank-payment:{payout_id}"

@@ -1,0 +1,76 @@
+"""A bank that takes files: payouts wait for the next file, and its reports say what became of them.
+
+`cuota bank make` writes a file, `cuota bank report` reads what the bank sends back. NACHA knows no report of a payment that
+arrived: such a payment counts as paid when the time for a return is over.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, time, timedelta
+from uuid import UUID
+
+from cuota.core import money
+from cuota.core.payout.arrival import BANK_ZONE, business_days_after
+from cuota.core.payout.bank_order import Credit
+from cuota.core.payout.nacha import MOST_CENTS
+from cuota.rails.bank.file_books import FileBooks, Ordered
+from cuota.rails.bank.protocol import BankAnswer, BankOrder, BankState
+from cuota.rails.settings import RailSettings
+from cuota.rails.stores import Clock, RailDatabase, RailVault
+from cuota.rails.unavailable import RailUnavailable
+
+RETURN_DAYS = 2
+"""The business days within which the merchant's bank must return an ACH credit (Nacha Operating Rules)."""
+WAITS = "it waits for the next bank file (cuota bank make)"
+
+
+class FileBankRail:
+    """`CUOTA_BANK_RAIL=files`."""
+
+    name = "files"
+
+    def __init__(self, settings: RailSettings, books: RailDatabase, vault: RailVault, now: Clock) -> None:
+        if settings.bank_files is None:
+            raise ValueError("needs CUOTA_BANK_COMPANY and the other settings of bank files")
+        self.format = settings.bank_files.format
+        self.books = FileBooks(books, vault, settings.bank_files.originator)
+        self._now = now
+
+    async def send(self, order: BankOrder) -> BankAnswer:
+        """Queue the payment. Raises RailUnavailable until it is in a file: the payout is not sent before."""
+        if self.format == "nacha" and order.amount > MOST_CENTS:
+            reason = f"a NACHA payment is at most {money.text_of(MOST_CENTS)}"
+            return BankAnswer(BankState.REJECTED, order.amount, reason)
+        credit = Credit(
+            order.payout_id,
+            0,
+            order.merchant_name,
+            order.routing,
+            order.account,
+            order.amount,
+            order.currency,
+        )
+        await self.books.order(credit, self._now())
+        found = await self.find(order.payout_id)
+        assert found is not None
+        return found
+
+    async def find(self, payout_id: UUID) -> BankAnswer | None:
+        """Return what the bank reported. Raises RailUnavailable while the payment waits for the next file."""
+        found = await self.books.find(payout_id)
+        if found is None:
+            return None
+        if found.file_number is None:
+            raise RailUnavailable(WAITS)
+        state = BankState.ACCEPTED
+        if found.returned_at is not None:
+            state = BankState.RETURNED
+        elif found.paid_at is not None or self._counts_as_paid(found):
+            state = BankState.PAID
+        return BankAnswer(state, found.amount, found.reason, f"file {found.file_number}")
+
+    def _counts_as_paid(self, found: Ordered) -> bool:
+        if self.format != "nacha" or found.effective is None:
+            return False
+        last = business_days_after(found.effective, RETURN_DAYS)
+        return self._now() >= datetime.combine(last + timedelta(days=1), time.min, BANK_ZONE)

@@ -1,0 +1,71 @@
+"""The interface between the service and a bank that sends payouts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class BankOrder:
+    """An order to pay a merchant, in cents. `payout_id` is our own reference: a repeated order with the same one pays only once.
+
+    `number` counts the merchant's payouts from 1. `arrival_date` is the business day on which the money is expected.
+    """
+
+    payout_id: UUID
+    merchant_id: UUID
+    merchant_name: str
+    number: int
+    amount: int
+    currency: str
+    routing: str = field(repr=False)
+    account: str = field(repr=False)
+    arrival_date: date
+
+
+class BankState(StrEnum):
+    """What the bank says about an order."""
+
+    ACCEPTED = "accepted"  # the bank will pay, or has not said yet that it did
+    PAID = "paid"  # the money has arrived
+    REJECTED = "rejected"  # the bank refused the order; no money moved
+    RETURNED = "returned"  # the merchant's bank sent the money back
+
+
+FINAL = frozenset({BankState.REJECTED, BankState.RETURNED})
+"""After one of these, the bank never says anything else of the same order."""
+
+
+@dataclass(frozen=True, slots=True)
+class BankAnswer:
+    """The bank's answer. `amount` is what the bank's own records say that the order pays, in cents.
+
+    `reason` says why an order was rejected or returned, such as the ACH code `R03`. `reference` is the bank's own.
+    """
+
+    state: BankState
+    amount: int
+    reason: str | None = None
+    reference: str | None = None
+
+
+class BankRail(Protocol):
+    """The interface of the class in CUOTA_BANK_RAIL. Each call may raise RailUnavailable.
+
+    The constructor takes what `rails/load.py` gives to every rail: `(settings, books, vault, now)`. `name` has 2 to 32 of a-z,
+    0-9 and _. A rail may also have `async def close(self)`, which is called when the process ends.
+    """
+
+    name: str
+
+    async def send(self, order: BankOrder) -> BankAnswer:
+        """Order the payment, once for each `payout_id`. Called again with the same one, answer what `find` would."""
+        ...
+
+    async def find(self, payout_id: UUID) -> BankAnswer | None:
+        """Look an earlier order up in the bank's records, however old. None if it never arrived there."""
+        ...

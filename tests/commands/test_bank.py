@@ -1,0 +1,76 @@
+"""`cuota bank`: files for a bank, and its reports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.bank.statements import booked, nacha_returns, statement
+from support.commands import Cuota
+
+FILES = {
+    "CUOTA_BANK_RAIL": "files",
+    "CUOTA_BANK_COMPANY": "Cuota Payments Inc.",
+    "CUOTA_BANK_COMPANY_ID": "1234567890",
+    "CUOTA_BANK_NAME": "First Bank",
+    "CUOTA_BANK_ROUTING": "011000015",
+    "CUOTA_BANK_ACCOUNT": "000111222333",
+}
+
+
+def test_without_the_rail_of_files_the_commands_say_so(cuota: Cuota) -> None:
+    done = cuota("bank", "files")
+    assert done.returncode == 1
+    assert "CUOTA_BANK_RAIL is not files" in done.stderr
+
+
+def test_each_missing_setting_is_named(cuota: Cuota) -> None:
+    done = cuota("bank", "files", CUOTA_BANK_RAIL="files")
+    assert done.returncode != 0
+    for name in FILES:
+        if name != "CUOTA_BANK_RAIL":
+            assert name in done.stderr
+    wrong = cuota("bank", "files", **{**FILES, "CUOTA_BANK_ROUTING": "011000016"})
+    assert "CUOTA_BANK_ROUTING: must be a routing number" in wrong.stderr
+    assert "011000016" not in wrong.stderr
+
+
+def test_an_empty_queue_makes_no_file(cuota: Cuota) -> None:
+    assert "No payment waits for a file." in cuota("bank", "make", **FILES).stdout
+    shown = json.loads(cuota("bank", "files", "--json", **FILES).stdout)
+    assert shown == {"files": [], "waiting": {"payments": 0, "amount": "0.00"}}
+    done = cuota("bank", "file", "1", **FILES)
+    assert (done.returncode, "There is no bank file 1" in done.stderr) == (1, True)
+
+
+def test_a_report_about_unknown_payments_is_named_and_exits_with_1(cuota: Cuota, tmp_path: Path) -> None:
+    for name, content in (
+        ("statement.xml", statement(booked("DBIT", "10.00", "0" * 31 + "1"))),
+        ("returns.ach", nacha_returns(("799R03", "011000010000042", 1000)).encode()),
+    ):
+        (tmp_path / name).write_bytes(content)
+        done = cuota("bank", "report", str(tmp_path / name), **FILES)
+        assert done.returncode == 1
+        assert "No payment of this amount" in done.stdout
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"<x/>", b"101 cut off"])
+def test_a_file_that_is_no_report_is_refused_in_a_sentence(
+    cuota: Cuota, tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "report").write_bytes(content)
+    done = cuota("bank", "report", str(tmp_path / "report"), **FILES)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("Nothing was recorded.")
+    assert "Nothing was recorded." in cuota("bank", "report", str(tmp_path / "missing"), **FILES).stderr
+
+
+@pytest.mark.parametrize(
+    ("day", "said"), [("2026-11-26", "The next one is 2026-11-27"), ("tomorrow", "not a date")]
+)
+def test_the_bank_pays_on_business_days_only(cuota: Cuota, day: str, said: str) -> None:
+    done = cuota("bank", "make", "--effective", day, **FILES)
+    assert done.returncode == 2
+    assert said in done.stderr

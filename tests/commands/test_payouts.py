@@ -1,0 +1,144 @@
+"""`cuota payouts` and `cuota merchant bank`, as an operator uses them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from commands.test_merchants import create
+from commands.test_operate import sql
+from support.commands import Cuota
+
+ACCOUNT = ("--routing", "021000021", "--account", "99887766554433")
+
+
+def shown(cuota: Cuota, *arguments: str, status: int = 0) -> Any:
+    done = cuota(*arguments, "--json")
+    assert done.returncode == status, done.stderr
+    return json.loads(done.stdout)
+
+
+def a_payout(cuota: Cuota, merchant: dict[str, Any], number: int, status: str, **more: str) -> None:
+    values = {"problem": "NULL", "return_reason": "NULL", "tries": "0", "arrival": "current_date + 9", **more}
+    sql(
+        cuota,
+        f"""INSERT INTO payouts (merchant_id, payout_id, number, status, amount, currency, first_line, last_line, account_id, cutoff,
+            closed_at, arrival_date, problem, return_reason, tries)
+        SELECT merchant_id, gen_random_uuid(), {number}, '{status}', 4711, 'USD', {number}, {number}, account_id, now(), now(),
+            {values["arrival"]}, {values["problem"]}, {values["return_reason"]}, {values["tries"]}
+        FROM bank_accounts WHERE merchant_id = '{merchant["merchantId"]}' LIMIT 1""",
+    )
+
+
+def test_before_the_first_payout_the_list_says_that_there_is_none(cuota: Cuota) -> None:
+    done = cuota("payouts", "--merchant", create(cuota)["name"])
+    assert (done.returncode, done.stdout) == (0, "No such payouts.\n")
+
+
+def test_payouts_are_listed_by_merchant_and_status_with_what_went_wrong(cuota: Cuota) -> None:
+    merchant = create(cuota)
+    a_payout(cuota, merchant, 1, "paid")
+    a_payout(cuota, merchant, 2, "sent", arrival="current_date - 9", tries="7")
+    a_payout(cuota, merchant, 3, "created", problem="'no answer within 10 seconds'", tries="3")
+    a_payout(cuota, merchant, 4, "returned", return_reason="'R03 No Account'")
+    facts = shown(cuota, "payouts", "--merchant", merchant["name"], status=1)
+    found = {each["number"]: each for each in facts["payouts"]}
+    assert facts["bankRail"] == "sandbox"
+    assert {number: each["status"] for number, each in found.items()} == {
+        1: "paid",
+        2: "sent",
+        3: "created",
+        4: "returned",
+    }
+    assert (found[1]["amount"], found[1]["bankAccount"], found[1]["overdue"]) == (
+        "47.11",
+        {"last4": "6789"},
+        False,
+    )
+    assert (found[2]["overdue"], found[2]["tries"]) == (True, 7)
+    assert found[3]["problem"] == "no answer within 10 seconds"
+    assert found[4]["reason"] == "R03 No Account"
+    text = cuota("payouts", "--merchant", merchant["merchantId"]).stdout
+    assert "(OVERDUE: the bank has not said that it paid; asked 7 times)" in text
+    assert "(3 tries, the last failed: no answer within 10 seconds)" in text
+    assert "(returned: R03 No Account)" in text
+    only = shown(cuota, "payouts", "--merchant", merchant["name"], "--status", "paid")
+    assert [each["number"] for each in only["payouts"]] == [1]
+
+
+def test_paused_payouts_are_named_with_what_to_do(cuota: Cuota) -> None:
+    merchant = create(cuota)
+    sql(cuota, f"UPDATE settlements SET paused_since = now() WHERE merchant_id = '{merchant['merchantId']}'")
+    done = cuota("payouts", "--merchant", merchant["name"])
+    assert done.returncode == 1
+    assert f"Payouts of {merchant['name']} are paused since " in done.stdout
+    assert f"merchant bank {merchant['merchantId']} --routing N --account N" in done.stdout
+    assert "Payouts are paused since" in cuota("merchant", "bank", merchant["name"]).stdout
+    assert shown(cuota, "merchant", "bank", merchant["name"])["payoutsPausedSince"]
+
+
+def test_without_a_bank_rail_the_list_and_verify_say_that_payouts_wait(cuota: Cuota) -> None:
+    merchant = create(cuota)
+    a_payout(cuota, merchant, 1, "created")
+    done = cuota("payouts", "--merchant", merchant["name"], CUOTA_BANK_RAIL="none")
+    assert done.returncode == 1
+    assert done.stdout.startswith(
+        "No bank rail is configured (CUOTA_BANK_RAIL): payouts are not sent and stay `created`.\n"
+    )
+    assert "No bank rail is configured (CUOTA_BANK_RAIL)" in cuota("verify", CUOTA_BANK_RAIL="none").stdout
+    assert "No bank rail" not in cuota("verify").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--merchant", "Nobody"), "There is no merchant Nobody"),
+        (("--status", "lost"), "invalid choice: 'lost'"),
+    ],
+)
+def test_a_merchant_or_a_status_that_does_not_exist_is_refused(
+    cuota: Cuota, arguments: tuple[str, ...], said: str
+) -> None:
+    done = cuota("payouts", *arguments)
+    assert done.returncode != 0
+    assert said in done.stderr
+
+
+def test_the_account_is_shown_by_its_last_digits_and_changed_after_three_days(cuota: Cuota) -> None:
+    merchant = create(cuota)
+    before = shown(cuota, "merchant", "bank", merchant["name"])
+    assert (before["inForce"]["last4"], before["pending"], before["earlier"]) == ("6789", None, [])
+    done = cuota("merchant", "bank", merchant["name"], *ACCOUNT)
+    assert done.returncode == 0
+    assert "A change was made: to the account ending in 4433, from 20" in done.stdout
+    assert "99887766554433" not in done.stdout + done.stderr
+    after = shown(cuota, "merchant", "bank", merchant["merchantId"])
+    assert (after["inForce"]["last4"], after["pending"]["last4"]) == ("6789", "4433")
+    assert shown(cuota, "merchant", "bank", merchant["name"], "--cancel")["pending"] is None
+    again = cuota("merchant", "bank", merchant["name"], "--cancel")
+    assert again.returncode == 1
+    assert "has no change that has yet to take effect" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--routing", "021000021"), "Give both --routing and --account."),
+        (("--account", "12345"), "Give both --routing and --account."),
+        ((*ACCOUNT, "--cancel"), "not both"),
+        (("--routing", "021000022", "--account", "12345"), "The routing number is not valid"),
+        (("--routing", "02100002", "--account", "12345"), "must have 9 digits"),
+        (("--routing", "021000021", "--account", "123"), "4 to 17 digits"),
+    ],
+)
+def test_numbers_that_are_missing_or_wrong_change_nothing(
+    cuota: Cuota, arguments: tuple[str, ...], said: str
+) -> None:
+    merchant = create(cuota)
+    done = cuota("merchant", "bank", merchant["name"], *arguments)
+    assert done.returncode == 1
+    assert "Nothing was changed." in done.stderr
+    assert said in done.stderr
+    assert shown(cuota, "merchant", "bank", merchant["name"])["pending"] is None

@@ -1,0 +1,125 @@
+"""A merchant pays a fee for each capture, by its terms; it is posted with the capture and the refund."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from cuota.core.payout.terms import RefundFee, SettlementTerms
+from cuota.db.payout import terms as versions
+from cuota.db.verify.recalculate import verify
+from support.own_service import Own
+
+_FEES = """SELECT posting, amount FROM transfers WHERE order_id = $1 AND posting LIKE 'merchant_fee%' ORDER BY number"""
+
+
+async def give_terms(own: Own, refund_fee: RefundFee = RefundFee.RETURNED) -> None:
+    now = own.context.now()
+    for merchant in (own.merchant, own.auto_merchant):
+        new = SettlementTerms(1, now, 590, 30, refund_fee)
+        await versions.add(own.context.pool, merchant.merchant_id, new, now)
+
+
+async def fees_of(own: Own, order: dict[str, Any]) -> list[tuple[str, int]]:
+    rows = await own.context.pool.fetch(_FEES, UUID(order["orderId"]))
+    return [(row["posting"], row["amount"]) for row in rows]
+
+
+async def test_without_terms_no_fee_is_posted(own: Own) -> None:
+    order = await own.merchant.approved("100.00")
+    await own.merchant.move(order, "capture", "60.00")
+    await own.merchant.move(order, "refund", "60.00")
+    assert await fees_of(own, order) == []
+
+
+async def test_each_capture_pays_its_fee_and_a_refund_returns_its_part(own: Own) -> None:
+    await give_terms(own)
+    order = await own.merchant.approved("100.00")
+    for operation, amount in (
+        ("capture", "60.00"),
+        ("capture", "40.00"),
+        ("refund", "25.00"),
+        ("refund", "75.00"),
+    ):
+        assert (await own.merchant.move(order, operation, amount)).status_code == 200
+    # 5.9 % of 60 is 3.54, of 40 is 2.36, and 0.30 each: 6.50 in all. A quarter of it is 1.625.
+    assert await fees_of(own, order) == [
+        ("merchant_fee", 384),
+        ("merchant_fee", 266),
+        ("merchant_fee_returned", 163),
+        ("merchant_fee_returned", 487),
+    ]
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_a_kept_fee_stays_with_the_provider(own: Own) -> None:
+    await give_terms(own, RefundFee.KEPT)
+    order = await own.merchant.approved("100.00")
+    await own.merchant.move(order, "capture", "100.00")
+    await own.merchant.move(order, "refund", "100.00")
+    assert await fees_of(own, order) == [("merchant_fee", 620)]
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_an_automatic_capture_pays_the_fee_too(own: Own) -> None:
+    await give_terms(own)
+    order = await own.auto_merchant.approved("100.00")
+    assert await fees_of(own, order) == [("merchant_fee", 620)]
+
+
+async def test_the_merchants_api_shows_the_same_order_with_and_without_fees(own: Own) -> None:
+    before = await own.merchant.approved("100.00")
+    await give_terms(own)
+    after = await own.merchant.approved("100.00")
+    shown = []
+    for order in (before, after):
+        await own.merchant.move(order, "capture", "60.00")
+        shown.append(await own.merchant.read(order))
+    assert shown[0].keys() == shown[1].keys()
+    assert [each["capturedAmount"] for each in shown] == [60, 60]
+
+
+@pytest.mark.parametrize("posting", ["merchant_fee", "merchant_fee_returned"])
+@pytest.mark.parametrize("cents", [1, -1])
+async def test_one_altered_cent_of_a_fee_is_found(own: Own, posting: str, cents: int) -> None:
+    await give_terms(own)
+    order = await own.merchant.approved("100.00")
+    await own.merchant.move(order, "capture", "60.00")
+    await own.merchant.move(order, "refund", "20.00")
+    async with own.owner() as connection:
+        await connection.execute("SET session_replication_role = replica")
+        tag = await connection.execute(
+            "UPDATE transfers SET amount = amount + $2 WHERE order_id = $1 AND posting = $3",
+            UUID(order["orderId"]), cents, posting,
+        )  # fmt: skip
+        assert tag == "UPDATE 1"
+    found = (await verify(own.context.pool)).disagreements
+    assert any(posting in each.row for each in found)
+
+
+async def test_the_database_refuses_to_return_more_than_was_paid(own: Own) -> None:
+    await give_terms(own)
+    order = await own.merchant.approved("100.00")
+    await own.merchant.move(order, "capture", "60.00")
+    async with own.owner() as connection:
+        with pytest.raises(asyncpg.CheckViolationError, match="merchant's fees"):
+            await connection.execute(
+                "INSERT INTO transfers SELECT merchant_id, order_id, 99, 'merchant_fee_returned', cause, credit, debit,"
+                " amount + 1, currency, created_at FROM transfers WHERE order_id = $1 AND posting = 'merchant_fee'",
+                UUID(order["orderId"]),
+            )
+
+
+async def test_many_captures_at_once_each_pay_their_fee_once(own: Own) -> None:
+    await give_terms(own)
+    orders = [await own.merchant.approved("100.00") for _ in range(6)]
+    await asyncio.gather(
+        *(own.merchant.move(order, "capture", "10.00") for order in orders for _ in range(4))
+    )
+    for order in orders:
+        assert await fees_of(own, order) == [("merchant_fee", 89)] * 4
+    assert (await verify(own.context.pool)).disagreements == []
