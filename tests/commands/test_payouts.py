@@ -24,7 +24,9 @@ def a_payout(cuota: Cuota, merchant: dict[str, Any], number: int, status: str, *
     values = {"problem": "NULL", "return_reason": "NULL", "tries": "0", "arrival": "current_date + 9", **more}
     sql(
         cuota,
-        f"""INSERT INTO payouts (merchant_id, payout_id, number, status, amount, currency, first_line, last_line, account_id, cutoff,
+        f"""SELECT post_merchant_transfer('{merchant["merchantId"]}', 'adjustment', gen_random_uuid(), 'losses', 'merchant_payable',
+            4711, 'USD', now(), 'adjustment', 4711);
+        INSERT INTO payouts (merchant_id, payout_id, number, status, amount, currency, first_line, last_line, account_id, cutoff,
             closed_at, arrival_date, problem, return_reason, tries)
         SELECT merchant_id, gen_random_uuid(), {number}, '{status}', 4711, 'USD', {number}, {number}, account_id, now(), now(),
             {values["arrival"]}, {values["problem"]}, {values["return_reason"]}, {values["tries"]}

@@ -26,7 +26,8 @@ from cuota.flows.context import Context, utc_now
 from cuota.flows.sandbox.clock import SandboxClock, following
 from cuota.flows.sandbox.standstill import Standstill
 from cuota.run import runtime
-from cuota.run.stopping import LINGER_SECONDS, SLOWEST_SECONDS, TAKE_SECONDS
+from cuota.run.last_connections import accept_waiting
+from cuota.run.stopping import CLOSE_SECONDS, LINGER_SECONDS, SLOWEST_SECONDS, TAKE_SECONDS
 from cuota.web.app import make_app, make_watched
 from cuota.web.server.deadlines import allow_open_files
 from cuota.web.server.edge import Edge, JsonLines
@@ -58,12 +59,28 @@ class DrainingServer(uvicorn.Server):
         # The background jobs end first, so that the remaining requests have the process to themselves.
         self._stopping.set()
         await asyncio.sleep(TAKE_SECONDS)
+        # A second descriptor of each socket keeps the connections that wait in it, while the event loop closes its own.
+        kept = [listener.dup() for listener in sockets or []]
         for server in self.servers:
             server.close()
         for listener in sockets or []:
             listener.close()
+        await asyncio.sleep(CLOSE_SECONDS)
+        waiting = [connection for listener in kept for connection in accept_waiting(listener)]
+        await asyncio.gather(*(self._serve_one(connection) for connection in waiting))
         await asyncio.sleep(LINGER_SECONDS)
         await super().shutdown(sockets=[])
+
+    async def _serve_one(self, connection: socket.socket) -> None:
+        """Serve a connection that the event loop has not accepted itself."""
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(OSError):
+            await loop.connect_accepted_socket(
+                lambda: BoundedProtocol(
+                    config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+                ),
+                connection,
+            )
 
 
 def set_up_logging(level: str) -> None:

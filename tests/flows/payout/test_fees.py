@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +13,7 @@ import pytest
 from cuota.core.payout.terms import RefundFee, SettlementTerms
 from cuota.db.payout import terms as versions
 from cuota.db.verify.recalculate import verify
+from cuota.flows.payout.change_terms import TermsChange, change_terms
 from support.own_service import Own
 
 _FEES = """SELECT posting, amount FROM transfers WHERE order_id = $1 AND posting LIKE 'merchant_fee%' ORDER BY number"""
@@ -122,4 +124,17 @@ async def test_many_captures_at_once_each_pay_their_fee_once(own: Own) -> None:
     )
     for order in orders:
         assert await fees_of(own, order) == [("merchant_fee", 89)] * 4
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_terms_from_a_moment_ago_begin_now_and_do_not_judge_earlier_captures(own: Own) -> None:
+    order = await own.merchant.approved("100.00")
+    await own.merchant.move(order, "capture", "60.00")
+    given = own.context.now() - timedelta(seconds=50)
+    before = own.context.now()
+    _, (version,) = await change_terms(
+        own.context, str(own.merchant.merchant_id), TermsChange(percent=590), given
+    )
+    assert version.valid_from >= before
+    assert await fees_of(own, order) == []
     assert (await verify(own.context.pool)).disagreements == []

@@ -27,7 +27,9 @@ FROM (SELECT 1) one LEFT JOIN settlements s ON s.merchant_id = $1
                     WHERE f.merchant_id = $1 AND f.position > coalesce(s.position, 0)
                 UNION ALL SELECT o.order_id, o.sequence FROM outbox o WHERE o.merchant_id = $1
             ) n
-                JOIN events e ON e.merchant_id = $1 AND e.order_id = n.order_id AND e.sequence = n.sequence
+                -- LIMIT: each event by its key, also in a plan that was made while the shop was small.
+                CROSS JOIN LATERAL (SELECT v.type, v.reference FROM events v WHERE v.merchant_id = $1
+                    AND v.order_id = n.order_id AND v.sequence = n.sequence LIMIT 1) e
                 JOIN movements m ON m.merchant_id = $1 AND m.order_id = n.order_id
                     AND m.kind = split_part(e.type, '.', 1) AND m.reference = e.reference
                 JOIN transfers l ON l.merchant_id = $1 AND l.order_id = n.order_id AND l.cause = m.movement_id

@@ -57,6 +57,7 @@ TREATED = {
     **dict.fromkeys(("merchant_transfers", "settlement_lines", "payouts", "settlements", "reserves"), NOBODY),
     **dict.fromkeys(("merchant_terms", "bank_accounts"), OTHER),
     "bank_simulator.orders": SANDBOX,
+    **dict.fromkeys(("bank_files.files", "bank_files.payments"), OTHER),
 }  # fmt: skip
 
 # Columns with which the service recognizes a browser or a value. They mean nothing to a person, and could open a session.

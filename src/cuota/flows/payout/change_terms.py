@@ -58,6 +58,8 @@ async def change_terms(
     begins = valid_from or now
     if begins < now - JUST_NOW:
         raise BadMerchant("Nothing was changed. Terms cannot be valid from a time in the past.")
+    # Captures since the given time have paid by the terms before, so the version begins now.
+    begins = max(begins, now)
     if found and begins < found[-1].valid_from:
         raise BadMerchant(
             f"Nothing was changed. Version {found[-1].version} is valid from {found[-1].valid_from:%Y-%m-%d %H:%M} UTC;"
