@@ -47,6 +47,7 @@ faults: .venv/dev tools ## a fault at every step, planted bugs, then minutes of 
 	FAULTS_LONG=1 $(PYTEST) tests/faults
 	FAULTS_LONG=1 $(PYTEST) tests/core tests/properties tests/hostile tests/web/api/test_schemathesis.py
 	FAULTS_LONG=1 $(PYTEST) -o faulthandler_timeout=0 tests/rails/stripe/test_stripe_campaign.py
+	FAULTS_LONG=1 $(PYTEST) -o faulthandler_timeout=0 -s tests/flows/payout/test_campaign.py
 	$(BIN)/python tests/faults --seconds 300 $(ARGS)
 	$(BIN)/python tests/faults --retries 10000 $(ARGS)
 

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from . import backoffice, reconcile, storefront, webhooks, window
+from . import backoffice, disputes, reconcile, storefront, webhooks, window
 from .payments import Payments
 from .processor import Processor
 from .settings import ShopSettings
@@ -51,6 +51,7 @@ def make_app(settings: ShopSettings, transport: httpx.AsyncBaseTransport | None 
             *storefront.routes,
             *window.routes,
             *backoffice.routes,
+            *disputes.routes,
             *reconcile.routes,
             *webhooks.routes,
             Route("/health", _health),

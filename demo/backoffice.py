@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from . import words
 from .checkout import as_told, refresh
+from .disputes import STATES, disputes_of
 from .money import from_form, show
 from .payments import PaymentError
 from .records import changes
@@ -106,6 +107,7 @@ async def _order_page(request: Request, order: ShopOrder, **preview: Any) -> Res
         payment, unreachable = from_webhook or await refresh(shop, order), False
     except PaymentError:
         payment, unreachable = None, True
+    told = shop.store.told(order.provider_order_id or "-")
     context = {
         "order": shop.store.order(order.number),
         "way": shop.store.signed.way(order.number),
@@ -113,7 +115,9 @@ async def _order_page(request: Request, order: ShopOrder, **preview: Any) -> Res
         "payment": payment,
         "unreachable": unreachable,
         "by_webhook": from_webhook is not None,
-        "told": shop.store.told(order.provider_order_id or "-"),
+        "told": told,
+        "disputes": await disputes_of(shop, order.provider_order_id or "-", told),
+        "dispute_states": STATES,
         "pending": shop.store.pending(order.number),
         "references": {kind: str(uuid.uuid4()) for kind in DONE},
         "done": DONE,

@@ -17,6 +17,7 @@ from cuota.client import (
     AsyncClient,
     Balance,
     CuotaError,
+    Dispute,
     Payout,
     PayoutLine,
     RequestRefused,
@@ -33,6 +34,7 @@ T = TypeVar("T")
 PAUSES = (0.2, 0.8)  # seconds before the second and the third try; short, because a buyer is waiting
 LONGEST_WAIT = 3  # seconds
 PAYOUTS = 100  # how many payouts are listed
+DISPUTES = 20  # how many disputes of an order are listed
 LIMITS_FOR = 3600  # seconds for which the limits are cached
 
 
@@ -125,6 +127,21 @@ class Payments:
         payout = await _converting_errors(self._client.payout(payout_id))
         lines = await _converting_errors(_first(self._client.payout_lines(payout_id), payout.line_count))
         return payout, lines, await _converting_errors(self._client.terms())
+
+    async def disputes(self, order_id: str) -> list[Dispute]:
+        """Return the disputes of an order, newest first."""
+        return await _converting_errors(_first(self._client.disputes(order_id=order_id), DISPUTES))
+
+    async def dispute(self, dispute_id: str) -> Dispute:
+        """Return a dispute with everything that was written in it."""
+        return await _converting_errors(self._client.dispute(str(dispute_id)))
+
+    async def answer_dispute(self, dispute_id: str, answer: str, text: str, key: str) -> Dispute:
+        """Accept a dispute, send evidence, or appeal. A repeated call with the same key is applied once."""
+        if answer == "accept":
+            return await _converting_errors(self._client.accept_dispute(dispute_id))
+        call = self._client.appeal if answer == "appeal" else self._client.submit_evidence
+        return await _converting_errors(call(dispute_id, text, idempotency_key=key))
 
 
 async def _first(found: AsyncIterator[T], most: int) -> list[T]:

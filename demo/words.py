@@ -67,4 +67,9 @@ def move_failed(error: PaymentError, kind: str) -> str:
         return (
             f"That is more than is left: at most {show(from_json(error.balances.get(name)))} can be {done}."
         )
-    return _MOVE.get(error.code, f"{error.message} ({error.code})")
+    return _MOVE.get(error.code, refused(error))
+
+
+def refused(error: PaymentError) -> str:
+    """Return the text that tells the staff why another call was refused."""
+    return f"{error.message} ({error.code})"

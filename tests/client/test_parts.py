@@ -155,14 +155,15 @@ def test_the_client_needs_nothing_of_cuota_and_no_library_but_httpx() -> None:
     assert out.stdout == "[]\n"
 
 
-def test_both_clients_are_the_same_text_but_for_their_waiting() -> None:
-    blocking = (SOURCE / "sync.py").read_text().partition("class ")[2]
-    waiting = (SOURCE / "asynchronous.py").read_text().partition("class ")[2]
+@pytest.mark.parametrize(("first", "second"), [("sync", "asynchronous"), ("sync_disputes", "async_disputes")])
+def test_both_clients_are_the_same_text_but_for_their_waiting(first: str, second: str) -> None:
+    blocking = (SOURCE / f"{first}.py").read_text().partition("class ")[2]
+    waiting = (SOURCE / f"{second}.py").read_text().partition("class ")[2]
     waiting = re.sub(
-        r"for (event|order|payout|line) in page\.\1s:\s+yield \1", r"yield from page.\1s", waiting
+        r"for (event|order|payout|line|dispute) in page\.\1s:\s+yield \1", r"yield from page.\1s", waiting
     )
     for found, instead in {
-        "AsyncClient": "Client", "AsyncIterator": "Iterator", "async ": "", "await ": "", "asyncio.Lock": "threading.Lock",
+        "AsyncClient": "Client", "AsyncDispute": "Dispute", "AsyncIterator": "Iterator", "async ": "", "await ": "", "asyncio.Lock": "threading.Lock",
         "asyncio.sleep": "time.sleep", "for asyncio": "for threads", "aclose": "close", "__aenter": "__enter",
         "__aexit": "__exit", "an `with`": "a `with`",
     }.items():  # fmt: skip

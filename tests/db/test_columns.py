@@ -34,7 +34,7 @@ def names(typed: tuple[str, ...]) -> list[str]:
 async def test_every_column_of_the_table_is_in_the_list_with_its_type(own: Own, table: str) -> None:
     listed = [column.typed for column in columns.ORDER] if table == "orders" else [*columns.INSTALLMENT]
     if table == "installments":
-        listed += ["merchant_id uuid", "order_id uuid"]
+        listed += ["merchant_id uuid", "order_id uuid", "written_off_at timestamptz"]
     async with own.owner() as owner:
         there = {row[0]: row[1] for row in await owner.fetch(TYPES, table)}
         known = {name: await owner.fetchval(NAMED, kind) for name, kind in map(str.split, listed)}
@@ -46,7 +46,7 @@ async def test_every_column_of_the_table_is_in_the_list_with_its_type(own: Own, 
 def test_every_field_of_an_order_is_read_and_every_column_is_written_once() -> None:
     listed = {column.name for column in columns.ORDER}
     assert {field.name for field in fields(Order)} | {"token", "due_at"} == listed
-    written = set(names(columns.NEW) + names(columns.CHANGED))
+    written = set(names(columns.NEW) + names(columns.CHANGED) + names(columns.CLAIMED))
     assert written | KEYS == listed
     for typed, flag in ((columns.NEW, "new"), (columns.CHANGED, "changed")):
         assert len(set(typed)) == len(typed)

@@ -55,6 +55,7 @@ ALLOWED = {
     "books._MERCHANT_BALANCES": "the same",
     "operator_list._PAYOUTS": "the operator's list of payouts, by hand",
     "operator_list._PAUSED": "the same, of merchants whose payouts are paused",
+    "operator_list._DISPUTES": "the operator's list of disputes, by hand",
     "sending._WAITING": "the operator's count of payouts that wait for a bank rail, by hand and at a start",
     "settlements._MERCHANTS": "the operator's check of all books, by hand",
     "hanging_receivers._HANGING": "the start of an advance of the sandbox's clock, on a developer's machine",

@@ -15,7 +15,11 @@ import asyncpg
 import pytest
 
 from cuota.config import Settings
+from cuota.core.dispute.dispute import DisputeReason
 from cuota.db.verify.recalculate import verify
+from cuota.flows.dispute.answer_dispute import decide_dispute, submit_evidence
+from cuota.flows.dispute.notice_return import notice_return
+from cuota.flows.dispute.open_dispute import open_dispute
 from cuota.flows.privacy.erase_consumer import erase_consumer
 from cuota.flows.privacy.export_consumer import export_consumer
 from cuota.flows.risk.explain_order import explain_order, explain_plan
@@ -33,6 +37,8 @@ PORT_OF = """SELECT nodeport FROM citus_shards WHERE table_name = 'orders'::regc
 WORKERS = "SELECT node_port FROM citus_get_active_worker_nodes()"
 # The card of the sandbox with which no payment succeeds.
 DECLINED = "4000 0000 0000 0002"
+# The card whose bank takes the first payment back after a week.
+CHARGED_BACK = "4000 0000 0000 2685"
 
 
 @pytest.fixture
@@ -134,6 +140,40 @@ async def test_installments_are_charged_on_their_days_and_messages_are_sent(
             "SELECT DISTINCT state FROM messages WHERE merchant_id = $1", shop.merchant_id
         )
         assert [row["state"] for row in messages] == ["sent"]
+    assert (await verify(sandbox.context.pool)).disagreements == []
+
+
+async def test_disputes_chargebacks_and_payouts_end_as_on_one_server(
+    sandbox: Sandbox, shops: list[Merchant]
+) -> None:
+    context = sandbox.context
+    for shop in shops:
+        order, charged_back = await shop.approved("100.00"), await shop.create("80.00")
+        await complete(sandbox.service, shop.merchant_id, charged_back, CHARGED_BACK, phone=phone_number())
+        for each, amount in ((order, "100.00"), (charged_back, "80.00")):
+            assert (await shop.move(each, "capture", amount)).status_code == 200
+        ids = shop.merchant_id, UUID(order["orderId"])
+        dispute = await open_dispute(context, *ids, DisputeReason.NOT_RECEIVED, 4000, "Nothing came.")
+        await notice_return(context, *ids, "UPS", "1Z999")
+        assert (await shop.move(order, "refund", "10.00")).status_code == 200
+        await submit_evidence(context, shop.merchant_id, dispute.dispute_id, "It was delivered.")
+        await decide_dispute(context, shop.merchant_id, dispute.dispute_id, for_consumer=True)
+    await sandbox.advance("40d")
+    for shop in shops:
+        outcomes = await sandbox.fetch(
+            "SELECT kind, outcome FROM disputes WHERE merchant_id = $1 ORDER BY kind", shop.merchant_id
+        )
+        assert [tuple(row) for row in outcomes] == [("chargeback", "lost"), ("dispute", "lost")]
+        (paid,) = await sandbox.fetch(
+            "SELECT sum(amount)::bigint AS cents, count(*) FILTER (WHERE status <> 'paid') AS waiting FROM payouts WHERE merchant_id = $1",
+            shop.merchant_id,
+        )
+        # 180 captured, 10 and 30 refunded. The 20 that were charged back later are a debt.
+        assert (paid["cents"], paid["waiting"]) == (14000, 0)
+        (left,) = await sandbox.fetch(
+            "SELECT open_net FROM settlements WHERE merchant_id = $1", shop.merchant_id
+        )
+        assert left["open_net"] == -2000
     assert (await verify(sandbox.context.pool)).disagreements == []
 
 

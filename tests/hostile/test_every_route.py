@@ -10,11 +10,14 @@ import json
 import re
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
 
+from cuota.core.dispute.dispute import DisputeReason
+from cuota.core.dispute.evidence import EvidenceFile
+from cuota.flows.dispute.open_dispute import open_dispute
 from cuota.web import app
 from cuota.web.app import ROUTES
 from support.api.smi_bodies import smi_body
@@ -47,7 +50,8 @@ class Stranger:
 
     def unknown(self) -> dict[str, str]:
         """Ids of the same form that nobody has."""
-        return {name: text if name == "step" else str(uuid4()) for name, text in self.ids.items()}
+        own = {"step", "number"}
+        return {name: text if name in own else str(uuid4()) for name, text in self.ids.items()}
 
     def halfway(self) -> dict[str, str]:
         """The merchant there is, and nothing below it."""
@@ -69,13 +73,22 @@ async def stranger(auto_merchant: Merchant) -> Stranger:
 
     await publish_events(shop.service.context)
     event = (await shop.http.get("/events")).json()["events"][-1]
+    note = EvidenceFile("note.txt", "text/plain", b"I waited.")
+    ids = shop.merchant_id, UUID(bought["orderId"])
+    opened = await open_dispute(
+        shop.service.context, *ids, DisputeReason.NOT_RECEIVED, 100, "Nothing came.", [note]
+    )
+    (file,) = await pool.fetch(
+        "SELECT evidence_id FROM dispute_files WHERE dispute_id = $1", opened.dispute_id
+    )
     return Stranger(
         shop,
         {
             "merchant_id": str(shop.merchant_id), "order_id": bought["orderId"], "checkout_id": begun.json()["id"],
             "event_id": event["id"], "endpoint_id": endpoint.json()["id"], "charge_id": str(charge["charge_id"]),
             "authorization_id": network["authorizationId"], "step": "pay",
-            "payout_id": await paid(shop, Row("capture", 100)),
+            "payout_id": await paid(shop, Row("capture", 100)), "dispute_id": str(opened.dispute_id),
+            "file_id": f"{file['evidence_id']}-1", "evidence_id": str(file["evidence_id"]), "number": "1",
         },
     )  # fmt: skip
 
@@ -121,6 +134,9 @@ async def everything(shop: Merchant) -> list[str]:
         "events",
         "payouts",
         "settlement_lines",
+        "disputes",
+        "dispute_evidence",
+        "dispute_files",
     ):
         found = await pool.fetch(
             f"SELECT to_jsonb(t)::text AS row FROM {table} t WHERE merchant_id = $1", shop.merchant_id

@@ -12,6 +12,7 @@ SRC = Path(cuota.__file__).parent
 # The merchant's client imports nothing of the service, so it defines these records again, under the same names.
 SHARED_WITH_THE_CLIENT = {
     "Balance",
+    "Dispute",
     "Endpoint",
     "Event",
     "FieldError",
@@ -20,6 +21,7 @@ SHARED_WITH_THE_CLIENT = {
     "Order",
     "Payout",
     "Preview",
+    "Statement",
 }
 
 

@@ -6,9 +6,21 @@ import re
 from pathlib import Path
 
 from cuota.config.table import SETTINGS
+from cuota.core.dispute.dispute import (
+    APPEAL_WITHIN,
+    DISPUTE_EDGES,
+    OPEN_WITHIN,
+    REMIND_BEFORE,
+    RESPOND_WITHIN,
+    DisputeOutcome,
+    DisputeReason,
+    DisputeStatus,
+)
+from cuota.core.dispute.return_notice import HOLD_FOR
 from cuota.core.ledger import Account
 from cuota.core.order.event import EVENT_TYPES, TEST_EVENT, EventSubject
 from cuota.core.order.order import EDGES, PaymentState
+from cuota.core.payout.line import LineType
 from cuota.core.refusal import Code
 from cuota.core.sandbox import TEST_ACCOUNTS, TEST_CARDS, TEST_ROUTING
 from cuota.web.app import ROUTES
@@ -38,9 +50,26 @@ def test_every_move_of_an_order_stands_in_the_vocabulary() -> None:
         assert row in _doc("vocabulary.md"), f"docs/vocabulary.md lacks this row:\n{row}"
 
 
+def test_every_move_of_a_dispute_stands_in_the_vocabulary() -> None:
+    for edge in DISPUTE_EDGES:
+        row = f"| {edge.before} | {edge.move} | {edge.after} | {edge.event} | {edge.meaning} |"
+        assert row in _doc("vocabulary.md"), f"docs/vocabulary.md lacks this row:\n{row}"
+
+
+def test_the_page_for_finance_people_has_every_status_outcome_event_line_and_deadline_of_disputes() -> None:
+    page = _doc("disputes.md")
+    lines = [each for each in LineType if each.startswith("dispute_")]
+    events = [each.name for each in EVENT_TYPES if each.name.startswith(("dispute.", "return."))]
+    for name in (*DisputeStatus, *DisputeOutcome, *DisputeReason, *lines, *events):
+        assert f"`{name}`" in page, f"docs/disputes.md does not explain {name}"
+    days = [OPEN_WITHIN.days, RESPOND_WITHIN.days, REMIND_BEFORE.days, APPEAL_WITHIN.days, HOLD_FOR.days]
+    table = page.partition("## Deadlines")[2].partition("\n## ")[0]
+    assert [int(number) for number in re.findall(r"\b([0-9]+) days\b", table)] == days
+
+
 def test_the_docs_list_every_type_of_event_with_its_operation_and_no_other() -> None:
     rows = re.findall(
-        r"^\| `([a-z_]+\.[a-z]+)` \| [^|]+ \| (?:`(\w+)`|null) \|", _doc("webhooks.md"), re.MULTILINE
+        r"^\| `([a-z_]+\.[a-z_]+)` \| [^|]+ \| (?:`(\w+)`|null) \|", _doc("webhooks.md"), re.MULTILINE
     )
     types = {each.name: each.operation or "" for each in EVENT_TYPES}
     assert dict(rows) == {**types, TEST_EVENT: ""}

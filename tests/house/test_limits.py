@@ -8,7 +8,7 @@ from pathlib import Path
 from cuota.core.wire.strict_json import MOST_VALUES
 from cuota.web import body
 from cuota.web.api.gateway_form import MOST_FIELDS
-from cuota.web.server import deadlines, last_word, protocol
+from cuota.web.server import bounds, deadlines, last_word, protocol
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNING = (ROOT / "docs" / "running.md").read_text()
@@ -36,8 +36,8 @@ def test_the_limits_of_a_connection_are_the_ones_of_the_code() -> None:
         f"| a form to `/orders/authorize` | {body.MOST_FORM_BYTES // 1024} KiB, {MOST_FIELDS:,} fields |",
         f"a body to `/sandbox/cards` | {body.MOST_SMALL_BYTES // 1024} KiB |",
         f"(members of objects and of lists) | {MOST_VALUES:,} |",
-        f"| {protocol.MOST_MESSAGE_BYTES // 1024**2} MiB |",
-        f"| requests sent ahead of an answer | {protocol.MOST_PIPELINED} |",
+        f"| {bounds.MOST_MESSAGE_BYTES // 1024**2} MiB |",
+        f"| requests sent ahead of an answer | {bounds.MOST_PIPELINED} |",
         f"| {deadlines.MOST_OPEN:,}, and {deadlines.RESERVED_FILES} fewer",
         f"| {deadlines.STOPPING_SECONDS} s after the drain |",
     ):

@@ -39,7 +39,7 @@ def made(**more: Any) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"card": "tests.rails.test_lacking.Half"}, "CUOTA_CARD_RAIL: tests.rails.test_lacking.Half lacks name, fields, keep, find_charge, give_up, refund, read_event, events_since, forget of the CardRail"),
+        ({"card": "tests.rails.test_lacking.Half"}, "CUOTA_CARD_RAIL: tests.rails.test_lacking.Half lacks name, fields, keep, find_charge, give_up, refund, answer_chargeback, read_event, events_since, forget of the CardRail"),
         ({"issuing": "tests.rails.test_lacking.Half"}, "CUOTA_ISSUING_RAIL: tests.rails.test_lacking.Half lacks issue, reveal, hide, limit of the IssuingRail"),
         ({"message": "tests.rails.test_lacking.Half"}, "CUOTA_MESSAGE_RAIL: tests.rails.test_lacking.Half lacks shown_code, new_code, send_code, send of the MessageRail"),
         ({"card": "tests.rails.test_lacking.Older"}, "CUOTA_CARD_RAIL: tests.rails.test_lacking.Older\\(settings, books, vault, now\\) raised an error: .*argument"),

@@ -68,7 +68,7 @@ async def test_the_example_has_the_fields_that_are_sent_today_in_their_order(mer
 def test_every_type_of_event_has_its_row() -> None:
     contract = bundle()
     types = [*contract["components"]["schemas"]["EventType"]["enum"], "webhook.test"]
-    assert sorted(re.findall(r"^\| `([a-z_]+\.[a-z]+)` \|", PAGE, re.MULTILINE)) == sorted(types)
+    assert sorted(re.findall(r"^\| `([a-z_]+\.[a-z_]+)` \|", PAGE, re.MULTILINE)) == sorted(types)
 
 
 def _wait(text: str) -> timedelta:

@@ -10,7 +10,7 @@ from cuota.core.payout.arrival import business_days_after, day_at_bank
 from cuota.core.payout.bank_account import BankDetails, read_bank_details
 from cuota.core.sandbox import TEST_ACCOUNTS, TEST_ROUTING
 from cuota.flows.context import Context
-from cuota.flows.merchant.sandbox_account import seal
+from cuota.flows.merchant.seal_bank_account import seal
 
 NUMBERS = {account.behaviour: account.number for account in TEST_ACCOUNTS}
 CHANGED = {behaviour: read_bank_details(TEST_ROUTING, number) for behaviour, number in NUMBERS.items()}

@@ -16,6 +16,7 @@ from cuota.client.answers import (
     Standing,
 )
 from cuota.client.asynchronous import AsyncClient
+from cuota.client.disputed import Dispute, EventDispute, EventReturn, Statement, StatementFile
 from cuota.client.errors import (
     BadWebhook,
     CuotaError,
@@ -43,12 +44,15 @@ __all__ = [
     "Configuration",
     "CreatedOrder",
     "CuotaError",
+    "Dispute",
     "DuplicateReference",
     "Endpoint",
     "EndpointTest",
     "Event",
     "EventBankAccount",
+    "EventDispute",
     "EventPayout",
+    "EventReturn",
     "FieldError",
     "Installment",
     "Movement",
@@ -65,6 +69,8 @@ __all__ = [
     "SettlementProblem",
     "SettlementVerdict",
     "Standing",
+    "Statement",
+    "StatementFile",
     "Terms",
     "Unauthorized",
     "Unavailable",

@@ -11,6 +11,7 @@ import httpx
 
 from cuota.client import calls
 from cuota.client.answers import Configuration, CreatedOrder, Movement, Order, Preview
+from cuota.client.async_disputes import AsyncDisputeMethods
 from cuota.client.base import (
     LONGEST_WAIT,
     PAGE,
@@ -32,7 +33,7 @@ from cuota.client.told import Endpoint, EndpointTest, Event
 T = TypeVar("T")
 
 
-class AsyncClient:
+class AsyncClient(AsyncDisputeMethods):
     """The calls of the merchant API, for asyncio.
 
     One object may be shared by the whole process. Close it with `aclose`, or use it in an `async with`.

@@ -80,7 +80,7 @@ def configuration() -> Call[Configuration]:
 def create_order(order: Mapping[str, Any], idempotency_key: str | None) -> Call[CreatedOrder]:
     """`POST /order`. The idempotency key is made here once, so that all tries have the same key."""
     body = json_text(_with_amounts(order), "order").encode()
-    key = _key(idempotency_key)
+    key = key_text(idempotency_key)
     return Call("POST", "/order", CreatedOrder.read, Again.SAME, body, key)
 
 
@@ -104,7 +104,7 @@ def _item(item: Any, index: int) -> Any:
 
 def get_order(order_id: str) -> Call[Order]:
     """`GET /order/{orderId}`. The id may also be a checkout token."""
-    return Call("GET", f"/order/{_id(order_id)}", Order.read)
+    return Call("GET", f"/order/{id_text(order_id)}", Order.read)
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def move(operation: str, order_id: str, amount: Amount, reference: str) -> Call[
 
     return Call(
         "POST",
-        f"/order/{_id(order_id)}/{operation}",
+        f"/order/{id_text(order_id)}/{operation}",
         lambda raw: Movement.read(operation, raw),
         Again.SAME,
         _move_body(amount, reference),
@@ -161,7 +161,7 @@ def move(operation: str, order_id: str, amount: Amount, reference: str) -> Call[
 
 def preview(operation: str, order_id: str, amount: Amount, reference: str) -> Call[Preview]:
     """Capture, void or refund with `dryRun=true`, which changes nothing."""
-    path = f"/order/{_id(order_id)}/{operation}?dryRun=true"
+    path = f"/order/{id_text(order_id)}/{operation}?dryRun=true"
     return Call("POST", path, Preview.read, Again.READS, _move_body(amount, reference))
 
 
@@ -179,20 +179,21 @@ def events(after: str | None, limit: int) -> Call[EventPage]:
 
 def payouts(status: str | None, after: str | None, limit: int) -> Call[PayoutPage]:
     """`GET /payouts`: one page."""
-    return Call("GET", f"/payouts?{_paged(after, limit, status=status)}", PayoutPage.read)
+    return Call("GET", f"/payouts?{paged(after, limit, status=status)}", PayoutPage.read)
 
 
 def payout(payout_id: str) -> Call[Payout]:
     """`GET /payouts/{payoutId}`."""
-    return Call("GET", f"/payouts/{_id(payout_id)}", Payout.read)
+    return Call("GET", f"/payouts/{id_text(payout_id)}", Payout.read)
 
 
 def payout_lines(payout_id: str, after: str | None, limit: int) -> Call[PayoutLinePage]:
     """`GET /payouts/{payoutId}/lines`: one page."""
-    return Call("GET", f"/payouts/{_id(payout_id)}/lines?{_paged(after, limit)}", PayoutLinePage.read)
+    return Call("GET", f"/payouts/{id_text(payout_id)}/lines?{paged(after, limit)}", PayoutLinePage.read)
 
 
-def _paged(after: str | None, limit: int, **filters: str | None) -> str:
+def paged(after: str | None, limit: int, **filters: str | None) -> str:
+    """Return the query of one page. A filter that is None is left out."""
     query = {"limit": str(limit), "after": after, **filters}
     return urlencode({name: value for name, value in query.items() if value is not None})
 
@@ -210,7 +211,7 @@ def terms() -> Call[tuple[Terms, ...]]:
 def register_endpoint(url: str, description: str, key: str | None) -> Call[Endpoint]:
     """`POST /webhook-endpoints`."""
     body = json_text({"url": url, "description": description}).encode()
-    return Call("POST", "/webhook-endpoints", Endpoint.read, Again.NEVER, body, _key(key))
+    return Call("POST", "/webhook-endpoints", Endpoint.read, Again.NEVER, body, key_text(key))
 
 
 def endpoints() -> Call[tuple[Endpoint, ...]]:
@@ -220,7 +221,7 @@ def endpoints() -> Call[tuple[Endpoint, ...]]:
 
 def get_endpoint(endpoint_id: str) -> Call[Endpoint]:
     """`GET /webhook-endpoints/{endpointId}`."""
-    return Call("GET", f"/webhook-endpoints/{_id(endpoint_id)}", Endpoint.read)
+    return Call("GET", f"/webhook-endpoints/{id_text(endpoint_id)}", Endpoint.read)
 
 
 def change_endpoint(
@@ -229,14 +230,14 @@ def change_endpoint(
     """`PATCH /webhook-endpoints/{endpointId}`. Repeating the same change is harmless, so a retry is safe."""
     changes = {"url": url, "description": description, "paused": paused}
     body = json_text({name: value for name, value in changes.items() if value is not None}).encode()
-    return Call("PATCH", f"/webhook-endpoints/{_id(endpoint_id)}", Endpoint.read, Again.SAME, body)
+    return Call("PATCH", f"/webhook-endpoints/{id_text(endpoint_id)}", Endpoint.read, Again.SAME, body)
 
 
 def remove_endpoint(endpoint_id: str) -> Call[bool]:
     """`DELETE /webhook-endpoints/{endpointId}`. If a retry gets 404, the try before it removed the endpoint."""
     return Call(
         "DELETE",
-        f"/webhook-endpoints/{_id(endpoint_id)}",
+        f"/webhook-endpoints/{id_text(endpoint_id)}",
         lambda raw: raw["state"] == "deleted",
         Again.SAME,
         gone=True,
@@ -245,25 +246,26 @@ def remove_endpoint(endpoint_id: str) -> Call[bool]:
 
 def rotate_secret(endpoint_id: str, key: str | None) -> Call[Endpoint]:
     """`POST .../rotate-secret`. Never retried, because a second rotation would end the old secret at once."""
-    path = f"/webhook-endpoints/{_id(endpoint_id)}/rotate-secret"
-    return Call("POST", path, Endpoint.read, Again.NEVER, b"{}", _key(key))
+    path = f"/webhook-endpoints/{id_text(endpoint_id)}/rotate-secret"
+    return Call("POST", path, Endpoint.read, Again.NEVER, b"{}", key_text(key))
 
 
 def check_endpoint(endpoint_id: str, key: str | None) -> Call[EndpointTest]:
     """`POST .../test`: send a test event."""
-    path = f"/webhook-endpoints/{_id(endpoint_id)}/test"
-    return Call("POST", path, EndpointTest.read, Again.NEVER, b"{}", _key(key))
+    path = f"/webhook-endpoints/{id_text(endpoint_id)}/test"
+    return Call("POST", path, EndpointTest.read, Again.NEVER, b"{}", key_text(key))
 
 
 def replay(endpoint_id: str, after: str | None, until: str | None, key: str | None) -> Call[int]:
     """`POST .../replay`. The result is the number of deliveries that will be sent again."""
     bounds = {"after": after, "until": until}
     body = json_text({name: value for name, value in bounds.items() if value is not None}).encode()
-    path = f"/webhook-endpoints/{_id(endpoint_id)}/replay"
-    return Call("POST", path, lambda raw: int(raw["replayed"]), Again.NEVER, body, _key(key))
+    path = f"/webhook-endpoints/{id_text(endpoint_id)}/replay"
+    return Call("POST", path, lambda raw: int(raw["replayed"]), Again.NEVER, body, key_text(key))
 
 
-def _key(given: str | None) -> str:
+def key_text(given: str | None) -> str:
+    """Check an Idempotency-Key, or make one."""
     if given is None:
         return str(uuid.uuid4())
     if not 1 <= len(given) <= _LONGEST_KEY or not given.isascii() or not given.isprintable():
@@ -271,9 +273,9 @@ def _key(given: str | None) -> str:
     return given
 
 
-def _id(given: object) -> str:
+def id_text(given: object) -> str:
     """Check an id that becomes part of a path. Characters such as "/" could change the path."""
     text = str(given)
     if not _ID.fullmatch(text):
-        raise ValueError(f"{text!r} is not the id of an order, payout or endpoint.")
+        raise ValueError(f"{text!r} is not the id of an order, payout, dispute or endpoint.")
     return text

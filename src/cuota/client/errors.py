@@ -49,7 +49,7 @@ class Unauthorized(RequestRefused):
 
 
 class NotFound(RequestRefused):
-    """Your account has no such order, event or endpoint."""
+    """Your account has no such order, dispute, event or endpoint."""
 
 
 class DuplicateReference(RequestRefused):

@@ -11,18 +11,11 @@ from itertools import pairwise
 from typing import Any
 
 from cuota.client.settled import Payout, PayoutLine, Terms
-from cuota.client.settlement_events import (
-    WHOLE,
-    ExpectedLine,
-    cents_of,
-    expected_lines,
-    in_force,
-    raw_of,
-    share,
-)
+from cuota.client.settlement_cents import WHOLE, cents_of, share
+from cuota.client.settlement_events import ExpectedLine, expected_lines, in_force, raw_of
+from cuota.client.settlement_match import MOVED, MatchedLine, matched
 from cuota.client.told import Event
 
-MOVED = frozenset({"capture", "refund", "fee", "fee_returned"})
 _FEES = frozenset({"fee", "fee_returned"})
 _DAY = timedelta(days=1)
 
@@ -80,13 +73,14 @@ def verify_payout(
     if not payout.first_line_id:
         raise ValueError("payout is an entry of a list: use the result of payout(id), which has the totals.")
     received = [raw_of(event) for event in events]
-    expected = {line.key: line for line in expected_lines(received, terms)}
+    expected = expected_lines(received, terms)
+    pairs = matched(lines, expected, settled)
+    told = {pair.told for pair in pairs if pair.told is not None}
+    paid = {line.event_id for line in told}
     problems = [*_numbering(payout, lines), *_sums(payout, lines), *_each(lines), *_reserves(lines, terms)]
-    here = {(line.type, line.order_id, line.reference): line for line in lines if line.type in MOVED}
-    problems += _compared(lines, expected, received)
-    paid = {expected[key].event_id for key in here if key in expected}
-    problems += _left_out(expected.values(), here, paid, settled)
-    problems += _positions(here, expected)
+    problems += _compared(pairs, received)
+    problems += _left_out(expected, told, paid, settled)
+    problems += _positions(pairs)
     known = paid | set(settled or ())
     return SettlementVerdict(
         problems=tuple(dict.fromkeys(problems)),
@@ -94,7 +88,7 @@ def verify_payout(
         fees=sum((line.fee for line in lines), Decimal("0.00")),
         net=sum((line.gross + line.fee for line in lines), Decimal("0.00")),
         settled=frozenset(paid),
-        waiting=tuple(sorted({line.event_id for line in expected.values()} - known)),
+        waiting=tuple(sorted({line.event_id for line in expected} - known)),
         unproven=tuple(line.line_id for line in lines if line.type not in MOVED),
     )
 
@@ -144,27 +138,16 @@ def _each(lines: Sequence[PayoutLine]) -> Iterator[SettlementProblem]:
             yield SettlementProblem(
                 "wrong", f"Line {line.line_id} ({line.type}): its amounts do not fit.", line.line_id
             )
-    keys = defaultdict(list)
-    for line in lines:
-        if line.type in MOVED:
-            keys[line.type, line.order_id, line.reference].append(line)
-    for found in keys.values():
-        for line in found[1:]:
-            if line.line_id != found[0].line_id:
-                message = (
-                    f"Line {line.line_id} ({line.type} {line.reference}) repeats line {found[0].line_id}."
-                )
-                yield SettlementProblem("doubled", message, line.line_id)
 
 
-def _compared(
-    lines: Sequence[PayoutLine], expected: Mapping[tuple[str, str, str], ExpectedLine], received: list[Mapping[str, Any]]
-) -> Iterator[SettlementProblem]:  # fmt: skip
-    for line in lines:
-        if line.type not in MOVED:
-            continue
-        found = expected.get((line.type, line.order_id, line.reference))
+def _compared(pairs: Iterable[MatchedLine], received: list[Mapping[str, Any]]) -> Iterator[SettlementProblem]:
+    for pair in pairs:
+        line, found = pair.line, pair.told
         name = f"Line {line.line_id} ({line.type} {line.reference})"
+        if pair.repeats is not None:
+            message = f"{name} repeats line {pair.repeats.line_id}."
+            yield SettlementProblem("doubled", message, line.line_id)
+            continue
         if found is None:
             gaps = (
                 ", ".join(_never_received(line.order_id, received)) or "an event after the last one you have"
@@ -192,10 +175,9 @@ def _never_received(order_id: str, received: list[Mapping[str, Any]]) -> list[st
 
 
 def _left_out(
-    expected: Iterable[ExpectedLine], here: Collection[tuple[str, str, str]], paid: Collection[str],
+    wanted: Sequence[ExpectedLine], here: Collection[ExpectedLine], paid: Collection[str],
     settled: Collection[str] | None,
 ) -> Iterator[SettlementProblem]:  # fmt: skip
-    wanted = list(expected)
     last: dict[str, int] = defaultdict(int)
     for line in wanted:
         if line.event_id in paid:
@@ -203,7 +185,7 @@ def _left_out(
     for line in wanted:
         name = f"{line.type} {line.reference} of event {line.event_id}"
         earlier = line.event_id in (settled or ())
-        if line.event_id in paid and line.key not in here:
+        if line.event_id in paid and line not in here:
             yield SettlementProblem("missing", f"The line of {name} is missing.", None, line.event_id)
         elif line.event_id in paid and earlier:
             yield SettlementProblem(
@@ -219,12 +201,10 @@ def _left_out(
             yield SettlementProblem("missing", f"The line of {name} is missing.", None, line.event_id)
 
 
-def _positions(
-    here: Mapping[tuple[str, str, str], PayoutLine], expected: Mapping[tuple[str, str, str], ExpectedLine]
-) -> Iterator[SettlementProblem]:
+def _positions(pairs: Iterable[MatchedLine]) -> Iterator[SettlementProblem]:
     """The lines of one event have one position in the feed, and the positions of an order's events increase."""
     places = sorted(
-        ((expected[key], line) for key, line in here.items() if key in expected),
+        ((pair.told, pair.line) for pair in pairs if pair.told is not None),
         key=lambda pair: (pair[0].order_id, pair[0].sequence, int(pair[1].line_id)),
     )
     for (before, first), (after, second) in pairwise(places):
@@ -240,10 +220,10 @@ def _positions(
 
 
 def _reserves(lines: Sequence[PayoutLine], versions: Sequence[Terms]) -> Iterator[SettlementProblem]:
-    """A reserve is the percentage of the captures, less refunds, since the reserve before it in the payout."""
+    """A reserve is the percentage of the captures, less refunds and lost disputes, since the reserve before it in the payout."""
     moved = 0
     for line in sorted(lines, key=lambda line: int(line.line_id)):
-        if line.type in {"capture", "refund"}:
+        if line.type in {"capture", "refund", "dispute_lost"}:
             moved += cents_of(line.gross)
         if line.type == "reserve_held":
             # The batch closes at a cutoff that may be a little earlier than the line.

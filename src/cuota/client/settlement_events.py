@@ -1,4 +1,4 @@
-"""What your own stored events say about a settlement: each capture and refund, and the fees that your terms give for it."""
+"""What your own stored events say about a settlement: captures, refunds, disputes, and the fees that your terms give for them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from decimal import Decimal
 from typing import Any
 
 from cuota.client.settled import Terms
+from cuota.client.settlement_cents import WHOLE, cents_of, share
+from cuota.client.settlement_disputes import DisputeLine, Withheld
 from cuota.client.told import Event
 
-WHOLE = 10_000
 _LISTS = {"capture.completed": "captures", "refund.completed": "refunds"}
+_ABOUT_MONEY = frozenset({*_LISTS, "dispute.opened", "dispute.closed"})
 
 
 @dataclass(frozen=True)
@@ -33,19 +35,6 @@ class ExpectedLine:
     def key(self) -> tuple[str, str, str]:
         """What identifies the line: its type, order and reference."""
         return self.type, self.order_id, self.reference
-
-
-def cents_of(value: object) -> int:
-    """Return an amount as cents. Raises ValueError for a fraction of a cent."""
-    number = Decimal(str(value)) * 100
-    if number != int(number):
-        raise ValueError(f"{value} is not an amount in whole cents.")
-    return int(number)
-
-
-def share(whole: int, part: int, total: int) -> int:
-    """Return `whole * part / total`, rounded half up."""
-    return (2 * whole * part + total) // (2 * total)
 
 
 def in_force(versions: Iterable[Terms], at: datetime) -> Terms | None:
@@ -74,34 +63,54 @@ def raw_of(event: Event | Mapping[str, Any] | bytes | str) -> Mapping[str, Any]:
 
 
 def expected_lines(events: Iterable[Mapping[str, Any]], versions: Sequence[Terms]) -> list[ExpectedLine]:
-    """Return the lines that follow from the events. An event that came twice counts once."""
-    found: dict[str, list[ExpectedLine]] = {}
-    for event in events:
-        if event["type"] in _LISTS and event["id"] not in found:
-            found[event["id"]] = _of_event(event, versions)
-    return [line for lines in found.values() for line in lines]
+    """Return the lines that follow from the events, in whatever order these come. An event that came twice counts once."""
+    once = {event["id"]: event for event in events if event["type"] in _ABOUT_MONEY}
+    orders: dict[str, list[Mapping[str, Any]]] = {}
+    for event in sorted(once.values(), key=lambda event: int(event["sequence"])):
+        orders.setdefault(str(event["orderId"]), []).append(event)
+    found: list[ExpectedLine] = []
+    for of_order in orders.values():
+        withheld = Withheld()
+        for event in of_order:
+            found += _of_event(event, versions, withheld)
+    return found
 
 
-def _of_event(event: Mapping[str, Any], versions: Sequence[Terms]) -> list[ExpectedLine]:
-    order, amount = event["order"], cents_of(event["amount"])
-    kind = str(event["type"]).partition(".")[0]
-    movements = order[_LISTS[event["type"]]]
-    # The order is as it stood right after the event, so the event's own movement is the last one.
-    own = next((each for each in reversed(movements) if cents_of(each["amount"]) == amount), movements[-1])
-    reference = str(own["merchantReference"])
-    if kind == "capture":
-        fee, _ = fee_of(in_force(versions, _time(own)), amount)
-        gross, second, fee = amount, "fee", -fee
-    else:
-        gross, second, fee = -amount, "fee_returned", _returned(order, reference, versions)
-
-    def line(type_: str, gross: int, fee: int) -> ExpectedLine:
+def _of_event(event: Mapping[str, Any], versions: Sequence[Terms], withheld: Withheld) -> list[ExpectedLine]:
+    def line(type_: str, reference: str, gross: int, fee: int = 0) -> ExpectedLine:
         return ExpectedLine(
             type_, str(event["orderId"]), reference, str(event.get("merchantReference") or ""), gross, fee, str(event["id"]),
             int(event["sequence"]),
         )  # fmt: skip
 
-    return [line(kind, gross, 0)] + ([line(second, 0, fee)] if fee else [])
+    disputed: list[DisputeLine] = []
+    if event["type"] == "dispute.opened":
+        disputed = withheld.opened(event)
+    elif event["type"] == "dispute.closed":
+        disputed = withheld.closed(event)
+    else:
+        own, amount = _own_movement(event), cents_of(event["amount"])
+        reference = str(own["merchantReference"])
+        if event["type"] == "capture.completed":
+            fee, _ = fee_of(in_force(versions, _time(own)), amount)
+            lines = [line("capture", reference, amount), line("fee", reference, 0, -fee)]
+            return lines if fee else lines[:1]
+        disputed = withheld.refunded(event, reference)
+        if event.get("disputeId") is None:
+            disputed = [("refund", reference, -amount), *disputed]
+        if fee := _returned(event["order"], reference, versions):
+            return [*(line(*each) for each in disputed), line("fee_returned", reference, 0, fee)]
+    return [line(*each) for each in disputed]
+
+
+def _own_movement(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the movement that the event reports, in its order's list."""
+    amount, movements = cents_of(event["amount"]), event["order"][_LISTS[event["type"]]]
+    # The order is as it stood right after the event, so the event's own movement is the last one.
+    own: Mapping[str, Any] = next(
+        (each for each in reversed(movements) if cents_of(each["amount"]) == amount), movements[-1]
+    )
+    return own
 
 
 def _returned(order: Mapping[str, Any], reference: str, versions: Sequence[Terms]) -> int:

@@ -26,6 +26,7 @@ from cuota.client.base import (
 from cuota.client.calls import Amount, Call
 from cuota.client.errors import CuotaError
 from cuota.client.settled import Balance, Payout, PayoutLine, Terms
+from cuota.client.sync_disputes import DisputeMethods
 from cuota.client.talk import ClientStep, HttpAnswer, Locked, Lost, Talk, Wait, perform
 from cuota.client.tokens import Tokens
 from cuota.client.told import Endpoint, EndpointTest, Event
@@ -33,7 +34,7 @@ from cuota.client.told import Endpoint, EndpointTest, Event
 T = TypeVar("T")
 
 
-class Client:
+class Client(DisputeMethods):
     """The calls of the merchant API, for threads.
 
     One object may be shared by the whole process. Close it with `close`, or use it in a `with`.

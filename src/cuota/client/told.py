@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Self
 
 from cuota.client.answers import Order, Raw, amount_of, text_of, when_of
+from cuota.client.disputed import EventDispute, EventReturn
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ class Event:
 
     `sequence` counts an order's events from 1; `order` is the order after this event. Act only once on each `id`.
     An event about a payout has `payout`, one about your bank account has `bank_account`, and both have no order. `amount` is
-    then the payout's, and `message` is the reason of a returned payout.
+    then the payout's, and `message` is the reason of a returned payout. An event about a dispute has `dispute`, and
+    `return.noticed` has `returned`. `dispute_id` is set if a lost dispute made the refund that the event is about.
     """
 
     id: str
@@ -88,12 +90,16 @@ class Event:
     order: Order | None
     payout: EventPayout | None
     bank_account: EventBankAccount | None
+    dispute: EventDispute | None
+    returned: EventReturn | None
+    dispute_id: str | None
     raw: Raw = field(repr=False, compare=False)
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
         """Read an entry of `GET /events`, or a webhook's body."""
         order, payout, account = raw.get("order"), raw.get("payout"), raw.get("bankAccount")
+        dispute, returned = raw.get("dispute"), raw.get("return")
         about = payout if isinstance(payout, Mapping) else raw
         amount = about.get("amount")
         return cls(
@@ -113,6 +119,9 @@ class Event:
             order=Order.read(order) if isinstance(order, Mapping) else None,
             payout=EventPayout.read(payout) if isinstance(payout, Mapping) else None,
             bank_account=EventBankAccount.read(account) if isinstance(account, Mapping) else None,
+            dispute=EventDispute.read(dispute) if isinstance(dispute, Mapping) else None,
+            returned=EventReturn.read(returned) if isinstance(returned, Mapping) else None,
+            dispute_id=raw.get("disputeId"),
             raw=raw,
         )
 

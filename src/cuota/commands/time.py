@@ -32,11 +32,14 @@ WORDS = {
     "card_refunds": "card refund",
     "card_events": "card event",
     "payouts": "payout",
+    "disputes": "dispute",
+    "dispute_evidence": "answer to a chargeback",
     "messages": "message",
     "deliveries": "webhook",
     "virtual_cards": "virtual card",
     "issuing_simulator.clearings": "card clearing",
     "settlements": "settlement",
+    "installments": "write-off",
 }
 T = TypeVar("T")
 
@@ -70,10 +73,10 @@ def run(flow: Callable[[Settings, dict[str, Any]], Awaitable[T]]) -> T:
 def time_show(options: argparse.Namespace) -> int:
     """`cuota time`."""
 
-    async def flow(_: Settings, where: dict[str, Any]) -> int:
+    async def flow(settings: Settings, where: dict[str, Any]) -> int:
         async with clock.connected(where) as connection:
             seen = await clock.read(connection)
-            waiting = await clock.next_of_each(connection, seen.now)
+            waiting = await clock.next_of_each(connection, seen.now, settings.write_off_days)
             taken = await forks.read_all(connection)
         facts = {
             "now": timestamp(seen.now),

@@ -42,6 +42,7 @@ class Settings:
     old_secret_keys: tuple[bytes, ...] = field(repr=False)
     order_minutes: int
     authorization_days: int
+    write_off_days: int
     card_rail: str
     message_rail: str
     issuing_rail: str
@@ -177,6 +178,7 @@ _PLAIN: dict[str, tuple[str, object]] = {
     "old_secret_keys": ("CUOTA_SECRET_KEY_OLD", ()),
     "order_minutes": ("CUOTA_ORDER_MINUTES", 60),
     "authorization_days": ("CUOTA_AUTHORIZATION_DAYS", 13),
+    "write_off_days": ("CUOTA_WRITE_OFF_DAYS", 120),
     "card_rail": ("CUOTA_CARD_RAIL", "sandbox"),
     "cards_kept": ("CUOTA_CARD_RAILS_KEPT", ()),
     "message_rail": ("CUOTA_MESSAGE_RAIL", "sandbox"),

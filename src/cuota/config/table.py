@@ -58,6 +58,7 @@ SETTINGS = (
     Setting("CUOTA_SECRET_KEY_OLD", "older secret keys, separated by commas, that can decrypt but do not encrypt: see Secrets", "none", secrets),
     Setting("CUOTA_ORDER_MINUTES", "minutes that a consumer has to complete an order", "60", whole(1, 1440)),
     Setting("CUOTA_AUTHORIZATION_DAYS", "days for which an authorization is valid", "13", whole(1, 90)),
+    Setting("CUOTA_WRITE_OFF_DAYS", "days after which an installment that is overdue is written off", "120", whole(30, 3650)),
     Setting("CUOTA_CARD_RAIL", "sandbox, stripe, or a class of the CardRail protocol", "sandbox", rail("sandbox", "stripe", example="mybank.rails.CardRail")),
     Setting("CUOTA_CARD_RAILS_KEPT", "more card rails, separated by commas, whose cards still pay plans: the rail that you used before", "none", rails("sandbox", "stripe", example="mybank.rails.CardRail")),
     Setting("CUOTA_STRIPE_SECRET_KEY", "the secret key of your Stripe account, or a restricted key: a live key in production, a test key in the sandbox", "none; `stripe` needs it", key_of("sk_live_", "sk_test_", "rk_live_", "rk_test_")),

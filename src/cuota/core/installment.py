@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from uuid import UUID
@@ -11,6 +11,7 @@ from cuota.core import money
 
 COUNT = 4
 DAYS_BETWEEN = 14
+NOTHING: Mapping[UUID, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Installment:
 
     `returned` was refunded to the card, or will be. `charge_id` is set after a card has paid. `charge_at` is the time of the next
     charge, `remind_at` of the next reminder; `failures` counts failed scheduled charges. An unpaid installment without `charge_at`
-    waits for another card.
+    waits for another card. `written_off_at` is when it was written off (core/order/write_off.py); the consumer can still pay it.
     """
 
     number: int
@@ -31,6 +32,7 @@ class Installment:
     charge_at: datetime | None = None
     remind_at: datetime | None = None
     failures: int = 0
+    written_off_at: datetime | None = None
 
     @property
     def paid(self) -> bool:
@@ -44,11 +46,13 @@ class Installment:
 
     @property
     def state(self) -> str:
-        """The state: `paid`, `scheduled`, `overdue` after a failed charge on its day, or `cancelled` if nothing is left to pay."""
+        """The state: `paid`, `scheduled`, `overdue` after a failed charge on its day, `written_off`, or `cancelled` if nothing is left to pay."""
         if self.paid:
             return "paid"
         if not self.total:
             return "cancelled"
+        if self.written_off_at is not None:
+            return "written_off"
         return "overdue" if self.failures else "scheduled"
 
 
@@ -74,8 +78,12 @@ class Cut:
     by_charge: dict[UUID, int]
 
 
-def cut(plan: Sequence[Installment], amount: int, fee: int) -> Cut:
-    """Reduce a plan by `amount` and `fee`: first the unpaid installments, then the paid ones, each from the last to the first."""
+def cut(plan: Sequence[Installment], amount: int, fee: int, taken_back: Mapping[UUID, int] = NOTHING) -> Cut:
+    """Reduce a plan by `amount` and `fee`: first the unpaid installments, then the paid ones, each from the last to the first.
+
+    `taken_back` is what the cards' banks have taken back of each charge, in cents. That part of an installment is not reduced; `room`
+    returns the most that can be.
+    """
     parts = {item.number: item for item in plan}
     latest_first = sorted(plan, key=lambda item: -item.number)
     unpaid = fee_unpaid = to_card = fee_to_card = 0
@@ -86,10 +94,9 @@ def cut(plan: Sequence[Installment], amount: int, fee: int) -> Cut:
         fee_unpaid += less_fee
         parts[item.number] = replace(item, amount=item.amount - less, fee=item.fee - less_fee)
     for item in (item for item in latest_first if item.paid):
-        less, less_fee = (
-            min(item.amount, amount - unpaid - to_card),
-            min(item.fee, fee - fee_unpaid - fee_to_card),
-        )
+        free, free_fee = _free(item, taken_back)
+        less = min(free, amount - unpaid - to_card)
+        less_fee = min(free_fee, fee - fee_unpaid - fee_to_card)
         if not less + less_fee:
             continue
         to_card += less
@@ -105,9 +112,26 @@ def cut(plan: Sequence[Installment], amount: int, fee: int) -> Cut:
     return Cut(tuple(parts[n] for n in sorted(parts)), unpaid, to_card, fee_unpaid, fee_to_card, by_charge)
 
 
+def room(plan: Sequence[Installment], taken_back: Mapping[UUID, int]) -> tuple[int, int]:
+    """Return the most that `cut` can take from a plan, in cents: of the order, and of the fee."""
+    free = [_free(item, taken_back) for item in plan]
+    return sum(amount for amount, _ in free), sum(fee for _, fee in free)
+
+
+def _free(item: Installment, taken_back: Mapping[UUID, int]) -> tuple[int, int]:
+    """Return what the card's bank has not taken back of an installment: of its amount first, then of its fee."""
+    taken = taken_back.get(item.charge_id, 0) if item.charge_id is not None else 0
+    return max(0, item.amount - taken), max(0, item.fee - max(0, taken - item.amount))
+
+
 def owed(plan: Sequence[Installment]) -> list[Installment]:
     """Return the installments that are still to be paid."""
     return [item for item in plan if not item.paid and item.total]
+
+
+def lost(plan: Sequence[Installment]) -> int:
+    """Return what the written-off installments still owe, in cents with the fee."""
+    return sum(item.total for item in owed(plan) if item.written_off_at is not None)
 
 
 def next_at(plan: Sequence[Installment]) -> datetime | None:

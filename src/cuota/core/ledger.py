@@ -20,6 +20,9 @@ class Account(StrEnum):
     LATE_FEES = "late_fees"
     LOSSES = "losses"
     BANK_CLEARING = "bank_clearing"
+    # Withheld from the merchant while an order is disputed, and what card networks took back while that is not decided.
+    DISPUTES_WITHHELD = "disputes_withheld"
+    CHARGEBACKS = "chargebacks"
     # Of a merchant, not of an order.
     MERCHANT_RESERVE = "merchant_reserve"
     PAYOUTS_IN_TRANSIT = "payouts_in_transit"

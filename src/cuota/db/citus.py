@@ -49,6 +49,11 @@ _BY_MERCHANT = (
     "bank_accounts",
     "payouts",
     "reserves",
+    "disputes",
+    "dispute_evidence",
+    "dispute_files",
+    "return_notices",
+    "settlement_days",
 )
 # The limit of a consumer: changed by each press of the checkout's button. The first table; the others are colocated with it.
 _BY_CONSUMER = ("consumer_exposure", "consumer_reservations")
@@ -97,6 +102,7 @@ PLACES = {
 # The functions take the merchant or the consumer first. Each call runs whole on the node that has that one's rows.
 _FUNCTIONS = {
     "save_orders": _BY_MERCHANT[0],
+    "save_claims": _BY_MERCHANT[0],
     "create_orders": _BY_MERCHANT[0],
     "blank_orders": _BY_MERCHANT[0],
     "post_merchant_transfer": _BY_MERCHANT[0],

@@ -43,6 +43,7 @@ class Sealed:
 _MERCHANT = (("merchant_id", "uuid"),)
 _ENDPOINT = (("merchant_id", "uuid"), ("endpoint_id", "uuid"))
 _BANK_ACCOUNT = (("merchant_id", "uuid"), ("account_id", "uuid"))
+_DISPUTE_FILE = (("merchant_id", "uuid"), ("evidence_id", "uuid"), ("number", "smallint"))
 # Most stored responses contain no secret and are plain JSON objects.
 _NO_JSON = r"NOT (substring(body FROM 1 FOR 2) = '\x7b22' AND substring(body FROM length(body)) = '\x7d')"
 SEALED = (
@@ -62,6 +63,15 @@ SEALED = (
     Sealed(
         "bank_files.files", (("number", "bigint"),), "content", "bank-file:{number}", "content IS NOT NULL"
     ),
+    Sealed(
+        "public.dispute_evidence",
+        (("merchant_id", "uuid"), ("dispute_id", "uuid"), ("evidence_id", "uuid")),
+        "text",
+        "dispute-evidence:{evidence_id}",
+        "text IS NOT NULL",
+    ),
+    Sealed("public.dispute_files", _DISPUTE_FILE, "name", "dispute-file-name:{evidence_id}:{number}"),
+    Sealed("public.dispute_files", _DISPUTE_FILE, "content", "dispute-file:{evidence_id}:{number}"),
     Sealed("issuing_simulator.cards", (("key", "uuid"),), "sealed", "virtual-card:{key}"),
     Sealed(
         "public.idempotency_keys",

@@ -26,7 +26,6 @@ from cuota.db.sealed import SESSION_NAME
 from cuota.db.vault import Vault
 from cuota.flows.context import Context, utc_now
 from cuota.flows.merchant.keys import ensure_key
-from cuota.flows.merchant.sandbox_account import give_test_accounts
 from cuota.flows.risk.keep_policy import WrongPolicy, keep_policy, read_policy
 from cuota.flows.secret.open_vault import open_vault
 from cuota.rails.load import load
@@ -127,7 +126,6 @@ async def note_served(context: Context, *, decides: bool) -> None:
         settings.loopback_webhooks,
     )
     await last_served.note(context.pool, said)
-    await give_test_accounts(context)
 
 
 async def as_served(context: Context, *, address: bool) -> Context:

@@ -25,6 +25,7 @@ from prometheus_client import multiprocess
 from cuota import config
 from cuota.config.reading import is_loopback, url_host
 from cuota.db.embedded.server import EmbeddedFailed, open_embedded
+from cuota.flows.merchant.sandbox_account import give_test_accounts
 from cuota.run import runtime
 from cuota.run.stopping import STOP_SECONDS
 
@@ -209,6 +210,7 @@ async def _prepared(settings: config.Settings, where: dict[str, Any]) -> str:
     await runtime.check_database(settings, where)
     async with runtime.opened(settings, where, pool_size=1) as context:
         await runtime.note_served(context, decides=True)
+        await give_test_accounts(context)
         return context.policy.version
 
 

@@ -12,6 +12,7 @@ import uvloop
 from cuota import config
 from cuota.core.order.event import Event
 from cuota.flows.context import utc_now
+from cuota.flows.merchant.sandbox_account import give_test_accounts
 from cuota.flows.sandbox.clock import SandboxClock, following
 from cuota.flows.sandbox.standstill import Standstill
 from cuota.run import runtime
@@ -43,6 +44,7 @@ async def _work(settings: config.Settings, where: dict[str, object]) -> None:
         following(clock, opened.pool),
     ):
         await runtime.note_served(opened, decides=False)
+        await give_test_accounts(opened)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, signals.stop.set)

@@ -12,6 +12,8 @@ from cuota.web.api import (
     balance,
     card_events,
     card_network,
+    dispute_answer,
+    disputes,
     endpoints,
     events,
     gateway,
@@ -57,6 +59,8 @@ RAILS = Area(party="rails")
 # The simulated card processor: a path for its script, and the simulated bank's pages.
 PROCESSOR = Area(party="sandbox-processor")
 BANK = Area(errors=BANK_ERRORS, party="sandbox-processor")
+# The path of a consumer's plan; the pages of its disputes are below it.
+PLAN = "/account/plans/{merchant_id}/{order_id}"
 ACCOUNT = Area(errors=ACCOUNT_ERRORS, party="account")
 CHECKOUT = Area(errors=CHECKOUT_ERRORS, party="checkout", consumers=True)
 
@@ -85,6 +89,12 @@ ROUTES = (
     Route("GET", "/payouts", payouts.payouts, API),
     Route("GET", "/payouts/{payout_id}", payouts.payout, API),
     Route("GET", "/payouts/{payout_id}/lines", payouts.payout_lines, API),
+    Route("GET", "/disputes", disputes.disputes, API),
+    Route("GET", "/disputes/{dispute_id}", disputes.dispute, API),
+    Route("GET", "/disputes/{dispute_id}/files/{file_id}", disputes.dispute_file, API),
+    Route("POST", "/disputes/{dispute_id}/accept", dispute_answer.accept, API),
+    Route("POST", "/disputes/{dispute_id}/evidence", dispute_answer.evidence, API),
+    Route("POST", "/disputes/{dispute_id}/appeal", dispute_answer.appeal, API),
     Route("GET", "/balance", balance.balance, API),
     Route("GET", "/terms", balance.terms, API),
     Route("GET", "/.well-known/jwks.json", token.jwks, KEYS),
@@ -135,6 +145,20 @@ ROUTES = (
     Route(
         "POST", "/account/plans/{merchant_id}/{order_id}/another-card", account.charging.another_card, ACCOUNT
     ),
+    Route("GET", f"{PLAN}/dispute", account.disputes.new, ACCOUNT),
+    Route("POST", f"{PLAN}/dispute", account.disputes.create, ACCOUNT),
+    Route("GET", f"{PLAN}/disputes/{{dispute_id}}", account.disputes.show, ACCOUNT),
+    Route("POST", f"{PLAN}/disputes/{{dispute_id}}/add", account.disputes.add, ACCOUNT),
+    Route("POST", f"{PLAN}/disputes/{{dispute_id}}/appeal", account.disputes.appeal, ACCOUNT),
+    Route("POST", f"{PLAN}/disputes/{{dispute_id}}/withdraw", account.disputes.withdraw, ACCOUNT),
+    Route(
+        "GET",
+        f"{PLAN}/disputes/{{dispute_id}}/files/{{evidence_id}}/{{number}}",
+        account.disputes.file,
+        ACCOUNT,
+    ),
+    Route("GET", f"{PLAN}/return", account.returns.show, ACCOUNT),
+    Route("POST", f"{PLAN}/return", account.returns.notice, ACCOUNT),
     Route("GET", "/account/plans/{merchant_id}/{order_id}/agreement", account.plans.agreement, ACCOUNT),
     Route(
         "GET", "/account/plans/{merchant_id}/{order_id}/receipts/{charge_id}", account.plans.receipt, ACCOUNT

@@ -6,6 +6,7 @@ limit, because anybody can make the service spend the time to read it.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 from starlette.requests import Request
@@ -22,6 +23,8 @@ MOST_FORM_BYTES = 48 * 1024
 # A form of Cuota's own pages, a token request, or a request to the sandbox's card network.
 MOST_SMALL_BYTES = 16 * 1024
 _LONGEST_TYPE = 200
+# The name of the function in a request's scope that raises the limits of the connection for this body.
+ALLOW_BODY = "cuota.allow_body"
 
 
 def _too_large(most: int) -> Refused:
@@ -34,10 +37,7 @@ async def read_bytes(request: Request, most: int = MOST_BYTES) -> bytes:
     Raises Refused(body_too_large) as soon as the declared or the actual length exceeds the limit, and
     Refused(unsupported_media_type) for a compressed body, because the service decompresses nothing.
     """
-    refuse_encoded(request)
-    declared = request.headers.get("content-length")
-    if declared is not None and declared.isdigit() and (len(declared) > 12 or int(declared) > most):
-        raise _too_large(most)
+    _begin(request, most)
     chunks, size = [], 0
     async for chunk in request.stream():
         size += len(chunk)
@@ -45,6 +45,29 @@ async def read_bytes(request: Request, most: int = MOST_BYTES) -> bytes:
             raise _too_large(most)
         chunks.append(chunk)
     return b"".join(chunks)
+
+
+async def read_chunks(request: Request, most: int) -> AsyncIterator[bytes]:
+    """Read the raw body as `read_bytes` does, in pieces as they arrive."""
+    _begin(request, most)
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > most:
+            raise _too_large(most)
+        if chunk:
+            yield chunk
+
+
+def _begin(request: Request, most: int) -> None:
+    """Refuse a body by its headers. Let the connection take a body that is larger than MOST_BYTES, and give it more time."""
+    refuse_encoded(request)
+    declared = request.headers.get("content-length")
+    if declared is not None and declared.isdigit() and (len(declared) > 12 or int(declared) > most):
+        raise _too_large(most)
+    allow = request.scope.get(ALLOW_BODY)
+    if most > MOST_BYTES and allow is not None:
+        allow(most)
 
 
 def refuse_encoded(request: Request) -> None:

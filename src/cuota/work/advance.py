@@ -105,7 +105,7 @@ async def advance(
     try:
         await way.settle(before)
         while not stop.is_set():
-            at = await clock.next_due(context.pool, frozen.at)
+            at = await clock.next_due(context.pool, frozen.at, context.settings.write_off_days)
             if at is None or at > target:
                 frozen.at = await move.hold(target)
                 await card_rails.fetch_soon(context.pool, target)
@@ -141,7 +141,7 @@ class _Way:
         """Do everything that is due at this instant, and everything that follows from it at the same instant."""
         self._here, attempted = WorkDone(), self._pace.attempts.copy()
         for _ in range(MOST_TURNS):
-            left = await clock.count_due(self.context.pool, at)
+            left = await clock.count_due(self.context.pool, at, self.context.settings.write_off_days)
             if not left:
                 break
             while left > 0 and (done := await self._round()):

@@ -15,11 +15,14 @@ from cuota.core.refusal import Refused
 from cuota.db.pool import GONE
 from cuota.db.workers import Worker
 from cuota.flows.context import Context
+from cuota.flows.dispute.close_disputes import settle_due_disputes
+from cuota.flows.dispute.send_answers import send_answers
 from cuota.flows.payout.close_batches import close_batches
 from cuota.flows.payout.send_payouts import NO_BANK_RAIL
 from cuota.flows.payout.settle_movements import settle_movements
 from cuota.flows.plan.apply_card_events import apply_card_events
 from cuota.flows.plan.fetch_card_events import fetch_card_events
+from cuota.flows.plan.write_off_installments import write_off_installments
 from cuota.flows.privacy.forget_cards import forget_cards
 from cuota.flows.risk.settle_reservations import settle_reservations
 from cuota.flows.sandbox.standstill import InFlightGate, Standstill
@@ -69,9 +72,12 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("webhooks", webhooks.run, 0.5, wakes=True, pause=0.005),
         Job("free_claims", webhooks.free_claims, 1.0, real=True),
         Job("due_orders", settle_due_orders, 1.0),
+        Job("write_offs", write_off_installments, 5.0),
         Job("card_refunds", return_due_money, 1.0),
         Job("card_events_fetched", fetch_card_events, 15.0),
         Job("card_events", apply_card_events, 1.0),
+        Job("disputes", settle_due_disputes, 1.0),
+        Job("chargeback_answers", send_answers, 1.0),
         Job("payouts", settle_payouts, 1.0),
         Job("messages", send_due_messages, 1.0),
         Job("virtual_cards", settle_cards, 1.0),

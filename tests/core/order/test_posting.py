@@ -57,7 +57,7 @@ def test_parts_of_zero_cents_are_left_out() -> None:
 def test_the_accounts_are_those_of_the_decisions() -> None:
     assert {account.value for account in Account} == {
         RECEIVABLE, UNCAPTURED, PAYABLE, CLEARING, DUE, "merchant_fees", FEES, "late_fees", "losses", "bank_clearing",
-        "merchant_reserve", "payouts_in_transit",
+        "merchant_reserve", "payouts_in_transit", "disputes_withheld", "chargebacks",
     }  # fmt: skip
 
 

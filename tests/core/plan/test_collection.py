@@ -14,7 +14,7 @@ from cuota.core.order.movement import MovementKind
 from cuota.core.order.posting import authorization, installment_paid
 from cuota.core.order.refund import refund
 from cuota.core.order.void import void
-from cuota.core.plan import collection
+from cuota.core.plan import collection, payday
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge, Origin
 from cuota.core.plan.collection import RETRIES, CardBusy, NothingOwed
@@ -61,9 +61,9 @@ def test_reminders_come_three_days_and_one_day_ahead_at_ten_in_the_morning() -> 
 
 def test_a_payment_across_the_change_of_the_clocks_is_still_due_at_local_midnight() -> None:
     march = [replace(item, due_on=date(2027, 3, 14)) if item.number == 2 else item for item in plan()]
-    second = collection.timed(march, ZONE, NOW)[1]
+    second = payday.timed(march, ZONE, NOW)[1]
     assert second.charge_at == datetime(2027, 3, 14, 5, tzinfo=UTC)
-    third = collection.timed([replace(i, due_on=date(2027, 3, 15)) for i in march], ZONE, NOW)[2]
+    third = payday.timed([replace(i, due_on=date(2027, 3, 15)) for i in march], ZONE, NOW)[2]
     assert third.charge_at == datetime(2027, 3, 15, 4, tzinfo=UTC)
 
 

@@ -14,8 +14,9 @@ from cuota.core.order.refund import refund
 from cuota.core.plan import collection
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Origin
-from cuota.core.plan.notice import About, Notice, NoticeKind, PlanStanding, words
-from cuota.core.plan.payday import Days
+from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
+from cuota.core.plan.notice_words import About, words
+from cuota.core.plan.payday import Days, timed
 from support.core.values import MOVEMENT, NOW, TODAY, approved, asked, charge_id, ids, plan
 
 ZONE = ZoneInfo("America/New_York")
@@ -90,7 +91,7 @@ def test_the_last_payment_tells_that_the_plan_is_paid_off_and_the_others_what_is
         ((1, 2), 3, NoticeKind.PAYMENT_RECEIVED, 1),
         ((1, 2, 3), 4, NoticeKind.PLAN_PAID_OFF, 0),
     ):
-        agreed = collection.timed(plan(paid=paid), ZONE, NOW)
+        agreed = timed(plan(paid=paid), ZONE, NOW)
         begun = collection.begin(approved(captured=10_000), agreed, number, card, charge_id(number), NOW)
         assert begun is not None
         assert begun.charge is not None
@@ -101,7 +102,7 @@ def test_the_last_payment_tells_that_the_plan_is_paid_off_and_the_others_what_is
 
 
 def test_what_a_refund_cut_while_its_card_was_asked_is_told_as_going_back() -> None:
-    agreed = collection.timed(plan(), ZONE, NOW)
+    agreed = timed(plan(), ZONE, NOW)
     due = Days(ZONE).charge_at(agreed[1].due_on)
     card = PlanCard("card_token", "visa", "4242")
     begun = collection.begin(approved(captured=10_000), agreed, None, card, charge_id(2), due)
@@ -113,3 +114,28 @@ def test_what_a_refund_cut_while_its_card_was_asked_is_told_as_going_back() -> N
     after = {item.number: item for item in (*agreed, *cut.installments)}
     paid = collection.paid(cut.order, list(after.values()), begun.charge, ZONE, due, ids())
     assert paid.notices[0].standing == PlanStanding(back=((charge_id(2), 1000),))
+
+
+@pytest.mark.parametrize(
+    ("kind", "parts"),
+    [
+        (NoticeKind.DISPUTE_OPENED, ("dispute of $25.00", "we charge you nothing", f"until {day(TODAY)} to answer")),
+        (NoticeKind.DISPUTE_UPHELD, ("We decided for you: $25.00", f"can appeal until {day(TODAY)}")),
+        (NoticeKind.DISPUTE_REJECTED, ("We decided for Alder & Oak", f"appeal once, until {day(TODAY)}")),
+        (NoticeKind.DISPUTE_APPEALED, ("Alder & Oak has appealed", "nothing is charged meanwhile")),
+        (NoticeKind.DISPUTE_ENDED, ("is closed", "$25.00 is refunded", "$15.00", day(date(2026, 12, 19)))),
+        (NoticeKind.RETURN_NOTED, ("sent your order A-7", f"waits until {day(TODAY)}, or until the refund")),
+    ],
+)  # fmt: skip
+def test_a_message_about_a_dispute_says_what_happened_and_until_when(
+    kind: NoticeKind, parts: tuple[str, ...]
+) -> None:
+    said = words(notice(kind), ABOUT)
+    for part in parts:
+        assert part in said.text, said.text
+
+
+def test_a_dispute_that_ends_without_a_refund_names_no_refund() -> None:
+    said = words(notice(NoticeKind.DISPUTE_ENDED, amount=0), ABOUT)
+    assert "refunded" not in said.text
+    assert "$15.00" in said.text

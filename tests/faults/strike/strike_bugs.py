@@ -141,8 +141,8 @@ def _deciding() -> None:
     cut, cents_of, move = void.cut, money.cents_of, capture_order.move
     burnt: set[tuple[Any, str]] = set()
 
-    def from_the_front(plan: Any, amount: int, fee: int) -> Any:
-        done = cut(plan, amount, fee)
+    def from_the_front(plan: Any, amount: int, fee: int, *more: Any) -> Any:
+        done = cut(plan, amount, fee, *more)
         if not bug("plan cut from the front"):
             return done
         unpaid = [item for item in done.plan if not item.paid]

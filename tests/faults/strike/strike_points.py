@@ -158,7 +158,10 @@ def arm() -> None:
         (SandboxMessageRail, "send", _cut_rail),
         (SandboxBankRail, "send", _cut_rail),
         (SandboxBankRail, "find", _cut_rail),
-        *((CardRails, name, _cut_rail) for name in ("keep", "charge", "find_charge", "give_up", "refund")),
+        *(
+            (CardRails, name, _cut_rail)
+            for name in ("keep", "charge", "find_charge", "give_up", "refund", "answer_chargeback")
+        ),
     ):
         title = f"{owner.__name__}.{name}"
         around(owner, name, "call", lambda _, title=title: title, cut)  # type: ignore[misc]

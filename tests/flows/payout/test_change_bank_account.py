@@ -16,7 +16,8 @@ from cuota.core.sandbox import TEST_ACCOUNTS
 from cuota.db.payout import bank_accounts
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import BadMerchant, MerchantTerms, create_merchant
-from cuota.flows.merchant.sandbox_account import bound_to, give_test_accounts
+from cuota.flows.merchant.sandbox_account import give_test_accounts
+from cuota.flows.merchant.seal_bank_account import bound_to
 from cuota.flows.payout.change_bank_account import (
     cancel_change,
     change_bank_account,

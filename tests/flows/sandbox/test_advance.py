@@ -178,8 +178,8 @@ async def test_an_interrupt_stops_between_two_instants_and_the_next_advance_goes
     sandbox.told = Interrupting()
     moved = await sandbox.advance("60d")
     assert moved.stopped
-    # A signal may come while the next instant has begun: that one is finished.
-    assert moved.after == sandbox.told[-1][0]
+    # A signal may come while the next instant has begun: that one is finished. It is not told if nothing happened at it.
+    assert moved.after >= sandbox.told[-1][0]
     assert ends - 72 * HOUR <= moved.after < ends
     assert timedelta(0) <= await sandbox.now() - moved.after < HOUR
     sandbox.told = []

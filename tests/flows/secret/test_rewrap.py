@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from cuota import config
 from cuota.commands.keys import _rewrap
+from cuota.core.dispute.dispute import DisputeParty
+from cuota.core.dispute.evidence import EvidenceFile
 from cuota.core.payout.bank_order import Credit, Originator
 from cuota.core.webhook.signature import pay_signature
 from cuota.db.merchant import secrets as merchant_secrets
@@ -23,6 +25,7 @@ from cuota.db.sealed import HASHED, SEALED
 from cuota.db.vault import Vault, WrongKey
 from cuota.flows.checkout.verify_signature import verify_signature
 from cuota.flows.context import Context, new_id, utc_now
+from cuota.flows.dispute.evidence import store_evidence
 from cuota.flows.merchant.issue_token import TokenRequest, issue_token
 from cuota.flows.merchant.keys import Keys, _made, rotate_keys
 from cuota.flows.merchant.manage_merchants import MerchantTerms, NewCredentials, create_merchant
@@ -72,6 +75,19 @@ async def filled(context: Context) -> NewCredentials:
     await context.pool.execute(insert, merchant_id, "key-1", sealed)
     await context.pool.execute(insert, merchant_id, "key-2", b'{"plain": true}')
     del endpoint
+    # A statement and a file of a dispute, which no order here has.
+    dispute_id, files = new_id(), [EvidenceFile("note.txt", "text/plain", b"I waited.")]
+    said = await store_evidence(
+        context, merchant_id, dispute_id, DisputeParty.CONSUMER, "Nothing came.", files
+    )
+    await context.pool.execute(
+        """INSERT INTO dispute_evidence (merchant_id, dispute_id, evidence_id, order_id, party, text, at)
+        VALUES ($1, $2, $3, $2, 'consumer', $4, now())""",
+        merchant_id,
+        dispute_id,
+        said.evidence_id,
+        said.text,
+    )
     return made
 
 
@@ -108,7 +124,7 @@ async def test_everything_is_encrypted_under_the_new_key_and_goes_on_working_wit
         await works(context, made)
         said: list[str] = []
         found = await everything(context, said=said)
-        assert (found.done, found.rewrapped, found.left) == (True, 16, 0)
+        assert (found.done, found.rewrapped, found.left) == (True, 19, 0)
         assert set(said) == {f"{place.table}.{place.column}" for place in SEALED}
         again = await everything(context)
         assert (again.done, again.rewrapped) == (True, 0)

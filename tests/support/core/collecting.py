@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from cuota.core.installment import Installment, next_at
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
-from cuota.core.plan import collection
+from cuota.core.plan import collection, payday
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge
 from support.core.values import NOW, approved, charge_id, ids, plan
@@ -20,7 +20,7 @@ DUE_2 = datetime(2026, 12, 5, tzinfo=ZONE)
 
 
 def timed(amount: int = 10_000, paid: tuple[int, ...] = (1,)) -> list[Installment]:
-    return collection.timed(plan(amount, paid=paid), ZONE, NOW)
+    return payday.timed(plan(amount, paid=paid), ZONE, NOW)
 
 
 def on(agreed: list[Installment], **more: Any) -> Order:

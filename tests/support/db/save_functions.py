@@ -9,7 +9,11 @@ from functools import cache
 from cuota.db.migrate import files
 from cuota.db.order import outcomes
 
-PARAMETERS = {"save_orders": outcomes.SAVE_PARAMETERS, "create_orders": outcomes.CREATE_PARAMETERS}
+PARAMETERS = {
+    "save_orders": outcomes.SAVE_PARAMETERS,
+    "create_orders": outcomes.CREATE_PARAMETERS,
+    "save_claims": outcomes.SAVE_CLAIMS_PARAMETERS,
+}
 _FUNCTION = re.compile(
     r"CREATE FUNCTION (\w+)\(([^()]*)\) RETURNS \S+ LANGUAGE plpgsql AS \$\$(.*?)\$\$", re.DOTALL
 )

@@ -20,6 +20,7 @@ from cuota.core.order.void import lapse, void
 from cuota.core.plan import collection
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge
+from cuota.core.plan.payday import timed
 from cuota.core.plan.plan import Plan
 from cuota.core.risk.decision import Decision, StoredDecision
 from support.core.values import MERCHANT, NOW, ORDER, PROFILE, TODAY, charge_id, created, ids
@@ -80,7 +81,7 @@ class Book:
             return
         plan = schedule(order.amount, order.fee, TODAY)
         plan[0] = replace(plan[0], charge_id=charge)
-        plan = collection.timed(plan, UTC, self.now)
+        plan = timed(plan, UTC, self.now)
         settled = Settled(charge, JobState.SUCCEEDED)
         told = collection.started(plan, self.new_id(), self.now)
         self.save(

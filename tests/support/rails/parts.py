@@ -33,7 +33,9 @@ class RealCardRail:
     async def _never(self, *_: object) -> None:
         raise AssertionError
 
-    fields = keep = charge = find_charge = give_up = refund = read_event = events_since = forget = _never
+    fields = keep = charge = find_charge = give_up = refund = answer_chargeback = read_event = (
+        events_since
+    ) = forget = _never
 
 
 def a_charge(token: str = "a_card", amount: int = 100, **more: Any) -> ChargeRequest:

@@ -11,7 +11,8 @@ from cuota.rails.card.protocol import Card, CardHolder, CardRail, ChargeRequest
 
 BACK = "https://pay.example.test/back"
 # no_funds is a soft decline; lost is a hard one. action must be confirmed each time; action_declined is declined after that.
-Kind = Literal["pays", "no_funds", "lost", "action", "action_declined"]
+# disputed pays, and the card's bank can take the payment back.
+Kind = Literal["pays", "no_funds", "lost", "action", "action_declined", "disputed"]
 Message = tuple[dict[str, str], bytes]
 
 
@@ -51,6 +52,23 @@ class Processor(Protocol):
     async def old_message(self, charge: ChargeRequest) -> Message | None:
         """Return a message that was signed too long ago. None if the processor's signatures have no time."""
         ...
+
+    async def dispute(self, charge: ChargeRequest) -> None:
+        """Let the card's bank take the payment of a disputed card back."""
+        ...
+
+    async def dispute_in_books(self, reference: str) -> DisputeInBooks:
+        """Return what the processor has stored of the merchant's answers to a dispute."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DisputeInBooks:
+    """The merchant's answers to a dispute, by the processor's books: the text and the number of files that count."""
+
+    text: str | None
+    files: int
+    accepted: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from cuota.rails.card.protocol import Card, CardHolder, ChargeRequest
 from cuota.rails.card.sandbox import SandboxCardRail
 from cuota.rails.stores import RailDatabase
 from support.rails.parts import rail_parts
-from support.rails.processor import Kind, Message
+from support.rails.processor import DisputeInBooks, Kind, Message
 
 _NUMBERS: dict[Kind, str] = {
     "pays": "4242424242424242",
@@ -21,6 +21,7 @@ _NUMBERS: dict[Kind, str] = {
     "lost": "4000000000009987",
     "action": "4000002760003184",
     "action_declined": "4000008260003178",
+    "disputed": "4000000000002685",
 }
 
 
@@ -105,3 +106,20 @@ class SandboxProcessor:
 
     async def old_message(self, charge: ChargeRequest) -> Message | None:
         return None
+
+    async def dispute(self, charge: ChargeRequest) -> None:
+        """Move the charge into the past, so that the bank's dispute is due."""
+        await self._pool.execute(
+            "UPDATE card_simulator.charges SET created_at = created_at - interval '8 days' WHERE key = $1",
+            charge.key,
+        )
+
+    async def dispute_in_books(self, reference: str) -> DisputeInBooks:
+        row = await self._pool.fetchrow(
+            "SELECT evidence, files, accepted_at FROM card_simulator.disputes WHERE charge = $1",
+            UUID(reference.removeprefix("dp_")),
+        )
+        if row is None:
+            return DisputeInBooks(None, 0, accepted=False)
+        accepted = row["accepted_at"] is not None
+        return DisputeInBooks(row["evidence"], row["files"], accepted)

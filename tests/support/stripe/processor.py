@@ -11,7 +11,7 @@ from cuota.db.pool import Pool
 from cuota.rails.card.protocol import Card, CardHolder, ChargeRequest
 from cuota.rails.card.stripe import StripeCardRail
 from support.rails.parts import rail_parts
-from support.rails.processor import Bench, Kind, Message, a_holder
+from support.rails.processor import Bench, DisputeInBooks, Kind, Message, a_holder
 from support.stripe.ledger import Json
 from support.stripe.stand_in import StandIn, enter_card, signed
 
@@ -21,6 +21,8 @@ _NUMBERS: dict[Kind, str] = {
     "lost": "4000000000009987",
     "action": "4000002760003184",
     "action_declined": "4000008260003178",
+    # The test opens the dispute: at Stripe, the test card for disputes is disputed at once.
+    "disputed": "4242424242424242",
 }
 
 
@@ -66,6 +68,17 @@ class StripeProcessor:
 
     async def old_message(self, charge: ChargeRequest) -> Message | None:
         return signed(await self.event(charge), at=int(time.time()) - 301)
+
+    async def dispute(self, charge: ChargeRequest) -> None:
+        paid = (await self.event(charge))["data"]["object"]
+        self.stand_in.disputes.open(paid)
+
+    async def dispute_in_books(self, reference: str) -> DisputeInBooks:
+        found = self.stand_in.disputes.disputes[reference]
+        evidence = dict(found["evidence"])
+        assert found["evidence_details"]["submission_count"] <= 1
+        text = evidence.pop("uncategorized_text", None)
+        return DisputeInBooks(text, len(evidence), accepted=found["status"] == "lost")
 
     async def close(self) -> None:
         """Close the connections."""

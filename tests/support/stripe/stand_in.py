@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from cuota.rails.settings import StripeKeys
 from support.stripe import cards, pages
+from support.stripe.disputes import Disputes, multipart
 from support.stripe.faults import Faults, IdempotencyKeys
 from support.stripe.intents import Answer, Intents, missing
 from support.stripe.ledger import Ledger
@@ -37,6 +38,7 @@ class StandIn:
         self.upstream = upstream
         self.ledger = Ledger()
         self.intents = Intents(upstream, self.ledger)
+        self.disputes = Disputes(self.ledger)
         self.faults = Faults()
         self.keys = IdempotencyKeys()
         self.requests: list[tuple[str, str]] = []
@@ -88,6 +90,8 @@ class StandIn:
         return pages.gone()
 
     async def _answer(self, request: Request) -> Answer:
+        if request.url.path == "/v1/files":
+            return await self._upload(request)
         text = request.url.query if request.method == "GET" else (await request.body()).decode()
         pairs = parse_qsl(text, keep_blank_values=True)
         path = request.url.path
@@ -99,7 +103,22 @@ class StandIn:
         if request.method == "GET":
             return await self._get(path, dict(pairs), pairs)
         key = request.headers.get("idempotency-key")
-        return await self.keys.once(key, pairs, lambda: self._post(path, pairs))
+        post = self._dispute if path.startswith("/v1/disputes/") else self._post
+        return await self.keys.once(key, pairs, lambda: post(path, pairs))
+
+    async def _dispute(self, path: str, pairs: Pairs) -> Answer:
+        return self.disputes.post(path.removeprefix("/v1/disputes/"), pairs)
+
+    async def _upload(self, request: Request) -> Answer:
+        if request.headers.get("authorization") != f"Bearer {KEY}":
+            return 401, {"error": {"type": "invalid_request_error", "message": "Invalid API Key provided"}}
+        parts = multipart(request.headers["content-type"], await request.body())
+        pairs = [(name, content.hex()) for name, (_, content) in parts.items()]
+
+        async def act() -> Answer:
+            return self.disputes.upload(parts)
+
+        return await self.keys.once(request.headers.get("idempotency-key"), pairs, act)
 
     async def _post(self, path: str, pairs: Pairs) -> Answer:
         thing, _, rest = path.removeprefix("/v1/").partition("/")
@@ -154,6 +173,8 @@ class StandIn:
             return await self.intents.listed(given)
         if path.startswith("/v1/payment_intents/"):
             return await self.intents.read(path.rpartition("/")[2])
+        if path.startswith("/v1/disputes/"):
+            return self.disputes.read(path.rpartition("/")[2])
         if path == "/v1/events":
             return 200, await self.events(given)
         if (gone := path.rpartition("/")[2]) in self.ledger.deleted:

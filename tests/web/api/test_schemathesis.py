@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from cuota.core.dispute.evidence import EvidenceFile
 from support.api.receiver import receiving
+from support.disputes import captured, decided, disputed
 from support.long_run import LONG
 from support.makers import Merchant
 from support.sending import deliver
@@ -123,3 +125,28 @@ async def test_calls_on_a_real_payout_keep_to_the_contract(
     await schemathesis(
         merchant, tmp_path, "--header", f"Authorization: {token}", "--include-operation-id", operation
     )
+
+
+@pytest.mark.parametrize(
+    "operation",
+    ["listDisputes", "getDispute", "getDisputeFile", "acceptDispute", "submitEvidence", "appealDispute"],
+)
+async def test_calls_on_a_real_dispute_keep_to_the_contract(
+    merchant: Merchant, tmp_path: Path, operation: str
+) -> None:
+    file = EvidenceFile("note.txt", "text/plain", b"Delivered.")
+    dispute = await disputed(merchant, await captured(merchant), 4000, files=(file,))
+    if operation == "appealDispute":
+        await decided(merchant, dispute, for_consumer=True)
+    path = f"/disputes/{dispute.dispute_id}"
+    (said,) = (await merchant.http.get(path)).json()["statements"]
+    (tmp_path / "schemathesis.toml").write_text(
+        f'[parameters]\n"path.disputeId" = "{dispute.dispute_id}"\n"path.fileId" = "{said["files"][0]["fileId"]}"\n'
+    )
+    token = merchant.http.headers["authorization"]
+    await schemathesis(
+        merchant, tmp_path, "--header", f"Authorization: {token}", "--include-operation-id", operation
+    )
+    # The control: the calls that change the dispute did change it.
+    moved = {"acceptDispute": "lost", "submitEvidence": "under_review", "appealDispute": "appealed"}
+    assert (await merchant.http.get(path)).json()["status"] == moved.get(operation, "open")

@@ -96,13 +96,21 @@ def test_every_operation_has_an_id_a_summary_a_description_and_examples() -> Non
 
 
 def test_every_object_in_an_answer_is_closed_and_complete() -> None:
-    # An event has `customer`, and a payout's `reason`, with one type only, which its schema says by itself. What a page started says more of
+    # An event has `customer`, a dispute's `outcome`, and a payout's `reason`, with one type only, which its schema says by itself. What a page started says more of
     # itself, and what the sandbox says of a signature is said nowhere else.
-    optional = {"PublicKey", "IssuerMetadata", "Event", "PayoutEvent", "SignatureProblem"}
+    optional = {"PublicKey", "IssuerMetadata", "Event", "EventDispute", "PayoutEvent", "SignatureProblem"}
     optional |= {"OrderRecord", "ItemRecord", "CheckoutStarted", "CheckoutResult"}
     # These fields name ignored parts of a request, or the profile that would have accepted it. They are usually
     # absent.
-    optional |= {"Movement", "Refund", "DryRunResult", "SmiCheckout", "Problem", "MoneyProblem"}
+    optional |= {
+        "Movement",
+        "Refund",
+        "DryRunResult",
+        "SmiCheckout",
+        "Problem",
+        "MoneyProblem",
+        "DisputeDetail",
+    }
     # Only the health of a database cluster with a node down names nodes.
     optional.add("Health")
     for name, schema in DOCUMENT["components"]["schemas"].items():
@@ -130,7 +138,7 @@ def test_the_codes_are_those_of_the_service_and_each_is_explained_and_shown() ->
         assert (
             CONTRACT.errors(
                 "#/components/schemas/Problem",
-                {k: v for k, v in problem.items() if k not in {"balances", "original"}},
+                {k: v for k, v in problem.items() if k not in {"balances", "original", "disputeStatus"}},
             )
             == []
         )
@@ -174,6 +182,16 @@ def _broken(name: str, body: dict[str, Any]) -> list[dict[str, Any]]:
         return [
             {**body, "bankAccount": {}},
             {**body, "bankAccount": {**body["bankAccount"], "last4": "123456"}},
+        ]
+    if "dispute" in body or "return" in body:
+        about = "dispute" if "dispute" in body else "return"
+        short = {key: value for key, value in body.items() if key != about}
+        other = {**short, "dispute" if about == "return" else "return": body[about]}
+        return [
+            short,
+            other,
+            {**body, about: {**body[about], "more": 1}},
+            {**body, "disputeId": body["orderId"]},
         ]
     short = {key: value for key, value in body.items() if key != "metadata"}
     customer = {**body, "customer": {}} if name != "order.approved" else short

@@ -96,6 +96,10 @@ class Order:
     authorization's end. `charging` is the charge for which the card rail has been called and has not answered, and
     `charging_since` the time of the last call; until there is an answer, no other charge begins. `collect_at` is when the plan's
     next reminder or charge is due.
+
+    `disputed` and `charged_back` are withheld from the merchant, for the consumer's dispute and for chargebacks. While any dispute
+    is open (`open_disputes`, of which `open_chargebacks` are chargebacks), no payment is scheduled; `paused_at` is when
+    that began. `return_hold_until` is set while a payment waits for the refund of goods that the consumer sent back.
     """
 
     merchant_id: UUID
@@ -121,6 +125,12 @@ class Order:
     transfers: int = 0
     events: int = 0
     collect_at: datetime | None = None
+    disputed: int = 0
+    charged_back: int = 0
+    open_disputes: int = 0
+    open_chargebacks: int = 0
+    paused_at: datetime | None = None
+    return_hold_until: datetime | None = None
 
     @property
     def capturable(self) -> int:
@@ -129,8 +139,8 @@ class Order:
 
     @property
     def refundable(self) -> int:
-        """The amount in cents that can still be refunded: at most what was captured."""
-        return self.captured - self.refunded
+        """The amount in cents that can still be refunded: at most what was captured, and what no card network took back."""
+        return self.captured - self.refunded - self.charged_back
 
     @property
     def payment_state(self) -> PaymentState:
@@ -155,7 +165,8 @@ class Order:
     @property
     def authorization_due_at(self) -> datetime | None:
         """When the next warning about the authorization's end is due, or the authorization ends."""
-        if not self.capturable or self.authorization_expires_at is None:
+        # While a chargeback is open, a void could return to the card what the card's bank has taken back already.
+        if not self.capturable or self.authorization_expires_at is None or self.open_chargebacks:
             return None
         ahead = WARNINGS[self.warned] if self.warned < len(WARNINGS) else timedelta(0)
         return self.authorization_expires_at - ahead

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from cuota.core.dispute.dispute import Dispute
+from cuota.core.dispute.evidence import Evidence
+from cuota.core.dispute.return_notice import ReturnNotice
 from cuota.core.installment import Installment
 from cuota.core.ledger import Transfer
 from cuota.core.order.event import Event
@@ -20,7 +23,10 @@ from cuota.core.risk.decision import StoredDecision
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One decision. `order` is the new row; its `version` is still the one that was read."""
+    """One decision. `order` is the new row; its `version` is still the one that was read.
+
+    `more_movements` are further movements of the same decision: a lost chargeback may both void and refund.
+    """
 
     order: Order
     events: tuple[Event, ...] = ()
@@ -35,4 +41,13 @@ class Outcome:
     decision: StoredDecision | None = None
     notices: tuple[Notice, ...] = ()
     plan_card: PlanCard | None = None
+    more_movements: tuple[Movement, ...] = ()
+    disputes: tuple[Dispute, ...] = ()
+    evidence: Evidence | None = None
+    returned: ReturnNotice | None = None
     at: datetime = field(kw_only=True)
+
+    @property
+    def is_about_claims(self) -> bool:
+        """True if the outcome changes a dispute or a return notice, which other outcomes leave alone."""
+        return bool(self.disputes or self.evidence or self.returned)

@@ -16,6 +16,9 @@ CLEARING = Account.CARD_CLEARING
 REFUND_DUE = Account.CONSUMER_REFUND_DUE
 PLAN_FEES = Account.PLAN_FEES
 MERCHANT_FEES = Account.MERCHANT_FEES
+WITHHELD = Account.DISPUTES_WITHHELD
+CHARGEBACKS = Account.CHARGEBACKS
+LOSSES = Account.LOSSES
 
 PostingLine = tuple[Account, Account, int]
 
@@ -37,6 +40,21 @@ def installment_paid(cause: UUID, amount: int) -> list[Transfer]:
 def overpaid(cause: UUID, amount: int) -> list[Transfer]:
     """Post the excess of a charge, if a void or refund reduced the installment meanwhile. It is due back to the card."""
     return _post("overpaid", cause, (RECEIVABLE, REFUND_DUE, amount))
+
+
+def write_off(cause: UUID, amount: int) -> list[Transfer]:
+    """Post an installment that stays unpaid: what the consumer owes becomes a loss."""
+    return _post("write_off", cause, (LOSSES, RECEIVABLE, amount))
+
+
+def write_off_reversed(cause: UUID, amount: int) -> list[Transfer]:
+    """Post the part of a void or refund that reduces written-off installments: it is owed again, and the void or refund takes it away."""
+    return _post("write_off_reversed", cause, (RECEIVABLE, LOSSES, amount))
+
+
+def recovery(cause: UUID, amount: int) -> list[Transfer]:
+    """Post a written-off installment that the consumer pays after all: it is owed again, and the payment pays it."""
+    return _post("recovery", cause, (RECEIVABLE, LOSSES, amount))
 
 
 def capture(cause: UUID, amount: int) -> list[Transfer]:
@@ -78,3 +96,45 @@ def card_refund(cause: UUID, amount: int) -> list[Transfer]:
 def card_refund_failed(cause: UUID, amount: int) -> list[Transfer]:
     """Post a refund that the card's bank sent back after it had succeeded: the money is due to the consumer again."""
     return _post("card_refund_failed", cause, (CLEARING, REFUND_DUE, amount))
+
+
+def dispute_withheld(cause: UUID, amount: int) -> list[Transfer]:
+    """Post the opening of a dispute: the amount is not paid out to the merchant until the dispute ends."""
+    return _post("dispute_withheld", cause, (PAYABLE, WITHHELD, amount))
+
+
+def dispute_released(cause: UUID, amount: int) -> list[Transfer]:
+    """Post the return of withheld money to the merchant."""
+    return _post("dispute_released", cause, (WITHHELD, PAYABLE, amount))
+
+
+def dispute_lost(cause: UUID, unpaid: int, to_card: int) -> list[Transfer]:
+    """Post the refund that a lost dispute makes. It is a refund, under a name of its own."""
+    return _post("dispute_lost", cause, (PAYABLE, RECEIVABLE, unpaid), (PAYABLE, REFUND_DUE, to_card))
+
+
+def chargeback(cause: UUID, amount: int) -> list[Transfer]:
+    """Post a chargeback: the card network took the money back, and nobody knows yet who bears it."""
+    return _post("chargeback", cause, (CHARGEBACKS, CLEARING, amount))
+
+
+def chargeback_reversed(cause: UUID, amount: int) -> list[Transfer]:
+    """Post a chargeback that was won: the network returns the money."""
+    return _post("chargeback_reversed", cause, (CLEARING, CHARGEBACKS, amount))
+
+
+def chargeback_lost(cause: UUID, refunded: int, fee: int, rest: int) -> list[Transfer]:
+    """Post a chargeback that was lost: the merchant bears what it had captured, and Cuota the plan's fee and the rest.
+
+    The consumer has the money already, so nothing goes to a card.
+    """
+    return [
+        *_post("dispute_lost", cause, (PAYABLE, CHARGEBACKS, refunded)),
+        *_post("fee_returned", cause, (PLAN_FEES, CHARGEBACKS, fee)),
+        *_post("chargeback_loss", cause, (LOSSES, CHARGEBACKS, rest)),
+    ]
+
+
+def chargeback_void(cause: UUID, amount: int) -> list[Transfer]:
+    """Post the void of what a lost chargeback took back and the merchant had not captured."""
+    return _post("chargeback_void", cause, (UNCAPTURED, CHARGEBACKS, amount))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from cuota.core import money
-from cuota.core.installment import Installment, cut, next_at
+from cuota.core.installment import NOTHING, Installment, cut, lost, next_at, room
 from cuota.core.order import posting
 from cuota.core.order.event import Event
 from cuota.core.order.give_back import card_refunds, changed, fee_due, notice
@@ -32,17 +32,21 @@ def refund(
     new_id: Callable[[], UUID],
     terms: Sequence[SettlementTerms] = (),
     fees: OrderFees = NO_FEES,
+    taken_back: Mapping[UUID, int] = NOTHING,
 ) -> Outcome:
     """Decide a refund: reduce the unpaid installments first, then refund to the cards. Raises Refused.
 
-    `terms` are all versions of the merchant's terms, `fees` what the merchant paid for the order's captures.
+    `terms` are all versions of the merchant's terms, `fees` what the merchant paid for the order's captures, and
+    `taken_back` what card networks have taken back of each charge: nothing is refunded there.
     """
     require_completed(order, MovementKind.REFUND)
-    if asked.amount > order.refundable:
-        message = f"Only {money.text_of(order.refundable)} of what was captured can still be refunded."
+    free, free_fee = room(plan, taken_back)
+    most = min(order.refundable, free)
+    if asked.amount > most:
+        message = f"Only {money.text_of(most)} of what was captured can still be refunded."
         raise refuse(Code.REFUND_EXCEEDS_CAPTURED, message, order)
-    fee = fee_due(order, asked.amount)
-    done = cut(plan, asked.amount, fee)
+    fee = min(fee_due(order, asked.amount), free_fee)
+    done = cut(plan, asked.amount, fee, taken_back)
     return Outcome(
         order=replace(
             order,
@@ -53,6 +57,7 @@ def refund(
         movement=Movement(MovementKind.REFUND, movement_id, asked.reference, asked.amount, now),
         installments=changed(plan, done.plan),
         transfers=(
+            *posting.write_off_reversed(movement_id, lost(plan) - lost(done.plan)),
             *posting.refund(movement_id, done.unpaid, done.to_card),
             *posting.fee_returned(movement_id, done.fee_unpaid, done.fee_to_card),
             *posting.merchant_fee_returned(

@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core import money
-from cuota.core.installment import Installment, cut, next_at
+from cuota.core.installment import Installment, cut, lost, next_at
 from cuota.core.order import posting
 from cuota.core.order.event import Event
 from cuota.core.order.give_back import card_refunds, changed, fee_due, notice
@@ -37,6 +37,9 @@ def void(
     """Decide a merchant's void, which reduces the order amount and the plan. Raises Refused."""
     require_completed(order, MovementKind.VOID)
     require_authorization(order, now)
+    if order.open_chargebacks:
+        message = "The card's bank has taken back a payment of this order. It can be voided once that chargeback is closed."
+        raise refuse(Code.CHARGEBACK_OPEN, message, order)
     if asked.amount > order.capturable:
         message = f"Only {money.text_of(order.capturable)} of this order is uncaptured and can be voided."
         raise refuse(Code.VOID_EXCEEDS_UNCAPTURED, message, order)
@@ -63,6 +66,8 @@ def lapse(
     """End an authorization: void the uncaptured rest. None if nothing is left, or the authorization has not ended."""
     if not order.capturable or order.authorization_expires_at is None or now < order.authorization_expires_at:
         return None
+    if order.open_chargebacks:
+        return None
     # This reference cannot equal a merchant's, which has at most 100 characters, and it never repeats.
     movement = Movement(
         MovementKind.VOID, movement_id, f"authorization-expiry-{movement_id}", order.capturable, now
@@ -88,6 +93,7 @@ def _give_up(
         movement=movement,
         installments=changed(plan, done.plan),
         transfers=(
+            *posting.write_off_reversed(cause, lost(plan) - lost(done.plan)),
             *posting.void(cause, done.unpaid, done.to_card, expiry=order.lapsed),
             *posting.fee_returned(cause, done.fee_unpaid, done.fee_to_card),
         ),

@@ -30,7 +30,8 @@ class CardEvent:
 
     `merchant_id`, `order_id` and `charge_id` are what the request of the charge (or the card's holder) had; None if the
     processor does not tell them, which means that the payment was not ours. `amount` is in cents. `reference` is the processor's
-    id of a refund or a dispute, and `status` its own word for the state. `card` is the renewed card.
+    id of a refund or a dispute, and `status` its own word for the state. `respond_by` is the card network's deadline for
+    evidence. `card` is the renewed card.
     """
 
     event_id: str
@@ -44,4 +45,5 @@ class CardEvent:
     reason: str | None = None
     reference: str | None = None
     status: str | None = None
+    respond_by: datetime | None = None
     card: Card | None = None

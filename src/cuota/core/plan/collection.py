@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from uuid import UUID
 
-from cuota.core.installment import Installment, cut, next_at, owed
+from cuota.core.installment import Installment, cut, lost, next_at, owed
 from cuota.core.order import posting
 from cuota.core.order.give_back import fee_due, standing
 from cuota.core.order.job import CardRefund, JobState, Settled
@@ -36,17 +36,6 @@ class CardExhausted(Exception):
 
 class NothingOwed(Exception):
     """The payment is paid, was canceled, or does not exist."""
-
-
-def timed(plan: Sequence[Installment], zone: tzinfo, now: datetime) -> list[Installment]:
-    """Return the plan with the times of the charge and of the reminder set on each unpaid installment."""
-    days = Days(zone)
-    return [
-        item
-        if item.paid
-        else replace(item, charge_at=days.charge_at(item.due_on), remind_at=days.remind_at(item.due_on, now))
-        for item in plan
-    ]
 
 
 def started(plan: Sequence[Installment], notice_id: UUID, now: datetime) -> Notice:
@@ -192,6 +181,7 @@ def paid(
     return replace(
         _planned(order, plan, [done], notices=(received,), now=now, charging=False),
         transfers=(
+            *posting.recovery(charge.charge_id, lost([item])),
             *posting.installment_paid(charge.charge_id, charge.amount),
             *posting.overpaid(charge.charge_id, excess),
         ),
@@ -216,14 +206,14 @@ def failed(
     assert order.charging == charge.charge_id
     settled = Settled(charge.charge_id, JobState.FAILED, reason)
     item = plan[charge.installment - 1]
-    if charge.origin is not Origin.SCHEDULE or not item.total:
+    # Nothing becomes overdue while the order is disputed.
+    if charge.origin is not Origin.SCHEDULE or not item.total or order.paused_at is not None:
         return replace(_planned(order, plan, [], now=now, charging=False), charge_settled=settled)
     final = is_hard(reason) or item.failures >= len(RETRIES)
     again = None if final else now + RETRIES[item.failures]
     tried = replace(item, failures=item.failures + 1, charge_at=again, remind_at=None)
-    kind = NoticeKind.PAYMENT_FAILED
-    if reason == AUTHENTICATION_REQUIRED:
-        kind = NoticeKind.CONFIRMATION_NEEDED
+    unconfirmed = reason == AUTHENTICATION_REQUIRED
+    kind = NoticeKind.CONFIRMATION_NEEDED if unconfirmed else NoticeKind.PAYMENT_FAILED
     told = _told_of_failure(item, kind, again, zone, now, new_id)
     return replace(
         _planned(order, plan, [tried], notices=told, now=now, charging=False), charge_settled=settled
@@ -262,12 +252,15 @@ def change_card(
     waiting = owed(plan) if order.status is Status.APPROVED else []
     if not waiting:
         raise NothingOwed
-    overdue = [replace(item, charge_at=now, failures=1) for item in waiting if item.failures]
+    # While a dispute is open, nothing is charged by itself.
+    due = [item for item in waiting if item.state == "overdue"] if order.paused_at is None else []
+    overdue = [replace(item, charge_at=now, failures=1) for item in due]
+    # A written-off payment waits for the consumer. It does not need another card any more, and is not charged by itself.
+    unasked = [replace(item, failures=len(RETRIES) + 1) for item in waiting if item.state == "written_off"]
     first = waiting[0]
     told = Notice(new_id(), NoticeKind.CARD_CHANGED, first.number, first.total, first.due_on, now)
-    lately = told_at is not None and now - told_at < CARD_TOLD_EVERY
-    notices = () if lately else (told,)
-    return replace(_planned(order, plan, overdue, notices=notices, now=now), plan_card=card)
+    notices = () if told_at is not None and now - told_at < CARD_TOLD_EVERY else (told,)
+    return replace(_planned(order, plan, [*overdue, *unasked], notices=notices, now=now), plan_card=card)
 
 
 def wait_longer(order: Order, now: datetime) -> Outcome:

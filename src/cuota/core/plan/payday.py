@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta, tzinfo
+
+from cuota.core.installment import Installment
 
 # The days before a payment on which the consumer is reminded, at an hour in the daytime.
 REMINDERS = (3, 1)
@@ -37,3 +40,14 @@ class Days:
         if local.time() >= DAYTIME[1]:
             return datetime.combine(local.date() + timedelta(days=1), DAYTIME[0], self.zone)
         return at
+
+
+def timed(plan: Sequence[Installment], zone: tzinfo, now: datetime) -> list[Installment]:
+    """Return the plan with the times of the charge and of the reminder set on each unpaid installment."""
+    days = Days(zone)
+    return [
+        item
+        if item.paid
+        else replace(item, charge_at=days.charge_at(item.due_on), remind_at=days.remind_at(item.due_on, now))
+        for item in plan
+    ]

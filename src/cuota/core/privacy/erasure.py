@@ -68,6 +68,7 @@ class OpenObligations:
     returning: int
     refused: int
     letter_waits: bool
+    open_disputes: int = 0
 
 
 def still_has(document: Mapping[str, Any]) -> list[str]:
@@ -104,6 +105,8 @@ def _reasons(order: OpenObligations, *, refunds_settled: bool) -> list[str]:
         reasons.append(
             f"{where}: a card refused a refund of {shown(order.refused)}. Pay the amount in another way, then add --refunds-settled."
         )
+    if order.open_disputes:
+        reasons.append(f"{where}: a dispute is open, and its texts and files are needed to decide it.")
     if order.letter_waits:
         reasons.append(f"{where}: the letter about the declined order is not sent yet.")
     return reasons

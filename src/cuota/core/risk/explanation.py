@@ -113,7 +113,14 @@ def _limit(facts: Facts, policy: Policy) -> list[str]:
         f"Owed:  {shown(history.outstanding)} already, plus {shown(facts.amount)} for this order, is {shown(owed)}: {verdict} the limit.",
         f"Past:  {counted(history.approved_orders, 'order')} approved, {history.declined_orders} declined in the last 30 days; {first_order}.",
         f"       {counted(history.overdue_installments, 'installment')} overdue; {counted(history.disputes, 'payment')} disputed.",
+        _of_merchant(facts),
     ]
+
+
+def _of_merchant(facts: Facts) -> str:
+    seen = facts.merchant_disputes
+    rate = f", {seen.per_thousand} of 1,000" if seen.per_thousand is not None else ""
+    return f"Shop:  {counted(seen.disputes, 'dispute')} in the last 90 days, for {counted(seen.captures, 'capture')}{rate}."
 
 
 def _score(facts: Facts, policy: Policy) -> list[str]:

@@ -42,6 +42,19 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
+class MerchantDisputes:
+    """How often the merchant's orders were disputed in the last 90 days, chargebacks included, and how many captures there were."""
+
+    captures: int = 0
+    disputes: int = 0
+
+    @property
+    def per_thousand(self) -> int | None:
+        """The disputes for each thousand captures, rounded down; None without a capture."""
+        return self.disputes * 1000 // self.captures if self.captures else None
+
+
+@dataclass(frozen=True, slots=True)
 class Velocity:
     """How many other orders used the same phone, card, address or device lately, within the policy's window for each.
 
@@ -96,6 +109,7 @@ class Facts:
     mismatches: Mismatches = Mismatches()
     approvals: Approvals | None = None
     steer: Steer = ""
+    merchant_disputes: MerchantDisputes = MerchantDisputes()
 
     def as_inputs(self) -> dict[str, object]:
         """Return the facts as plain JSON values, which `of_inputs` reads back exactly."""
@@ -107,7 +121,8 @@ class Facts:
     @staticmethod
     def of_inputs(inputs: Mapping[str, object]) -> Facts:
         """Read the stored facts of a decision. Raises BadInputs if anything is missing, unknown or of another type."""
-        given = _members(inputs, Facts, "inputs")
+        # Decisions that were made before this fact was known do not have it.
+        given = _members({"merchant_disputes": asdict(MerchantDisputes()), **inputs}, Facts, "inputs")
         approvals = given["approvals"]
         return Facts(
             amount=_integer(given["amount"], "amount"),
@@ -119,6 +134,9 @@ class Facts:
             mismatches=_mismatches(given["mismatches"]),
             approvals=None if approvals is None else _approvals(approvals),
             steer=_one_of(given["steer"], _STEERS, "steer"),
+            merchant_disputes=MerchantDisputes(
+                **_integers(given["merchant_disputes"], MerchantDisputes, "merchant_disputes")
+            ),
         )
 
 
@@ -160,7 +178,9 @@ def _field(value: object, name: object) -> FieldValue:
     return value
 
 
-_Kind = type[Facts] | type[History] | type[Velocity] | type[Mismatches] | type[Approvals]
+_Kind = (
+    type[Facts] | type[MerchantDisputes] | type[History] | type[Velocity] | type[Mismatches] | type[Approvals]
+)
 
 
 def _members(value: object, kind: _Kind, where: str) -> dict[str, object]:
@@ -174,7 +194,7 @@ def _members(value: object, kind: _Kind, where: str) -> dict[str, object]:
     return dict(value)
 
 
-def _integers(value: object, kind: type[Velocity], where: str) -> dict[str, int]:
+def _integers(value: object, kind: type[Velocity | MerchantDisputes], where: str) -> dict[str, int]:
     return {
         name: _integer(number, f"{where}.{name}") for name, number in _members(value, kind, where).items()
     }

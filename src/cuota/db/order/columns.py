@@ -34,6 +34,16 @@ class Column:
         return f"{self.name} {self.type}"
 
 
+# Only an outcome about a dispute or a return notice changes these (db/order/claim_tables.py).
+_CLAIMED = (
+    Column("disputed", "bigint"),
+    Column("charged_back", "bigint"),
+    Column("open_disputes", "smallint"),
+    Column("open_chargebacks", "smallint"),
+    Column("paused_at", "timestamptz"),
+    Column("return_hold_until", "timestamptz"),
+)
+CLAIMED = tuple(column.typed for column in _CLAIMED)
 ORDER = (
     Column("merchant_id", "uuid", new=True),
     Column("order_id", "uuid", new=True),
@@ -60,6 +70,7 @@ ORDER = (
     Column("due_at", "timestamptz", new=True, changed=True),
     Column("transfers", "integer", changed=True),
     Column("events", "integer", new=True, changed=True),
+    *_CLAIMED,
 )
 # Columns that are not attributes of an Order: the merchant, and counters that are changed while writing.
 _APART = ("merchant_id", "order_id", "token", "version", "transfers", "events")
@@ -82,6 +93,15 @@ _changed_values = attrgetter(*_PLAIN_CHANGED)
 def new_row(order: Order, token: object, events: int) -> Values:
     """Return the values of NEW for an order that begins with this many events."""
     return (order.order_id, token, events, *_new_values(order))
+
+
+_claimed_values = attrgetter(*(column.name for column in _CLAIMED))
+
+
+def claimed_row(order: Order) -> Values:
+    """Return the values of CLAIMED."""
+    values: Values = _claimed_values(order)
+    return values
 
 
 def changed_row(outcome: Outcome) -> Values:
@@ -116,7 +136,8 @@ _TYPES = {
     "remind_at": "timestamptz",
     "failures": "smallint",
 }
-INSTALLMENT = tuple(f"{name} {_TYPES[name]}" for name in _NUMBERED)
+# `written_off_at` is not among them: save_orders keeps it as it is, and db/plan/write_offs.py sets it.
+INSTALLMENT = tuple(f"{name} {kind}" for name, kind in _TYPES.items())
 PLAN = Nested(
     "plan",
     tuple(f"i.{name}" for name in _NUMBERED),
@@ -128,7 +149,7 @@ MOVED = Nested(
     """FROM movements m WHERE m.merchant_id = $1 AND m.order_id = o.order_id
         ORDER BY m.created_at, m.movement_id""",
 )
-_installment_values = attrgetter(*_NUMBERED)
+_installment_values = attrgetter(*_TYPES)
 
 
 def installment_row(item: Installment) -> Values:

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
+from cuota.core.dispute.claims import Claims
 from cuota.core.installment import Installment
 from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Order, Status
@@ -16,7 +17,7 @@ from cuota.core.payout.terms import SettlementTerms
 from cuota.db.cluster.across import fetch_across
 from cuota.db.gathered import Gathered
 from cuota.db.order.columns import MONEY, MOVED, PLAN, movements_of, order_of, plan_of
-from cuota.db.payout.terms import FEES, RETURNED, TERMS, fees_of, terms_of
+from cuota.db.payout.terms import FEES, RETURNED, TERMS, fees_of, versions_of
 from cuota.db.pool import Pool, Row
 from cuota.db.session import Session
 
@@ -63,7 +64,7 @@ MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM orders WHERE due_at <= $1"
 class Found:
     """The result of one read: an order, an earlier movement with the same key, and the plan and fees if they were requested.
 
-    `terms` are all versions of the merchant's terms.
+    `terms` are all versions of the merchant's terms. `claims` are read only for an order with an open dispute or return notice.
     """
 
     order: Order
@@ -71,6 +72,7 @@ class Found:
     plan: tuple[Installment, ...] = ()
     terms: tuple[SettlementTerms, ...] = ()
     fees: OrderFees = OrderFees()  # noqa: RUF009, the value cannot change
+    claims: Claims | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,8 @@ def _found(asked: _Asked, row: Row, *, with_plan: bool) -> Found:
     if row["movement_id"] is not None:
         earlier = Movement(asked.kind, row["movement_id"], asked.reference, row["moved"], row["moved_at"])
     if not with_plan:
-        return Found(order_of(row), earlier, terms=terms_of(row))
-    return Found(order_of(row), earlier, plan_of(row), terms_of(row), fees_of(row))
+        return Found(order_of(row), earlier, terms=versions_of(row))
+    return Found(order_of(row), earlier, plan_of(row), versions_of(row), fees_of(row))
 
 
 async def _read_one(session: Session, asked: _Asked, sql: str, *, with_plan: bool) -> Found | None:
@@ -149,7 +151,7 @@ _MOVEMENT_READS = Gathered(
 async def read_with_plan(session: Session, merchant_id: UUID, order_id: UUID) -> Found | None:
     """Read the order and its plan in one round trip. None if there is no such order."""
     row = await session.fetchrow(WITH_PLAN, merchant_id, order_id)
-    return None if row is None else Found(order_of(row), None, plan_of(row), terms_of(row))
+    return None if row is None else Found(order_of(row), None, plan_of(row), versions_of(row))
 
 
 async def read_record(session: Session, merchant_id: UUID, name: UUID) -> OrderRecord | None:

@@ -76,10 +76,13 @@ def events(order_id: UUID, happened: Sequence[Event], after: int, at: datetime) 
 
 
 def _movement(outcome: Outcome) -> Rows:
-    moved = outcome.movement
-    if moved is None:
+    order_id, first = outcome.order.order_id, outcome.movement
+    if first is None:
         return []
-    return [(outcome.order.order_id, moved.kind, moved.reference, moved.movement_id, moved.amount, moved.at)]
+    return [
+        (order_id, moved.kind, moved.reference, moved.movement_id, moved.amount, moved.at)
+        for moved in (first, *outcome.more_movements)
+    ]
 
 
 def _transfers(outcome: Outcome) -> Rows:

@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.payout.balance import Balance, OpenMoney, next_payout
-from cuota.db.payout import terms_in_force
+from cuota.db.payout import terms_row
 from cuota.db.session import Session
 
 _READ = f"""
@@ -14,12 +14,12 @@ SELECT coalesce(s.open_net, 0) AS open_net, coalesce(s.open_moved, 0) AS open_mo
     coalesce(s.reserved, 0) AS reserved, s.close_at, w.net AS waiting_net, w.moved AS waiting_moved,
     s.paused_since IS NULL AND EXISTS (
         SELECT FROM bank_accounts b WHERE b.merchant_id = $1 AND b.effective_at <= coalesce(s.close_at, $2)
-    ) AS payable, {terms_in_force.COLUMNS}
+    ) AS payable, {terms_row.COLUMNS}
 FROM (SELECT 1) one LEFT JOIN settlements s ON s.merchant_id = $1
-    LEFT JOIN LATERAL ({terms_in_force.AT.format("$2")}) t ON true
+    LEFT JOIN LATERAL ({terms_row.AT.format("$2")}) t ON true
     CROSS JOIN LATERAL (
         SELECT coalesce(sum(x.net), 0)::bigint AS net,
-            coalesce(sum(x.net) FILTER (WHERE x.posting IN ('capture', 'refund')), 0)::bigint AS moved
+            coalesce(sum(x.net) FILTER (WHERE x.posting IN ('capture', 'refund', 'dispute_lost')), 0)::bigint AS moved
         FROM (
             SELECT l.posting, CASE WHEN l.credit = 'merchant_payable' THEN l.amount ELSE -l.amount END AS net
             FROM (
@@ -30,10 +30,14 @@ FROM (SELECT 1) one LEFT JOIN settlements s ON s.merchant_id = $1
                 -- LIMIT: each event by its key, also in a plan that was made while the shop was small.
                 CROSS JOIN LATERAL (SELECT v.type, v.reference FROM events v WHERE v.merchant_id = $1
                     AND v.order_id = n.order_id AND v.sequence = n.sequence LIMIT 1) e
-                JOIN movements m ON m.merchant_id = $1 AND m.order_id = n.order_id
+                LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = n.order_id
                     AND m.kind = split_part(e.type, '.', 1) AND m.reference = e.reference
-                JOIN transfers l ON l.merchant_id = $1 AND l.order_id = n.order_id AND l.cause = m.movement_id
-            WHERE e.type IN ('capture.completed', 'refund.completed')
+                LEFT JOIN disputes d ON d.merchant_id = $1 AND d.order_id = n.order_id
+                    AND e.type IN ('dispute.opened', 'dispute.closed') AND d.dispute_id::text = e.reference
+                JOIN transfers l ON l.merchant_id = $1 AND l.order_id = n.order_id
+                    AND l.cause = CASE WHEN e.type = 'dispute.opened' THEN d.dispute_id WHEN e.type = 'dispute.closed' THEN d.release_id
+                        ELSE m.movement_id END
+            WHERE e.type IN ('capture.completed', 'refund.completed', 'dispute.opened', 'dispute.closed')
                 AND (l.debit = 'merchant_payable' OR l.credit = 'merchant_payable')
         ) x
     ) w
@@ -54,5 +58,5 @@ async def read(session: Session, merchant_id: UUID, now: datetime) -> Balance:
         [(each["release_at"], each["amount"]) for each in held],
         payable=row["payable"],
     )
-    expected = next_payout(is_open, terms_in_force.terms_of(row), now)
+    expected = next_payout(is_open, terms_row.terms_of(row), now)
     return Balance(row["carried"], net - row["carried"], row["reserved"], max(0, -net), expected)

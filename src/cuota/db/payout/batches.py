@@ -9,7 +9,7 @@ from uuid import UUID
 
 from cuota.core.payout.terms import SettlementTerms
 from cuota.db.cluster.across import fetch_across
-from cuota.db.payout import terms_in_force
+from cuota.db.payout import terms_row
 from cuota.db.pool import Pool
 from cuota.db.session import Session
 
@@ -17,8 +17,8 @@ from cuota.db.session import Session
 CLOSING_SECONDS = 60
 
 _MERCHANTS_DUE = "SELECT merchant_id FROM settlements WHERE close_at <= $1 ORDER BY close_at"
-_DUE = f"""SELECT s.close_at, {terms_in_force.COLUMNS} FROM settlements s
-    LEFT JOIN LATERAL ({terms_in_force.AT.format("s.close_at")}) t ON true
+_DUE = f"""SELECT s.close_at, {terms_row.COLUMNS} FROM settlements s
+    LEFT JOIN LATERAL ({terms_row.AT.format("s.close_at")}) t ON true
     WHERE s.merchant_id = $1 AND s.close_at <= $2"""
 _CLOSE = "SELECT close_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS result"
 
@@ -64,7 +64,7 @@ async def merchants_due(session: Session, now: datetime) -> list[UUID]:
 async def due(session: Session, merchant_id: UUID, now: datetime) -> DueBatch | None:
     """Return the merchant's next cutoff, or None if it has not come."""
     row = await session.fetchrow(_DUE, merchant_id, now)
-    return None if row is None else DueBatch(row["close_at"], terms_in_force.terms_of(row))
+    return None if row is None else DueBatch(row["close_at"], terms_row.terms_of(row))
 
 
 async def close(pool: Pool, asked: ClosingRequest) -> Closing:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from cuota.core.payout.terms import SettlementTerms
 from cuota.db.cluster.across import fetch_across
-from cuota.db.payout import terms_in_force
+from cuota.db.payout import terms_row
 from cuota.db.session import Session
 
 _MERCHANTS_BEHIND = """SELECT f.merchant_id FROM feeds f LEFT JOIN settlements s ON s.merchant_id = f.merchant_id
@@ -23,9 +23,9 @@ SELECT s.position, s.close_at, coalesce(s.closed_until, $2) AS closed_until, CAS
     SELECT min(e.created_at) FROM feed f
         JOIN events e ON e.merchant_id = $1 AND e.order_id = f.order_id AND e.sequence = f.sequence
     WHERE f.merchant_id = $1 AND f.position > s.position AND f.position <= s.position + $3
-        AND e.type IN ('capture.completed', 'refund.completed')
-)) END AS moved_at, {terms_in_force.COLUMNS}
-FROM settlements s LEFT JOIN LATERAL ({terms_in_force.AT.format("$2")}) t ON true WHERE s.merchant_id = $1
+        AND e.type IN ('capture.completed', 'refund.completed', 'dispute.opened', 'dispute.closed')
+)) END AS moved_at, {terms_row.COLUMNS}
+FROM settlements s LEFT JOIN LATERAL ({terms_row.AT.format("$2")}) t ON true WHERE s.merchant_id = $1
 """
 _OPEN = "UPDATE settlements SET close_at = $3 WHERE merchant_id = $1 AND position = $2 AND close_at IS NULL"
 _SETTLE = "SELECT settle_movements($1, $2) AS events"
@@ -58,7 +58,7 @@ async def next_movements(session: Session, merchant_id: UUID, now: datetime, mos
         row = await session.fetchrow(_NEXT, merchant_id, now, most)
     assert row is not None
     return NextMovements(
-        row["position"], row["close_at"], row["closed_until"], row["moved_at"], terms_in_force.terms_of(row)
+        row["position"], row["close_at"], row["closed_until"], row["moved_at"], terms_row.terms_of(row)
     )
 
 

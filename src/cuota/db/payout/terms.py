@@ -6,8 +6,9 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.payout.fee import CaptureFee, OrderFees
-from cuota.core.payout.terms import PayoutSchedule, RefundFee, SettlementTerms
+from cuota.core.payout.terms import RefundFee, SettlementTerms
 from cuota.db.nested import Nested
+from cuota.db.payout import terms_row
 from cuota.db.pool import Row
 from cuota.db.session import Session
 
@@ -26,13 +27,12 @@ FEES = Nested(
 )
 RETURNED = """(SELECT coalesce(sum(t.amount), 0)::bigint FROM transfers t WHERE t.merchant_id = $1
     AND t.order_id = o.order_id AND t.posting = 'merchant_fee_returned') AS merchant_fee_returned"""
-_ALL = """SELECT version, valid_from, percent, fixed, refund_fee, payout, minimum, reserve, reserve_days, time_zone, cutoff
-    FROM merchant_terms WHERE merchant_id = $1 ORDER BY version"""
+_ALL = f"SELECT {terms_row.COLUMNS} FROM merchant_terms t WHERE t.merchant_id = $1 ORDER BY t.version"
 _ADD = """INSERT INTO merchant_terms (merchant_id, version, valid_from, percent, fixed, refund_fee, payout, minimum, reserve,
     reserve_days, time_zone, cutoff, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"""
 
 
-def terms_of(row: Row) -> tuple[SettlementTerms, ...]:
+def versions_of(row: Row) -> tuple[SettlementTerms, ...]:
     """Return the versions from a row with the columns of TERMS, with what a fee needs."""
     return tuple(
         SettlementTerms(version, valid_from, percent, fixed, RefundFee(refund_fee))
@@ -47,22 +47,7 @@ def fees_of(row: Row) -> OrderFees:
 
 async def read_all(session: Session, merchant_id: UUID) -> list[SettlementTerms]:
     """Return all versions of a merchant's terms, the oldest first."""
-    return [
-        SettlementTerms(
-            version=row["version"],
-            valid_from=row["valid_from"],
-            percent=row["percent"],
-            fixed=row["fixed"],
-            refund_fee=RefundFee(row["refund_fee"]),
-            payout=PayoutSchedule(row["payout"]),
-            minimum=row["minimum"],
-            reserve=row["reserve"],
-            reserve_days=row["reserve_days"],
-            time_zone=row["time_zone"],
-            cutoff=row["cutoff"],
-        )
-        for row in await session.fetch(_ALL, merchant_id)
-    ]
+    return [terms_row.terms_of(row) for row in await session.fetch(_ALL, merchant_id)]
 
 
 async def add(session: Session, merchant_id: UUID, terms: SettlementTerms, now: datetime) -> None:

@@ -14,8 +14,8 @@ LEASE = timedelta(seconds=60)
 
 # An order that we do not have is another installation's, with the same processor. Nothing is stored then.
 _STORE = """INSERT INTO card_events (merchant_id, rail, event_id, order_id, kind, at, charge_id, card_refund_id, amount, reason,
-        reference, status, card_token, card_brand, card_last4, received_at, try_at)
-    SELECT o.merchant_id, $3, $4, o.order_id, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16
+        reference, status, card_token, card_brand, card_last4, respond_by, received_at, try_at)
+    SELECT o.merchant_id, $3, $4, o.order_id, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17
     FROM orders o WHERE o.merchant_id = $1 AND o.order_id = $2
     ON CONFLICT (merchant_id, rail, event_id) DO NOTHING RETURNING 1"""
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM card_events WHERE try_at <= $1"
@@ -25,7 +25,8 @@ UPDATE card_events e SET try_at = $3, tries = least(tries + 1, 1000) FROM (
     SELECT rail, event_id FROM card_events WHERE merchant_id = $1 AND try_at <= $2
     ORDER BY try_at, at LIMIT $4 FOR UPDATE SKIP LOCKED
 ) due WHERE e.merchant_id = $1 AND e.rail = due.rail AND e.event_id = due.event_id AND e.try_at <= $2
-RETURNING e.merchant_id, e.order_id, e.rail, e.event_id, e.kind, e.charge_id, e.card_refund_id, e.reason
+RETURNING e.merchant_id, e.order_id, e.rail, e.event_id, e.kind, e.charge_id, e.card_refund_id, e.reason,
+    e.amount, e.reference, e.status, e.respond_by
 """
 _APPLIED = """UPDATE card_events SET applied_at = $4, try_at = NULL
     WHERE merchant_id = $1 AND rail = $2 AND event_id = $3 AND applied_at IS NULL RETURNING 1"""
@@ -64,11 +65,12 @@ class NewEvent:
     card_token: str | None = None
     card_brand: str | None = None
     card_last4: str | None = None
+    respond_by: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DueEvent:
-    """A claimed event."""
+    """A claimed event. The amount is in cents."""
 
     merchant_id: UUID
     order_id: UUID
@@ -78,6 +80,10 @@ class DueEvent:
     charge_id: UUID | None
     card_refund_id: UUID | None
     reason: str | None
+    amount: int | None = None
+    reference: str | None = None
+    status: str | None = None
+    respond_by: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,8 @@ async def store(session: Session, new: NewEvent, now: datetime) -> bool:
     """Store an event. Return False if it is stored already, or if we do not have its order."""
     row = await session.fetchrow(
         _STORE, new.merchant_id, new.order_id, new.rail, new.event_id, new.kind, new.at, new.charge_id, new.card_refund_id,
-        new.amount, new.reason, new.reference, new.status, new.card_token, new.card_brand, new.card_last4, now,
+        new.amount, new.reason, new.reference, new.status, new.card_token, new.card_brand, new.card_last4,
+        new.respond_by, now,
     )  # fmt: skip
     return row is not None
 

@@ -39,7 +39,7 @@ SELECT m.name AS merchant, d.reference, o.currency, o.charging IS NOT NULL AS ch
     o.authorization_expires_at AS authorization_ends,
     coalesce(r.returning, 0)::bigint AS returning, coalesce(r.refused, 0)::bigint AS refused,
     EXISTS (SELECT FROM messages t WHERE t.merchant_id = $1 AND t.order_id = o.order_id AND t.kind = 'declined'
-        AND t.state = 'pending') AS letter_waits
+        AND t.state = 'pending') AS letter_waits, o.open_disputes
 FROM orders o JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id
     JOIN merchants m ON m.merchant_id = $1
     CROSS JOIN LATERAL (SELECT sum(amount + fee) AS unpaid, max(due_on) AS last_due FROM installments
@@ -55,6 +55,12 @@ _ADDITIONAL = """UPDATE sdk_checkouts SET additional = NULL
 _PLANS = """UPDATE plans SET payer = NULL, agreement = '', browser = NULL, card_hash = NULL, erased_at = $3,
     consumer_id = coalesce($4, consumer_id)
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND erased_at IS NULL RETURNING 1"""
+# The texts and files of disputes, and where a parcel went.
+_WRITTEN = "UPDATE dispute_evidence SET text = NULL WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND text IS NOT NULL"
+_FILES = """DELETE FROM dispute_files f USING dispute_evidence e WHERE f.merchant_id = $1 AND e.merchant_id = $1
+    AND e.order_id = ANY ($2::uuid[]) AND f.dispute_id = e.dispute_id AND f.evidence_id = e.evidence_id"""
+_RETURNS = """UPDATE return_notices SET carrier = '', tracking = ''
+    WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[])"""
 _ANSWERS = """UPDATE delivery_attempts SET answer = NULL
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND answer IS NOT NULL"""
 _UNSENT = """UPDATE messages SET state = 'failed', reason = 'the consumer was erased', settled_at = $3, try_at = NULL
@@ -130,6 +136,8 @@ async def blank_orders(
     ids = list(order_ids)
     row = await session.fetchrow(_BLANK, merchant_id, ids, now)
     await session.fetch(_ADDITIONAL, merchant_id, ids)
+    for sql in (_FILES, _WRITTEN, _RETURNS):
+        await session.fetch(sql, merchant_id, ids)
     plans = await session.fetch(_PLANS, merchant_id, ids, now, new_id)
     return (row["blanked"] if row else 0), len(plans)
 

@@ -8,13 +8,15 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuota.core.risk.decision import SANDBOX_DECLINE
-from cuota.core.risk.facts import History, Velocity
+from cuota.core.risk.facts import History, MerchantDisputes, Velocity
 from cuota.core.risk.signal import SignalKind
 from cuota.db.session import Session
 
 # The reasons by which card rails say that the cardholder disputed a charge.
 DISPUTED = ("card_stolen", "disputed", "fraudulent")
 DECLINED_DAYS = timedelta(days=30)
+# A merchant's captures and disputes of this many days are a fact. Background jobs count them for each day.
+DISPUTE_DAYS = 90
 # Higher than the limit of any policy. A signal that was seen very often is counted only up to here.
 MOST_SEEN = 1000
 
@@ -79,6 +81,10 @@ SELECT past.*, charging.whole AS charging, declined.orders AS declined,
         AND (status = 'Approved' OR (status = 'Created' AND charging))) AS counted,
     {_VELOCITY},
     (SELECT payer ->> 'surname' FROM agreed WHERE status = 'Approved' ORDER BY agreed_at DESC LIMIT 1) AS surname,
+    (SELECT coalesce(sum(y.captures), 0)::bigint FROM settlement_days y WHERE y.merchant_id = $1
+        AND y.day >= ($4::timestamptz AT TIME ZONE 'UTC')::date - {DISPUTE_DAYS}) AS merchant_captures,
+    (SELECT coalesce(sum(y.disputes), 0)::bigint FROM settlement_days y WHERE y.merchant_id = $1
+        AND y.day >= ($4::timestamptz AT TIME ZONE 'UTC')::date - {DISPUTE_DAYS}) AS merchant_disputes,
     m.approvals, m.approvals_model, f.document AS model, s.additional,
     EXISTS (SELECT 1 FROM checkout_sessions b JOIN order_details d USING (merchant_id, order_id) WHERE b.merchant_id = $1
         AND b.order_id = $2 AND b.session_hash = ${8 + 2 * len(_KINDS)} AND d.erased_at IS NULL) AS known
@@ -129,6 +135,7 @@ class RiskHistory:
     model: str | None
     additional: str | None
     known: bool
+    merchant_disputes: MerchantDisputes
 
 
 async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
@@ -160,6 +167,7 @@ async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
         model=row["model"],
         additional=row["additional"],
         known=row["known"],
+        merchant_disputes=MerchantDisputes(row["merchant_captures"], row["merchant_disputes"]),
     )
 
 

@@ -29,6 +29,14 @@ WAITING = (
     ("card_events", "try_at", "true"),
     ("settlements", "close_at", "true"),
     ("payouts", "try_at", "true"),
+    ("disputes", "due_at", "true"),
+    ("dispute_evidence", "send_at", "true"),
+    # When an overdue installment is written off: $2 days after its day, at noon UTC (core/order/write_off.py).
+    (
+        "installments",
+        "((due_on + $2::integer + time '12:00') AT TIME ZONE 'UTC')",
+        "failures > 0 AND charge_id IS NULL AND written_off_at IS NULL AND amount + fee > 0",
+    ),
 )
 # Fetching what card processors report is always due again, so the operator is not told of it, nor of the end of a pause of payouts.
 _STOPS = (*WAITING, ("card_rails", "due_at", "true"), ("settlements", "resume_at", "true"))
@@ -139,23 +147,24 @@ async def end(session: Session) -> None:
     await session.fetchrow(_END)
 
 
-async def next_due(session: Session, after: datetime) -> datetime | None:
+async def next_due(session: Session, after: datetime, write_off_days: int) -> datetime | None:
     """Return the earliest instant after `after` at which work is due, or None."""
-    row = await session.fetchrow(_NEXT, after)
+    row = await session.fetchrow(_NEXT, after, write_off_days)
     return None if row is None else row["at"]
 
 
-async def count_due(session: Session, at: datetime) -> int:
+async def count_due(session: Session, at: datetime, write_off_days: int) -> int:
     """Return the number of rows that are due at an instant or earlier. Work that cannot be done stays due."""
-    row = await session.fetchrow(_DUE, at)
+    row = await session.fetchrow(_DUE, at, write_off_days)
     return 0 if row is None else int(row["rows"])
 
 
-async def next_of_each(session: Session, after: datetime) -> list[Next]:
+async def next_of_each(session: Session, after: datetime, write_off_days: int) -> list[Next]:
     """Return the next work of each table, earliest first. Tables without scheduled work are left out."""
     found = []
     for table, column, which in WAITING:
-        row = await session.fetchrow(_NEXT_IN.format(table=table, column=column, which=which), after)
+        sql = _NEXT_IN.format(table=table, column=column, which=which)
+        row = await session.fetchrow(sql, after, *([write_off_days] if "$2" in sql else []))
         if row is not None:
             found.append(Next(table, row["at"], row["rows"]))
     return sorted(found, key=lambda item: item.at)

@@ -38,8 +38,8 @@ def disagreements(facts: dict[str, Any], ledger: Sequence[Transfer]) -> Iterator
         if found["capture"] and at is not None:
             yield from _capture(cause, found["capture"], fee, at, terms)
             fees = OrderFees((*fees.captures, CaptureFee(at, found["capture"], fee)), fees.returned)
-        elif found["refund"] and at is not None:
-            refunded += found["refund"]
+        elif (given_back := found["refund"] + found["dispute_lost"]) and at is not None:
+            refunded += given_back
             expected = fee_to_return(terms, fees, refunded)
             if returned != expected:
                 yield f"transfers merchant_fee_returned {cause}", f"is {returned}, the terms say {expected}"

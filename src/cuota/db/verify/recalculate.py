@@ -57,6 +57,26 @@ _ROWS = {
         ("r.card_refund_id", "r.charge_id", "r.amount", "r.state"),
         "FROM card_refunds r WHERE r.merchant_id = $1 AND r.order_id = o.order_id",
     ),
+    "disputes": Nested(
+        "disputes",
+        (
+            "d.dispute_id",
+            "d.kind",
+            "d.status",
+            "d.amount",
+            "d.withheld",
+            "d.outcome",
+            "d.movement_id",
+            "d.release_id",
+            "d.charge_id",
+        ),
+        "FROM disputes d WHERE d.merchant_id = $1 AND d.order_id = o.order_id ORDER BY d.opened_at, d.dispute_id",
+    ),
+    "held_returns": Nested(
+        "held_returns",
+        ("w.installment", "w.due_on"),
+        "FROM return_notices w WHERE w.merchant_id = $1 AND w.order_id = o.order_id",
+    ),
     "terms": TERMS,
     "moved_at": Nested(
         "moved_at",

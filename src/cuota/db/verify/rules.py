@@ -9,14 +9,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from cuota.core import money
-from cuota.core.installment import Installment, next_at, schedule
+from cuota.core.installment import Installment, lost, next_at, owed, schedule
 from cuota.core.ledger import Account, Transfer, balance
 from cuota.core.order.event import MOVED
 from cuota.core.privacy.erasure import still_has
-from cuota.db.verify import fees
+from cuota.db.verify import dispute_rules, fees, write_offs
 
 Disagreements = Iterator[tuple[str, str]]
-POSTING_OF = {"capture": ("capture",), "void": ("void", "expiry"), "refund": ("refund",)}
+POSTING_OF = {
+    "capture": ("capture",),
+    "void": ("void", "expiry", "chargeback_void"),
+    "refund": ("refund", "dispute_lost"),
+}
 
 
 def disagreements_of(facts: dict[str, Any]) -> Disagreements:
@@ -28,6 +32,8 @@ def disagreements_of(facts: dict[str, Any]) -> Disagreements:
     yield from _causes(facts, ledger)
     yield from _balances(facts, ledger)
     yield from fees.disagreements(facts, ledger)
+    yield from dispute_rules.disagreements(facts, dispute_rules.disputes_of(facts), ledger)
+    yield from write_offs.disagreements(facts, ledger)
     yield from _charges(facts)
     yield from _plan(facts)
     yield from _told(facts)
@@ -60,8 +66,8 @@ def _totals(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
         "amount": sums["authorization"] if approved else facts["amount"],
         "fee": sums["fee"] if approved else facts["fee"],
         "captured": sums["capture"],
-        "voided": sums["void"] + sums["expiry"],
-        "refunded": sums["refund"],
+        "voided": sums["void"] + sums["expiry"] + sums["chargeback_void"],
+        "refunded": sums["refund"] + sums["dispute_lost"],
         "fee_returned": sums["fee_returned"],
     }
     for name, expected in derived.items():
@@ -105,9 +111,9 @@ def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
                 f"card_refunds {refund_id}",
                 f"{state} {amount}, the ledger says {returned}",
             )
-    known = {cause for cause, _ in expected}
+    known = {cause for cause, _ in expected} | dispute_rules.causes(dispute_rules.disputes_of(facts))
     for cause, name in posted:
-        if cause not in known and name != "authorization":
+        if cause not in known and name not in {"authorization", "write_off"}:
             yield f"transfers {name}", f"{posted[cause, name]} of a cause that does not exist ({cause})"
 
 
@@ -118,15 +124,21 @@ def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
     paid = sum(amount for _, _, amount, state in facts["charged"] if state == "succeeded")
     gone = sum(amount for _, _, amount, state in facts["returning"] if state == "succeeded")
     merchant_fee = fees.posted(ledger, "merchant_fee") - fees.posted(ledger, "merchant_fee_returned")
-    unpaid = sum(amount + fee for _, _, amount, fee, charge, *_ in facts["plan"] if charge is None)
+    plan = [Installment(*row) for row in facts["plan"]]
+    unpaid = sum(item.total for item in owed(plan))
     waiting = sum(amount for _, _, amount, state in facts["returning"] if state != "succeeded")
+    disputes = dispute_rules.disputes_of(facts)
+    withheld = facts["disputed"] + facts["charged_back"]
     derived = {
-        Account.CONSUMER_RECEIVABLE: unpaid,
+        Account.CONSUMER_RECEIVABLE: unpaid - lost(plan),
         Account.AUTHORIZED_UNCAPTURED: -(facts["amount"] - facts["captured"] - facts["voided"]),
         Account.CONSUMER_REFUND_DUE: -waiting,
-        Account.MERCHANT_PAYABLE: merchant_fee - (facts["captured"] - facts["refunded"]),
+        Account.MERCHANT_PAYABLE: merchant_fee - (facts["captured"] - facts["refunded"]) + withheld,
         Account.MERCHANT_FEES: -merchant_fee,
-        Account.CARD_CLEARING: paid - gone,
+        Account.CARD_CLEARING: paid - gone - dispute_rules.taken_back(disputes),
+        Account.DISPUTES_WITHHELD: -withheld,
+        Account.CHARGEBACKS: dispute_rules.undecided(disputes),
+        Account.LOSSES: lost(plan) + fees.posted(ledger, "chargeback_loss"),
         Account.PLAN_FEES: -(facts["fee"] - facts["fee_returned"]),
     }
     for account in Account:
@@ -169,15 +181,26 @@ def _plan(facts: dict[str, Any]) -> Disagreements:
     returning = Counter[Any]()
     for _, charge_id, amount, _ in facts["returning"]:
         returning[charge_id] += amount
+    ledger = [Transfer(posting, cause, Account(debit), Account(credit), amount)
+              for _, posting, cause, debit, credit, amount, _ in facts["ledger"]]  # fmt: skip
+    disputes = dispute_rules.disputes_of(facts)
+    returning += dispute_rules.returned_by_networks(disputes, ledger)
+    may_wait = bool(disputes or facts["held_returns"])
     for row, first in zip(facts["plan"], agreed, strict=False):
-        for problem in _installment(Installment(*row), first, charged, returning):
+        for problem in _installment(Installment(*row), first, charged, returning, may_wait=may_wait):
             yield f"installments {first.number}", problem
 
 
 def _installment(
-    item: Installment, first: Installment, charged: dict[Any, int], returning: Counter[Any]
+    item: Installment,
+    first: Installment,
+    charged: dict[Any, int],
+    returning: Counter[Any],
+    *,
+    may_wait: bool,
 ) -> Iterator[str]:
-    if item.due_on != first.due_on:
+    # A dispute or a return notice moves payments to later days, never to earlier ones.
+    if item.due_on < first.due_on or (item.due_on > first.due_on and not may_wait):
         yield f"is due on {item.due_on}, the agreed day is {first.due_on}"
     if item.amount > first.amount or item.fee > first.fee:
         yield f"is {item.amount} and {item.fee} in fees, the agreed amounts are {first.amount} and {first.fee}"

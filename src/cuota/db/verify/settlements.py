@@ -27,7 +27,7 @@ CROSS JOIN LATERAL (SELECT count(*) AS payout_count, coalesce(max(p.last_line), 
 CROSS JOIN LATERAL (SELECT count(*) AS transfer_count, coalesce(max(t.number), 0) AS last_transfer,
     coalesce(sum(CASE t.posting WHEN 'reserve_held' THEN t.amount WHEN 'reserve_released' THEN -t.amount END), 0)::bigint
         AS sum_reserved FROM merchant_transfers t WHERE t.merchant_id = $1) t
-CROSS JOIN LATERAL (SELECT coalesce(sum(l.net) FILTER (WHERE l.type IN ('capture', 'refund')), 0)::bigint AS sum_moved
+CROSS JOIN LATERAL (SELECT coalesce(sum(l.net) FILTER (WHERE l.type IN ('capture', 'refund', 'dispute_lost')), 0)::bigint AS sum_moved
     FROM settlement_lines l WHERE l.merchant_id = $1 AND l.number > greatest(s.closed, (
         SELECT coalesce(max(h.number), 0) FROM settlement_lines h
         WHERE h.merchant_id = $1 AND h.number > s.closed AND h.type = 'reserve_held'))) v
@@ -37,18 +37,22 @@ _MOVED = """
 SELECT x.*, l.number, l.order_id AS line_order, l.reference AS line_reference, l.gross AS line_gross, l.fee AS line_fee,
     l.net AS line_net, l.currency AS line_currency, l.at AS line_at, l.sequence AS line_sequence
 FROM (
-    SELECT f.position, f.order_id, m.reference, t.cause, t.currency,
+    SELECT f.position, f.order_id, e.reference, t.cause, t.currency,
         CASE t.posting WHEN 'merchant_fee' THEN 'fee' WHEN 'merchant_fee_returned' THEN 'fee_returned'
             ELSE t.posting END AS type,
         min(t.created_at) AS at, sum(CASE WHEN t.credit = 'merchant_payable' THEN t.amount ELSE -t.amount END)::bigint AS net
     FROM feed f JOIN events e ON e.merchant_id = $1 AND e.order_id = f.order_id AND e.sequence = f.sequence
-        JOIN movements m ON m.merchant_id = $1 AND m.order_id = f.order_id AND m.kind = split_part(e.type, '.', 1)
+        LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = f.order_id AND m.kind = split_part(e.type, '.', 1)
             AND m.reference = e.reference
-        JOIN transfers t ON t.merchant_id = $1 AND t.order_id = f.order_id AND t.cause = m.movement_id
+        LEFT JOIN disputes d ON d.merchant_id = $1 AND d.order_id = f.order_id
+            AND e.type IN ('dispute.opened', 'dispute.closed') AND d.dispute_id::text = e.reference
+        JOIN transfers t ON t.merchant_id = $1 AND t.order_id = f.order_id
+            AND t.cause = CASE WHEN e.type = 'dispute.opened' THEN d.dispute_id WHEN e.type = 'dispute.closed' THEN d.release_id
+                ELSE m.movement_id END
     WHERE f.merchant_id = $1 AND f.position > $2 AND f.position <= $3
-        AND e.type IN ('capture.completed', 'refund.completed')
+        AND e.type IN ('capture.completed', 'refund.completed', 'dispute.opened', 'dispute.closed')
         AND (t.debit = 'merchant_payable' OR t.credit = 'merchant_payable')
-    GROUP BY f.position, f.order_id, m.reference, t.posting, t.cause, t.currency
+    GROUP BY f.position, f.order_id, e.reference, t.posting, t.cause, t.currency
 ) x LEFT JOIN settlement_lines l ON l.merchant_id = $1 AND l.cause = x.cause AND l.type = x.type
 WHERE (l.order_id, l.reference, l.net, l.currency, l.at, l.sequence) IS DISTINCT FROM
         (x.order_id, x.reference, x.net, x.currency, x.at, x.position)

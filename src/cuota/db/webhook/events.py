@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from cuota.core.dispute.dispute import Dispute
+from cuota.core.dispute.return_notice import ReturnNotice
 from cuota.db.cluster.across import fetch_across
+from cuota.db.dispute import disputes
 from cuota.db.nested import Nested
 from cuota.db.order.columns import MONEY, MOVED, movements_of, order_of
 from cuota.db.order.orders import OrderRecord
@@ -92,6 +95,13 @@ class EventFacts:
     reference: str
     payer: str | None
     events: tuple[Happened, ...]
+    disputes: tuple[Dispute, ...] = ()
+    returns: tuple[ReturnNotice, ...] = ()
+
+    @property
+    def has_claims(self) -> bool:
+        """True if one of the events is about a dispute or a return notice."""
+        return any(event.type.startswith(("dispute.", "return.")) for event in self.events)
 
 
 AnyFacts = EventFacts | PayoutFacts | BankAccountFacts
@@ -121,9 +131,17 @@ async def publish(session: Session, merchant_id: UUID, now: datetime, limit: int
 
 
 async def facts(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> dict[UUID, AnyFacts]:
-    """Return the facts of the events of several orders, in one round trip, and of payouts and bank accounts, in one or two more."""
+    """Return the facts of the events of several orders, in one round trip.
+
+    Payouts, bank accounts, disputes and return notices need further round trips.
+    """
     rows = await session.fetch(_FACTS, merchant_id, order_ids)
-    found: dict[UUID, AnyFacts] = {row["order_id"]: _facts_of(row) for row in rows}
+    found: dict[UUID, AnyFacts] = {}
+    for row in rows:
+        facts_of_order = _facts_of(row)
+        if facts_of_order.has_claims:
+            facts_of_order = await _with_claims(session, merchant_id, row["order_id"], facts_of_order)
+        found[row["order_id"]] = facts_of_order
     others = [each for each in order_ids if each not in found]
     if others:
         found.update(await payout_events.facts(session, merchant_id, others))
@@ -134,6 +152,16 @@ def _facts_of(row: Any) -> EventFacts:
     record = OrderRecord(order_of(row), row["token"], row["document"], movements_of(row), row["payer"])
     happened = tuple(Happened(*event) for event in _HAPPENED.of(row))
     return EventFacts(record, row["reference"], row["payer"], happened)
+
+
+async def _with_claims(
+    session: Session, merchant_id: UUID, order_id: UUID, without: EventFacts
+) -> EventFacts:
+    return replace(
+        without,
+        disputes=tuple(await disputes.of_order(session, merchant_id, order_id)),
+        returns=tuple(await disputes.returns_of_order(session, merchant_id, order_id)),
+    )
 
 
 async def page(session: Session, merchant_id: UUID, after: int, limit: int) -> list[FeedPosition]:

@@ -15,8 +15,9 @@ from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge
-from cuota.core.plan.collection import started, timed
+from cuota.core.plan.collection import started
 from cuota.core.plan.notice import Notice, NoticeKind
+from cuota.core.plan.payday import timed
 from cuota.core.plan.plan import Plan
 from cuota.db.checkout.loaded import Checkout
 from cuota.db.order.orders import Found

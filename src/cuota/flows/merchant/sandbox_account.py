@@ -1,4 +1,4 @@
-"""The bank account that the sandbox gives to each merchant, and how the numbers of an account are encrypted."""
+"""The bank account that the sandbox gives to each merchant."""
 
 from __future__ import annotations
 
@@ -8,26 +8,10 @@ from uuid import UUID
 from cuota.core.payout.bank_account import CHANGE_DELAY, BankDetails
 from cuota.core.sandbox import TEST_ACCOUNTS, TEST_ROUTING
 from cuota.db.payout import bank_accounts
-from cuota.db.payout.bank_accounts import SealedAccount
 from cuota.db.session import Session
 from cuota.db.vault import Vault
 from cuota.flows.context import Context
-
-
-def seal(vault: Vault, account_id: UUID, details: BankDetails) -> SealedAccount:
-    """Encrypt the numbers of an account."""
-    bound = bound_to(account_id)
-    return SealedAccount(
-        account_id,
-        vault.encrypt(details.routing, bound),
-        vault.encrypt(details.account, bound),
-        details.last4,
-    )
-
-
-def bound_to(account_id: UUID) -> str:
-    """Return what the encrypted numbers of an account are bound to."""
-    return f"bank-account:{account_id}"
+from cuota.flows.merchant.seal_bank_account import seal
 
 
 async def give_test_account(

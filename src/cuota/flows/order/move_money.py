@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from cuota.core.installment import Installment
@@ -14,6 +14,7 @@ from cuota.core.order.movement import Movement, MovementKind, MovementRequest, r
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Code, Refused
+from cuota.db.dispute import disputes
 from cuota.db.order import orders
 from cuota.db.order.orders import Found
 from cuota.db.session import Session
@@ -83,11 +84,20 @@ def _reading(asked: MovementRequest) -> Read[Found]:
 
     async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Found | None:
         with_plan = asked.kind is not MovementKind.CAPTURE
-        return await orders.read(
+        found = await orders.read(
             session, merchant_id, order_id, asked.kind, asked.reference, with_plan=with_plan
         )
+        return await with_claims(session, found) if asked.kind is MovementKind.REFUND else found
 
     return read
+
+
+async def with_claims(session: Session, found: Found | None) -> Found | None:
+    """Add what is open about the order: its disputes and its return notice. Most orders have none, and need no further read."""
+    if found is None or not (found.order.open_disputes or found.order.return_hold_until):
+        return found
+    order = found.order
+    return replace(found, claims=await disputes.claims(session, order.merchant_id, order.order_id))
 
 
 async def _tell(
@@ -110,6 +120,8 @@ async def preview(
     found = await orders.read(
         context.pool, merchant_id, order_id, asked.kind, asked.reference, with_plan=True
     )
+    if asked.kind is MovementKind.REFUND:
+        found = await with_claims(context.pool, found)
     if found is None:
         raise order_not_found()
     _refuse_repeat(found, asked)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import UUID
 
+from cuota.core.dispute.claims import after_refund
+from cuota.core.installment import NOTHING
 from cuota.core.order.movement import Movement, MovementRequest
 from cuota.core.order.outcome import Outcome
 from cuota.core.order.refund import refund
@@ -34,7 +36,8 @@ async def preview_refund(
 
 def _decide(context: Context, asked: MovementRequest) -> Callable[[Found, UUID], Outcome]:
     def decide(found: Found, movement_id: UUID) -> Outcome:
-        return refund(
+        claims = found.claims
+        outcome = refund(
             found.order,
             found.plan,
             asked,
@@ -43,6 +46,8 @@ def _decide(context: Context, asked: MovementRequest) -> Callable[[Found, UUID],
             context.new_id,
             found.terms,
             found.fees,
+            claims.taken_back if claims else NOTHING,
         )
+        return after_refund(outcome, found.plan, claims, asked.amount, movement_id)
 
     return decide

@@ -10,7 +10,7 @@ from cuota.core.order.event import Event
 from cuota.core.payout.bank_account import CHANGE_DELAY, BankAccount, BankDetails
 from cuota.db.payout import bank_accounts
 from cuota.flows.context import Context
-from cuota.flows.merchant.sandbox_account import seal
+from cuota.flows.merchant.seal_bank_account import seal
 
 
 @dataclass(frozen=True, slots=True)

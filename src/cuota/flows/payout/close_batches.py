@@ -18,7 +18,7 @@ from cuota.db.payout.batches import Closing, ClosingRequest
 from cuota.flows.context import Context
 from cuota.flows.payout.settle_movements import settle_merchant
 
-# So many cutoffs of one merchant in a row, before the other merchants have their turn.
+# At most this many cutoffs of one merchant are closed in a row, before the other merchants have their turn.
 MOST_CUTOFFS = 40
 log = logging.getLogger("cuota.work")
 

@@ -10,7 +10,7 @@ from cuota.core.payout.payout import PayoutStatus
 from cuota.db.payout import sending
 from cuota.db.payout.sending import DuePayout
 from cuota.flows.context import Context
-from cuota.flows.merchant.sandbox_account import bound_to
+from cuota.flows.merchant.seal_bank_account import bound_to
 from cuota.flows.payout.settle_payouts import settle_payout
 from cuota.rails.bank.protocol import BankAnswer, BankOrder
 from cuota.rails.bank.rails import BoundedBankRail

@@ -20,6 +20,7 @@ from cuota.db.plan import card_events, charges
 from cuota.db.plan.card_events import DueEvent, KnownRefund
 from cuota.db.session import Session
 from cuota.flows.context import Context
+from cuota.flows.dispute.report_chargeback import report_chargeback
 from cuota.flows.plan.finish_pending import finish_pending
 from cuota.flows.settle import settle
 from cuota.rails.bounded import SECONDS
@@ -74,7 +75,13 @@ async def _apply(context: Context, due: DueEvent) -> None:
         await _fail_refund(context, due)
     elif due.kind == CardEventKind.CARD_UPDATED:
         await card_events.renew_card(context.pool, due)
-    # Refunds made elsewhere and disputes are only stored; `cuota rails` lists them.
+    elif due.kind in {
+        CardEventKind.DISPUTE_OPENED,
+        CardEventKind.DISPUTE_CHANGED,  # an inquiry may have become a dispute
+        CardEventKind.DISPUTE_CLOSED,
+    }:
+        await report_chargeback(context, due, closes=due.kind == CardEventKind.DISPUTE_CLOSED)
+    # Refunds made elsewhere are only stored; `cuota rails` lists them.
 
 
 async def _look_at_charge(context: Context, due: DueEvent) -> None:

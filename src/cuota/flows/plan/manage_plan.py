@@ -118,7 +118,7 @@ async def _pay_one(context: Context, merchant_id: UUID, order_id: UUID, item: In
 
 def overdue(plan: Sequence[Installment]) -> list[Installment]:
     """Return the installments that a new card is charged for at once."""
-    return [item for item in owed(plan) if item.failures]
+    return [item for item in owed(plan) if item.state == "overdue"]
 
 
 async def change_card(
@@ -175,7 +175,8 @@ async def _change(
         )
 
     try:
-        return (await settle(context, merchant_id, order_id, decide, plans.read)).outcome.installments
+        changed = (await settle(context, merchant_id, order_id, decide, plans.read)).outcome.installments
+        return tuple(item for item in changed if item.charge_at is not None)
     except CardBusy:
         raise Problem(notice=BUSY) from None
     except NothingOwed:

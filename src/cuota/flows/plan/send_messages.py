@@ -8,7 +8,8 @@ from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from cuota.core.message import Message
-from cuota.core.plan.notice import MOVED, About, Words, letter_words, words
+from cuota.core.plan.notice import MOVED
+from cuota.core.plan.notice_words import About, Words, letter_words, words
 from cuota.core.plan.payday import Days
 from cuota.db.plan import messages
 from cuota.db.plan.messages import DueMessage

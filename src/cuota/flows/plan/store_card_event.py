@@ -18,7 +18,8 @@ async def store_card_event(context: Context, rail: str, event: CardEvent) -> boo
     new = NewEvent(
         event.merchant_id, event.order_id, rail, event.event_id, event.kind, event.at, event.charge_id, event.refund_id,
         event.amount, _cut(event.reason), _cut(event.reference), _cut(event.status),
-        *((None, None, None) if card is None else (f"{rail}:{card.token}", card.brand, card.last4)),
+        None if card is None else f"{rail}:{card.token}", None if card is None else card.brand,
+        None if card is None else card.last4, event.respond_by,
     )  # fmt: skip
     return await card_events.store(context.pool, new, context.now())
 

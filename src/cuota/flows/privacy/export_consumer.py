@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from cuota.db.privacy import erasure, person
 from cuota.flows.context import Context, utc_now
+from cuota.flows.dispute.evidence import statements
 from cuota.rails import inbox
 
 FORMAT = "cuota-consumer-export/1"
@@ -23,7 +25,9 @@ async def export_consumer(context: Context, phone: str) -> dict[str, Any]:
     async with erasure.patient(context.pool) as connection:
         theirs = await erasure.find(connection, consumer_id, phone)
         about = await person.read_person(connection, consumer_id, phone)
-        orders = await person.read_orders(connection, theirs)
+        orders = [
+            await _with_statements(context, order) for order in await person.read_orders(connection, theirs)
+        ]
         recipients = [phone, *await erasure.mails(connection, consumer_id)]
         received = [
             {"channel": each.channel, "to": each.recipient, "subject": each.subject, "text": each.text,
@@ -48,3 +52,20 @@ async def export_consumer(context: Context, phone: str) -> dict[str, Any]:
         "orders_naming_this_number": named,
         "sandbox_inbox": received,
     }
+
+
+async def _with_statements(context: Context, order: dict[str, Any]) -> dict[str, Any]:
+    """Add to each dispute what was written in it, and the names of the files that were sent."""
+    merchant_id = UUID(order["merchant_id"])
+    for dispute in order["disputes"]:
+        written = await statements(context, merchant_id, UUID(dispute["dispute_id"]))
+        dispute["statements"] = [
+            {
+                "party": each.party,
+                "text": each.text,
+                "at": each.at.isoformat(),
+                "files": [file.name for file in each.files],
+            }
+            for each in written
+        ]
+    return order

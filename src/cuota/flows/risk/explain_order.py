@@ -11,7 +11,6 @@ from uuid import UUID
 
 from cuota.core import money
 from cuota.core.dates import day
-from cuota.core.installment import Installment
 from cuota.core.instant import timestamp
 from cuota.core.order.order import Status
 from cuota.core.risk.approvals import read_fields
@@ -24,8 +23,10 @@ from cuota.db.order.story import Charged, Story
 from cuota.db.risk import decisions
 from cuota.db.risk.decisions import Made
 from cuota.flows.context import Context
+from cuota.flows.dispute.tell_disputes import tell_disputes
 from cuota.flows.order.find_order import NothingToExplain, order_id_of
 from cuota.flows.risk.review_decisions import Policies, ReplayedDecision, differences
+from cuota.flows.risk.tell_installment import installment_facts, installment_line
 from cuota.flows.risk.write_letter import write_letter
 
 
@@ -64,6 +65,8 @@ async def explain_order(context: Context, named: str | UUID) -> Explanation:
         "",
     ]
     lines += _by_time(found, made)
+    disputed = await tell_disputes(context, order.merchant_id, order_id, order.currency)
+    lines += ["", *disputed.lines] if disputed.lines else []
     for each in explained:
         lines += ["", *each.lines]
     facts = {
@@ -74,6 +77,7 @@ async def explain_order(context: Context, named: str | UUID) -> Explanation:
         ],
         "charges": [_charge_facts(each) for each in found.charged],
         "decisions": [each.facts for each in explained],
+        **disputed.facts,
     }
     return Explanation(
         facts,
@@ -107,7 +111,7 @@ async def explain_plan(context: Context, named: str | UUID) -> Explanation:
         f"Plan of order {order_id} at {found.merchant}{agreed}.",
         f"Total: {cents(owed)} ({cents(order.amount)} ordered, minus {cents(order.voided + order.refunded)} voided or refunded).",
         f"Fees for the plan: {cents(order.fee - order.fee_returned)}.",
-        *(f"  {item.number}. {_installment(item, found)}" for item in found.plan),
+        *(f"  {item.number}. {installment_line(item, found)}" for item in found.plan),
     ]
     if made and made[-1].approved:
         why = "; ".join(because(code) for code in made[-1].reasons)
@@ -115,7 +119,7 @@ async def explain_plan(context: Context, named: str | UUID) -> Explanation:
     facts = {
         **_order_facts(found),
         "owed": money.text_of(owed),
-        "installments": [_installment_facts(item) for item in found.plan],
+        "installments": [installment_facts(item) for item in found.plan],
         "decisionId": str(made[-1].decision_id) if made else None,
     }
     return Explanation(facts, lines)
@@ -265,36 +269,4 @@ def _charge(each: Charged, currency: str) -> str:
 
 
 def _charge_facts(each: Charged) -> dict[str, Any]:
-    facts: dict[str, Any] = for_scripts(asdict(each))
-    return {**facts, "chargeId": str(each.charge_id), "at": timestamp(each.at)}
-
-
-def _installment(item: Installment, found: Story) -> str:
-    currency = found.order.currency
-    text = f"{money.shown(item.total, currency)}, due {day(item.due_on, year=True)}: "
-    paid = next((each for each in found.charged if each.charge_id == item.charge_id), None)
-    if item.paid:
-        card = f" by {paid.brand} {paid.last4} on {timestamp(paid.at)}" if paid else ""
-        back = (
-            f"; {money.shown(item.returned, currency)} of it was refunded to the card"
-            if item.returned
-            else ""
-        )
-        return f"{text}paid{card}{back}."
-    if not item.total:
-        return f"{text}canceled by a void or a refund."
-    tries = "1 charge" if item.failures == 1 else f"{item.failures} charges"
-    failed = f"{tries} failed; " if item.failures else ""
-    return f"{text}{failed}{f'the card will be charged on {timestamp(item.charge_at)}' if item.charge_at else 'the consumer must give another card'}."
-
-
-def _installment_facts(item: Installment) -> dict[str, Any]:
-    return {
-        "number": item.number,
-        "amount": money.text_of(item.total),
-        "dueDate": item.due_on.isoformat(),
-        "state": item.state,
-        "failures": item.failures,
-        "returned": money.text_of(item.returned),
-        "chargeAt": timestamp(item.charge_at) if item.charge_at else None,
-    }
+    return {**for_scripts(asdict(each)), "chargeId": str(each.charge_id), "at": timestamp(each.at)}

@@ -20,13 +20,17 @@ from cuota.db.webhook.happened import Happened
 from cuota.db.webhook.payout_events import PayoutFacts
 from cuota.flows.order.checkout_result import customer_of
 from cuota.flows.order.show_order import record
+from cuota.flows.webhook.show_dispute_event import dispute_members, return_members
 from cuota.flows.webhook.show_payout_event import account_members, payout_members
 
 _EVENT_ID = re.compile(r"evt_([0-9a-f]{32})_([1-9][0-9]{0,8})", re.ASCII)
 
 
 def event_id(order_id: UUID, sequence: int) -> str:
-    """Return the event's id, `evt_<order id>_<sequence>`, with the id of the payout or bank account if it is about one. It is the `webhook-id` of every try."""
+    """Return the event's id, which is the `webhook-id` of every try: `evt_<id>_<sequence>`.
+
+    `order_id` is the id of the order, payout or bank account that the event is about.
+    """
     return f"evt_{order_id.hex}_{sequence}"
 
 
@@ -73,12 +77,16 @@ def _order_event(facts: EventFacts, sequence: int, *, sandbox: bool) -> bytes:
         "amount": decimal_from(happened.amount),
         "operation": happened.operation,
         "success": happened.success,
-        "message": happened.message,
+        # The message of a dispute's end is its outcome, which `dispute` shows.
+        "message": None if happened.type == "dispute.closed" else happened.message,
         "test": sandbox,
         "sequence": sequence,
         "metadata": document.value["metadata"],
         "order": msgspec.Raw(record(then)),
     }
+    if facts.disputes or facts.returns:
+        body |= dispute_members(earlier, facts.disputes, then.movements)
+        body |= return_members(happened, facts.returns)
     if happened.type == "order.approved":
         # Null if the order was approved by a release that did not store the payer.
         body["customer"] = None if facts.payer is None else customer_of(facts.payer)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
+from cuota.core.dispute.evidence import EvidenceFile
 from cuota.core.plan.card import Card
 from cuota.core.plan.card_event import CardEvent, CardEventKind
 
@@ -25,6 +26,7 @@ __all__ = [
     "CardOutcome",
     "CardRail",
     "ChargeRequest",
+    "ChargebackReply",
     "RefundRequest",
     "UnknownToken",
     "declined",
@@ -84,6 +86,21 @@ class RefundRequest:
     amount: int
     merchant_id: UUID
     order_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class ChargebackReply:
+    """What the merchant answers to a chargeback. `reference` is the processor's id of the dispute; `key` is ours for this reply.
+
+    Without `accepts`, the text and the files are evidence, which goes to the card's bank.
+    """
+
+    key: UUID
+    reference: str
+    token: str
+    text: str
+    files: tuple[EvidenceFile, ...] = ()
+    accepts: bool = False
 
 
 class CardOutcome(StrEnum):
@@ -172,6 +189,13 @@ class CardRail(Protocol):
 
     async def refund(self, asked: RefundRequest) -> CardAnswer:
         """Refund part or all of a charge to the card. Look an earlier refund with the same key up before sending one."""
+        ...
+
+    async def answer_chargeback(self, reply: ChargebackReply) -> None:
+        """Send evidence, or accept the chargeback. A repeated call with the same key acts only once.
+
+        It returns without doing anything if the dispute takes no more answers, because it is closed or was answered before.
+        """
         ...
 
     async def read_event(self, headers: Mapping[str, str], body: bytes) -> CardEvent | None:

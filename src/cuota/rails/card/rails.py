@@ -22,6 +22,7 @@ from cuota.rails.card.protocol import (
     CardHolder,
     CardOutcome,
     CardRail,
+    ChargebackReply,
     ChargeRequest,
     RefundRequest,
     UnknownToken,
@@ -35,6 +36,8 @@ assert LOOK_UP_AFTER.total_seconds() > SECONDS
 T = TypeVar("T")
 _REASON = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
 _LONGEST_URL = 2048
+# Evidence has files, which take longer to send: this many times the time of another call.
+EVIDENCE_FACTOR = 2.5
 
 
 def _read(answer: object) -> CardAnswer:
@@ -126,6 +129,12 @@ class CardRails:
         rail, own = self._of(asked.token)
         return _read(await self._call(rail, lambda: rail.refund(replace(asked, token=own))))
 
+    async def answer_chargeback(self, reply: ChargebackReply) -> None:
+        """Send evidence for a chargeback, or accept the chargeback."""
+        rail, own = self._of(reply.token)
+        seconds = self._seconds * EVIDENCE_FACTOR
+        await self._call(rail, lambda: rail.answer_chargeback(replace(reply, token=own)), seconds)
+
     async def read_event(self, headers: Mapping[str, str], body: bytes) -> tuple[str, CardEvent | None]:
         """Return the name of the rail whose processor signed a message, and the event. Raises BadEvent if none did."""
         for name, rail in self.by_name.items():
@@ -146,9 +155,11 @@ class CardRails:
         rail = self.by_name[name]
         await self._call(rail, lambda: rail.forget(consumer_id))
 
-    async def _call(self, rail: CardRail, call: Callable[[], Awaitable[T]]) -> T:
+    async def _call(
+        self, rail: CardRail, call: Callable[[], Awaitable[T]], seconds: float | None = None
+    ) -> T:
         return await guarded(
             self.breakers[rail.name],
-            lambda: within(call(), self._seconds, passed=(UnknownToken,)),
+            lambda: within(call(), seconds or self._seconds, passed=(UnknownToken,)),
             partial(self.called, rail.name),
         )

@@ -16,6 +16,7 @@ from cuota.core.checkout.card import CardEntry
 from cuota.core.money import CURRENCY
 from cuota.core.plan.declines import AUTHENTICATION_REQUIRED
 from cuota.core.sandbox import TEST_CARDS
+from cuota.rails.card import sandbox_disputes
 from cuota.rails.card.protocol import (
     APPROVED,
     PROCESSING,
@@ -26,6 +27,7 @@ from cuota.rails.card.protocol import (
     CardEventKind,
     CardFields,
     CardHolder,
+    ChargebackReply,
     ChargeRequest,
     RefundRequest,
     UnknownToken,
@@ -39,9 +41,8 @@ from cuota.rails.stores import Clock, RailDatabase, RailVault
 TOKENS_PATH = "/sandbox-processor/cards"
 CONFIRM_PATH = "/sandbox-processor/confirm"
 SCRIPT_PATH = "/static/sandbox-card.js"
-# How long the test card that stays processing does so, and when the others are disputed and renewed.
+# How long the test card that stays processing does so, and when the other is renewed.
 PROCESSING_TIME = timedelta(minutes=1)
-DISPUTED_AFTER = timedelta(days=7)
 RENEWED_AFTER = timedelta(days=21)
 RENEWED_LAST4 = "4444"
 SIGNATURE = "x-sandbox-signature"
@@ -99,9 +100,6 @@ WITH taken AS (
 )
 SELECT EXISTS (SELECT FROM taken) OR EXISTS (SELECT FROM card_simulator.refunds WHERE key = $1) AS approved
 """
-_DISPUTED = """SELECT c.key, c.amount, c.merchant_id, c.order_id, c.created_at FROM card_simulator.charges c
-    JOIN card_simulator.cards k USING (token)
-    WHERE k.behaviour = 'disputed' AND c.approved AND c.created_at > $1 AND c.created_at <= $2 ORDER BY c.created_at"""
 _RENEWED = """SELECT DISTINCT k.token, k.brand, k.fingerprint, c.merchant_id, c.order_id, k.created_at
     FROM card_simulator.cards k JOIN card_simulator.charges c USING (token)
     WHERE k.behaviour = 'renewed' AND k.created_at > $1 AND k.created_at <= $2"""
@@ -211,6 +209,10 @@ class SandboxCardRail:
         row = await self._books.fetchrow(_REFUND, asked.key, asked.charge, asked.amount)
         return APPROVED if row and row["approved"] else declined("exceeds_charge")
 
+    async def answer_chargeback(self, reply: ChargebackReply) -> None:
+        """Record evidence, or that the chargeback is accepted."""
+        await sandbox_disputes.answer(self._books, reply, self._now())
+
     async def forget(self, consumer_id: UUID) -> None:
         """Forget whose cards these were. They cannot be charged any more."""
         await self._books.execute(_FORGET, consumer_id)
@@ -239,18 +241,10 @@ class SandboxCardRail:
         )  # fmt: skip
 
     async def events_since(self, since: datetime) -> Sequence[CardEvent]:
-        """Return the disputes and the renewed cards whose time has come since then."""
+        """Return the events of disputes and the renewed cards whose time has come since then."""
         now = self._now()
-        disputed = await self._books.fetch(_DISPUTED, since - DISPUTED_AFTER, now - DISPUTED_AFTER)
         renewed = await self._books.fetch(_RENEWED, since - RENEWED_AFTER, now - RENEWED_AFTER)
-        events = [
-            CardEvent(
-                f"dispute_{row['key']}", CardEventKind.DISPUTE_OPENED, row["created_at"] + DISPUTED_AFTER,
-                row["merchant_id"], row["order_id"], row["key"], amount=row["amount"], reason="fraudulent",
-                reference=f"dp_{row['key'].hex}", status="needs_response",
-            )
-            for row in disputed
-        ]  # fmt: skip
+        events = await sandbox_disputes.events_since(self._books, since, now)
         events += [
             CardEvent(
                 f"renewed_{uuid5(row['order_id'], row['token'])}", CardEventKind.CARD_UPDATED,

@@ -24,6 +24,7 @@ from cuota.rails.card.protocol import (
     CardFields,
     CardHolder,
     CardOutcome,
+    ChargebackReply,
     ChargeRequest,
     RefundRequest,
     UnknownToken,
@@ -41,6 +42,7 @@ from cuota.rails.card.stripe_calls import (
 )
 from cuota.rails.card.stripe_customers import StripeCustomers
 from cuota.rails.card.stripe_declines import ABANDONED, FAILED, error_of, reason_of, refused
+from cuota.rails.card.stripe_disputes import answer_dispute
 from cuota.rails.card.stripe_events import TYPES, card_event, card_of
 from cuota.rails.card.stripe_fields import card_fields
 from cuota.rails.card.stripe_intents import answer_of, ids_of, intent_params
@@ -196,6 +198,10 @@ class StripeCardRail:
         if intent is None or not answer_of(intent).approved:
             return declined("exceeds_charge")
         return await refund_once(self._stripe, asked, intent)
+
+    async def answer_chargeback(self, reply: ChargebackReply) -> None:
+        """Send evidence to Stripe, or accept the dispute there."""
+        await answer_dispute(self._stripe, reply)
 
     async def forget(self, consumer_id: UUID) -> None:
         """Delete the consumer's customer at Stripe, with name, email and cards."""

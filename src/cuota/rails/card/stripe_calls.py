@@ -39,7 +39,8 @@ def client(keys: StripeKeys, connections: Connections) -> stripe.StripeClient:
     return stripe.StripeClient(
         keys.secret,
         http_client=connections,
-        base_addresses={"api": keys.api_url} if keys.api_url else None,
+        # Files go to an address of their own, which the stand-in serves too.
+        base_addresses={"api": keys.api_url, "files": keys.api_url} if keys.api_url else None,
         max_network_retries=0,
     )
 

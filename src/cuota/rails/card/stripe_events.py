@@ -56,8 +56,14 @@ async def card_event(event: Mapping[str, Any], metadata_of: MetadataOf) -> CardE
         reason=thing.get("failure_reason") or thing.get("reason") if paid else None,
         reference=thing["id"] if paid else None,
         status=thing.get("status") if paid else None,
+        respond_by=_respond_by(thing) if paid else None,
         card=card_of(thing, thing["customer"]) if renewed else None,
     )  # fmt: skip
+
+
+def _respond_by(thing: Mapping[str, Any]) -> datetime | None:
+    due = (thing.get("evidence_details") or {}).get("due_by")
+    return None if due is None else datetime.fromtimestamp(due, UTC)
 
 
 def _uuid(metadata: Mapping[str, str], name: str) -> UUID | None:

@@ -1,10 +1,11 @@
-"""Cursors of a list: the number of the last entry, with a digest of the list that it belongs to."""
+"""Cursors of a list: the number or the id of the last entry, with a digest of the list that it belongs to."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import hashlib
+from uuid import UUID
 
 from cuota.db.order.documents import encode
 from cuota.web.fields import WrongField
@@ -23,13 +24,38 @@ def write(bound: bytes, number: int) -> str:
     return base64.urlsafe_b64encode(bound + number.to_bytes(8)).decode()
 
 
+def write_id(bound: bytes, last: UUID) -> str:
+    """Return the cursor of the page after the entry with this id."""
+    return base64.urlsafe_b64encode(bound + last.bytes).decode()
+
+
 def read(text: str, bound: bytes) -> int:
     """Return the number in a cursor. Raises WrongField if it is not a cursor of this list."""
+    place = _place(text, bound)
+    if len(place) != 8 or place[0] > 0x7F:
+        raise _not_of_this_list()
+    return int.from_bytes(place)
+
+
+def read_id(text: str, bound: bytes) -> UUID:
+    """Return the id in a cursor. Raises WrongField if it is not a cursor of this list."""
+    place = _place(text, bound)
+    if len(place) != 16:
+        raise _not_of_this_list()
+    return UUID(bytes=place)
+
+
+def _place(text: str, bound: bytes) -> bytes:
     try:
         decoded = base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True)
     except (UnicodeEncodeError, binascii.Error):
         decoded = b""
-    if len(decoded) != _BOUND + 8 or decoded[:_BOUND] != bound or decoded[_BOUND] > 0x7F:
-        message = "is not a cursor of this list: send nextCursor unchanged, with the same filters"
-        raise WrongField("invalid", message)
-    return int.from_bytes(decoded[_BOUND:])
+    if decoded[:_BOUND] != bound:
+        raise _not_of_this_list()
+    return decoded[_BOUND:]
+
+
+def _not_of_this_list() -> WrongField:
+    return WrongField(
+        "invalid", "is not a cursor of this list: send nextCursor unchanged, with the same filters"
+    )

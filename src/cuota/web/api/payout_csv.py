@@ -39,7 +39,7 @@ _SUMS = (
     ("reserveReleased", LineType.RESERVE_RELEASED), ("adjustments", LineType.ADJUSTMENT),
     ("payoutsReturned", LineType.PAYOUT_RETURNED),
 )  # fmt: skip
-_DISPUTES = ("dispute_withheld", "dispute_released", "dispute_lost")
+_DISPUTES = (LineType.DISPUTE_WITHHELD, LineType.DISPUTE_RELEASED, LineType.DISPUTE_LOST)
 PAYOUT_COLUMNS = (
     "payoutId", "payoutNumber", "status", "currency", "closedAt", "arrivalDate", "sentAt", "paidAt", "returnedAt",
     "returnReason", "bankAccountLast4", "lineCount", *(name for name, _ in _SUMS), "disputes", "tax", "amount",
@@ -131,7 +131,7 @@ def _line_row(payout: Payout, listed: ListedLine, versions: list[SettlementTerms
     if listed.order_amount is not None:
         amount = text_of(listed.order_amount)
         of_order = [amount, line.currency, "1", amount]
-    is_refund = line.type in {LineType.REFUND, LineType.FEE_RETURNED}
+    is_refund = line.type in {LineType.REFUND, LineType.FEE_RETURNED, LineType.DISPUTE_LOST}
     return [
         payout.payout_id, payout.number, payout.arrival_date.isoformat(), line.number, line.type, timestamp(line.at),
         line.order_id or "", timestamp(ordered) if ordered else "", ordered.month if ordered else "",

@@ -34,6 +34,9 @@ _ALL = (
     Listed("webhooks", "Webhooks", "Receivers to paste, retries, order, and replay."),
     Listed("client", "The Python client", "Calls, retries, signatures and events in Python."),
     Listed("payouts", "Payouts", "Which orders are in which deposit, fees, and how to check a payout."),
+    Listed(
+        "disputes", "Disputes", "What happens when a customer or a card network objects, and how you answer."
+    ),
     Listed("plan", "The payment plan", "How installments are cut, charged and changed."),
     Listed("time", "Time in the sandbox", "Move the sandbox's clock, copy the sandbox, go back."),
     Listed("risk", "Approvals", "How an order is approved, and what you can tell us."),

@@ -19,6 +19,8 @@ TICK_SECONDS = 0.5
 # Time for the head of a request and for its body. A client that sends one byte per second does not extend them.
 HEAD_SECONDS = 10
 BODY_SECONDS = 15
+# For a body with files, which only some routes take, from a phone on a slow network.
+UPLOAD_SECONDS = 120
 # The client must read some part of its answer within this time.
 READ_SECONDS = 15
 # A stopping process waits this long for requests that are still arriving.
@@ -38,9 +40,16 @@ AT_ONCE = 25
 # Open files reserved for connections to the database, to the payment rails and to webhook endpoints.
 RESERVED_FILES = 512
 
-HEAD_TICKS, BODY_TICKS, READ_TICKS, STOPPING_TICKS, LINGER_TICKS = (
+HEAD_TICKS, BODY_TICKS, UPLOAD_TICKS, READ_TICKS, STOPPING_TICKS, LINGER_TICKS = (
     int(seconds / TICK_SECONDS)
-    for seconds in (HEAD_SECONDS, BODY_SECONDS, READ_SECONDS, STOPPING_SECONDS, LINGER_SECONDS)
+    for seconds in (
+        HEAD_SECONDS,
+        BODY_SECONDS,
+        UPLOAD_SECONDS,
+        READ_SECONDS,
+        STOPPING_SECONDS,
+        LINGER_SECONDS,
+    )
 )
 ENDED = Counter("cuota_connections_ended", "Connections that the service ended for what they did", ["reason"])
 

@@ -16,7 +16,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from uvicorn.server import ServerState
 
-from cuota.web.body import MOST_BYTES
+from cuota.web.body import ALLOW_BODY
+from cuota.web.server.bounds import MOST_MESSAGE_BYTES, MOST_PIPELINED, PART_BYTES
 from cuota.web.server.deadlines import (
     BODY_TICKS,
     ENDED,
@@ -25,6 +26,7 @@ from cuota.web.server.deadlines import (
     MOST_TURNED_AWAY,
     READ_TICKS,
     TICK_SECONDS,
+    UPLOAD_TICKS,
     watch_of,
 )
 from cuota.web.server.expectation import expecting
@@ -45,15 +47,6 @@ from cuota.web.server.last_word import (
 )
 from cuota.web.server.refusing import RefusingProtocol
 
-# Bytes after the head, so that chunk extensions cannot be endless. A body in chunks of one byte needs six times its size.
-MOST_MESSAGE_BYTES = 2 * 1024 * 1024
-assert MOST_MESSAGE_BYTES >= 8 * MOST_BYTES, "the largest body must fit, in chunks of one byte too"
-# How many requests may wait for the answer to an earlier one. The last of them closes the connection.
-MOST_PIPELINED = 8
-# The parser gets at most this many bytes at a time, so no limit is exceeded by more than this.
-PART_BYTES = 16 * 1024
-assert PART_BYTES < MOST_HEAD_BYTES < MOST_MESSAGE_BYTES, "a part must not skip past a limit"
-
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # a value for SO_LINGER
 
 
@@ -72,6 +65,7 @@ class BoundedProtocol(RefusingProtocol):
     _in_head = True  # waits for a head or reads one; otherwise reads a body
     _head_bytes = 0
     _message_bytes = 0
+    _most_bytes, _body_ticks = MOST_MESSAGE_BYTES, BODY_TICKS  # of this body; `_allow_body` raises both
     # The tick at which the current phase began: waiting, reading a head, reading a body, or closing.
     _since = 0
     _deaf = False  # reads nothing more, and closes when the earlier requests are answered
@@ -137,8 +131,14 @@ class BoundedProtocol(RefusingProtocol):
         if len(self.pipeline) == 1:
             self._answering = before
         self._in_head, self._message_bytes, self._since = False, 0, self._watch.ticks
+        self._most_bytes, self._body_ticks = MOST_MESSAGE_BYTES, BODY_TICKS
+        self.scope[ALLOW_BODY] = self._allow_body  # type: ignore[literal-required]
         # The parser also reports trailers as headers. They must not be added to the head of this request.
         self.headers = []
+
+    def _allow_body(self, most: int) -> None:
+        """Let the request that is being read have a body of `most` bytes, and more time. Only for a sender who is known."""
+        self._most_bytes, self._body_ticks = most + MOST_MESSAGE_BYTES, UPLOAD_TICKS
 
     def on_message_complete(self) -> None:
         """Note that a request is complete, and expect the head of the next one."""
@@ -203,7 +203,7 @@ class BoundedProtocol(RefusingProtocol):
             else:
                 most = PART_BYTES
                 self._message_bytes += min(most, len(data))
-                if self._message_bytes > MOST_MESSAGE_BYTES:
+                if self._message_bytes > self._most_bytes:
                     self._refuse(TOO_LONG)
                     return
             part, data = data[:most], data[most:]
@@ -242,14 +242,14 @@ class BoundedProtocol(RefusingProtocol):
                 transport.close()
         elif cycle is None or cycle.response_complete:
             self._judge_sending()
-        elif not self._in_head and not self.pipeline and watch.late(self._since, BODY_TICKS):
+        elif not self._in_head and not self.pipeline and watch.late(self._since, self._body_ticks):
             self._refuse(LATE_BODY if watch.ticks <= watch.last else STOPPING)
 
     def _judge_sending(self) -> None:
         """Check the timeouts of a connection on which no request is being answered."""
         watch, cycle = self._watch, self.cycle
         if not self._in_head:  # the request was answered before its body was complete
-            if watch.late(self._since, BODY_TICKS):
+            if watch.late(self._since, self._body_ticks):
                 self._refuse(LATE_BODY)
         elif self._head_bytes or (cycle is not None and self.scope is not cycle.scope):
             # The second condition is true if this head began in the same packet as the end of another request.

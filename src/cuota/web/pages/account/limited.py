@@ -1,14 +1,22 @@
-"""The answer to a consumer who reached the rate limit for payments and card changes. It says when they can continue."""
+"""The answers to a consumer who reached a rate limit: of payments and card changes, or of statements in disputes.
+
+They say when the consumer can continue.
+"""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from math import ceil
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.refusal import Code, Refused
 from cuota.db.plan.accounts import PlanDetail
+from cuota.flows.context import Context
+from cuota.flows.dispute.limit_statements import TooManyStatements, count_statement, give_back_statement
 from cuota.flows.plan.limit_asks import Asker, Limited
 from cuota.web.pages.account.view import when
 from cuota.web.pages.account.visit import Known
@@ -36,4 +44,32 @@ def refused(page: Response, request: Request, limited: Limited) -> Response:
     page.status_code = 429
     wait = (limited.again_at - service_of(request).context.now()).total_seconds()
     page.headers["Retry-After"] = str(max(1, ceil(wait)))
+    return page
+
+
+@asynccontextmanager
+async def counted(context: Context, detail: PlanDetail) -> AsyncIterator[None]:
+    """Count what the consumer sends in a dispute, unless it is refused. Raises Refused(rate_limited)."""
+    order_id = detail.shown.order.order_id
+    try:
+        counted_at = await count_statement(context, order_id)
+    except TooManyStatements as limited:
+        again = when(limited.again_at + timedelta(minutes=1), detail.shown.zone)
+        message = (
+            "You have sent a lot about this order in a short time. Nothing was sent now. You can go on from "
+        )
+        wait = max(1, ceil((limited.again_at - context.now()).total_seconds()))
+        raise Refused(Code.RATE_LIMITED, f"{message}{again}.", retry_after=wait) from None
+    try:
+        yield
+    except Refused:
+        await give_back_statement(context, order_id, counted_at)
+        raise
+
+
+def with_status(page: Response, refused: Refused) -> Response:
+    """Turn the page into a 429 answer with a Retry-After header, if the rate limit is what refused."""
+    if refused.code is Code.RATE_LIMITED:
+        page.status_code = 429
+        page.headers["Retry-After"] = str(refused.retry_after)
     return page

@@ -16,9 +16,11 @@ from cuota.db.plan import accounts
 from cuota.db.plan.accounts import PlanDetail, ShownPlan
 from cuota.flows.checkout.remember_browser import forget_all
 from cuota.flows.context import utc_now
+from cuota.flows.dispute.ask_consumer import disputes_of_order
 from cuota.flows.plan.manage_plan import BUSY
 from cuota.web.ids import guid
 from cuota.web.pages.account.charging import charging
+from cuota.web.pages.account.dispute_view import problems_of
 from cuota.web.pages.account.view import (
     STATES,
     TOLD,
@@ -42,6 +44,10 @@ from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
 A_PAGE = 20
+PAUSED = (
+    "Nothing is charged while a dispute about this order is open. Afterwards every payment is due later, by the days that the"
+    " dispute has lasted."
+)
 _LAST_PAGE = 10_000
 
 
@@ -111,6 +117,12 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
         "returns": [return_words(detail, back, brand) for back in detail.returns],
         "now": now,
         "causes": cause_words(detail),
+        "problems": problems_of(
+            detail,
+            await disputes_of_order(
+                service_of(request).context, shown.order.merchant_id, shown.order.order_id
+            ),
+        ),
     }
     context["notice"], context["notice_tone"] = TOLD.get(
         request.query_params.get("said", ""), (None, "error")
@@ -129,6 +141,8 @@ def _now(request: Request, detail: PlanDetail) -> PageContext:
     shown, now = detail.shown, service_of(request).context.now()
     waiting = owed(shown.plan)
     late = [item for item in waiting if item.failures]
+    if waiting and shown.order.paused_at is not None:
+        return {"title": "Payments are paused", "texts": [PAUSED], "busy": False, "pay": None}
     if not waiting:
         return {"title": "Nothing left to pay", "texts": [next_words(shown, now)], "busy": False, "pay": None}
     texts = [overdue_words(shown, item, now) for item in late] or [f"{next_words(shown, now)}."]
@@ -141,7 +155,7 @@ def _now(request: Request, detail: PlanDetail) -> PageContext:
         "pay": _pay_words(shown, pay),
         "which": "overdue=1" if late else f"number={pay[0].number}",
         "rest": f"Pay all that is left, {rest}" if rest else None,
-        "another_card": any(item.charge_at is None for item in late),
+        "another_card": needs_card(shown.plan) or any(_stopped(item) for item in late),
         "dead_card": needs_card(shown.plan),
         "card": plan_card(shown),
     }
@@ -151,8 +165,13 @@ def _pay_words(shown: ShownPlan, items: list[Installment]) -> str:
     cents = amount(shown, sum(item.total for item in items))
     if not items[0].failures:
         return f"Pay {cents} early"
-    stopped = any(item.charge_at is None for item in items)
+    stopped = any(_stopped(item) for item in items)
     return f"Try {plan_card(shown)} once more" if stopped else f"Pay the overdue {cents}"
+
+
+def _stopped(item: Installment) -> bool:
+    """Tell whether the card could not pay, so that only the consumer can go on. A written-off payment has no such card any more."""
+    return item.charge_at is None and item.written_off_at is None
 
 
 @of_plan

@@ -25,7 +25,13 @@ from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
 
 STATES = {"active": "Active", "overdue": "Overdue", "completed": "Completed", "cancelled": "Canceled"}
-PAYMENT_STATES = {"paid": "Paid", "scheduled": "Scheduled", "overdue": "Overdue", "cancelled": "Canceled"}
+PAYMENT_STATES = {
+    "paid": "Paid",
+    "scheduled": "Scheduled",
+    "overdue": "Overdue",
+    "written_off": "Written off",
+    "cancelled": "Canceled",
+}
 
 # The texts about what just happened, with their tones. The query parameter `said` selects one by its key.
 TOLD = {
@@ -39,6 +45,7 @@ TOLD = {
     "declined": (manage_plan.DECLINED, "error"),
     "other-card": (OTHER_CARD, "error"),
     "partly": (manage_plan.PARTLY, "error"),
+    "sent-back": ("Thank you. Your next payment waits for the refund.", "done"),
     "card": ("Your new card pays from now on.", "done"),
     "card-paid": ("Your new card pays from now on. What was overdue is paid.", "done"),
     "card-busy": ("Your new card pays from now on. It is being asked for what is overdue right now.", "calm"),
@@ -98,6 +105,8 @@ def next_words(shown: ShownPlan, now: datetime) -> str:
     if not waiting:
         done = plan_state(shown.plan) == "completed"
         return "You have paid everything." if done else f"Nothing to pay: {_why_nothing(shown)}."
+    if shown.order.paused_at is not None:
+        return "Payments are paused while a dispute is open."
     item, card = waiting[0], plan_card(shown)
     late = [each for each in waiting if each.failures]
     if len(late) > 1:
@@ -112,6 +121,8 @@ def next_words(shown: ShownPlan, now: datetime) -> str:
 def overdue_words(shown: ShownPlan, item: Installment, now: datetime) -> str:
     """Say that a payment is overdue, and whether its card is charged again automatically."""
     was = f"{amount(shown, item.total)} was due on {day(item.due_on)}."
+    if item.written_off_at is not None:
+        return f"{was} It is written off: no card is charged for it any more. You still owe it, and can pay it here."
     if item.charge_at is None:
         return f"{was} {plan_card(shown)} cannot pay it and is not tried again: another card is needed."
     if item.charge_at <= now:
@@ -140,7 +151,7 @@ def card_of_list(shown: ShownPlan, now: datetime) -> PageContext:
 def _now(shown: ShownPlan) -> PageContext | None:
     """Return the link for an overdue plan in the list; None if nothing is overdue or a card is being charged."""
     late = [item for item in owed(shown.plan) if item.failures]
-    if not late or shown.order.charging is not None:
+    if not late or shown.order.charging is not None or shown.order.paused_at is not None:
         return None
     path = f"{PATH}/plans/{shown.order.merchant_id}/{shown.order.order_id}"
     if needs_card(shown.plan):
@@ -164,12 +175,17 @@ def payments_of(detail: PlanDetail) -> list[PageContext]:
             "day": day_there(receipt.paid_at, shown.zone) if receipt else day(item.due_on),
             "amount": amount(shown, item.total + item.returned),
             "state": "returned" if gone else item.state,
-            "word": "Sent back" if gone else PAYMENT_STATES[item.state],
+            "word": "Sent back" if gone else _word(shown, item),
             "returned": f"{amount(shown, item.returned)} sent back" if item.returned and not gone else None,
             "receipt": f"{plan_path(detail)}/receipts/{receipt.charge_id}" if receipt else None,
         }
         rows.append(row)
     return rows
+
+
+def _word(shown: ShownPlan, item: Installment) -> str:
+    waits = shown.order.paused_at is not None and not item.paid and item.total
+    return "Paused" if waits else PAYMENT_STATES[item.state]
 
 
 def return_words(detail: PlanDetail, back: Return, brand: str) -> str:

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
 from functools import wraps
 from uuid import UUID
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.dispute.evidence_file import MOST_TOTAL_BYTES
 from cuota.core.refusal import Code, Refused
 from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.plan.enter_account import SESSION_LIFE, Visit, load_account
 from cuota.flows.plan.manage_plan import find_plan
 from cuota.web.ids import guid
-from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, see_other
-from cuota.web.pages.render import ACCOUNT_ERRORS
+from cuota.web.pages.checkout.session import (
+    Stop,
+    form_of,
+    keep_secret,
+    kept_secret,
+    require_own,
+    see_other,
+)
+from cuota.web.pages.render import ACCOUNT_ERRORS, problem
 from cuota.web.service import service_of
+from cuota.web.upload import read_upload, upload_place
 
 PATH = "/account"
 PLACE = "account page"
@@ -29,11 +39,12 @@ _SECONDS = int(SESSION_LIFE.total_seconds())
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A browser that verified its phone number. `form` has the fields of the form that it sent; empty without a form."""
+    """A browser that verified its phone number. `form` has the fields of the form that it sent, `files` its files."""
 
     visit: Visit
     consumer_id: UUID
     form: dict[str, str]
+    files: tuple[tuple[str, bytes], ...] = ()
 
 
 AccountHandler = Callable[[Request, Known], Awaitable[Response]]
@@ -95,15 +106,67 @@ def of_plan(handler: PlanHandler) -> Callable[[Request], Awaitable[Response]]:
     @proved
     @wraps(handler)
     async def run(request: Request, known: Known) -> Response:
-        try:
-            ids = guid(request.path_params["merchant_id"]), guid(request.path_params["order_id"])
-        except Refused:
-            return missing(request)
-        detail = await find_plan(service_of(request).context, known.consumer_id, *ids)
-        if detail is None:
-            return missing(request)
+        detail = await plan_in_path(request, known)
+        return missing(request) if detail is None else await handler(request, known, detail)
+
+    return run
+
+
+def _unread(request: Request, refused: Refused) -> Response:
+    """Return the page for a form whose body is too large or cannot be read."""
+    if refused.code is Code.BODY_TOO_LARGE:
+        most = f"{MOST_TOTAL_BYTES // 2**20} MB"
+        text = f"Your files may have at most {most} together. Nothing was sent. Go back and choose smaller files."
+        return problem(request, 413, "These files are too large", text)
+    if refused.code is Code.UNAVAILABLE:
+        answer = problem(request, 503, "Please try again in a minute", refused.message)
+        answer.headers["Retry-After"] = str(refused.retry_after)
+        return answer
+    return problem(request, 400, "This form could not be read", refused.message)
+
+
+def _early(response: Response) -> Response:
+    """Close the connection after an answer that does not wait for the files, so that the browser stops sending them."""
+    response.headers["Connection"] = "close"
+    return response
+
+
+async def plan_in_path(request: Request, known: Known) -> PlanDetail | None:
+    """Return the consumer's plan that the request's path names, or None."""
+    try:
+        ids = guid(request.path_params["merchant_id"]), guid(request.path_params["order_id"])
+    except Refused:
+        return None
+    detail = await find_plan(service_of(request).context, known.consumer_id, *ids)
+    if detail is not None:
         request.scope["merchant_id"] = ids[0]
-        return await handler(request, known, detail)
+    return detail
+
+
+def of_plan_with_files(handler: PlanHandler) -> Callable[[Request], Awaitable[Response]]:
+    """Make a handler for a form with files about one plan of the signed-in consumer.
+
+    The form is read only after the browser and the plan are known.
+    """
+
+    async def run(request: Request) -> Response:
+        visit = await visit_of(request)
+        if visit is None or visit.consumer_id is None:
+            return _early(signed_out())
+        known = Known(visit, visit.consumer_id, {})
+        detail = await plan_in_path(request, known)
+        if detail is None:
+            return _early(missing(request))
+        async with AsyncExitStack() as held:
+            try:
+                await held.enter_async_context(upload_place(visit.consumer_id))
+                form = await read_upload(request)
+                require_own(request, visit.secret, PLACE, form.fields)
+            except Stop as stop:
+                return stop.response
+            except Refused as refused:
+                return _early(_unread(request, refused))
+            return await handler(request, replace(known, form=form.fields, files=tuple(form.files)), detail)
 
     return run
 

@@ -193,9 +193,14 @@ async def form_of(request: Request, secret: str, place: str = "checkout page") -
         except ValueError:
             fields = {}
     values = {name: texts[-1].strip() for name, texts in fields.items() if "\0" not in texts[-1]}
+    require_own(request, secret, place, values)
+    return values
+
+
+def require_own(request: Request, secret: str, place: str, values: dict[str, str]) -> None:
+    """Raise Stop unless this browser's own page sent the form with these fields."""
     if is_foreign(request) or not hmac.compare_digest(
         values.get("csrf", "").encode(), csrf_of(request, secret).encode()
     ):
         text = f"This form did not come from your own {place}. Nothing was changed. Open the page again."
         raise Stop(problem(request, 403, "This form cannot be used", text))
-    return values

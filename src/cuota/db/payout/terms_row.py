@@ -1,4 +1,4 @@
-"""The terms of a merchant that are in force at a time, as a part of other statements."""
+"""One version of a merchant's terms as columns of a row, and which version is in force at a time, as a part of other statements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AT = """SELECT m.* FROM merchant_terms m WHERE m.merchant_id = $1 AND m.valid_fr
 
 
 def terms_of(row: Any) -> SettlementTerms:
-    """Return the terms in a row that has COLUMNS. A merchant without terms has NO_TERMS."""
+    """Return the one version in a row that has COLUMNS. A merchant without terms has NO_TERMS."""
     found = {name: row[f"terms_{name}"] for name in _COLUMNS}
     if found["version"] is None:
         return NO_TERMS

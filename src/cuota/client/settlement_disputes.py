@@ -1,0 +1,70 @@
+"""What the disputes of an order withhold and release, followed from event to event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cuota.client.settlement_cents import cents_of
+
+# The type, the reference and the gross amount of a line, in cents.
+DisputeLine = tuple[str, str, int]
+
+
+@dataclass
+class Withheld:
+    """What the disputes of one order withhold. Give it the order's events in their order.
+
+    `by_dispute` has the cents that each dispute withholds; `chargebacks` the disputes of card networks.
+    """
+
+    by_dispute: dict[str, int] = field(default_factory=dict)
+    chargebacks: set[str] = field(default_factory=set)
+
+    def opened(self, event: Mapping[str, Any]) -> list[DisputeLine]:
+        """Return the lines of `dispute.opened`."""
+        dispute_id, amount = str(event["dispute"]["disputeId"]), cents_of(event["amount"])
+        lines = [("dispute_withheld", dispute_id, -amount)]
+        if event["dispute"]["kind"] == "chargeback":
+            lines = [("dispute_released", dispute_id, self._replaced(event["order"], amount)), *lines]
+            self.chargebacks.add(dispute_id)
+        self.by_dispute[dispute_id] = amount
+        return _not_zero(lines)
+
+    def closed(self, event: Mapping[str, Any]) -> list[DisputeLine]:
+        """Return the lines of `dispute.closed`."""
+        dispute = event["dispute"]
+        dispute_id = str(dispute["disputeId"])
+        # What a dispute that is resolved withheld is released by the refund before it, or by the chargeback after it.
+        if dispute.get("outcome") != "resolved":
+            self.by_dispute.pop(dispute_id, None)
+        return _not_zero([("dispute_released", dispute_id, cents_of(event["amount"]))])
+
+    def refunded(self, event: Mapping[str, Any], reference: str) -> list[DisputeLine]:
+        """Return the lines of `refund.completed` about a dispute: of a refund during it, or of a dispute that was lost."""
+        amount = cents_of(event["amount"])
+        if (lost := event.get("disputeId")) is None:
+            return _not_zero([("dispute_released", reference, self._release(amount))])
+        held = self.by_dispute.pop(str(lost), amount)
+        return _not_zero([("dispute_released", reference, held), ("dispute_lost", reference, -amount)])
+
+    def _replaced(self, order: Mapping[str, Any], amount: int) -> int:
+        """A chargeback takes the place of the customer's own dispute as far as both withhold the same money."""
+        captured, refunded = (
+            sum(cents_of(each["amount"]) for each in order[name]) for name in ("captures", "refunds")
+        )
+        free = captured - refunded - sum(self.by_dispute.values())
+        return self._release(max(0, amount - free))
+
+    def _release(self, amount: int) -> int:
+        """Release at most this much of the customer's own dispute."""
+        for dispute_id, held in self.by_dispute.items():
+            if dispute_id not in self.chargebacks and held:
+                self.by_dispute[dispute_id] = held - min(amount, held)
+                return min(amount, held)
+        return 0
+
+
+def _not_zero(lines: list[DisputeLine]) -> list[DisputeLine]:
+    return [line for line in lines if line[2]]

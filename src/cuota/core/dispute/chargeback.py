@@ -1,0 +1,244 @@
+"""Chargebacks: the card network has taken a payment back. The network decides; Cuota books what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from cuota.core.dispute.claims import Claims, closed, less_open, planned, resumed, shrink
+from cuota.core.dispute.close_dispute import MerchantFees, lost_movement
+from cuota.core.dispute.dispute import (
+    Dispute,
+    DisputeKind,
+    DisputeOutcome,
+    DisputeParty,
+    DisputeReason,
+    DisputeStatus,
+    dispute_edge,
+)
+from cuota.core.dispute.pause import pause, without_schedule
+from cuota.core.installment import Installment, next_at, owed
+from cuota.core.order import posting
+from cuota.core.order.event import Event
+from cuota.core.order.give_back import fee_due
+from cuota.core.order.movement import Movement, MovementKind
+from cuota.core.order.order import Order
+from cuota.core.order.outcome import Outcome
+from cuota.core.payout.fee import fee_to_return
+from cuota.core.plan.notice import Notice, NoticeKind
+
+
+@dataclass(frozen=True, slots=True)
+class ChargebackReport:
+    """What the processor reported. `amount` is in cents; `reference` is the processor's id; `respond_by` the network's deadline."""
+
+    charge_id: UUID
+    reason: DisputeReason
+    amount: int
+    reference: str
+    respond_by: datetime
+
+
+def open_chargeback(
+    order: Order,
+    plan: Sequence[Installment],
+    report: ChargebackReport,
+    claims: Claims,
+    dispute_id: UUID,
+    now: datetime,
+) -> Outcome:
+    """Book a chargeback that was opened: the merchant's part is withheld, the plan pauses.
+
+    The merchant's part is at most what the merchant captured of this payment, and what is not refunded. If the consumer's own
+    dispute withholds the same money, that dispute gives up as much.
+    """
+    item = _paid_by(plan, report.charge_id)
+    part = min(item.amount, report.amount, order.refundable) if item else 0
+    overlap = max(0, part - (order.refundable - order.disputed))
+    opened = Dispute(
+        dispute_id, DisputeKind.CHARGEBACK, report.reason, DisputeStatus.OPEN, report.amount, part, DisputeParty.NETWORK, now,
+        report.respond_by, charge_id=report.charge_id, reference=report.reference,
+    )  # fmt: skip
+    paused = pause(plan) if order.paused_at is None else ()
+    before = Outcome(order=order, at=now)
+    shrunk = shrink(before, plan, claims, overlap, dispute_id) if overlap else before
+    # If that closed the consumer's dispute, the plan has resumed, and pauses again.
+    paused = pause(planned(plan, shrunk.installments)) if shrunk.order.paused_at is None else paused
+    changes = planned(shrunk.installments, paused)
+    return replace(
+        shrunk,
+        order=replace(
+            shrunk.order,
+            charged_back=order.charged_back + part,
+            open_disputes=shrunk.order.open_disputes + 1,
+            open_chargebacks=order.open_chargebacks + 1,
+            paused_at=shrunk.order.paused_at or now,
+            collect_at=next_at(planned(plan, changes)),
+        ),
+        installments=changes,
+        disputes=(*shrunk.disputes, opened),
+        transfers=(
+            *shrunk.transfers,
+            *posting.dispute_withheld(dispute_id, part),
+            *posting.chargeback(dispute_id, report.amount),
+        ),
+        events=(*shrunk.events, Event("dispute.opened", part, str(dispute_id))),
+    )
+
+
+def win_chargeback(
+    order: Order,
+    plan: Sequence[Installment],
+    dispute: Dispute,
+    claims: Claims,
+    now: datetime,
+    new_id: Callable[[], UUID],
+) -> Outcome:
+    """The network decided for the merchant and returns the money: what was withheld is released. Raises Refused."""
+    step = dispute_edge(dispute, "network_decides")
+    release_id = new_id()
+    done = replace(closed(dispute, DisputeOutcome.WON, now), release_id=release_id, decided_at=now)
+    free = less_open(replace(order, charged_back=order.charged_back - dispute.withheld), dispute)
+    after, moved = resumed(free, plan, claims.zone, now)
+    name = str(dispute.dispute_id)
+    return Outcome(
+        order=after,
+        installments=moved,
+        disputes=(done,),
+        transfers=(
+            *posting.dispute_released(release_id, dispute.withheld),
+            *posting.chargeback_reversed(release_id, dispute.amount),
+        ),
+        events=(
+            Event("dispute.won", dispute.amount, name),
+            Event(step.event, dispute.withheld, name, DisputeOutcome.WON.value),
+        ),
+        at=now,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Who bears a lost chargeback, in cents: the merchant what it had captured and what it had not, Cuota the fee and the rest."""
+
+    refunded: int
+    voided: int
+    fee: int
+    rest: int
+
+
+def _parts(order: Order, dispute: Dispute, item: Installment | None) -> _Parts:
+    if item is None:
+        return _Parts(0, 0, 0, dispute.amount)
+    refunded = min(dispute.withheld, item.amount)
+    left = dispute.amount - refunded
+    voided = min(item.amount - refunded, left, order.capturable)
+    fee = min(item.fee, fee_due(order, refunded + voided), left - voided)
+    return _Parts(refunded, voided, fee, left - voided - fee)
+
+
+def lose_chargeback(
+    order: Order,
+    plan: Sequence[Installment],
+    dispute: Dispute,
+    fees: MerchantFees,
+    now: datetime,
+    new_id: Callable[[], UUID],
+) -> Outcome:
+    """The network decided for the consumer, who has the money already. Raises Refused.
+
+    What the merchant captured of the payment counts as refunded, and what was not captured as voided. Cuota bears the plan's fee and
+    what the consumer had back by a refund before. No card is charged by itself after that.
+    """
+    step = dispute_edge(dispute, "network_decides")
+    item = _paid_by(plan, dispute.charge_id)
+    part = _parts(order, dispute, item)
+    cause, void_id = new_id(), new_id()
+    after = _plan_after_loss(plan, item, part)
+    moves = [
+        lost_movement(kind, movement_id, amount, now)
+        for kind, movement_id, amount in (
+            (MovementKind.REFUND, cause, part.refunded),
+            (MovementKind.VOID, void_id, part.voided),
+        )
+        if amount
+    ]
+    released = 0 if part.refunded else dispute.withheld
+    done = replace(
+        closed(dispute, DisputeOutcome.LOST, now),
+        movement_id=cause,
+        release_id=cause if released else None,
+        decided_at=dispute.decided_at or now,
+    )
+    return_fee = fee_to_return(fees.terms, fees.paid, order.refunded + part.refunded) if part.refunded else 0
+    return Outcome(
+        order=_after_loss(order, dispute, part),
+        movement=moves[0] if moves else None,
+        more_movements=tuple(moves[1:]),
+        installments=tuple(new for old, new in zip(plan, after, strict=True) if old != new),
+        disputes=(done,),
+        transfers=(
+            *posting.dispute_released(cause, dispute.withheld),
+            *posting.chargeback_lost(cause, part.refunded, part.fee, part.rest),
+            *posting.chargeback_void(void_id, part.voided),
+            *posting.merchant_fee_returned(cause, return_fee),
+        ),
+        notices=_ask_for_payment(after, now, new_id),
+        events=_events_of_loss(dispute, moves, step.event, released),
+        at=now,
+    )
+
+
+def _plan_after_loss(
+    plan: Sequence[Installment], item: Installment | None, part: _Parts
+) -> tuple[Installment, ...]:
+    back = part.refunded + part.voided
+    cutting = tuple(_without(each, back, part.fee) if each == item else each for each in plan)
+    return planned(cutting, without_schedule(cutting))
+
+
+def _after_loss(order: Order, dispute: Dispute, part: _Parts) -> Order:
+    free = replace(
+        less_open(order, dispute),
+        charged_back=order.charged_back - dispute.withheld,
+        refunded=order.refunded + part.refunded,
+        voided=order.voided + part.voided,
+        fee_returned=order.fee_returned + part.fee,
+        collect_at=None,
+    )
+    return free if free.open_disputes else replace(free, paused_at=None)
+
+
+def _events_of_loss(
+    dispute: Dispute, moves: Sequence[Movement], closing: str, released: int
+) -> tuple[Event, ...]:
+    name = str(dispute.dispute_id)
+    # If the merchant accepted the chargeback, this event was written then.
+    lost = dispute.status is not DisputeStatus.LOST
+    return (
+        *((Event("dispute.lost", dispute.amount, name),) if lost else ()),
+        *(Event(f"{each.kind}.completed", each.amount, each.reference) for each in moves),
+        Event(closing, released, name, DisputeOutcome.LOST.value),
+    )
+
+
+def _paid_by(plan: Sequence[Installment], charge_id: UUID | None) -> Installment | None:
+    return next((item for item in plan if item.paid and item.charge_id == charge_id), None)
+
+
+def _without(item: Installment, amount: int, fee: int) -> Installment:
+    """The installment whose payment the network took back: that part counts as returned to the card."""
+    back = amount + fee
+    return replace(item, amount=item.amount - amount, fee=item.fee - fee, returned=item.returned + back)
+
+
+def _ask_for_payment(
+    plan: Sequence[Installment], now: datetime, new_id: Callable[[], UUID]
+) -> tuple[Notice, ...]:
+    """Ask the consumer to pay what is left at the account page."""
+    left = owed(plan)[:1]
+    return tuple(
+        Notice(new_id(), NoticeKind.CARD_NEEDED, item.number, item.total, item.due_on, now) for item in left
+    )

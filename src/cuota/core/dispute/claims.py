@@ -1,0 +1,124 @@
+"""What is open about an order: its disputes and its return notice. Refunds and closings change these together with the order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
+from uuid import UUID
+
+from cuota.core.dispute.dispute import (
+    Dispute,
+    DisputeKind,
+    DisputeOutcome,
+    DisputeStatus,
+    dispute_edge,
+)
+from cuota.core.dispute.notice_return import end_hold
+from cuota.core.dispute.pause import resume
+from cuota.core.dispute.return_notice import ReturnNotice
+from cuota.core.installment import Installment, next_at
+from cuota.core.order import posting
+from cuota.core.order.event import Event
+from cuota.core.order.order import Order
+from cuota.core.order.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """The disputes of an order that are not closed, the return notice in force, and the consumer's time zone."""
+
+    zone: tzinfo
+    disputes: tuple[Dispute, ...] = ()
+    returned: ReturnNotice | None = None
+
+    @property
+    def of_consumer(self) -> Dispute | None:
+        """The consumer's own dispute: there is at most one that is open."""
+        return next((each for each in self.disputes if each.kind is DisputeKind.DISPUTE), None)
+
+    @property
+    def taken_back(self) -> dict[UUID, int]:
+        """What card networks have taken back of each charge, in cents. No refund goes there."""
+        return {each.charge_id: each.amount for each in self.disputes if each.charge_id is not None}
+
+
+def planned(plan: Sequence[Installment], changes: Sequence[Installment]) -> tuple[Installment, ...]:
+    """Return the plan after these changes."""
+    after = {item.number: item for item in (*plan, *changes)}
+    return tuple(after[number] for number in sorted(after))
+
+
+def less_open(order: Order, dispute: Dispute) -> Order:
+    """Return the order with one open dispute less. Its withheld amount must have been released or moved before."""
+    chargebacks = order.open_chargebacks - (dispute.kind is DisputeKind.CHARGEBACK)
+    return replace(order, open_disputes=order.open_disputes - 1, open_chargebacks=chargebacks)
+
+
+def resumed(
+    order: Order, plan: Sequence[Installment], zone: tzinfo, now: datetime
+) -> tuple[Order, tuple[Installment, ...]]:
+    """Return the order and the plan's changes when a dispute has closed. Nothing resumes while another one is open."""
+    if order.open_disputes or order.paused_at is None:
+        return order, ()
+    moved = resume(plan, zone, order.paused_at, now)
+    return replace(order, paused_at=None, collect_at=next_at(planned(plan, moved))), moved
+
+
+def shrink(
+    outcome: Outcome, plan: Sequence[Installment], claims: Claims, amount: int, cause: UUID
+) -> Outcome:
+    """The consumer has `amount` back by another way: reduce the consumer's dispute, and release as much to the merchant.
+
+    A dispute of which nothing is left is closed. `plan` is the plan as it was read.
+    """
+    dispute = claims.of_consumer
+    less = min(amount, dispute.withheld) if dispute is not None else 0
+    if dispute is None or not less:
+        return outcome
+    order = replace(outcome.order, disputed=outcome.order.disputed - less)
+    left = replace(dispute, withheld=dispute.withheld - less)
+    events: tuple[Event, ...] = ()
+    moved: tuple[Installment, ...] = ()
+    if not left.withheld:
+        step = dispute_edge(dispute, "resolve")
+        left = closed(left, DisputeOutcome.RESOLVED, outcome.at)
+        events = (Event(step.event, 0, str(left.dispute_id), DisputeOutcome.RESOLVED.value),)
+        order, moved = resumed(
+            less_open(order, left), planned(plan, outcome.installments), claims.zone, outcome.at
+        )
+    return replace(
+        outcome,
+        order=order,
+        installments=_merged(outcome.installments, moved),
+        disputes=(*outcome.disputes, left),
+        transfers=(*outcome.transfers, *posting.dispute_released(cause, less)),
+        events=(*outcome.events, *events),
+    )
+
+
+def closed(dispute: Dispute, outcome: DisputeOutcome, now: datetime) -> Dispute:
+    """Return the dispute closed. Nothing stays withheld."""
+    return replace(
+        dispute, status=DisputeStatus.CLOSED, outcome=outcome, closed_at=now, withheld=0, appeal_by=None
+    )
+
+
+def after_refund(
+    outcome: Outcome, plan: Sequence[Installment], claims: Claims | None, amount: int, cause: UUID
+) -> Outcome:
+    """Complete the outcome of a refund of `amount`: it reduces the consumer's dispute, and ends the wait for a refund."""
+    if claims is None:
+        return outcome
+    done = shrink(outcome, plan, claims, amount, cause)
+    if claims.returned is None:
+        return done
+    ended, moved = end_hold(claims.returned, planned(plan, done.installments), claims.zone, done.at)
+    changes = _merged(done.installments, moved)
+    order = replace(done.order, return_hold_until=None, collect_at=next_at(planned(plan, changes)))
+    return replace(done, order=order, installments=changes, returned=ended)
+
+
+def _merged(first: Sequence[Installment], second: Sequence[Installment]) -> tuple[Installment, ...]:
+    after = {item.number: item for item in (*first, *second)}
+    return tuple(after.values())

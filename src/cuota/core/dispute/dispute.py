@@ -1,0 +1,178 @@
+"""A dispute: its states, its deadlines, and what may follow what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+from cuota.core.refusal import Code, Refused
+
+# The merchant has this long to accept a dispute or to send evidence. Silence loses.
+RESPOND_WITHIN = timedelta(days=14)
+# The merchant gets a reminder this long before the deadline.
+REMIND_BEFORE = timedelta(days=3)
+# The losing side may appeal a decision once, within this time. The money moves when nobody can appeal any more.
+APPEAL_WITHIN = timedelta(days=10)
+# A consumer can open a dispute until this long after the order was created.
+OPEN_WITHIN = timedelta(days=180)
+
+
+class DisputeKind(StrEnum):
+    """Who objects: the consumer, at Cuota; or the card network, which has taken a payment back already."""
+
+    DISPUTE = "dispute"
+    CHARGEBACK = "chargeback"
+
+
+class DisputeReason(StrEnum):
+    """Why. `OTHER` is only for chargebacks whose reason the network did not tell."""
+
+    NOT_RECEIVED = "not_received"
+    NOT_AS_DESCRIBED = "not_as_described"
+    NOT_REFUNDED = "not_refunded"  # returned but not refunded
+    WRONG_AMOUNT = "wrong_amount"
+    NOT_MINE = "not_mine"
+    OTHER = "other"
+
+
+class DisputeStatus(StrEnum):
+    """The states of a dispute, from the merchant's side."""
+
+    OPEN = "open"
+    UNDER_REVIEW = "under_review"
+    WON = "won"
+    LOST = "lost"
+    APPEALED = "appealed"
+    CLOSED = "closed"
+
+
+class DisputeOutcome(StrEnum):
+    """How a dispute has ended, from the merchant's side. It is set when the dispute is closed."""
+
+    WON = "won"
+    LOST = "lost"
+    WITHDRAWN = "withdrawn"  # by the consumer
+    RESOLVED = "resolved"  # the merchant refunded all of it meanwhile, or a chargeback took its place
+
+
+class DisputeParty(StrEnum):
+    """Who did something in a dispute."""
+
+    CONSUMER = "consumer"
+    MERCHANT = "merchant"
+    OPERATOR = "operator"
+    NETWORK = "network"
+
+
+@dataclass(frozen=True, slots=True)
+class DisputeEdge:
+    """One allowed move of a dispute, and its event. No move leaves `closed`."""
+
+    before: DisputeStatus
+    move: str
+    after: DisputeStatus
+    event: str
+    meaning: str
+
+
+_OPEN, _REVIEW, _WON = DisputeStatus.OPEN, DisputeStatus.UNDER_REVIEW, DisputeStatus.WON
+_LOST, _APPEALED, _CLOSED = DisputeStatus.LOST, DisputeStatus.APPEALED, DisputeStatus.CLOSED
+DISPUTE_EDGES = (
+    DisputeEdge(_OPEN, "remind", _OPEN, "dispute.evidence_due", "three days before the merchant's deadline"),
+    DisputeEdge(_OPEN, "submit", _REVIEW, "dispute.submitted", "the merchant sent evidence"),
+    DisputeEdge(_REVIEW, "submit", _REVIEW, "dispute.submitted", "the merchant sent more evidence"),
+    DisputeEdge(_APPEALED, "submit", _APPEALED, "dispute.submitted", "evidence for the appeal"),
+    DisputeEdge(_OPEN, "accept", _LOST, "dispute.lost", "the merchant accepted"),
+    DisputeEdge(_REVIEW, "accept", _LOST, "dispute.lost", "the merchant accepted after all"),
+    DisputeEdge(_APPEALED, "accept", _LOST, "dispute.lost", "the merchant accepted during an appeal"),
+    DisputeEdge(_OPEN, "expire", _LOST, "dispute.lost", "the merchant's deadline passed in silence"),
+    DisputeEdge(_OPEN, "decide_for_merchant", _WON, "dispute.won", "the operator decided"),
+    DisputeEdge(_OPEN, "decide_for_consumer", _LOST, "dispute.lost", "the operator decided"),
+    DisputeEdge(_REVIEW, "decide_for_merchant", _WON, "dispute.won", "the operator decided"),
+    DisputeEdge(_REVIEW, "decide_for_consumer", _LOST, "dispute.lost", "the operator decided"),
+    DisputeEdge(_WON, "appeal", _APPEALED, "dispute.appealed", "the consumer appealed"),
+    DisputeEdge(_LOST, "appeal", _APPEALED, "dispute.appealed", "the merchant appealed"),
+    DisputeEdge(_APPEALED, "decide_for_merchant", _WON, "dispute.won", "the appeal was decided, finally"),
+    DisputeEdge(_APPEALED, "decide_for_consumer", _LOST, "dispute.lost", "the appeal was decided, finally"),
+    DisputeEdge(_WON, "close", _CLOSED, "dispute.closed", "nobody can appeal; the money is released"),
+    DisputeEdge(_LOST, "close", _CLOSED, "dispute.closed", "nobody can appeal; the consumer has the money back"),
+    *(
+        DisputeEdge(before, move, _CLOSED, "dispute.closed", meaning)
+        for before in (_OPEN, _REVIEW, _WON, _LOST, _APPEALED)
+        for move, meaning in (
+            ("withdraw", "the consumer gave up the dispute"),
+            ("resolve", "all of it was refunded, or charged back, before it was decided"),
+        )
+    ),
+    *(
+        DisputeEdge(before, "network_decides", _CLOSED, "dispute.closed", "the card network decided a chargeback")
+        for before in (_OPEN, _REVIEW, _LOST)
+    ),
+)  # fmt: skip
+_BY_MOVE = {(edge.before, edge.move): edge for edge in DISPUTE_EDGES}
+
+
+@dataclass(frozen=True, slots=True)
+class Dispute:
+    """One dispute. Amounts are cents.
+
+    `amount` is what the consumer or the network asks for, and never changes. `withheld` is what is withheld from the merchant
+    now: a refund reduces it, and the end of the dispute sets it to zero. `movement_id` is the refund that a lost dispute made;
+    `release_id` is the cause of the ledger rows that gave the withheld money back to the merchant. A chargeback has the
+    charge that was taken back, and the processor's own `reference`. `appeal_by` is when the decision becomes final; a
+    decision that nobody can appeal is final at once. `final` is True if there will be no further appeal.
+    """
+
+    dispute_id: UUID
+    kind: DisputeKind
+    reason: DisputeReason
+    status: DisputeStatus
+    amount: int
+    withheld: int
+    opened_by: DisputeParty
+    opened_at: datetime
+    respond_by: datetime
+    reminded: bool = False
+    submitted_at: datetime | None = None
+    decided_at: datetime | None = None
+    appeal_by: datetime | None = None
+    final: bool = False
+    appealed_by: DisputeParty | None = None
+    appealed_at: datetime | None = None
+    closed_at: datetime | None = None
+    outcome: DisputeOutcome | None = None
+    movement_id: UUID | None = None
+    release_id: UUID | None = None
+    charge_id: UUID | None = None
+    reference: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """True until the dispute is closed."""
+        return self.status is not DisputeStatus.CLOSED
+
+    @property
+    def due_at(self) -> datetime | None:
+        """When the dispute's next scheduled work is due: the reminder, the deadline, or the closing."""
+        if self.status is DisputeStatus.OPEN:
+            if not self.reminded:
+                return self.respond_by - REMIND_BEFORE
+            return self.respond_by if self.kind is DisputeKind.DISPUTE else None
+        if self.status in {DisputeStatus.WON, DisputeStatus.LOST}:
+            return self.appeal_by
+        return None
+
+
+def dispute_edge(dispute: Dispute, move: str) -> DisputeEdge:
+    """Return the edge for a move. Raises Refused if the dispute's state does not allow it."""
+    found = _BY_MOVE.get((dispute.status, move))
+    if found is None:
+        raise refuse_state(dispute, f"The dispute is {dispute.status}; this is not possible any more.")
+    return found
+
+
+def refuse_state(dispute: Dispute, message: str) -> Refused:
+    """Return the refusal of a move that the dispute's state does not allow, with that state."""
+    return Refused(Code.DISPUTE_STATE, message, facts={"disputeStatus": dispute.status.value})

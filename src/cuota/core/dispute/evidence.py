@@ -1,0 +1,33 @@
+"""What a side writes and sends in a dispute. Texts and files are encrypted before they get here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from cuota.core.dispute.dispute import DisputeParty
+
+MOST_TEXT = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A statement of one side, with the encrypted text. Its files are stored before under the same `evidence_id`.
+
+    `outgoing`: the evidence is for a chargeback and must be sent to the card processor.
+    """
+
+    evidence_id: UUID
+    dispute_id: UUID
+    party: DisputeParty
+    text: bytes
+    outgoing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFile:
+    """A file that was checked: a name to show, the type that its content has, and the content."""
+
+    name: str
+    media_type: str
+    content: bytes

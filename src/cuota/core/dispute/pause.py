@@ -1,0 +1,57 @@
+"""While an order is disputed, nothing is charged. Afterwards every payment is due as much later as the dispute lasted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta, tzinfo
+
+from cuota.core.installment import Installment, owed
+from cuota.core.plan.payday import Days
+
+
+def pause(plan: Sequence[Installment]) -> tuple[Installment, ...]:
+    """Return the unpaid installments that change: none is charged, and none is reminded of."""
+    return tuple(
+        replace(item, charge_at=None, remind_at=None)
+        for item in owed(plan)
+        if item.charge_at is not None or item.remind_at is not None
+    )
+
+
+def resume(
+    plan: Sequence[Installment], zone: tzinfo, paused_at: datetime, now: datetime
+) -> tuple[Installment, ...]:
+    """Return the unpaid installments with their new days: later by the days of the pause, and at the earliest tomorrow.
+
+    A payment that had failed before the pause is tried again tomorrow.
+    """
+    days = Days(zone)
+    today = now.astimezone(zone).date()
+    tomorrow = today + timedelta(days=1)
+    later = today - paused_at.astimezone(zone).date()
+    moved = []
+    for item in owed(plan):
+        if item.written_off_at is not None:
+            continue
+        day = item.due_on + later
+        if item.failures:
+            moved.append(replace(item, due_on=day, charge_at=days.charge_at(tomorrow)))
+        else:
+            day = max(day, tomorrow)
+            moved.append(
+                replace(item, due_on=day, charge_at=days.charge_at(day), remind_at=days.remind_at(day, now))
+            )
+    return tuple(moved)
+
+
+def without_schedule(plan: Sequence[Installment]) -> tuple[Installment, ...]:
+    """Return the unpaid installments so that no card is charged by itself any more: the consumer is asked for a payment.
+
+    This follows a chargeback that was lost: a card whose bank took a payment back is not charged again.
+    """
+    return tuple(
+        replace(item, charge_at=None, remind_at=None, failures=max(item.failures, 1))
+        for item in owed(plan)
+        if item.written_off_at is None
+    )

@@ -1,0 +1,1 @@
+"""Reads and writes disputes, their evidence and files, and return notices."""

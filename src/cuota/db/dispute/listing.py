@@ -1,0 +1,69 @@
+"""Reads a merchant's disputes in pages, newest first, and one dispute with what a reader wants to know about its order.
+
+Pages follow the dispute ids, which increase with time, so a new dispute does not shift the pages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from cuota.core.dispute.dispute import Dispute, DisputeStatus
+from cuota.db.dispute.disputes import COLUMNS, FoundDispute, dispute_of
+from cuota.db.session import Session
+
+NEWEST = UUID(int=2**128 - 1)
+"""Above every id of a dispute."""
+
+_PAGE = f"""SELECT d.order_id, {COLUMNS} FROM disputes d
+    WHERE d.merchant_id = $1 AND d.dispute_id < $2 AND d.status = ANY ($3::text[]) AND ($4::uuid IS NULL OR d.order_id = $4)
+    ORDER BY d.dispute_id DESC LIMIT $5"""
+_ONE = f"""SELECT d.order_id, n.reference AS merchant_reference, o.currency, m.reference AS refund_reference, {COLUMNS}
+    FROM disputes d
+        JOIN orders o ON o.merchant_id = $1 AND o.order_id = d.order_id
+        JOIN order_details n ON n.merchant_id = $1 AND n.order_id = d.order_id
+        LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = d.order_id AND m.kind = 'refund'
+            AND m.movement_id = d.movement_id
+    WHERE d.merchant_id = $1 AND d.dispute_id = $2"""
+
+
+@dataclass(frozen=True, slots=True)
+class DisputeOfOrder:
+    """A dispute with its order's reference and currency. `refund_reference` is that of the refund that a lost dispute made."""
+
+    order_id: UUID
+    merchant_reference: str
+    currency: str
+    refund_reference: str | None
+    dispute: Dispute
+
+
+async def page(
+    session: Session,
+    merchant_id: UUID,
+    below: UUID,
+    statuses: tuple[DisputeStatus, ...],
+    order_id: UUID | None,
+    limit: int,
+) -> list[FoundDispute]:
+    """Return at most `limit` disputes whose id is less than `below`, newest first.
+
+    No statuses: those of any status. No order: those of all orders.
+    """
+    names = [status.value for status in statuses or tuple(DisputeStatus)]
+    rows = await session.fetch(_PAGE, merchant_id, below, names, order_id, limit)
+    return [FoundDispute(row["order_id"], dispute_of(row)) for row in rows]
+
+
+async def one(session: Session, merchant_id: UUID, dispute_id: UUID) -> DisputeOfOrder | None:
+    """Return a dispute, or None if this merchant has none with this id."""
+    row = await session.fetchrow(_ONE, merchant_id, dispute_id)
+    if row is None:
+        return None
+    return DisputeOfOrder(
+        row["order_id"],
+        row["merchant_reference"],
+        row["currency"],
+        row["refund_reference"],
+        dispute_of(row),
+    )

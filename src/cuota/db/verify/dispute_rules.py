@@ -1,0 +1,104 @@
+"""What the disputes of one order say about the order and its ledger."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from cuota.core.ledger import Transfer
+
+
+class StoredDispute(NamedTuple):
+    """A dispute as `cuota verify` reads it. Amounts are cents."""
+
+    dispute_id: UUID
+    kind: str
+    status: str
+    amount: int
+    withheld: int
+    outcome: str | None
+    movement_id: UUID | None
+    release_id: UUID | None
+    charge_id: UUID | None
+
+    @property
+    def is_chargeback(self) -> bool:
+        """True if the card network took the money back."""
+        return self.kind == "chargeback"
+
+
+def disputes_of(facts: dict[str, Any]) -> list[StoredDispute]:
+    """Return the order's disputes."""
+    return [StoredDispute(*row) for row in facts["disputes"]]
+
+
+def causes(disputes: list[StoredDispute]) -> set[UUID]:
+    """Return every cause that ledger rows of disputes may have."""
+    named = {cause for each in disputes for cause in (each.dispute_id, each.movement_id, each.release_id)}
+    return {cause for cause in named if cause is not None}
+
+
+def taken_back(disputes: list[StoredDispute]) -> int:
+    """Return what card networks have taken back and did not return, in cents."""
+    return sum(each.amount for each in disputes if each.is_chargeback and each.outcome != "won")
+
+
+def undecided(disputes: list[StoredDispute]) -> int:
+    """Return the amount of the chargebacks that are not decided, in cents."""
+    return sum(each.amount for each in disputes if each.is_chargeback and each.status != "closed")
+
+
+def returned_by_networks(disputes: list[StoredDispute], ledger: list[Transfer]) -> Counter[UUID]:
+    """Return what lost chargebacks returned of each charge, in cents, without what Cuota bears beyond the plan."""
+    parts = Counter[UUID]()
+    voids = [t.amount for t in ledger if t.posting == "chargeback_void"]
+    for each in disputes:
+        if each.is_chargeback and each.outcome == "lost" and each.charge_id is not None:
+            parts[each.charge_id] += sum(
+                t.amount
+                for t in ledger
+                if t.cause == each.movement_id and t.posting in {"dispute_lost", "fee_returned"}
+            )
+    lost = [each for each in disputes if each.is_chargeback and each.outcome == "lost"]
+    for each, amount in zip(lost, voids, strict=False):
+        if each.charge_id is not None:
+            parts[each.charge_id] += amount
+    return parts
+
+
+def disagreements(
+    facts: dict[str, Any], disputes: list[StoredDispute], ledger: list[Transfer]
+) -> Iterator[tuple[str, str]]:
+    """Yield every row about the order's disputes that differs, as (row, problem)."""
+    unclosed = [each for each in disputes if each.status != "closed"]
+    expected = {
+        "disputed": sum(each.withheld for each in unclosed if not each.is_chargeback),
+        "charged_back": sum(each.withheld for each in unclosed if each.is_chargeback),
+        "open_disputes": len(unclosed),
+        "open_chargebacks": sum(each.is_chargeback for each in unclosed),
+    }
+    for name, said in expected.items():
+        if facts[name] != said:
+            yield f"orders.{name}", f"is {facts[name]}, its disputes say {said}"
+    if (facts["paused_at"] is not None) != bool(unclosed):
+        yield "orders.paused_at", f"is {facts['paused_at']}, but {len(unclosed)} disputes are open"
+    sums = Counter[tuple[UUID, str]]()
+    for transfer in ledger:
+        sums[transfer.cause, transfer.posting] += transfer.amount
+    for each in disputes:
+        for posting, amount in _expected(each).items():
+            found = sums[each.dispute_id, posting]
+            if found != amount:
+                yield f"disputes {each.dispute_id}", f"{posting} should be {amount}, the ledger says {found}"
+        won = each.amount if each.outcome == "won" and each.is_chargeback else 0
+        if each.release_id is not None and sums[each.release_id, "chargeback_reversed"] != won:
+            yield f"disputes {each.dispute_id}", f"won {won}, the ledger says otherwise"
+
+
+def _expected(dispute: StoredDispute) -> dict[str, int]:
+    """Return what the ledger must have posted when the dispute was opened. A chargeback may withhold less than its amount."""
+    if dispute.is_chargeback:
+        return {"chargeback": dispute.amount}
+    return {"chargeback": 0, "dispute_withheld": dispute.amount}

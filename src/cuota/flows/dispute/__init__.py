@@ -1,0 +1,1 @@
+"""What can happen to a dispute, and to a return notice."""

@@ -1,0 +1,110 @@
+"""Books what a card processor reports about a dispute: a chargeback was opened, won or lost. Each once, in any order."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from cuota.core.dispute.chargeback import (
+    ChargebackReport,
+    lose_chargeback,
+    open_chargeback,
+    win_chargeback,
+)
+from cuota.core.dispute.claims import Claims
+from cuota.core.dispute.close_dispute import MerchantFees
+from cuota.core.dispute.dispute import Dispute, DisputeReason
+from cuota.core.installment import Installment
+from cuota.core.order.order import Order
+from cuota.core.order.outcome import Outcome
+from cuota.db.dispute import disputes
+from cuota.db.plan.card_events import DueEvent
+from cuota.db.session import Session
+from cuota.flows.context import Context
+from cuota.flows.dispute.read_dispute import read_claims
+from cuota.flows.settle import settle
+
+# The words of processors and networks for the reasons that we know.
+REASONS = {
+    "product_not_received": DisputeReason.NOT_RECEIVED,
+    "product_unacceptable": DisputeReason.NOT_AS_DESCRIBED,
+    "credit_not_processed": DisputeReason.NOT_REFUNDED,
+    "duplicate": DisputeReason.WRONG_AMOUNT,
+    "incorrect_amount": DisputeReason.WRONG_AMOUNT,
+    "fraudulent": DisputeReason.NOT_MINE,
+    "unrecognized": DisputeReason.NOT_MINE,
+}
+# Networks give at least this long; it counts if the processor does not tell the deadline.
+USUAL_DEADLINE = timedelta(days=7)
+# An inquiry takes no money back. Stripe's words for its states begin like this.
+INQUIRY = "warning_"
+LOST, WON = "lost", "won"
+log = logging.getLogger("cuota.work")
+
+
+@dataclass(frozen=True, slots=True)
+class ChargedBackOrder:
+    """An order with its plan, what is open about the order, and the chargeback if it is booked already."""
+
+    order: Order
+    plan: tuple[Installment, ...]
+    claims: Claims
+    fees: MerchantFees
+    booked: Dispute | None
+
+
+async def report_chargeback(context: Context, due: DueEvent, *, closes: bool) -> None:
+    """Book a chargeback, and its end if `closes`. An end that arrives first books both."""
+    if (
+        due.charge_id is None
+        or due.reference is None
+        or not due.amount
+        or (due.status or "").startswith(INQUIRY)
+    ):
+        log.warning(
+            "dispute not booked",
+            extra={"facts": {"orderId": str(due.order_id), "event": due.event_id, "status": due.status}},
+        )
+        return
+    now = context.now()
+    report = ChargebackReport(
+        due.charge_id,
+        REASONS.get(due.reason or "", DisputeReason.OTHER),
+        due.amount,
+        due.reference,
+        due.respond_by or now + USUAL_DEADLINE,
+    )
+    dispute_id = context.new_id()
+
+    def begin(read: ChargedBackOrder) -> Outcome | None:
+        if read.booked is not None:
+            return None
+        return open_chargeback(read.order, read.plan, report, read.claims, dispute_id, context.now())
+
+    def end(read: ChargedBackOrder) -> Outcome | None:
+        if read.booked is None or not read.booked.is_open or due.status not in {WON, LOST}:
+            return None
+        if due.status == WON:
+            return win_chargeback(
+                read.order, read.plan, read.booked, read.claims, context.now(), context.new_id
+            )
+        return lose_chargeback(read.order, read.plan, read.booked, read.fees, context.now(), context.new_id)
+
+    ids = due.merchant_id, due.order_id
+    await settle(context, *ids, begin, _reading(due.reference))
+    if closes:
+        await settle(context, *ids, end, _reading(due.reference))
+
+
+def _reading(reference: str) -> Callable[[Session, UUID, UUID], Awaitable[ChargedBackOrder | None]]:
+    async def read(session: Session, merchant_id: UUID, order_id: UUID) -> ChargedBackOrder | None:
+        found = await read_claims(session, merchant_id, order_id)
+        if found is None:
+            return None
+        booked = await disputes.find_by_reference(session, merchant_id, order_id, reference)
+        return ChargedBackOrder(found.order, found.plan, found.claims, found.fees, booked)
+
+    return read
