@@ -135,8 +135,8 @@ def test_a_chargeback_is_booked_once_whatever_happens_at_that_moment(
     shop.arm(CHARGED_BACK[moment], action)
     shop.later("7 days 1 hour")
     shop.service.wait_for_strike()
-    # The lease of a claim ends, and the processor is asked again.
-    shop.later("2 hours")
+    # A dead worker's claim on the processor's events ends after five minutes, or a day of the sandbox's clock.
+    shop.later("1 day 1 hour")
     shop.until(OPENED, order)
     posted(shop, order, dispute_withheld=2500, chargeback=2500)
     shop.later("10 days")

@@ -29,10 +29,12 @@ LOST = (CardEventKind.DISPUTE_CLOSED, "lost")
 Ids = tuple[UUID, UUID]
 
 
-async def an_order(own: Own, *, refunded: bool = False) -> tuple[Ids, UUID]:
-    """An approved order of 100.00 and the id of its first charge, of 25.00."""
-    merchant = own.auto_merchant
+async def an_order(own: Own, *, refunded: bool = False, captured: str | None = None) -> tuple[Ids, UUID]:
+    """An approved order of 100.00, captured whole unless an amount is given, and the id of its first charge, of 25.00."""
+    merchant = own.merchant if captured else own.auto_merchant
     order = await merchant.approved("100.00")
+    if captured:
+        assert (await merchant.move(order, "capture", captured)).status_code == 200
     if refunded:
         assert (await merchant.move(order, "refund", "100.00")).status_code == 200
     order_id = UUID(order["orderId"])
@@ -76,6 +78,17 @@ async def test_a_lost_chargeback_is_booked_once_in_whatever_order_its_events_arr
     assert (done.status, done.outcome) == (DisputeStatus.CLOSED, DisputeOutcome.LOST)
     async with own.owner() as owner:
         assert await owner.fetchval("SELECT refunded FROM orders WHERE order_id = $1", ids[1]) == 2500
+
+
+async def test_a_lost_chargeback_of_an_order_captured_in_part_is_both_a_refund_and_a_void(own: Own) -> None:
+    ids, charge_id = await an_order(own, captured="5.00")
+    await report(own, ids, charge_id, OPENED, LOST)
+    await all_of(own, ids)
+    async with own.owner() as owner:
+        rows = await owner.fetch(
+            "SELECT kind, amount FROM movements WHERE order_id = $1 AND kind <> 'capture' ORDER BY kind", ids[1]
+        )
+    assert [tuple(row) for row in rows] == [("refund", 500), ("void", 2000)]
 
 
 @pytest.mark.parametrize("kinds", [(OPENED, WON), (WON, OPENED), (WON, CHANGED, WON)])

@@ -225,6 +225,12 @@ BEGIN
         -- The lease of the Idempotency-Key was lost. The error takes the UPDATE back; the caller reads it as "not saved".
         RAISE EXCEPTION 'order % was not saved', saved_order USING ERRCODE = 'unique_violation';
     END IF;
+    -- save_orders writes the first movement of a single order. A lost chargeback has two: a refund and a void.
+    FOR i IN 2 .. coalesce(cardinality(movements_order_id), 0) LOOP
+        INSERT INTO movements (merchant_id, order_id, kind, reference, movement_id, amount, created_at)
+            VALUES (merchant, saved_order, movements_kind[i], movements_reference[i], movements_movement_id[i],
+                movements_amount[i], movements_created_at[i]);
+    END LOOP;
     FOR r IN SELECT * FROM json_to_recordset(installments) AS n (number smallint, due_on date) LOOP
         UPDATE installments p SET due_on = r.due_on WHERE p.merchant_id = merchant AND p.order_id = saved_order
             AND p.number = r.number AND p.due_on <> r.due_on;
