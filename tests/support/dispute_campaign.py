@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from uuid import UUID, uuid4
 
+import pytest
+
 from cuota.core.dispute.dispute import DisputeParty, DisputeReason
+from cuota.core.refusal import Refused
 from cuota.db.plan.card_events import DueEvent
 from cuota.flows.dispute import answer_dispute
 from cuota.flows.dispute.close_disputes import settle_due_disputes
@@ -39,12 +43,13 @@ async def dispute(own: Own, model: Model, chance: random.Random) -> None:
             order.lost = chance.random() < 0.5
             await answer_dispute.decide_dispute(own.context, *ids, for_consumer=order.lost)
         case "accept" if undecided:
-            order.lost = True
+            order.lost = order.accepted = True
             await answer_dispute.accept_dispute(own.context, *ids)
         case "appeal" if seen["status"] in {"won", "lost"} and not seen["appealed"]:
             loser = DisputeParty.CONSUMER if seen["status"] == "won" else DisputeParty.MERCHANT
-            await answer_dispute.appeal_dispute(own.context, *ids, loser, "Look again")
-            order.lost = None
+            with pytest.raises(Refused) if order.accepted else contextlib.nullcontext():
+                await answer_dispute.appeal_dispute(own.context, *ids, loser, "Look again")
+            order.lost = True if order.accepted else None
 
 
 async def _open(own: Own, model: Model, order: OrderModel, chance: random.Random) -> None:
@@ -53,7 +58,7 @@ async def _open(own: Own, model: Model, order: OrderModel, chance: random.Random
     cents = chance.choice((order.disputable, chance.randint(1, order.disputable)))
     ids = model.merchant.merchant_id, UUID(order.order["orderId"])
     made = await open_dispute(own.context, *ids, DisputeReason.NOT_RECEIVED, cents, "Nothing came.")
-    order.dispute, order.withheld, order.lost = made.dispute_id, cents, None
+    order.dispute, order.withheld, order.lost, order.accepted = made.dispute_id, cents, None, False
     model.line("dispute_withheld", -cents)
     model.disputed.append(order)
 

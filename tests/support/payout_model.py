@@ -35,6 +35,7 @@ class OrderModel:
     dispute: UUID | None = None
     withheld: int = 0
     lost: bool | None = None
+    accepted: bool = False
     # The chargeback of the first payment: None before, True while it is open, False when it is decided.
     charged_back: bool | None = None
     withheld_for_bank: int = 0
