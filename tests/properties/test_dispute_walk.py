@@ -9,6 +9,7 @@ import contextlib
 from uuid import UUID
 
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -20,6 +21,7 @@ from cuota.core.order.movement import MovementKind
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Refused
 from support.core.values import charge_id, held
+from support.long_run import LONG
 from support.properties.disputed_book import DisputedBook
 from support.properties.steady import WALK
 
@@ -212,6 +214,11 @@ class DisputeWalk(RuleBasedStateMachine):
             assert self.book.order.collect_at is None
 
     @invariant()
+    def no_card_is_charged_by_itself_after_a_lost_chargeback(self) -> None:
+        if any(each.outcome is DisputeOutcome.LOST for each in self.book.chargebacks()):
+            assert all(item.charge_at is None or item.paid or not item.total for item in self.book.parts)
+
+    @invariant()
     def the_plan_keeps_its_law(self) -> None:
         order = self.book.order
         assert sum(item.amount for item in self.book.parts) == order.amount - order.voided - order.refunded
@@ -241,5 +248,6 @@ class DisputeWalk(RuleBasedStateMachine):
                 assert decided == (each.appeal_by is not None)
 
 
-DisputeWalk.TestCase.settings = WALK
+# More examples than other walks: what two disputes do to each other needs many steps before it happens.
+DisputeWalk.TestCase.settings = settings(WALK, max_examples=3000 if LONG else 300, stateful_step_count=40)
 TestDisputeWalk = DisputeWalk.TestCase

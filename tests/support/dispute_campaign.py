@@ -99,7 +99,8 @@ async def charge_back(own: Own, model: Model, chance: random.Random) -> None:
 def _taken(model: Model, order: OrderModel) -> None:
     room = order.captured - order.refunded
     part = min(order.first, room)
-    overlap = max(0, part - (room - order.withheld))
+    # What the consumer claims must fit into what was captured, and into what the bank has not taken.
+    overlap = max(0, part - (room - order.withheld), order.withheld - order.others)
     order.charged_back, order.withheld_for_bank = True, part
     model.settle(order, overlap)
     model.line("dispute_withheld", -part)
@@ -111,7 +112,10 @@ def _won(model: Model, order: OrderModel) -> None:
 
 
 def _lost(model: Model, order: OrderModel) -> None:
-    refunded = min(order.withheld_for_bank, order.first)
+    # Also what was captured after the bank took the payment. The consumer's dispute gives up what it withholds of that.
+    refunded = min(order.first, order.captured - order.refunded)
+    rest = order.captured - order.refunded - order.withheld
+    model.settle(order, max(0, refunded - rest))
     voided = min(order.first - refunded, PAID - refunded, order.capturable)
     _won(model, order)
     order.first -= refunded + voided

@@ -73,7 +73,7 @@ async def network_decides(
     def decide(read: DisputedOrder) -> Outcome | None:
         given = read.order, read.plan, read.dispute
         if for_consumer:
-            return lose_chargeback(*given, read.fees, context.now(), context.new_id)
+            return lose_chargeback(*given, read.claims, read.fees, context.now(), context.new_id)
         return win_chargeback(*given, read.claims, context.now(), context.new_id)
 
     ids = merchant.merchant_id, UUID(order["orderId"])

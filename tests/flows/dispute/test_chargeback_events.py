@@ -13,13 +13,14 @@ import pytest
 from cuota.core.dispute.dispute import Dispute, DisputeOutcome, DisputeStatus
 from cuota.db.dispute import disputes
 from cuota.db.verify.recalculate import verify
-from cuota.flows.dispute.answer_dispute import submit_evidence
+from cuota.flows.dispute.answer_dispute import submit_evidence, withdraw_dispute
 from cuota.flows.dispute.send_answers import BACKOFF, send_answers
 from cuota.flows.plan.apply_card_events import apply_card_events
 from cuota.flows.plan.store_card_event import store_card_event
 from cuota.rails.card.protocol import CardEvent, CardEventKind, ChargebackReply
 from cuota.rails.card.rails import CardRails
 from cuota.rails.unavailable import RailUnavailable
+from support.disputes import disputed
 from support.own_service import Own
 
 OPENED = (CardEventKind.DISPUTE_OPENED, "needs_response")
@@ -86,9 +87,38 @@ async def test_a_lost_chargeback_of_an_order_captured_in_part_is_both_a_refund_a
     await all_of(own, ids)
     async with own.owner() as owner:
         rows = await owner.fetch(
-            "SELECT kind, amount FROM movements WHERE order_id = $1 AND kind <> 'capture' ORDER BY kind", ids[1]
+            "SELECT kind, amount FROM movements WHERE order_id = $1 AND kind <> 'capture' ORDER BY kind",
+            ids[1],
         )
     assert [tuple(row) for row in rows] == [("refund", 500), ("void", 2000)]
+
+
+async def test_a_lost_chargeback_takes_what_was_captured_after_it_opened(own: Own) -> None:
+    ids, charge_id = await an_order(own, captured="5.00")
+    await report(own, ids, charge_id, OPENED)
+    order = {"orderId": str(ids[1])}
+    assert (await own.merchant.move(order, "capture", "95.00")).status_code == 200
+    await report(own, ids, charge_id, LOST)
+    await all_of(own, ids)
+    async with own.owner() as owner:
+        row = await owner.fetchrow(
+            "SELECT refunded, voided, disputed FROM orders WHERE order_id = $1", ids[1]
+        )
+    assert tuple(row) == (2500, 0, 0)
+
+
+async def test_no_card_is_charged_after_a_lost_chargeback_when_another_dispute_of_the_order_ends(
+    own: Own,
+) -> None:
+    ids, charge_id = await an_order(own)
+    other = await disputed(own.auto_merchant, {"orderId": str(ids[1])}, 1000)
+    await report(own, ids, charge_id, OPENED, LOST)
+    await withdraw_dispute(own.context, ids[0], other.dispute_id)
+    assert [each.is_open for each in await all_of(own, ids)] == [False, False]
+    async with own.owner() as owner:
+        sql = "SELECT count(*) FROM installments WHERE order_id = $1 AND charge_at IS NOT NULL"
+        assert await owner.fetchval(sql, ids[1]) == 0
+        assert await owner.fetchval("SELECT collect_at FROM orders WHERE order_id = $1", ids[1]) is None
 
 
 @pytest.mark.parametrize("kinds", [(OPENED, WON), (WON, OPENED), (WON, CHANGED, WON)])

@@ -82,7 +82,7 @@ class Shop:
                 if self.books.one(CHARGING, made["orderId"]) and not self.service.file.exists():
                     # A charge without an answer is looked up after a while. Let that time pass at once.
                     self.later("20 seconds")
-        assert status == "Approved"
+        assert status == "Approved", status
         return str(made["orderId"])
 
     def status(self, order: str) -> str:

@@ -12,7 +12,7 @@ from cuota.core.dispute.chargeback import (
     open_chargeback,
     win_chargeback,
 )
-from cuota.core.dispute.claims import Claims, after_refund
+from cuota.core.dispute.claims import Claims, after_refund, lost_chargeback
 from cuota.core.dispute.close_dispute import MerchantFees, close_dispute, withdraw
 from cuota.core.dispute.dispute import Dispute, DisputeKind, DisputeParty, DisputeReason
 from cuota.core.dispute.evidence import Evidence
@@ -53,7 +53,8 @@ class DisputedBook(Book):
     def claims(self) -> Claims:
         """What is open, as a flow reads it."""
         in_force = [each for each in self.returns.values() if each.ended_at is None]
-        return Claims(UTC, tuple(self.open), in_force[-1] if in_force else None)
+        returned = in_force[-1] if in_force else None
+        return Claims(UTC, tuple(self.open), returned, lost_chargeback(self.disputes.values()))
 
     def save(self, outcome: Outcome) -> Outcome:
         """Apply an outcome, also what it changes in disputes."""
@@ -126,7 +127,9 @@ class DisputedBook(Book):
             return self.save(
                 win_chargeback(self.order, self.parts, dispute, self.claims, self.now, self.new_id)
             )
-        return self.save(lose_chargeback(self.order, self.parts, dispute, NO_FEES, self.now, self.new_id))
+        return self.save(
+            lose_chargeback(self.order, self.parts, dispute, self.claims, NO_FEES, self.now, self.new_id)
+        )
 
     def send_back(self) -> Outcome:
         """The consumer says that the goods are on their way back."""

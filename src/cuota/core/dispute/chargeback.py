@@ -19,10 +19,9 @@ from cuota.core.dispute.dispute import (
     dispute_edge,
 )
 from cuota.core.dispute.pause import pause, without_schedule
-from cuota.core.installment import Installment, next_at, owed
+from cuota.core.installment import Installment, next_at, owed, room
 from cuota.core.order import posting
 from cuota.core.order.event import Event
-from cuota.core.order.give_back import fee_due
 from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
@@ -52,11 +51,12 @@ def open_chargeback(
     """Book a chargeback that was opened: the merchant's part is withheld, the plan pauses.
 
     The merchant's part is at most what the merchant captured of this payment, and what is not refunded. If the consumer's own
-    dispute withholds the same money, that dispute gives up as much.
+    dispute withholds the same money, or claims money that the bank now has, that dispute gives up as much.
     """
     item = _paid_by(plan, report.charge_id)
     part = min(item.amount, report.amount, order.refundable) if item else 0
-    overlap = max(0, part - (order.refundable - order.disputed))
+    left, _ = room(plan, {**claims.taken_back, report.charge_id: report.amount})
+    overlap = max(0, part - (order.refundable - order.disputed), order.disputed - left)
     opened = Dispute(
         dispute_id, DisputeKind.CHARGEBACK, report.reason, DisputeStatus.OPEN, report.amount, part, DisputeParty.NETWORK, now,
         report.respond_by, charge_id=report.charge_id, reference=report.reference,
@@ -101,7 +101,7 @@ def win_chargeback(
     release_id = new_id()
     done = replace(closed(dispute, DisputeOutcome.WON, now), release_id=release_id, decided_at=now)
     free = less_open(replace(order, charged_back=order.charged_back - dispute.withheld), dispute)
-    after, moved = resumed(free, plan, claims.zone, now)
+    after, moved = resumed(free, plan, claims, now)
     name = str(dispute.dispute_id)
     return Outcome(
         order=after,
@@ -132,10 +132,11 @@ class _Parts:
 def _parts(order: Order, dispute: Dispute, item: Installment | None) -> _Parts:
     if item is None:
         return _Parts(0, 0, 0, dispute.amount)
-    refunded = min(dispute.withheld, item.amount)
+    # Also what the merchant captured after the chargeback was opened.
+    refunded = min(item.amount, dispute.amount, order.refundable + dispute.withheld)
     left = dispute.amount - refunded
     voided = min(item.amount - refunded, left, order.capturable)
-    fee = min(item.fee, fee_due(order, refunded + voided), left - voided)
+    fee = min(item.fee, left - voided)
     return _Parts(refunded, voided, fee, left - voided - fee)
 
 
@@ -143,6 +144,7 @@ def lose_chargeback(
     order: Order,
     plan: Sequence[Installment],
     dispute: Dispute,
+    claims: Claims,
     fees: MerchantFees,
     now: datetime,
     new_id: Callable[[], UUID],
@@ -157,6 +159,11 @@ def lose_chargeback(
     part = _parts(order, dispute, item)
     cause, void_id = new_id(), new_id()
     after = _plan_after_loss(plan, item, part)
+    # The consumer's dispute gives up what it withholds of the same money.
+    free = order.refundable - order.disputed
+    overlap = max(0, part.refunded - dispute.withheld - free)
+    before = Outcome(order=order, at=now)
+    shrunk = shrink(before, plan, claims, overlap, cause) if overlap else before
     moves = [
         lost_movement(kind, movement_id, amount, now)
         for kind, movement_id, amount in (
@@ -174,19 +181,20 @@ def lose_chargeback(
     )
     return_fee = fee_to_return(fees.terms, fees.paid, order.refunded + part.refunded) if part.refunded else 0
     return Outcome(
-        order=_after_loss(order, dispute, part),
+        order=_after_loss(shrunk.order, dispute, part),
         movement=moves[0] if moves else None,
         more_movements=tuple(moves[1:]),
         installments=tuple(new for old, new in zip(plan, after, strict=True) if old != new),
-        disputes=(done,),
+        disputes=(*shrunk.disputes, done),
         transfers=(
+            *shrunk.transfers,
             *posting.dispute_released(cause, dispute.withheld),
             *posting.chargeback_lost(cause, part.refunded, part.fee, part.rest),
             *posting.chargeback_void(void_id, part.voided),
             *posting.merchant_fee_returned(cause, return_fee),
         ),
         notices=_ask_for_payment(after, now, new_id),
-        events=_events_of_loss(dispute, moves, step.event, released),
+        events=(*shrunk.events, *_events_of_loss(dispute, moves, step.event, released)),
         at=now,
     )
 

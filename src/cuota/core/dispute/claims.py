@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from uuid import UUID
@@ -26,11 +26,15 @@ from cuota.core.order.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The disputes of an order that are not closed, the return notice in force, and the consumer's time zone."""
+    """The disputes of an order that are not closed, the return notice in force, and the consumer's time zone.
+
+    `lost_chargeback`: a card's bank has taken a payment of the order back for good, so no card is charged by itself any more.
+    """
 
     zone: tzinfo
     disputes: tuple[Dispute, ...] = ()
     returned: ReturnNotice | None = None
+    lost_chargeback: bool = False
 
     @property
     def of_consumer(self) -> Dispute | None:
@@ -41,6 +45,13 @@ class Claims:
     def taken_back(self) -> dict[UUID, int]:
         """What card networks have taken back of each charge, in cents. No refund goes there."""
         return {each.charge_id: each.amount for each in self.disputes if each.charge_id is not None}
+
+
+def lost_chargeback(disputes: Iterable[Dispute]) -> bool:
+    """Tell whether one of an order's disputes is a chargeback that was lost."""
+    return any(
+        each.kind is DisputeKind.CHARGEBACK and each.outcome is DisputeOutcome.LOST for each in disputes
+    )
 
 
 def planned(plan: Sequence[Installment], changes: Sequence[Installment]) -> tuple[Installment, ...]:
@@ -56,12 +67,12 @@ def less_open(order: Order, dispute: Dispute) -> Order:
 
 
 def resumed(
-    order: Order, plan: Sequence[Installment], zone: tzinfo, now: datetime
+    order: Order, plan: Sequence[Installment], claims: Claims, now: datetime
 ) -> tuple[Order, tuple[Installment, ...]]:
     """Return the order and the plan's changes when a dispute has closed. Nothing resumes while another one is open."""
     if order.open_disputes or order.paused_at is None:
         return order, ()
-    moved = resume(plan, zone, order.paused_at, now)
+    moved = () if claims.lost_chargeback else resume(plan, claims.zone, order.paused_at, now)
     return replace(order, paused_at=None, collect_at=next_at(planned(plan, moved))), moved
 
 
@@ -85,7 +96,7 @@ def shrink(
         left = closed(left, DisputeOutcome.RESOLVED, outcome.at)
         events = (Event(step.event, 0, str(left.dispute_id), DisputeOutcome.RESOLVED.value),)
         order, moved = resumed(
-            less_open(order, left), planned(plan, outcome.installments), claims.zone, outcome.at
+            less_open(order, left), planned(plan, outcome.installments), claims, outcome.at
         )
     return replace(
         outcome,

@@ -72,7 +72,7 @@ def release(
     release_id = new_id()
     done = replace(closed(dispute, result, now), release_id=release_id)
     free = less_open(replace(order, disputed=order.disputed - dispute.withheld), dispute)
-    after, moved = resumed(free, plan, claims.zone, now)
+    after, moved = resumed(free, plan, claims, now)
     return Outcome(
         order=after,
         installments=moved,
@@ -107,7 +107,7 @@ def _refund(
         fee_returned=order.fee_returned + fee,
         collect_at=next_at(cutting.plan),
     )
-    after, moved = resumed(less_open(free, dispute), cutting.plan, claims.zone, now)
+    after, moved = resumed(less_open(free, dispute), cutting.plan, claims, now)
     final = planned(cutting.plan, moved)
     return Outcome(
         order=after,

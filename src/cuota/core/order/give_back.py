@@ -17,10 +17,11 @@ def fee_due(order: Order, amount: int) -> int:
     """Return the part of the plan's fee, in cents, that goes back together with `amount`.
 
     It is computed from everything voided and refunded so far, minus the fee already returned. So many small refunds return
-    exactly as much as one large refund, and giving back everything returns the whole fee.
+    exactly as much as one large refund, and giving back everything returns the whole fee. A chargeback takes back the fee of its
+    payment whole, which may be a cent more than its share; later refunds then return less.
     """
     given_back = order.voided + order.refunded + amount
-    return money.share(order.fee, given_back, order.amount) - order.fee_returned
+    return max(0, money.share(order.fee, given_back, order.amount) - order.fee_returned)
 
 
 def card_refunds(done: Cut, new_id: Callable[[], UUID]) -> tuple[CardRefund, ...]:

@@ -8,7 +8,7 @@ from operator import itemgetter
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from cuota.core.dispute.claims import Claims
+from cuota.core.dispute.claims import Claims, lost_chargeback
 from cuota.core.dispute.dispute import (
     Dispute,
     DisputeKind,
@@ -26,8 +26,6 @@ from cuota.db.session import Session
 _STORED = tuple(column.split()[0] for column in DISPUTE if not column.startswith("due_at"))
 COLUMNS = ", ".join(f"d.{name}" for name in _STORED)
 _values = itemgetter(*_STORED)
-_OPEN = f"""SELECT {COLUMNS} FROM disputes d WHERE d.merchant_id = $1 AND d.order_id = $2 AND d.status <> 'closed'
-    ORDER BY d.opened_at, d.dispute_id"""
 _OF_ORDER = f"""SELECT {COLUMNS} FROM disputes d WHERE d.merchant_id = $1 AND d.order_id = $2
     ORDER BY d.opened_at, d.dispute_id"""
 _RETURNS = """SELECT r.return_id, r.carrier, r.tracking, r.noticed_at, r.hold_until, r.installment, r.due_on, r.ended_at
@@ -92,13 +90,14 @@ async def claims(session: Session, merchant_id: UUID, order_id: UUID) -> Claims 
     row = await session.fetchrow(_ZONE, merchant_id, order_id)
     if row is None:
         return None
-    disputes = await session.fetch(_OPEN, merchant_id, order_id)
+    disputes = await of_order(session, merchant_id, order_id)
     returns = await returns_of_order(session, merchant_id, order_id)
     in_force = [each for each in returns if each.ended_at is None]
     return Claims(
         ZoneInfo(row["time_zone"]),
-        tuple(dispute_of(each) for each in disputes),
+        tuple(each for each in disputes if each.is_open),
         in_force[-1] if in_force else None,
+        lost_chargeback(disputes),
     )
 
 

@@ -91,7 +91,9 @@ async def report_chargeback(context: Context, due: DueEvent, *, closes: bool) ->
             return win_chargeback(
                 read.order, read.plan, read.booked, read.claims, context.now(), context.new_id
             )
-        return lose_chargeback(read.order, read.plan, read.booked, read.fees, context.now(), context.new_id)
+        return lose_chargeback(
+            read.order, read.plan, read.booked, read.claims, read.fees, context.now(), context.new_id
+        )
 
     ids = due.merchant_id, due.order_id
     await settle(context, *ids, begin, _reading(due.reference))
