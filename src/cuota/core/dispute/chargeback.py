@@ -159,19 +159,8 @@ def lose_chargeback(
     part = _parts(order, dispute, item)
     cause, void_id = new_id(), new_id()
     after = _plan_after_loss(plan, item, part)
-    # The consumer's dispute gives up what it withholds of the same money.
-    free = order.refundable - order.disputed
-    overlap = max(0, part.refunded - dispute.withheld - free)
-    before = Outcome(order=order, at=now)
-    shrunk = shrink(before, plan, claims, overlap, cause) if overlap else before
-    moves = [
-        lost_movement(kind, movement_id, amount, now)
-        for kind, movement_id, amount in (
-            (MovementKind.REFUND, cause, part.refunded),
-            (MovementKind.VOID, void_id, part.voided),
-        )
-        if amount
-    ]
+    shrunk = _give_way(order, plan, dispute, claims, part.refunded, cause, now)
+    moves = _moves_of_loss(part, cause, void_id, now)
     released = 0 if part.refunded else dispute.withheld
     done = replace(
         closed(dispute, DisputeOutcome.LOST, now),
@@ -197,6 +186,27 @@ def lose_chargeback(
         events=(*shrunk.events, *_events_of_loss(dispute, moves, step.event, released)),
         at=now,
     )
+
+
+def _moves_of_loss(part: _Parts, cause: UUID, void_id: UUID, now: datetime) -> list[Movement]:
+    kinds = ((MovementKind.REFUND, cause, part.refunded), (MovementKind.VOID, void_id, part.voided))
+    return [lost_movement(kind, movement_id, amount, now) for kind, movement_id, amount in kinds if amount]
+
+
+def _give_way(
+    order: Order,
+    plan: Sequence[Installment],
+    dispute: Dispute,
+    claims: Claims,
+    refunded: int,
+    cause: UUID,
+    now: datetime,
+) -> Outcome:
+    """The consumer's own dispute gives up what it withholds of the money that a lost chargeback takes."""
+    free = order.refundable - order.disputed
+    overlap = max(0, refunded - dispute.withheld - free)
+    before = Outcome(order=order, at=now)
+    return shrink(before, plan, claims, overlap, cause) if overlap else before
 
 
 def _plan_after_loss(
