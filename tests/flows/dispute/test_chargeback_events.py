@@ -132,6 +132,18 @@ async def test_a_won_chargeback_gives_the_merchant_everything_back(own: Own, kin
     assert tuple(row) == (0, 0)
 
 
+async def test_a_chargeback_closed_without_a_known_decision_stays_open_until_the_decision_arrives(
+    own: Own,
+) -> None:
+    ids, charge_id = await an_order(own)
+    await report(own, ids, charge_id, OPENED, (CardEventKind.DISPUTE_CLOSED, "prevented"))
+    (still,) = await all_of(own, ids)
+    assert (still.status, still.withheld) == (DisputeStatus.OPEN, 2500)
+    await report(own, ids, charge_id, LOST)
+    (done,) = await all_of(own, ids)
+    assert done.outcome is DisputeOutcome.LOST
+
+
 async def test_an_inquiry_books_nothing_until_it_becomes_a_dispute(own: Own) -> None:
     ids, charge_id = await an_order(own)
     await report(own, ids, charge_id, (CardEventKind.DISPUTE_OPENED, "warning_needs_response"))

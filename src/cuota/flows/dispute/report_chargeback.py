@@ -85,7 +85,7 @@ async def report_chargeback(context: Context, due: DueEvent, *, closes: bool) ->
         return open_chargeback(read.order, read.plan, report, read.claims, dispute_id, context.now())
 
     def end(read: ChargedBackOrder) -> Outcome | None:
-        if read.booked is None or not read.booked.is_open or due.status not in {WON, LOST}:
+        if read.booked is None or not read.booked.is_open:
             return None
         if due.status == WON:
             return win_chargeback(
@@ -97,7 +97,11 @@ async def report_chargeback(context: Context, due: DueEvent, *, closes: bool) ->
 
     ids = due.merchant_id, due.order_id
     await settle(context, *ids, begin, _reading(due.reference))
-    if closes:
+    if closes and due.status not in {WON, LOST}:
+        # The network's decision is not known, so the chargeback stays open until an event tells it.
+        facts = {"orderId": str(due.order_id), "event": due.event_id, "status": due.status}
+        log.warning("dispute closed without a decision", extra={"facts": facts})
+    elif closes:
         await settle(context, *ids, end, _reading(due.reference))
 
 
