@@ -1,6 +1,6 @@
 """Random captures, refunds, disputes, chargebacks and adjustments with fees, over many days, to banks that pay, return and reject.
 
-Lines, ledger, payouts and the bank's own books agree to the cent with a small model, of each merchant and in total. The suite runs a
+Lines, ledger, payouts, bank files and the bank's own books agree to the cent with a small model, of each merchant and in total. The suite runs a
 short campaign. `make faults` runs a long one; FAULTS_OPERATIONS sets its number of operations, and FAULTS_SEED repeats one.
 """
 
@@ -30,6 +30,7 @@ from support.dispute_campaign import NEXT, charge_back, close_due, dispute
 from support.long_run import LONG
 from support.makers import make_merchant
 from support.own_service import Own
+from support.payout_files import amounts_in_files
 from support.payout_model import Model, OrderModel
 from support.payouts import CHANGED
 
@@ -194,6 +195,7 @@ async def agree(own: Own, model: Model) -> None:
     assert [row["status"] for row in at_bank] == [ENDS[row["behaviour"]] for row in at_bank]
     arrived = sum(row["taken"] for row in at_bank if row["behaviour"] == "pays")
     assert arrived == sum(model.payouts) - sum(model.back.values())
+    assert await amounts_in_files(payouts) == model.payouts
 
 
 async def agree_together(own: Own, models: list[Model]) -> None:
