@@ -39,7 +39,7 @@ async def test_a_session_that_was_lost_while_nobody_used_it_is_replaced(own_data
     pool = await open_pool(own_database, 1)
     owner = await asyncpg.connect(**own_database)
     lost = await pid(pool)
-    await owner.execute("SELECT pg_terminate_backend($1)", lost)
+    await owner.execute("SELECT pg_terminate_backend($1::integer)", lost)
     [kept] = pool._kept._kept
     await until(lambda: not kept_sessions._usable(kept))
     assert await pid(pool) != lost

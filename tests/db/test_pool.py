@@ -120,7 +120,7 @@ async def test_a_lost_session_is_known_as_lost_and_replaced(own_database: dict[s
     try:
         for pause in (0, 0.001, 0.01, 0.1):
             async with pool.session() as connection:
-                await owner.execute("SELECT pg_terminate_backend($1)", connection.get_server_pid())
+                await owner.execute("SELECT pg_terminate_backend($1::integer)", connection.get_server_pid())
                 await asyncio.sleep(pause)
                 with pytest.raises(GONE):
                     await connection.fetchval("SELECT 1")

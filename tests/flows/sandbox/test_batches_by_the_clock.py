@@ -10,7 +10,6 @@ from cuota.db.sandbox.clock import WAITING
 from cuota.db.verify.recalculate import verify
 from support.time.sandbox import Sandbox
 
-ACCOUNT = "INSERT INTO bank_accounts VALUES ($1, gen_random_uuid(), '\\x00', '\\x00', '6789', now(), now())"
 PAYOUTS = "SELECT * FROM payouts WHERE merchant_id = $1 ORDER BY number"
 TERMS = """INSERT INTO merchant_terms VALUES ($1, 1, now() - interval '1 hour', 0, 0, 'kept', 'daily', 0, 1000, 7,
     'America/New_York', '17:00', now())"""
@@ -18,7 +17,6 @@ TERMS = """INSERT INTO merchant_terms VALUES ($1, 1, now() - interval '1 hour', 
 
 async def test_each_days_batch_closes_at_its_own_cutoff(sandbox: Sandbox) -> None:
     merchant = sandbox.merchant.merchant_id
-    await sandbox.fetch(ACCOUNT, merchant)
     order = await sandbox.merchant.approved("500.00")
     for amount in ("10.00", "20.00", "30.00"):
         assert (await sandbox.merchant.move(order, "capture", amount)).status_code == 200
@@ -33,7 +31,6 @@ async def test_each_days_batch_closes_at_its_own_cutoff(sandbox: Sandbox) -> Non
 
 async def test_a_reserve_is_paid_on_its_day_on_the_way_of_one_long_advance(sandbox: Sandbox) -> None:
     merchant = sandbox.merchant.merchant_id
-    await sandbox.fetch(ACCOUNT, merchant)
     await sandbox.fetch(TERMS, merchant)
     order = await sandbox.merchant.approved("500.00")
     assert (await sandbox.merchant.move(order, "capture", "100.00")).status_code == 200

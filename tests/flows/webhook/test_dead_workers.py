@@ -138,7 +138,7 @@ async def test_a_worker_whose_session_was_cut_takes_its_lock_again_under_the_sam
     async with hand(post) as cut:
         name = cut.worker.name
         before = await post.ask(HOLDER, name)
-        await post.ask("SELECT pg_terminate_backend($1)", before)
+        await post.ask("SELECT pg_terminate_backend($1::integer)", before)
         deadline = time.monotonic() + 60
         while await post.ask(HOLDER, name) in {None, before}:
             assert time.monotonic() < deadline

@@ -14,6 +14,7 @@ ACROSS = {
     "outgoing._MERCHANTS_DUE": "reads: the same, for answers to chargebacks",
     "operator_list._DISPUTES": "reads: the operator's list of disputes, of all merchants or of one",
     "operator_list._PAYOUTS": "reads: the operator's list of payouts, of all merchants or of one",
+    "operator_list._PAUSED": "reads: the operator's list of paused payouts, of all merchants or of one",
     "sending._WAITING": "reads: how many payouts wait for a bank rail, for the operator",
     "bank_accounts._HAVING": "reads: who has a bank account, at a start of the sandbox",
     "bank_accounts._PAUSED": "reads: whose payouts may continue; what is changed then names the merchant",

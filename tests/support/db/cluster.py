@@ -88,8 +88,13 @@ class Nodes:
         await self.everywhere(self._first, f"CREATE DATABASE {name} TEMPLATE {template}")
 
     async def drop(self, name: str) -> None:
-        """Drop a database on each node."""
-        await self.everywhere(self._first, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        """Drop a database on each node, and once more where Citus's own session was just starting: that one cannot be ended yet."""
+        drop = f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"
+        try:
+            await self.everywhere(self._first, drop)
+        except asyncpg.ObjectInUseError:
+            await asyncio.sleep(2)
+            await self.everywhere(self._first, drop)
 
 
 async def nodes_of(url: str) -> Nodes:

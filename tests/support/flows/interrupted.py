@@ -69,12 +69,12 @@ class CutPool(Pool):
             waits = "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $1"
             while not await owner.fetchval(waits, pid):  # noqa: ASYNC110 - a lock's wait sets no event here
                 await asyncio.sleep(0.01)
-            await owner.execute("SELECT pg_terminate_backend($1)", pid)
+            await owner.execute("SELECT pg_terminate_backend($1::integer)", pid)
         return await running
 
     async def _terminate(self, pid: int) -> None:
         async with self._own.owner() as owner:
-            assert await owner.fetchval("SELECT pg_terminate_backend($1, 5000)", pid)
+            assert await owner.fetchval("SELECT pg_terminate_backend($1::integer, 5000)", pid)
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Any]:
