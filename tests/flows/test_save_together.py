@@ -161,7 +161,9 @@ async def test_a_session_lost_under_a_batch_leaves_each_applied_exactly_once(own
             cut.append(len(values[1]))
             row = await connection.fetchrow(sql, *values) if when == "after" else None
             async with own.owner() as owner:
-                await owner.execute("SELECT pg_terminate_backend($1::integer, 5000)", connection.get_server_pid())
+                await owner.execute(
+                    "SELECT pg_terminate_backend($1::integer, 5000)", connection.get_server_pid()
+                )
             return row if await connection.fetchrow("SELECT 1") == "lost by now" else None
 
     pool._shared.fetchrow = fetchrow  # type: ignore[method-assign]
