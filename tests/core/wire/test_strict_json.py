@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from decimal import Decimal
 
 import pytest
@@ -217,3 +218,13 @@ def test_plain_json_is_read_as_the_standard_library_reads_it() -> None:
 
 def test_a_large_text_is_read_whole() -> None:
     assert len(read_json(b'"' + b"x" * HALF_MEBIBYTE + b'"')) == HALF_MEBIBYTE
+
+
+@pytest.mark.parametrize("end", [b"", b"\\", b'"'])
+def test_escaped_quotes_in_a_text_that_never_ends_take_linear_time(end: bytes) -> None:
+    # In quadratic time, this body takes ten minutes.
+    body = b"[" * (DEEPEST + 1) + b'"' + rb"\"" * (HALF_MEBIBYTE // 2) + end
+    started = time.process_time()
+    with pytest.raises(BadJson):
+        read_json(body)
+    assert time.process_time() - started < 5

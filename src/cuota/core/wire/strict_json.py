@@ -13,7 +13,9 @@ DEEPEST = 32
 MOST_VALUES = 10_000
 # NUL, and half a surrogate pair. JSON allows them, but the database cannot store them.
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+# A text that never ends matches up to the end of the body. Otherwise the search would begin again at each escaped quote in
+# it, and take quadratic time.
+_STRING = re.compile(r'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 
 
