@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import time
 import zipfile
 import zlib
 
@@ -157,3 +158,27 @@ def test_a_name_is_short_and_printable_and_can_be_stored(name: str) -> None:
     assert shown.lower().endswith(".png")
     assert not set(shown) & set('/\\"')
     assert shown.encode()
+
+
+MANY_CHUNKS = a_chunk(b"tEXt", b"") * 400_000
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        PNG[:33] + MANY_CHUNKS + PNG[33:],
+        JPEG[:2] + b"\xff\xfe\0\2" * 1_200_000 + JPEG[2:],
+        JPEG[:2] + b"\xff" * 5_000_000 + JPEG[2:],
+        b"RIFF" + struct.pack("<I", 4_800_012) + b"WEBPVP8L" + struct.pack("<I", 1) + b"/\0" + b"EXIF\0\0\0\0" * 600_000,
+    ],
+)  # fmt: skip
+def test_a_picture_of_very_many_pieces_is_refused_after_the_first_ten_thousand(content: bytes) -> None:
+    started = time.process_time()
+    assert type_of(content) is None
+    assert time.process_time() - started < 0.25
+
+
+def test_markup_in_capitals_is_no_plain_text() -> None:
+    assert type_of(b"Look: <ScRiPt>alert(1)</ScRiPt>") is None
+    assert type_of(b" \n <!DOCTYPE html>") is None
+    assert type_of(b"5 < 6, and <scripture> is a word") == "text/plain"
