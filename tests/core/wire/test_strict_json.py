@@ -228,3 +228,12 @@ def test_escaped_quotes_in_a_text_that_never_ends_take_linear_time(end: bytes) -
     with pytest.raises(BadJson):
         read_json(body)
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("many", [b'"",', b"[],", b'{"":1},', b'[["'])
+def test_too_much_is_refused_before_the_rest_is_read(many: bytes) -> None:
+    body = b"[" + many * (28 * HALF_MEBIBYTE // len(many))
+    started = time.process_time()
+    with pytest.raises(BadJson, match=r"more than 10,000 values|nested deeper"):
+        read_json(body)
+    assert time.process_time() - started < 0.3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal, InvalidOperation
-from itertools import islice
 from typing import Any
 
 DEEPEST = 32
@@ -13,10 +12,9 @@ DEEPEST = 32
 MOST_VALUES = 10_000
 # NUL, and half a surrogate pair. JSON allows them, but the database cannot store them.
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-# A text that never ends matches up to the end of the body. Otherwise the search would begin again at each escaped quote in
-# it, and take quadratic time.
-_STRING = re.compile(r'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
-_BRACKET = re.compile(r"[\[\]{}]")
+# The next bracket or comma outside of strings. A string that never ends matches up to the end of the body. Otherwise the search
+# would begin again at each escaped quote in it, and take quadratic time.
+_MARK = re.compile(r'(?:[^"\[\]{},]++|"(?:[^"\\]++|\\.?)*+"?)*+([\[\]{},]|\Z)', re.DOTALL)
 
 
 class BadJson(ValueError):
@@ -75,7 +73,7 @@ def read_json(body: bytes) -> Any:
     # Only the few bodies with many brackets or commas, or with escapes, need a second check.
     brackets = text.count("[") + text.count("{")
     if brackets > DEEPEST or brackets + text.count(",") > MOST_VALUES:
-        _refuse_large(_STRING.sub("", text))
+        _refuse_large(text)
     try:
         value = _decoder.decode(text)
     except json.JSONDecodeError as problem:
@@ -88,18 +86,24 @@ def read_json(body: bytes) -> Any:
 
 
 def _refuse_large(text: str) -> None:
-    """Refuse too deep nesting and too many values. `text` is the body without its strings."""
-    depth = 0
-    # The number of brackets that MOST_VALUES values can have. Bodies with more brackets are counted below.
-    for bracket in islice(_BRACKET.finditer(text), 2 * MOST_VALUES):
-        depth += 1 if bracket[0] in "[{" else -1
+    """Refuse too deep nesting and too many values. Stops at the first of them, or where the text ends."""
+    depth = values = 0
+    for found in _MARK.finditer(text):
+        mark = found[1]
+        if not mark:
+            return
+        if mark in "[{":
+            depth += 1
+        elif mark in "]}":
+            depth -= 1
+        values += mark in "[{,"
         if depth > DEEPEST:
             raise BadJson(f"nested deeper than {DEEPEST}")
+        if values > MOST_VALUES:
+            raise TooMany
         if depth < 0:
             # This is not JSON. The decoder will say where, and stop there.
             return
-    if text.count("[") + text.count("{") + text.count(",") > MOST_VALUES:
-        raise TooMany
 
 
 def _refuse_unstorable(value: Any) -> None:
