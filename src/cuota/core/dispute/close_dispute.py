@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.dispute.claims import Claims, closed, less_open, planned, resumed
-from cuota.core.dispute.dispute import Dispute, DisputeOutcome, DisputeStatus, dispute_edge
+from cuota.core.dispute.dispute import Dispute, DisputeKind, DisputeOutcome, DisputeStatus, dispute_edge
 from cuota.core.installment import Installment, cut, lost, next_at, room
 from cuota.core.order import posting
 from cuota.core.order.event import Event
@@ -19,6 +19,7 @@ from cuota.core.order.outcome import Outcome
 from cuota.core.payout.fee import OrderFees, fee_to_return
 from cuota.core.payout.terms import SettlementTerms
 from cuota.core.plan.notice import Notice, NoticeKind
+from cuota.core.refusal import Code, Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,9 @@ def withdraw(
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
-    """The consumer gives up the dispute. Raises Refused if it is closed."""
+    """The consumer gives up the dispute. Raises Refused if it is closed, or a chargeback."""
+    if dispute.kind is not DisputeKind.DISPUTE:
+        raise Refused(Code.DISPUTE_NOT_POSSIBLE, "The card network decides a chargeback.")
     return release(order, plan, dispute, claims, "withdraw", DisputeOutcome.WITHDRAWN, now, new_id)
 
 

@@ -80,7 +80,7 @@ async def accept_dispute(context: Context, merchant_id: UUID, dispute_id: UUID) 
     evidence = None
     if found.dispute.kind is DisputeKind.CHARGEBACK and not found.dispute.final:
         evidence = await store_evidence(
-            context, merchant_id, dispute_id, DisputeParty.MERCHANT, ACCEPTED, outgoing=True
+            context, merchant_id, dispute_id, DisputeParty.MERCHANT, ACCEPTED, outgoing=True, once=True
         )
 
     def decide(read: DisputedOrder) -> Outcome | None:
@@ -124,7 +124,7 @@ async def appeal_dispute(
     if found is None:
         raise dispute_not_found()
     answer.require_appeal(found.dispute, party, context.now())
-    evidence = await store_evidence(context, merchant_id, dispute_id, party, text, files)
+    evidence = await store_evidence(context, merchant_id, dispute_id, party, text, files, once=True)
     return await _settle(
         context,
         merchant_id,

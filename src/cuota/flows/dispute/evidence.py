@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from cuota.core.dispute.dispute import DisputeParty
 from cuota.core.dispute.evidence import MOST_TEXT, Evidence, EvidenceFile
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.db.dispute import files as stored
-from cuota.db.dispute.files import SealedFile
+from cuota.db.dispute.files import FileContent, SealedFile
+from cuota.db.vault import Vault
 from cuota.flows.context import Context
 
 # One side can send at most this many statements in a dispute, so that nobody can fill the database.
@@ -49,8 +51,12 @@ async def store_evidence(
     files: Sequence[EvidenceFile] = (),
     *,
     outgoing: bool = False,
+    once: bool = False,
 ) -> Evidence:
-    """Store the files, and return the evidence to save with the dispute. Raises Refused if there is neither text nor file."""
+    """Store the files, and return the evidence to save with the dispute. Raises Refused if there is neither text nor file.
+
+    `once`: an appeal or an acceptance, which is possible only once, and also after MOST_STATEMENTS.
+    """
     text = text.strip()
     if not text and not files:
         message = "Write what happened, or attach a file."
@@ -58,7 +64,7 @@ async def store_evidence(
     if len(text) > MOST_TEXT:
         message = f"The text has {len(text)} characters; at most {MOST_TEXT} are possible."
         raise Refused(Code.VALIDATION_FAILED, message, errors=(FieldError("text", "too_long", message),))
-    earlier = await stored.statements(context.pool, merchant_id, dispute_id)
+    earlier = () if once else await stored.statements(context.pool, merchant_id, dispute_id)
     if sum(each.party is party for each in earlier) >= MOST_STATEMENTS:
         raise Refused(
             Code.DISPUTE_STATE,
@@ -66,14 +72,19 @@ async def store_evidence(
         )
     evidence_id, vault = context.new_id(), context.vault
     for number, file in enumerate(files, 1):
-        sealed = SealedFile(
-            vault.encrypt(file.name, _name_key(evidence_id, number)),
-            file.media_type,
-            len(file.content),
-            vault.encrypt(base64.b64encode(file.content).decode(), _file_key(evidence_id, number)),
-        )
+        # In a thread, so that the worker answers others meanwhile.
+        sealed = await asyncio.to_thread(_sealed, vault, file, evidence_id, number)
         await stored.add(context.pool, merchant_id, dispute_id, evidence_id, number, sealed, context.now())
     return Evidence(evidence_id, dispute_id, party, vault.encrypt(text, _text_key(evidence_id)), outgoing)
+
+
+def _sealed(vault: Vault, file: EvidenceFile, evidence_id: UUID, number: int) -> SealedFile:
+    return SealedFile(
+        vault.encrypt(file.name, _name_key(evidence_id, number)),
+        file.media_type,
+        len(file.content),
+        vault.encrypt(base64.b64encode(file.content).decode(), _file_key(evidence_id, number)),
+    )
 
 
 async def statements(context: Context, merchant_id: UUID, dispute_id: UUID) -> list[Statement]:
@@ -108,9 +119,13 @@ async def read_file(
     found = await stored.content(context.pool, merchant_id, dispute_id, evidence_id, number)
     if found is None:
         return None
-    name = context.vault.decrypt(found.name, _name_key(evidence_id, number))
-    content = base64.b64decode(context.vault.decrypt(found.content, _file_key(evidence_id, number)))
-    return found.party, EvidenceFile(name, found.media_type, content)
+    return found.party, await asyncio.to_thread(_opened, context.vault, found, evidence_id, number)
+
+
+def _opened(vault: Vault, found: FileContent, evidence_id: UUID, number: int) -> EvidenceFile:
+    name = vault.decrypt(found.name, _name_key(evidence_id, number))
+    content = base64.b64decode(vault.decrypt(found.content, _file_key(evidence_id, number)))
+    return EvidenceFile(name, found.media_type, content)
 
 
 async def files_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from urllib.parse import quote
@@ -106,7 +107,7 @@ async def create(request: Request, known: Known, detail: PlanDetail) -> Response
     if errors or asked is None:
         return _form(request, known, detail, found, form, errors)
     try:
-        files = check_files(known.files)
+        files = await asyncio.to_thread(check_files, known.files)
         async with counted(context, detail):
             opened = await open_dispute(
                 context,
@@ -175,7 +176,7 @@ async def _write(request: Request, known: Known, detail: PlanDetail, act: _Act, 
         return missing(request)
     context = service_of(request).context
     try:
-        files = check_files(known.files)
+        files = await asyncio.to_thread(check_files, known.files)
         async with counted(context, detail):
             await act(context, detail, dispute, known.form.get("text", ""), files)
     except Refused as refused:
