@@ -15,12 +15,10 @@ from cuota.db.dispute import disputes
 from cuota.db.verify.recalculate import verify
 from cuota.flows.dispute import answer_dispute
 from cuota.flows.dispute.close_disputes import settle_due_disputes
-from cuota.flows.dispute.evidence import MOST_STATEMENTS
 from cuota.flows.dispute.notice_return import notice_return
 from cuota.flows.dispute.open_dispute import open_dispute
 from cuota.flows.payout.settle_movements import settle_merchant
 from cuota.flows.webhook.deliver_webhooks import publish_events
-from support.disputes import charged_back
 from support.own_service import Own
 
 _LINES = "SELECT type, net FROM settlement_lines WHERE order_id = $1 ORDER BY number"
@@ -260,28 +258,3 @@ async def test_one_altered_cent_in_the_ledger_of_a_dispute_is_found(
             cents,
         )
     assert (await verify(own.context.pool)).disagreements
-
-
-async def test_a_merchant_that_has_sent_all_its_statements_can_still_appeal_and_accept(own: Own) -> None:
-    merchant, context = own.merchant, own.context
-    lost = await opened(own, await captured(own), 4000)
-    taken = await charged_back(merchant, await captured(own), 2500)
-    for ids in ((merchant.merchant_id, lost.dispute_id), (merchant.merchant_id, taken.dispute_id)):
-        for _ in range(MOST_STATEMENTS):
-            await answer_dispute.submit_evidence(context, *ids, "It came.")
-        with pytest.raises(Refused, match="nothing more can be added"):
-            await answer_dispute.submit_evidence(context, *ids, "It came.")
-    await answer_dispute.decide_dispute(context, merchant.merchant_id, lost.dispute_id, for_consumer=True)
-    ids = merchant.merchant_id, lost.dispute_id
-    appealed = await answer_dispute.appeal_dispute(context, *ids, DisputeParty.MERCHANT, "It came.")
-    assert appealed.status is DisputeStatus.APPEALED
-    accepted = await answer_dispute.accept_dispute(context, merchant.merchant_id, taken.dispute_id)
-    assert accepted.status is DisputeStatus.LOST
-    await agree(own)
-
-
-async def test_nobody_can_withdraw_a_chargeback(own: Own) -> None:
-    taken = await charged_back(own.merchant, await captured(own), 2500)
-    with pytest.raises(Refused, match="card network decides"):
-        await answer_dispute.withdraw_dispute(own.context, own.merchant.merchant_id, taken.dispute_id)
-    assert (await again(own, taken)).status is DisputeStatus.OPEN

@@ -17,6 +17,8 @@ _STATEMENTS = """SELECT e.evidence_id, e.party, e.text, e.at FROM dispute_eviden
 _FILES = """SELECT f.evidence_id, f.number, f.name, f.media_type, f.size FROM dispute_files f
     JOIN dispute_evidence e ON e.merchant_id = $1 AND e.dispute_id = $2 AND e.evidence_id = f.evidence_id
     WHERE f.merchant_id = $1 AND f.dispute_id = $2 ORDER BY f.evidence_id, f.number"""
+_REMOVE = """DELETE FROM dispute_files f WHERE f.merchant_id = $1 AND f.evidence_id = $2
+    AND NOT EXISTS (SELECT FROM dispute_evidence e WHERE e.merchant_id = $1 AND e.evidence_id = $2)"""
 _CONTENT = """SELECT e.party, f.name, f.media_type, f.content FROM dispute_files f
     JOIN dispute_evidence e ON e.merchant_id = $1 AND e.dispute_id = $2 AND e.evidence_id = f.evidence_id
     WHERE f.merchant_id = $1 AND f.dispute_id = $2 AND f.evidence_id = $3 AND f.number = $4"""
@@ -85,6 +87,11 @@ async def add(
         file.content,
         now,
     )
+
+
+async def remove_unsaved(session: Session, merchant_id: UUID, evidence_id: UUID) -> None:
+    """Delete the files of a statement that was not saved."""
+    await session.fetchrow(_REMOVE, merchant_id, evidence_id)
 
 
 async def statements(session: Session, merchant_id: UUID, dispute_id: UUID) -> list[StoredStatement]:

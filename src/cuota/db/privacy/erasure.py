@@ -57,8 +57,9 @@ _PLANS = """UPDATE plans SET payer = NULL, agreement = '', browser = NULL, card_
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND erased_at IS NULL RETURNING 1"""
 # The texts and files of disputes, and where a parcel went.
 _WRITTEN = "UPDATE dispute_evidence SET text = NULL WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND text IS NOT NULL"
-_FILES = """DELETE FROM dispute_files f USING dispute_evidence e WHERE f.merchant_id = $1 AND e.merchant_id = $1
-    AND e.order_id = ANY ($2::uuid[]) AND f.dispute_id = e.dispute_id AND f.evidence_id = e.evidence_id"""
+# Also files whose statement was never saved, because the service was killed in between.
+_FILES = """DELETE FROM dispute_files f USING disputes d WHERE f.merchant_id = $1 AND d.merchant_id = $1
+    AND d.order_id = ANY ($2::uuid[]) AND f.dispute_id = d.dispute_id"""
 _RETURNS = """UPDATE return_notices SET carrier = '', tracking = ''
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[])"""
 _ANSWERS = """UPDATE delivery_attempts SET answer = NULL

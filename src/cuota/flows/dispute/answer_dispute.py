@@ -19,7 +19,7 @@ from cuota.core.dispute.evidence import Evidence, EvidenceFile
 from cuota.core.order.outcome import Outcome
 from cuota.db.dispute import disputes
 from cuota.flows.context import Context
-from cuota.flows.dispute.evidence import store_evidence
+from cuota.flows.dispute.evidence import saved_or_removed, store_evidence
 from cuota.flows.dispute.read_dispute import DisputedOrder, dispute_not_found, order_of, reading
 from cuota.flows.settle import settle
 
@@ -160,7 +160,8 @@ async def _settle(
         # If our own save was applied and we lost its result, the statement is stored already.
         return None if evidence is not None and evidence.evidence_id in read.written else decide(read)
 
-    done = await settle(context, merchant_id, order_id, decide_once, reading(dispute_id))
+    async with saved_or_removed(context, merchant_id, evidence):
+        done = await settle(context, merchant_id, order_id, decide_once, reading(dispute_id))
     if done.outcome is None:
         return done.found.dispute
     return next(each for each in done.outcome.disputes if each.dispute_id == dispute_id)

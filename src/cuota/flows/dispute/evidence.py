@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -76,6 +77,20 @@ async def store_evidence(
         sealed = await asyncio.to_thread(_sealed, vault, file, evidence_id, number)
         await stored.add(context.pool, merchant_id, dispute_id, evidence_id, number, sealed, context.now())
     return Evidence(evidence_id, dispute_id, party, vault.encrypt(text, _text_key(evidence_id)), outgoing)
+
+
+@asynccontextmanager
+async def saved_or_removed(
+    context: Context, merchant_id: UUID, evidence: Evidence | None
+) -> AsyncIterator[None]:
+    """Delete the statement's files if the block refuses to save the statement: no erasure would find them."""
+    try:
+        yield
+    except Refused as refused:
+        # After this refusal, the statement may still have been saved.
+        if evidence is not None and refused.code is not Code.UNAVAILABLE:
+            await stored.remove_unsaved(context.pool, merchant_id, evidence.evidence_id)
+        raise
 
 
 def _sealed(vault: Vault, file: EvidenceFile, evidence_id: UUID, number: int) -> SealedFile:

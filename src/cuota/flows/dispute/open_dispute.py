@@ -11,7 +11,7 @@ from cuota.core.dispute.open_dispute import DisputeRequest
 from cuota.core.dispute.open_dispute import open_dispute as decide_open
 from cuota.core.order.outcome import Outcome
 from cuota.flows.context import Context
-from cuota.flows.dispute.evidence import store_evidence
+from cuota.flows.dispute.evidence import saved_or_removed, store_evidence
 from cuota.flows.dispute.read_dispute import OrderWithClaims, read_claims
 from cuota.flows.settle import settle
 
@@ -53,6 +53,7 @@ async def open_dispute(
             found.order, found.plan, asked, found.claims, dispute_id, context.now(), context.new_id
         )
 
-    done = await settle(context, merchant_id, order_id, decide, read_claims)
+    async with saved_or_removed(context, merchant_id, evidence):
+        done = await settle(context, merchant_id, order_id, decide, read_claims)
     disputes = done.outcome.disputes if done.outcome is not None else done.found.claims.disputes
     return next(each for each in disputes if each.dispute_id == dispute_id)

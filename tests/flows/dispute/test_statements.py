@@ -1,0 +1,58 @@
+"""What a side writes and sends: how often, what cannot be withdrawn, and that no file stays without its statement."""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import UUID
+
+import pytest
+
+from cuota.core.dispute.dispute import DisputeParty, DisputeReason, DisputeStatus
+from cuota.core.dispute.evidence import EvidenceFile
+from cuota.core.refusal import Refused
+from cuota.db.dispute import disputes
+from cuota.db.verify.recalculate import verify
+from cuota.flows.dispute import answer_dispute
+from cuota.flows.dispute.evidence import MOST_STATEMENTS
+from cuota.flows.dispute.open_dispute import open_dispute
+from support.disputes import captured, charged_back, disputed
+from support.own_service import Own
+
+
+async def test_a_merchant_that_has_sent_all_its_statements_can_still_appeal_and_accept(own: Own) -> None:
+    merchant, context = own.merchant, own.context
+    lost = await disputed(own.merchant, await captured(own.merchant), 4000)
+    taken = await charged_back(merchant, await captured(own.merchant), 2500)
+    for ids in ((merchant.merchant_id, lost.dispute_id), (merchant.merchant_id, taken.dispute_id)):
+        for _ in range(MOST_STATEMENTS):
+            await answer_dispute.submit_evidence(context, *ids, "It came.")
+        with pytest.raises(Refused, match="nothing more can be added"):
+            await answer_dispute.submit_evidence(context, *ids, "It came.")
+    await answer_dispute.decide_dispute(context, merchant.merchant_id, lost.dispute_id, for_consumer=True)
+    ids = merchant.merchant_id, lost.dispute_id
+    appealed = await answer_dispute.appeal_dispute(context, *ids, DisputeParty.MERCHANT, "It came.")
+    assert appealed.status is DisputeStatus.APPEALED
+    accepted = await answer_dispute.accept_dispute(context, merchant.merchant_id, taken.dispute_id)
+    assert accepted.status is DisputeStatus.LOST
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_nobody_can_withdraw_a_chargeback(own: Own) -> None:
+    taken = await charged_back(own.merchant, await captured(own.merchant), 2500)
+    with pytest.raises(Refused, match="card network decides"):
+        await answer_dispute.withdraw_dispute(own.context, own.merchant.merchant_id, taken.dispute_id)
+    found = await disputes.find(own.context.pool, own.merchant.merchant_id, taken.dispute_id)
+    assert found is not None
+    assert found.dispute.status is DisputeStatus.OPEN
+
+
+async def test_files_of_a_statement_that_lost_a_race_are_deleted(own: Own) -> None:
+    ids = own.merchant.merchant_id, UUID((await captured(own.merchant))["orderId"])
+    file = EvidenceFile("note.txt", "text/plain", b"Nothing came.")
+    given = own.context, *ids, DisputeReason.NOT_RECEIVED, 4000, "Nothing came.", (file,)
+    asked = [open_dispute(*given) for _ in range(4)]
+    ended = await asyncio.gather(*asked, return_exceptions=True)
+    assert sum(isinstance(each, Refused) for each in ended) == 3
+    row = await own.context.pool.fetchrow("SELECT count(*) AS files FROM dispute_files")
+    assert row is not None
+    assert row["files"] == 1
