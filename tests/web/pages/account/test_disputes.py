@@ -81,6 +81,7 @@ async def test_a_file_comes_back_as_an_attachment_of_the_type_of_its_content(
     assert answer.headers["content-type"] == "image/png"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["content-disposition"].startswith("attachment")
+    assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
 
 
 async def test_the_merchants_files_are_named_but_not_given_out(consumer: Consumer, shop: Merchant) -> None:

@@ -242,6 +242,7 @@ async def file(request: Request, known: Known, detail: PlanDetail) -> Response:
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(found[1].name)}",
         "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
         "Cache-Control": "no-store",
     }
     return Response(found[1].content, media_type=found[1].media_type, headers=headers)
