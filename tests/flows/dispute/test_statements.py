@@ -13,9 +13,12 @@ from cuota.core.refusal import Refused
 from cuota.db.dispute import disputes
 from cuota.db.verify.recalculate import verify
 from cuota.flows.dispute import answer_dispute
-from cuota.flows.dispute.evidence import MOST_STATEMENTS
+from cuota.flows.dispute.evidence import MOST_STATEMENTS, store_evidence
 from cuota.flows.dispute.open_dispute import open_dispute
+from cuota.flows.privacy.erase_consumer import erase_consumer
+from cuota.work.card_refunds import return_due_money
 from support.disputes import captured, charged_back, disputed
+from support.makers import complete, phone_number
 from support.own_service import Own
 
 
@@ -56,3 +59,22 @@ async def test_files_of_a_statement_that_lost_a_race_are_deleted(own: Own) -> No
     row = await own.context.pool.fetchrow("SELECT count(*) AS files FROM dispute_files")
     assert row is not None
     assert row["files"] == 1
+
+
+async def test_an_erasure_deletes_files_whose_statement_was_never_saved(own: Own) -> None:
+    shop, phone = own.merchant, phone_number()
+    order = await shop.create("100.00")
+    await complete(own.service, shop.merchant_id, order, phone=phone)
+    assert (await shop.move(order, "capture", "100.00")).status_code == 200
+    dispute = await disputed(shop, order, 4000)
+    ids = shop.merchant_id, dispute.dispute_id
+    # As if the service had been killed before it saved the statement.
+    file = EvidenceFile("note.txt", "text/plain", b"Nothing came.")
+    await store_evidence(own.context, *ids, DisputeParty.CONSUMER, "Look", (file,))
+    await answer_dispute.withdraw_dispute(own.context, *ids)
+    assert (await shop.move(order, "refund", "100.00")).status_code == 200
+    await return_due_money(own.context)
+    assert (await erase_consumer(own.context, phone, dry_run=False)).done
+    row = await own.context.pool.fetchrow("SELECT count(*) AS files FROM dispute_files")
+    assert row is not None
+    assert row["files"] == 0
