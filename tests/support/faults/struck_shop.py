@@ -24,6 +24,8 @@ NOT_DEFINITE = {409, 429, 500, 503}
 ACTIONS = ("raise", "hang", "cut", "kill")
 Moment = tuple[str, str, str]
 EVENTS = "SELECT events FROM orders WHERE order_id = $1::text::uuid"
+MADE_BEFORE_THE_MOVE = """SELECT created_at < now() + coalesce((SELECT ahead FROM sandbox_clock), interval '0') - interval '10 minutes'
+    FROM orders WHERE order_id = $1::text::uuid"""
 CHARGING = "SELECT charging IS NOT NULL FROM orders WHERE order_id = $1::text::uuid"
 
 
@@ -67,9 +69,16 @@ class Shop:
         self.service.arm(*moment, action, HANG_SECONDS)
 
     def order(self) -> dict[str, Any]:
-        """Create an order of 100.00 whose events go to this shop's receiver."""
+        """Create an order of 100.00 whose events go to this shop's receiver.
+
+        A worker may not have read the clock yet that `later` has just moved. Its order would end at once, so make another one.
+        """
         merchant = {**ORDER["merchant"], "statusCallbackUrl": self.hooks.url}
-        return dict(self.ask("/order", {**ORDER, "merchant": merchant}).json())
+        while True:
+            made = dict(self.ask("/order", {**ORDER, "merchant": merchant}).json())
+            if not self.books.one(MADE_BEFORE_THE_MOVE, made["orderId"]):
+                return made
+            time.sleep(0.05)
 
     def completed(self, order: dict[str, Any] | None = None) -> str:
         """Return an order that its consumer completed, however often they had to start again."""

@@ -54,6 +54,10 @@ UPDATE sandbox_clock SET held_at = at, ahead = at - clock_timestamp(), moving_un
 FROM instant RETURNING held_at
 """
 _SET = "UPDATE sandbox_clock SET held_at = $1, ahead = $1 - clock_timestamp()"
+# PostgreSQL shows the upper and the lower half of a lock's number.
+_SHARING = """SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND granted AND objsubid = 1
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND (classid::bigint << 32) + objid::bigint = $1"""
 _END = """UPDATE sandbox_clock SET moving_until = NULL, closed = false, held_at = NULL,
     ahead = CASE WHEN held_at IS NULL THEN ahead ELSE held_at - clock_timestamp() END"""
 _NEXT = "SELECT min(at) AS at FROM ({}) soonest".format(
@@ -70,6 +74,9 @@ _DUE = "SELECT sum(rows) AS rows FROM ({}) counts".format(
                 for table, column, which in _STOPS
             ),
             "SELECT count(*) AS rows FROM outbox",
+            # Movements whose settlement lines are not written yet: their batch may close before the next instant.
+            """SELECT count(*) AS rows FROM feeds f LEFT JOIN settlements s ON s.merchant_id = f.merchant_id
+                WHERE f.last_position > coalesce(s.position, 0)""",
         ]
     )
 )
@@ -175,6 +182,12 @@ async def try_lock(connection: Connection, lock: int, *, shared: bool = False) -
     function = "pg_try_advisory_lock_shared" if shared else "pg_try_advisory_lock"
     taken: bool = await connection.fetchval(f"SELECT {function}($1)", lock)
     return taken
+
+
+async def sharing(connection: Connection, lock: int) -> int:
+    """Return how many sessions share an advisory lock."""
+    count: int = await connection.fetchval(_SHARING, lock)
+    return count
 
 
 async def unlock(connection: Connection, lock: int) -> None:

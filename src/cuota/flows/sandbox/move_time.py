@@ -25,6 +25,8 @@ HEARTBEAT_SECONDS = 2.0
 TRY_SECONDS = 0.05
 # The session of a process that was killed a moment ago may still hold the lock for this long.
 OTHER_MOVER_SECONDS = 2.0
+# A worker that was killed meanwhile never follows.
+FOLLOW_SECONDS = 10.0
 # Workers pause after their webhooks and their calls to rails have ended.
 WORKERS_SECONDS = 60.0
 assert max(LONGEST_SECONDS, bounded.SECONDS, bounded.MESSAGE_SECONDS) < WORKERS_SECONDS
@@ -71,6 +73,7 @@ async def moving(where: dict[str, Any], *, closed: bool = False) -> AsyncIterato
     """
     async with clock.connected(where) as connection:
         await _alone(connection)
+        workers = await clock.sharing(connection, JOBS_LOCK)
         await clock.begin(connection, closed=closed)
         try:
             await _workers_stand_still(connection)
@@ -85,13 +88,19 @@ async def moving(where: dict[str, Any], *, closed: bool = False) -> AsyncIterato
         finally:
             if not connection.is_closed():
                 await clock.end(connection)
-                await _workers_follow(connection)
+                await _workers_follow(connection, workers)
 
 
-async def _workers_follow(connection: Connection) -> None:
-    """Wait until every process has read the clock's new state, so that the command ends only after that."""
+async def _workers_follow(connection: Connection, workers: int) -> None:
+    """Wait until every process has read the clock's new state, so that the command ends only after that.
+
+    A worker shares the lock again once it has read that the move is over; on a busy machine, this may take a while.
+    """
     await clock.unlock(connection, JOBS_LOCK)
     await asyncio.sleep(2 * REFRESH_SECONDS + TRY_SECONDS)
+    until = time.monotonic() + FOLLOW_SECONDS
+    while await clock.sharing(connection, JOBS_LOCK) < workers and time.monotonic() < until:  # noqa: ASYNC110
+        await asyncio.sleep(TRY_SECONDS)
 
 
 async def _alone(connection: Connection) -> None:
