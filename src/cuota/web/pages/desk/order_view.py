@@ -151,7 +151,7 @@ def item_cents(item: dict[str, Any]) -> int:
     return int(cents) if cents == int(cents) else 0
 
 
-_EVENT_WORDS = {
+EVENT_WORDS = {
     "order.created": "Order created", "order.approved": "Approved: the consumer agreed to the plan", "order.declined": "Declined",
     "order.rejected": "Declined: outside your range", "order.abandoned": "Abandoned", "authorization.expiring": "The authorization ends soon",
     "authorization.expired": "The authorization ended; the rest was voided",
@@ -168,7 +168,7 @@ def _timeline(order: Order, found: Story, entries: Sequence[Entry]) -> list[Page
     rows = [
         (
             each.at,
-            _EVENT_WORDS.get(each.type, each.type),
+            EVENT_WORDS.get(each.type, each.type),
             shown(order, each.amount) if each.amount else "",
             each.message or "",
         )
