@@ -14,7 +14,6 @@ from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from cuota.core.consumer import is_email
-from cuota.core.money import BadAmount, cents_of
 from cuota.core.webhook.signature import WEBHOOK_PREFIX
 from cuota.rails.senders import MailServer
 
@@ -42,17 +41,6 @@ def whole(low: int, high: int) -> Callable[[str], int]:
         return int(text)
 
     return read
-
-
-def dollars(text: str) -> int:
-    """Read an amount in dollars, such as 500.00, and return it in cents."""
-    try:
-        cents = cents_of(text)
-    except BadAmount:
-        cents = -1
-    if cents < 0:
-        raise ValueError("must be an amount such as 500.00")
-    return cents
 
 
 def _split(text: str) -> SplitResult | None:

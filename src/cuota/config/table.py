@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuota.config.bank_reading import account_number, company_id, routing_number
+from cuota.config.money_reading import dollars
 from cuota.config.reading import (
     accent,
     address,
     addresses,
     database,
-    dollars,
     hook,
     hook_secret,
     hosts,

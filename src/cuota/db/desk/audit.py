@@ -13,9 +13,9 @@ from cuota.db.session import Session
 _ADD = """INSERT INTO audit_log
     (merchant_id, entry_id, at, person_id, actor, role, address, action, order_id, subject, reason, before, after)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::text::json, $13::text::json)"""
-_COLUMNS = """SELECT entry_id, at, person_id, actor, role, address, action, order_id, subject, reason, before::text AS before,
-    after::text AS after FROM audit_log"""
-_PAGE = f"""{_COLUMNS} WHERE merchant_id = $1 AND entry_id < $2
+_COLUMNS = """entry_id, at, person_id, actor, role, address, action, order_id, subject, reason, before::text AS before,
+    after::text AS after"""
+_PAGE = f"""SELECT {_COLUMNS} FROM audit_log WHERE merchant_id = $1 AND entry_id < $2
         AND ($3::uuid IS NULL OR order_id = $3)
         AND ($4 = '' OR starts_with(action, $4))
         AND ($5 = '' OR strpos(lower(actor), $5) > 0)

@@ -112,14 +112,14 @@ class ListedOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderPage:
+class FoundOrders:
     """A page. The next one begins after `last`, which is None on the last page."""
 
     orders: tuple[ListedOrder, ...]
     last: UUID | None
 
 
-async def page(session: Session, merchant_id: UUID, asked: Asked, limit: int) -> OrderPage:
+async def page(session: Session, merchant_id: UUID, asked: Asked, limit: int) -> FoundOrders:
     """Return at most `limit` orders, in two round trips."""
     beyond, way = _OLDEST if asked.oldest else _NEWEST
     named = (_ALL if asked.terms is None else _NAMED).format(beyond=beyond, way=way)
@@ -137,7 +137,7 @@ async def page(session: Session, merchant_id: UUID, asked: Asked, limit: int) ->
     if len(fitting) > limit:
         fitting = fitting[:limit]
         last = fitting[-1]
-    return OrderPage(await rows(session, merchant_id, fitting), last)
+    return FoundOrders(await rows(session, merchant_id, fitting), last)
 
 
 async def rows(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> tuple[ListedOrder, ...]:

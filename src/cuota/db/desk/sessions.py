@@ -47,9 +47,10 @@ _END_LINKS = """UPDATE desk_links SET ends_at = $3, mail_at = NULL
 _OF_PERSON = """SELECT session_id, created_at, seen_at, browser, address FROM desk_sessions
     WHERE merchant_id = $1 AND person_id = $2 AND ends_at > $3 AND seen_at > $4 AND proved_at IS NOT NULL
     ORDER BY seen_at DESC, session_id"""
-_OLD = "SELECT DISTINCT merchant_id FROM {table} WHERE ends_at < $1"
-_FORGET = "DELETE FROM {table} WHERE merchant_id = $1 AND ends_at < $2"
-_TABLES = ("desk_sessions", "desk_links")
+_OLD_SESSIONS = "SELECT DISTINCT merchant_id FROM desk_sessions WHERE ends_at < $1"
+_OLD_LINKS = "SELECT DISTINCT merchant_id FROM desk_links WHERE ends_at < $1"
+_FORGET_SESSIONS = "DELETE FROM desk_sessions WHERE merchant_id = $1 AND ends_at < $2"
+_FORGET_LINKS = "DELETE FROM desk_links WHERE merchant_id = $1 AND ends_at < $2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +207,6 @@ async def of_person(
 
 async def forget(session: Session, before: datetime) -> None:
     """Delete sessions and links that ended before this time."""
-    for table in _TABLES:
-        for row in await fetch_across(session, _OLD.format(table=table), before):
-            await session.fetch(_FORGET.format(table=table), row["merchant_id"], before)
+    for find, delete in ((_OLD_SESSIONS, _FORGET_SESSIONS), (_OLD_LINKS, _FORGET_LINKS)):
+        for row in await fetch_across(session, find, before):
+            await session.fetch(delete, row["merchant_id"], before)

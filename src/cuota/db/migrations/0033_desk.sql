@@ -33,6 +33,7 @@ CREATE TABLE desk_links (
     PRIMARY KEY (merchant_id, link_id)
 );
 CREATE INDEX desk_links_mail ON desk_links (mail_at, merchant_id) WHERE mail_at IS NOT NULL;
+CREATE INDEX desk_links_old ON desk_links (ends_at);
 CREATE INDEX desk_links_person ON desk_links (merchant_id, person_id, created_at);
 
 CREATE TABLE desk_sessions (
@@ -49,6 +50,7 @@ CREATE TABLE desk_sessions (
     address      text NOT NULL,
     PRIMARY KEY (merchant_id, session_hash)
 );
+CREATE INDEX desk_sessions_old ON desk_sessions (ends_at);
 CREATE INDEX desk_sessions_person ON desk_sessions (merchant_id, person_id);
 
 -- What a person did in the dashboard. Rows are never changed or deleted.

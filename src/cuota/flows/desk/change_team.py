@@ -12,7 +12,7 @@ from cuota.core.desk.role import ROLE_WORDS, Role, may_grant
 from cuota.db.desk import people, sessions
 from cuota.db.pool import Connection
 from cuota.flows.context import Context, utc_now
-from cuota.flows.desk.record import Actor, Done, record
+from cuota.flows.desk.record import Actor, AuditNote, record
 from cuota.flows.desk.sign_in import INVITATION_LIFE, make_link
 
 
@@ -70,7 +70,7 @@ async def invite(
             raise BadTeam(f"{known_email} is already in the team.", "email")
         subject = f"{known_name} <{known_email}>"
         after = {"role": role}
-        done = Done("team.invite", subject, reason, after=after)
+        done = AuditNote("team.invite", subject, reason, after=after)
         await record(context, merchant_id, actor, done, session)
     if mail:
         await make_link(context, person, mail=True, life=INVITATION_LIFE)
@@ -89,7 +89,7 @@ async def change_role(
             return
         await people.change_role(session, merchant_id, person_id, role)
         before, after = {"role": person.role}, {"role": role}
-        done = Done("team.role", f"{person.name} <{person.email}>", reason, before=before, after=after)
+        done = AuditNote("team.role", f"{person.name} <{person.email}>", reason, before=before, after=after)
         await record(context, merchant_id, actor, done, session)
 
 
@@ -103,7 +103,9 @@ async def remove(context: Context, merchant_id: UUID, actor: Actor, person_id: U
             _require(actor, person.role)
         await people.remove(session, merchant_id, person_id, now)
         await sessions.end_all(session, merchant_id, person_id, now)
-        done = Done("team.remove", f"{person.name} <{person.email}>", reason, before={"role": person.role})
+        done = AuditNote(
+            "team.remove", f"{person.name} <{person.email}>", reason, before={"role": person.role}
+        )
         await record(context, merchant_id, actor, done, session)
 
 
@@ -124,7 +126,7 @@ async def reset_factor(
             context,
             merchant_id,
             actor,
-            Done("team.factor", f"{person.name} <{person.email}>", reason),
+            AuditNote("team.factor", f"{person.name} <{person.email}>", reason),
             session,
         )
 

@@ -31,7 +31,7 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class AuditNote:
     """One action for the log. `before` and `after` hold what the action changed."""
 
     action: str
@@ -43,7 +43,7 @@ class Done:
 
 
 async def record(
-    context: Context, merchant_id: UUID, actor: Actor, done: Done, session: Session | None = None
+    context: Context, merchant_id: UUID, actor: Actor, done: AuditNote, session: Session | None = None
 ) -> UUID:
     """Write an entry, and return its id. With `session`, in that session's transaction."""
     entry_id, person = context.new_id(), actor.person

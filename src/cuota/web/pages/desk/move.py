@@ -23,7 +23,7 @@ from cuota.db.order import orders
 from cuota.db.order.documents import decode
 from cuota.flows.context import Context
 from cuota.flows.desk.factor import WrongCode
-from cuota.flows.desk.record import Done, record
+from cuota.flows.desk.record import AuditNote, record
 from cuota.flows.desk.sign_in import prove_again
 from cuota.flows.order.capture_order import capture_order, preview_capture
 from cuota.flows.order.move_money import Preview
@@ -36,8 +36,8 @@ from cuota.web.pages.desk.visit import PATH, Desk, allowed, id_in_path, missing
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
-Apply = Callable[[Context, UUID, UUID, MovementRequest], Awaitable[Movement]]
-Look = Callable[[Context, UUID, UUID, MovementRequest], Awaitable[Preview]]
+ApplyMove = Callable[[Context, UUID, UUID, MovementRequest], Awaitable[Movement]]
+PreviewMove = Callable[[Context, UUID, UUID, MovementRequest], Awaitable[Preview]]
 # The page makes the reference, so that a second click finds the movement of the first one.
 _REFERENCE = re.compile(r"desk-[0-9a-f]{12}", re.ASCII)
 _NUMBER = re.compile(r"[0-9]{1,4}", re.ASCII)
@@ -46,14 +46,14 @@ CHANGED = "The amount has changed. Look at what will happen now, and confirm aga
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class MoveForm:
     """What one kind of movement needs here. `said` is the key of the text about what was done."""
 
     kind: MovementKind
     label: str
     action: Action
-    apply: Apply
-    look: Look
+    apply: ApplyMove
+    look: PreviewMove
     said: str
 
 
@@ -69,9 +69,9 @@ async def _refund(context: Context, merchant_id: UUID, order_id: UUID, asked: Mo
     return await refund_order(context, merchant_id, order_id, asked)
 
 
-CAPTURE = Move(MovementKind.CAPTURE, "Capture", Action.CAPTURE, _capture, preview_capture, "captured")
-VOID = Move(MovementKind.VOID, "Void", Action.VOID, _void, preview_void, "voided")
-REFUND = Move(MovementKind.REFUND, "Refund", Action.REFUND, _refund, preview_refund, "refunded")
+CAPTURE = MoveForm(MovementKind.CAPTURE, "Capture", Action.CAPTURE, _capture, preview_capture, "captured")
+VOID = MoveForm(MovementKind.VOID, "Void", Action.VOID, _void, preview_void, "voided")
+REFUND = MoveForm(MovementKind.REFUND, "Refund", Action.REFUND, _refund, preview_refund, "refunded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Typed:
     reference: str
 
 
-def _pages(move: Move) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _pages(move: MoveForm) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the two handlers of one kind of movement: show what will happen, and do it."""
 
     @allowed(Action.READ_ORDERS, move.action)
@@ -128,7 +128,7 @@ def _cents(typed: str) -> int:
     return cents
 
 
-async def _do(request: Request, desk: Desk, move: Move, order: Order, typed: Typed) -> Response:
+async def _do(request: Request, desk: Desk, move: MoveForm, order: Order, typed: Typed) -> Response:
     context, form = service_of(request).context, desk.form
     errors = {}
     try:
@@ -154,7 +154,7 @@ async def _do(request: Request, desk: Desk, move: Move, order: Order, typed: Typ
     return await _moved(request, desk, move, order, typed, asked)
 
 
-async def show_again(request: Request, desk: Desk, move: Move, order: Order, typed: Typed) -> Response:
+async def show_again(request: Request, desk: Desk, move: MoveForm, order: Order, typed: Typed) -> Response:
     """Show the page with a new reference, because the form had none of ours."""
     reference = f"desk-{service_of(request).context.new_id().hex[-12:]}"
     return await _page(request, desk, move, order, Typed(typed.amount, typed.reason, reference))
@@ -166,7 +166,7 @@ def _steps_up(request: Request, cents: int) -> bool:
 
 
 async def _moved(
-    request: Request, desk: Desk, move: Move, order: Order, typed: Typed, asked: MovementRequest
+    request: Request, desk: Desk, move: MoveForm, order: Order, typed: Typed, asked: MovementRequest
 ) -> Response:
     """Write the entry of the audit log, and then move the money.
 
@@ -178,7 +178,7 @@ async def _moved(
         seen = await move.look(context, desk.merchant_id, order.order_id, asked)
         before, after = ({"captured": money.text_of(each.captured), "voided": money.text_of(each.voided),
                           "refunded": money.text_of(each.refunded)} for each in (seen.before, seen.after))  # fmt: skip
-        done = Done(
+        done = AuditNote(
             name,
             f"{subject}, reference {asked.reference}",
             typed.reason.strip(),
@@ -198,7 +198,7 @@ async def _moved(
             context,
             desk.merchant_id,
             desk.actor,
-            Done(f"{name}.refused", text, typed.reason.strip(), order.order_id),
+            AuditNote(f"{name}.refused", text, typed.reason.strip(), order.order_id),
         )
         fresh, _ = await _order(request, desk)
         return await _page(request, desk, move, fresh, typed, notice=refused.message)
@@ -208,7 +208,7 @@ async def _moved(
 async def _page(
     request: Request,
     desk: Desk,
-    move: Move,
+    move: MoveForm,
     order: Order,
     typed: Typed,
     *,

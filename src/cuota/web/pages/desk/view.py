@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from starlette.requests import Request
 
 from cuota.core import money
-from cuota.core.dates import day
+from cuota.core.dates import day, stamp
 from cuota.core.desk.role import ROLE_WORDS, Action, may
 from cuota.core.order.order import Order, PaymentState, Status
 from cuota.web.pages.checkout.session import csrf_of
@@ -69,8 +69,7 @@ def shown(order: Order, cents: int) -> str:
 
 def when(at: datetime) -> str:
     """Format a time for a list: `Nov 23, 2026, 3:05 PM`."""
-    there = at.astimezone(ZoneInfo(ZONE))
-    return f"{there:%b} {there.day}, {there.year}, {there.hour % 12 or 12}:{there:%M %p}"
+    return stamp(at.astimezone(ZoneInfo(ZONE)))
 
 
 def day_of(at: datetime) -> str:
