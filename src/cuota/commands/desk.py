@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
+from datetime import timedelta
 
 from cuota.commands.common import Add, run, show
 from cuota.core.desk.role import Role
@@ -16,6 +18,7 @@ from cuota.flows.desk.sign_in import make_link
 from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
 
 OPERATOR = Actor(None)
+SANDBOX_LINK_LIFE = timedelta(days=1)
 _SANDBOX_ONLY = (
     "`cuota desk link` works only in the sandbox. In production, invite the first owner with `cuota desk invite`; the link then"
     " arrives by e-mail."
@@ -32,9 +35,17 @@ async def sandbox_link(context: Context, merchant: Merchant, role: Role) -> str:
         person = await invite(
             context, merchant.merchant_id, OPERATOR, name, email, role, "sandbox link", mail=False
         )
-    address = await make_link(context, person, mail=False, one_step=True)
+    address = await make_link(context, person, mail=False, one_step=True, life=SANDBOX_LINK_LIFE)
     assert address is not None
     return address
+
+
+def _served(context: Context) -> Context:
+    """Return the context with the address of the running service, which the settings of this command may not name."""
+    served = context.settings.audience
+    if not served.startswith(("http://", "https://")):
+        return context
+    return replace(context, settings=replace(context.settings, public_url=served))
 
 
 def link(options: argparse.Namespace) -> int:
@@ -44,10 +55,10 @@ def link(options: argparse.Namespace) -> int:
     async def flow(context: Context) -> str:
         if not context.settings.sandbox:
             raise Refused(Code.NOT_FOUND, _SANDBOX_ONLY)
-        return await sandbox_link(context, await find_merchant(context, options.merchant), role)
+        return await sandbox_link(_served(context), await find_merchant(context, options.merchant), role)
 
     address = run(flow)
-    lines = [f"Open this link within 15 minutes. It works once, and signs in as {role}:", address]
+    lines = [f"Open this link within a day. It works once, and signs in as {role}:", address]
     show(options, {"address": address, "role": role}, lines)
     return 0
 

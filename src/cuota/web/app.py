@@ -176,6 +176,8 @@ ROUTES = (
     Route("POST", "/desk/code", desk.enter.check_code, DESK),
     Route("POST", "/desk/leave", desk.enter.leave, DESK),
     Route("GET", "/desk/orders", desk.orders.orders, DESK),
+    Route("GET", "/desk/orders/export", desk.export.show, DESK),
+    Route("POST", "/desk/orders/export", desk.export.export, DESK),
     Route("GET", DESK_ORDER, desk.orders.order, DESK),
     Route("GET", f"{DESK_ORDER}/capture", desk.move.show_capture, DESK),
     Route("POST", f"{DESK_ORDER}/capture", desk.move.do_capture, DESK),

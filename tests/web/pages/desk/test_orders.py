@@ -43,7 +43,7 @@ def listed(staff: Staff) -> list[str]:
     return [
         href.rpartition("/")[2]
         for href in staff.page.seen.links
-        if href.startswith("/desk/orders/") and "?" not in href
+        if href.startswith("/desk/orders/0") and "?" not in href
     ]
 
 

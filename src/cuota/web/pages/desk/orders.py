@@ -38,6 +38,7 @@ async def orders(request: Request, desk: Desk) -> Response:
         "next": filters.address(after=found.last) if found.last else None,
         "first": filters.address() if filters.after else None,
         "sorted": filters.address(oldest=not filters.oldest),
+        "export": filters.address(f"{PATH}/orders/export") if desk.may(Action.EXPORT_ORDERS) else None,
         "summary": _summary(filters, len(found.orders), more=found.last is not None),
     }
     return page(request, "desk/orders.html", values)
