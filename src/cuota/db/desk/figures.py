@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from cuota.db.desk import webhooks
 from cuota.db.session import Session
 
 # The newest orders that the figures are made of.
@@ -28,7 +29,6 @@ FROM (SELECT created_at, status, amount, captured, voided, refunded, authorizati
 """
 _DISPUTES = """SELECT count(*) AS count, min(respond_by) AS respond_by FROM disputes
     WHERE merchant_id = $1 AND status = 'open'"""
-_WEBHOOKS = "SELECT count(*) AS count FROM (SELECT 1 FROM deliveries WHERE merchant_id = $1 AND state = 'pending' AND tries > 0 LIMIT 1000) d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ async def orders(session: Session, merchant_id: UUID, today: datetime, now: date
 async def waiting(session: Session, merchant_id: UUID) -> Waiting:
     """Return what waits for the merchant."""
     disputes = await session.fetchrow(_DISPUTES, merchant_id)
-    webhooks = await session.fetchrow(_WEBHOOKS, merchant_id)
     assert disputes is not None
-    assert webhooks is not None
-    return Waiting(disputes["count"], disputes["respond_by"], webhooks["count"])
+    return Waiting(
+        disputes["count"], disputes["respond_by"], await webhooks.count_failing(session, merchant_id)
+    )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
 from cuota.core.desk.role import MAY, ROLE_WORDS, Action, Role, grantable
+from cuota.flows.webhook.show_event import event_id
 from cuota.web.app import DESK, ROUTES
 from support.makers import Merchant
 from support.pages.staff import Staff
@@ -73,7 +74,8 @@ async def test_another_merchants_ids_are_answered_like_ids_that_nobody_has(
 ) -> None:
     other = browser(auto_merchant)
     person = await other.invited("foreign@shop.example")
-    theirs = {"order_id": (await auto_merchant.approved())["orderId"], "person_id": str(person.person_id)}
+    order = (await auto_merchant.approved())["orderId"]
+    theirs = {"order_id": order, "person_id": str(person.person_id), "event_id": event_id(UUID(order), 1)}
     await staff.enter()
     csrf = staff.page.form("leave")[1]["csrf"]
     for method, row in GUARDED:

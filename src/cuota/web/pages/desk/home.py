@@ -33,7 +33,7 @@ async def home(request: Request, desk: Desk) -> Response:
     cards = _order_cards(found, today)
     if desk.may(Action.READ_PAYOUTS):
         cards.append(await _deposit(request, desk, now))
-    cards += _waiting_cards(waits)
+    cards += _waiting_cards(desk, waits)
     lead = f"{day(today.date(), year=True)}, New York time"
     shown = {
         **common(request, desk, desk.visit.session.merchant, here=PATH, lead=lead),
@@ -79,10 +79,10 @@ async def _deposit(request: Request, desk: Desk, now: datetime) -> PageContext:
     return _card("Next deposit", money.shown(coming.amount), f"arrives {day(coming.arrival_date)}", None)
 
 
-def _waiting_cards(waits: Waiting) -> list[PageContext]:
+def _waiting_cards(desk: Desk, waits: Waiting) -> list[PageContext]:
     deadline = f"first answer due {day_of(waits.respond_by)}" if waits.respond_by else "nothing to answer"
     failing = "tried again by themselves" if waits.webhooks else "all were delivered"
-    count = f"{waits.webhooks:,}" if waits.webhooks < 1000 else "1,000 or more"
+    webhooks = f"{PATH}/webhooks" if desk.may(Action.READ_WEBHOOKS) else None
     return [
         _card(
             "Disputes to answer",
@@ -91,5 +91,5 @@ def _waiting_cards(waits: Waiting) -> list[PageContext]:
             f"{_ORDERS}?view=disputed",
             "bad" if waits.disputes else "",
         ),
-        _card("Failing webhooks", count, failing, None, "bad" if waits.webhooks else ""),
+        _card("Failing webhooks", f"{waits.webhooks:,}", failing, webhooks, "bad" if waits.webhooks else ""),
     ]

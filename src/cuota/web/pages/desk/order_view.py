@@ -13,7 +13,7 @@ from cuota.core.dates import day
 from cuota.core.desk.role import Action
 from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import Order, Status
-from cuota.db.desk import audit
+from cuota.db.desk import audit, webhooks
 from cuota.db.desk import orders as listing
 from cuota.db.desk.audit import Entry
 from cuota.db.desk.orders import BEYOND
@@ -22,6 +22,7 @@ from cuota.db.order.documents import decode
 from cuota.db.order.story import Charged, Story
 from cuota.web.pages.desk.view import common, shown, state_of, when
 from cuota.web.pages.desk.visit import PATH, Desk
+from cuota.web.pages.desk.webhooks import delivery_row
 from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
 
@@ -49,6 +50,11 @@ async def order_values(request: Request, desk: Desk, order_id: UUID) -> PageCont
     if record is None or found is None or not listed:
         return None
     entries = await audit.page(pool, desk.merchant_id, BEYOND, _MOST_ENTRIES, order_id=order_id)
+    deliveries: list[PageContext] = []
+    if desk.may(Action.READ_WEBHOOKS):
+        deliveries = [
+            delivery_row(each) for each in await webhooks.of_order(pool, desk.merchant_id, order_id)
+        ]
     order, address = found.order, f"{PATH}/orders/{order_id}"
     document = decode(record.document).value
     return {
@@ -61,6 +67,7 @@ async def order_values(request: Request, desk: Desk, order_id: UUID) -> PageCont
         "moves": _moves(desk, order, address),
         "plan": [_installment(order, each) for each in found.plan],
         "items": _items(desk, order, document, address),
+        "deliveries": deliveries,
         "timeline": _timeline(order, found, entries if desk.may(Action.READ_AUDIT) else ()),
     }
 

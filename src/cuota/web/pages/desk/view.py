@@ -21,6 +21,7 @@ ZONE = "America/New_York"
 _NAV = (
     ("Home", PATH, Action.READ_ORDERS),
     ("Orders", f"{PATH}/orders", Action.READ_ORDERS),
+    ("Webhooks", f"{PATH}/webhooks", Action.READ_WEBHOOKS),
     ("Team", f"{PATH}/team", Action.READ_TEAM),
     ("Audit log", f"{PATH}/audit", Action.READ_AUDIT),
 )
@@ -37,6 +38,7 @@ SAID = {
     "removed": "The person was removed, and is signed out everywhere.",
     "factor": "The authenticator app was forgotten. At the next sign-in, the person sets up another.",
     "ended": "The session was ended.",
+    "sent-again": "The event is on its way again. Reload this page in a moment to see the result.",
 }
 
 
