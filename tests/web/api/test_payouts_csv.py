@@ -14,8 +14,7 @@ import pytest
 from starlette.requests import Request
 
 from cuota.db.payout import listing
-from cuota.web import csv_text
-from cuota.web.api import payout_csv
+from cuota.web import csv_text, payout_csv
 from cuota.web.api.accepted import accepts_csv
 from support.api.bodies import assert_refused, failures
 from support.makers import Merchant
