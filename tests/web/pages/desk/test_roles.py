@@ -9,10 +9,13 @@ from uuid import UUID, uuid4
 import pytest
 
 from cuota.core.desk.role import MAY, ROLE_WORDS, Action, Role, grantable
+from cuota.core.dispute.evidence import EvidenceFile
 from cuota.flows.webhook.show_event import event_id
 from cuota.web.app import DESK, ROUTES
+from support.disputes import captured, disputed
 from support.makers import Merchant
 from support.pages.staff import Staff
+from support.settlement_rows import Row, paid
 
 # They are for a browser that is not signed in yet, or that signs out.
 OPEN = {"/desk/sign-in", "/desk/enter/{merchant_id}/{link_id}/{code}", "/desk/code", "/desk/leave"}
@@ -74,8 +77,22 @@ async def test_another_merchants_ids_are_answered_like_ids_that_nobody_has(
 ) -> None:
     other = browser(auto_merchant)
     person = await other.invited("foreign@shop.example")
-    order = (await auto_merchant.approved())["orderId"]
-    theirs = {"order_id": order, "person_id": str(person.person_id), "event_id": event_id(UUID(order), 1)}
+    order = await captured(auto_merchant)
+    note = EvidenceFile("note.txt", "text/plain", b"Nothing came.")
+    dispute = await disputed(auto_merchant, order, 4000, files=(note,))
+    pool = staff.service.context.pool
+    (file,) = await pool.fetch(
+        "SELECT evidence_id FROM dispute_files WHERE dispute_id = $1", dispute.dispute_id
+    )
+    theirs = {
+        "order_id": order["orderId"],
+        "person_id": str(person.person_id),
+        "event_id": event_id(UUID(order["orderId"]), 1),
+        "payout_id": await paid(auto_merchant, Row("capture", 100)),
+        "dispute_id": str(dispute.dispute_id),
+        "evidence_id": str(file["evidence_id"]),
+        "number": "1",
+    }
     await staff.enter()
     csrf = staff.page.form("leave")[1]["csrf"]
     for method, row in GUARDED:
@@ -85,7 +102,10 @@ async def test_another_merchants_ids_are_answered_like_ids_that_nobody_has(
         seen = []
         for ids in (theirs, {name: str(uuid4()) for name in names}, dict.fromkeys(names, "no-id")):
             path = "/".join(ids[part[1:-1]] if part.startswith("{") else part for part in row.path.split("/"))
-            answer = await staff.http.request(method, path, data={"csrf": csrf} if method == "POST" else None)
+            # A form with files is read before the dispute is looked for.
+            files = {"files": ("", b"")} if path.endswith(("/evidence", "/appeal")) else None
+            form = {"csrf": csrf} if method == "POST" else None
+            answer = await staff.http.request(method, path, data=form, files=files)
             assert answer.status_code == 404, (method, row.path)
             seen.append(answer.text)
         assert seen[0] == seen[1] == seen[2], row.path

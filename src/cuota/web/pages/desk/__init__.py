@@ -1,5 +1,5 @@
 """The merchant's dashboard, at `/desk`."""
 
-from cuota.web.pages.desk import audit, enter, export, home, move, orders, team, webhooks
+from cuota.web.pages.desk import audit, disputes, enter, export, home, move, orders, payouts, team, webhooks
 
-__all__ = ["audit", "enter", "export", "home", "move", "orders", "team", "webhooks"]
+__all__ = ["audit", "disputes", "enter", "export", "home", "move", "orders", "payouts", "team", "webhooks"]

@@ -23,7 +23,10 @@ ACTIONS = (
     ("", "Every action"),
     ("order.", "Money of orders"),
     ("team.", "Team and access"),
-    ("orders.", "Exports"),
+    ("orders.", "Exports of orders"),
+    ("payouts.", "Exports of payouts"),
+    ("dispute.", "Disputes"),
+    ("webhooks.", "Webhooks"),
 )
 
 

@@ -74,9 +74,11 @@ async def _deposit(request: Request, desk: Desk, now: datetime) -> PageContext:
     found = await balance.read(service_of(request).context.pool, desk.merchant_id, now)
     if found.next_payout is None:
         debt = f"You owe {money.shown(found.debt)}." if found.debt else "Nothing would be paid now."
-        return _card("Next deposit", "None", debt, None, "wait" if found.debt else "")
+        return _card("Next deposit", "None", debt, f"{PATH}/payouts", "wait" if found.debt else "")
     coming = found.next_payout
-    return _card("Next deposit", money.shown(coming.amount), f"arrives {day(coming.arrival_date)}", None)
+    return _card(
+        "Next deposit", money.shown(coming.amount), f"arrives {day(coming.arrival_date)}", f"{PATH}/payouts"
+    )
 
 
 def _waiting_cards(desk: Desk, waits: Waiting) -> list[PageContext]:
@@ -88,7 +90,7 @@ def _waiting_cards(desk: Desk, waits: Waiting) -> list[PageContext]:
             "Disputes to answer",
             f"{waits.disputes:,}",
             deadline,
-            f"{_ORDERS}?view=disputed",
+            f"{PATH}/disputes?view=open",
             "bad" if waits.disputes else "",
         ),
         _card("Failing webhooks", f"{waits.webhooks:,}", failing, webhooks, "bad" if waits.webhooks else ""),

@@ -21,6 +21,8 @@ ZONE = "America/New_York"
 _NAV = (
     ("Home", PATH, Action.READ_ORDERS),
     ("Orders", f"{PATH}/orders", Action.READ_ORDERS),
+    ("Payouts", f"{PATH}/payouts", Action.READ_PAYOUTS),
+    ("Disputes", f"{PATH}/disputes", Action.READ_DISPUTES),
     ("Webhooks", f"{PATH}/webhooks", Action.READ_WEBHOOKS),
     ("Team", f"{PATH}/team", Action.READ_TEAM),
     ("Audit log", f"{PATH}/audit", Action.READ_AUDIT),
@@ -38,6 +40,9 @@ SAID = {
     "removed": "The person was removed, and is signed out everywhere.",
     "factor": "The authenticator app was forgotten. At the next sign-in, the person sets up another.",
     "ended": "The session was ended.",
+    "accepted": "You accepted. The consumer gets the amount back; it has already left your payouts.",
+    "evidence": "Your evidence is there. You can add more until the dispute is decided.",
+    "appealed": "Your appeal is there. The decision on it is final.",
     "sent-again": "The event is on its way again. Reload this page in a moment to see the result.",
 }
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
 from functools import wraps
 from uuid import UUID
 
@@ -12,16 +13,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.desk.role import Action, may
+from cuota.core.dispute.evidence_file import MOST_TOTAL_BYTES
 from cuota.core.refusal import Code, Refused
 from cuota.db.row_security import narrow
 from cuota.flows.context import utc_now
 from cuota.flows.desk.record import Actor
 from cuota.flows.desk.sign_in import SESSION_LIFE, DeskVisit, Place, load_visit
 from cuota.web.ids import guid
-from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, see_other
+from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, require_own, see_other
 from cuota.web.pages.render import PageForm, problem
 from cuota.web.server.client_address import client_address
 from cuota.web.service import service_of
+from cuota.web.upload import read_upload, upload_place
 
 PATH = "/desk"
 PLACE = "dashboard page"
@@ -41,11 +44,12 @@ DESK_ERRORS = PageForm(
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """A signed-in person. `form` has the fields of the form that the browser sent."""
+    """A signed-in person. `form` has the fields of the form that the browser sent, `files` its files as (name, content)."""
 
     visit: DeskVisit
     form: dict[str, str]
     actor: Actor
+    files: tuple[tuple[str, bytes], ...] = ()
 
     @property
     def merchant_id(self) -> UUID:
@@ -112,6 +116,11 @@ def missing(request: Request) -> Response:
     return DESK_ERRORS.answer(request, Refused(Code.NOT_FOUND, "There is no such page."))
 
 
+def _desk(request: Request, visit: DeskVisit, form: dict[str, str]) -> Desk:
+    address = request.client.host if request.client else ""
+    return Desk(visit, form, Actor(visit.person, client_address(request) or address))
+
+
 def allowed(*actions: Action) -> Callable[[DeskHandler], Callable[[Request], Awaitable[Response]]]:
     """Make a handler for signed-in people whose role allows all these actions.
 
@@ -128,9 +137,7 @@ def allowed(*actions: Action) -> Callable[[DeskHandler], Callable[[Request], Awa
                 form = await form_of(request, visit.secret, PLACE) if request.method == "POST" else {}
             except Stop as stop:
                 return stop.response
-            address = request.client.host if request.client else ""
-            actor = Actor(visit.person, client_address(request) or address)
-            desk = Desk(visit, form, actor)
+            desk = _desk(request, visit, form)
             if not all(map(desk.may, actions)):
                 return not_allowed(request, desk)
             try:
@@ -142,6 +149,57 @@ def allowed(*actions: Action) -> Callable[[DeskHandler], Callable[[Request], Awa
         return run
 
     return made
+
+
+def allowed_with_files(*actions: Action) -> Callable[[DeskHandler], Callable[[Request], Awaitable[Response]]]:
+    """Make a handler like `allowed` for a form with files, which is read only after the person is known.
+
+    One person's forms with files are read one after the other.
+    """
+
+    def made(handler: DeskHandler) -> Callable[[Request], Awaitable[Response]]:
+        @wraps(handler)
+        async def run(request: Request) -> Response:
+            visit = await visit_of(request)
+            if visit is None or not visit.signed_in:
+                return _early(sign_in_first())
+            desk = _desk(request, visit, {})
+            if not all(map(desk.may, actions)):
+                return _early(not_allowed(request, desk))
+            async with AsyncExitStack() as held:
+                try:
+                    await held.enter_async_context(upload_place(visit.person.person_id))
+                    form = await read_upload(request)
+                    require_own(request, visit.secret, PLACE, form.fields)
+                except Stop as stop:
+                    return stop.response
+                except Refused as refused:
+                    return _early(_unread(request, refused))
+                try:
+                    return await handler(request, replace(desk, form=form.fields, files=tuple(form.files)))
+                except Stop as stop:
+                    return stop.response
+
+        run.actions = actions  # type: ignore[attr-defined]
+        return run
+
+    return made
+
+
+def _early(response: Response) -> Response:
+    """Close the connection after an answer that does not wait for the files, so that the browser stops sending them."""
+    response.headers["Connection"] = "close"
+    return response
+
+
+def _unread(request: Request, refused: Refused) -> Response:
+    """Return the page for a form whose body is too large or cannot be read."""
+    if refused.code is Code.UNAVAILABLE:
+        return DESK_ERRORS.answer(request, refused)
+    if refused.code is Code.BODY_TOO_LARGE:
+        text = f"Your files may have at most {MOST_TOTAL_BYTES // 2**20} MB together. Nothing was sent."
+        return problem(request, 413, "These files are too large", text)
+    return problem(request, 400, "This form could not be read", refused.message)
 
 
 def id_in_path(request: Request, name: str) -> UUID:
