@@ -48,7 +48,7 @@ VIEWS: dict[str, tuple[str, tuple[DisputeStatus, ...]]] = {
     "closed": ("Closed", (DisputeStatus.CLOSED,)),
 }
 _FIELD_OF = {Code.BAD_FILE: "files", Code.VALIDATION_FAILED: "text"}
-Act = Callable[[Context, UUID, UUID, str, list[EvidenceFile]], Awaitable[object]]
+WriteAnswer = Callable[[Context, UUID, UUID, str, list[EvidenceFile]], Awaitable[object]]
 
 
 @allowed(Action.READ_DISPUTES)
@@ -160,7 +160,7 @@ async def accept(request: Request, desk: Desk) -> Response:
     return see_other(f"{DISPUTES}/{one.dispute_id}?said=accepted")
 
 
-async def _written(request: Request, desk: Desk, act: Act, action: str, said: str) -> Response:
+async def _written(request: Request, desk: Desk, act: WriteAnswer, action: str, said: str) -> Response:
     shown, context = await _find(request, desk), service_of(request).context
     one = shown.found.dispute
     try:
