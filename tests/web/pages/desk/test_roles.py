@@ -12,7 +12,7 @@ from cuota.core.desk.role import MAY, ROLE_WORDS, Action, Role, grantable
 from cuota.core.dispute.evidence import EvidenceFile
 from cuota.flows.webhook.show_event import event_id
 from cuota.web.app import DESK, ROUTES
-from support.disputes import captured, disputed
+from support.disputes import disputed
 from support.makers import Merchant
 from support.pages.staff import Staff
 from support.settlement_rows import Row, paid
@@ -77,7 +77,7 @@ async def test_another_merchants_ids_are_answered_like_ids_that_nobody_has(
 ) -> None:
     other = browser(auto_merchant)
     person = await other.invited("foreign@shop.example")
-    order = await captured(auto_merchant)
+    order = await auto_merchant.approved()
     note = EvidenceFile("note.txt", "text/plain", b"Nothing came.")
     dispute = await disputed(auto_merchant, order, 4000, files=(note,))
     pool = staff.service.context.pool
