@@ -12,6 +12,7 @@ from cuota.commands import (
     backup,
     bank,
     consumers,
+    desk,
     disputes,
     events,
     keys,
@@ -119,6 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     for each in (operate, money, rails, payouts, payout_export, backup):
         each.register(add)
     bank.register(group("bank", "files for a bank, and the reports that it sends back"))
+    desk.register(group("desk", "the merchant's dashboard: sign-in links and invitations"))
     disputes.register(group("dispute", "disputes about orders: open, decide, list, and act for a side"))
     risk.register_explain(group("explain", "explain what happened and why, with the numbers"))
     risk.register_policy(group("policy", "risk policies"))

@@ -38,6 +38,7 @@ WITH_TOKEN = [(method, path) for method, path, area in WITH_ID if area.needs_tok
 ASK_TOKEN = [(method, path) for method, path, area in EVERY if area.needs_token]
 PAGES_WITH_ID = [(method, path) for method, path, area in WITH_ID if area in PAGES]
 SANDBOX_WITH_ID = [(method, path) for method, path, area in WITH_ID if area is app.SANDBOX]
+DESK_WITH_ID = [(method, path) for method, path, area in WITH_ID if area is app.DESK]
 BANK_WITH_ID = [(method, path) for method, path, area in WITH_ID if area is app.BANK]
 
 
@@ -228,9 +229,13 @@ async def test_no_route_opens_to_a_token_of_another_environment_or_of_nobody(
 def test_the_table_is_walked_whole() -> None:
     """Every route with an id asks for a token, is a page, or is the sandbox's; every route of the API asks for a token.
 
-    tests/web/pages/checkout/test_confirm.py has what the simulated bank's page answers to strangers.
+    tests/web/pages/checkout/test_confirm.py has what the simulated bank's page answers to strangers, and
+    tests/web/pages/desk/test_roles.py what the merchant's dashboard answers to strangers and to another merchant's people.
     """
-    assert len(WITH_TOKEN) + len(PAGES_WITH_ID) + len(SANDBOX_WITH_ID) + len(BANK_WITH_ID) == len(WITH_ID)
+    with_id = (
+        len(WITH_TOKEN) + len(PAGES_WITH_ID) + len(SANDBOX_WITH_ID) + len(BANK_WITH_ID) + len(DESK_WITH_ID)
+    )
+    assert with_id == len(WITH_ID)
     assert {(method, path) for method, path, area in EVERY if area is app.API} == set(ASK_TOKEN)
     assert {path for _, path in WITH_TOKEN} < {path for _, path in ASK_TOKEN}
     assert len(WITH_TOKEN) >= 13

@@ -16,8 +16,10 @@ from urllib.parse import urlsplit
 import httpx
 
 from cuota import config
+from cuota.commands.desk import sandbox_link
 from cuota.commands.place import in_another_terminal
 from cuota.config.reading import is_loopback, is_wildcard, own_address, url_host
+from cuota.core.desk.role import Role
 from cuota.core.merchant import Merchant
 from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, TEST_CARDS
 from cuota.db.webhook import endpoints
@@ -40,7 +42,7 @@ SHOP_READY_SECONDS = 15.0
 
 
 async def _credentials(settings: config.Settings, shop_url: str) -> dict[str, str]:
-    """Return the demo merchant's credentials. Create the merchant if it does not exist.
+    """Return the demo merchant's credentials, and a sign-in link for its dashboard. Create the merchant if it does not exist.
 
     The credentials are stored in a file in the data folder, because the service shows secrets only once.
     """
@@ -66,7 +68,11 @@ async def _credentials(settings: config.Settings, shop_url: str) -> dict[str, st
                 "clientId": client[0],
                 "clientSecret": client[1],
             }
-            return _store(path, {**identity, **await _webhook_keys(context, merchant)})
+            keys = await _webhook_keys(context, merchant)
+            return {
+                **_store(path, {**identity, **keys}),
+                "desk": await sandbox_link(context, merchant, Role.OWNER),
+            }
 
 
 async def _client(context: Context, merchant: Merchant, path: Path) -> tuple[str, str]:
@@ -188,6 +194,8 @@ def _welcome(settings: config.Settings, credentials: dict[str, str], shop_url: s
 
   Its back office  {shop_url}/orders     capture, void, refund, and received webhooks{login}
   The API          {url}     documentation: {url}/docs
+  Its dashboard    {credentials["desk"]}
+                   signs in once, within a day; another link: {command} desk link --merchant "{NAME}"
   Consumers        {url}/account     a consumer's plans; messages to consumers: {url}/sandbox/inbox
 
   Merchant         {NAME}, id {credentials["merchantId"]}

@@ -65,6 +65,7 @@ class Settings:
     keep_declined_days: int
     keep_messages_days: int
     keep_attempts_days: int
+    desk_fresh_above: int
     metrics_listen: tuple[str, int] | None
     log_level: str
     more_audiences: tuple[str, ...] = ()
@@ -194,6 +195,7 @@ _PLAIN: dict[str, tuple[str, object]] = {
     "keep_declined_days": ("CUOTA_KEEP_DECLINED_DAYS", 760),
     "keep_messages_days": ("CUOTA_KEEP_MESSAGES_DAYS", 760),
     "keep_attempts_days": ("CUOTA_KEEP_ATTEMPTS_DAYS", 90),
+    "desk_fresh_above": ("CUOTA_DESK_CODE_ABOVE", 50_000),
     "metrics_listen": ("CUOTA_METRICS_LISTEN", None),
     "log_level": ("CUOTA_LOG_LEVEL", "info"),
     "trusted_proxies": ("CUOTA_TRUSTED_PROXIES", ()),

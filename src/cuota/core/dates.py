@@ -10,6 +10,11 @@ def day(value: date, *, year: bool = False) -> str:
     return f"{value:%a, %b} {value.day}" + (f", {value.year}" if year else "")
 
 
+def stamp(at: datetime) -> str:
+    """Format an instant for a list, as `Dec 5, 2026, 6:00 AM`, in its own time zone."""
+    return f"{at:%b} {at.day}, {at.year}, {at.hour % 12 or 12}:{at:%M %p}"
+
+
 def moment(at: datetime) -> str:
     """Format an instant as `Sat, Dec 5 at 6:00 AM PST`, in its own time zone."""
     return f"{day(at.date())} at {at.hour % 12 or 12}:{at:%M %p %Z}"

@@ -54,12 +54,17 @@ _BY_MERCHANT = (
     "dispute_files",
     "return_notices",
     "settlement_days",
+    "desk_links",
+    "desk_sessions",
+    "audit_log",
+    "order_terms",
+    "order_terms_read",
 )
 # The limit of a consumer: changed by each press of the checkout's button. The first table; the others are colocated with it.
 _BY_CONSUMER = ("consumer_exposure", "consumer_reservations")
 # Tables that are small, or joined with rows of every merchant. The table merchants has a unique name, which a distributed
-# table could not enforce; consumer_asks is found by phone, card and IP address.
-_EVERYWHERE = ("merchants", "credentials", "consumers", "consumer_asks")
+# table could not enforce; consumer_asks is found by phone, card and IP address, and desk_people by e-mail address.
+_EVERYWHERE = ("merchants", "credentials", "consumers", "consumer_asks", "desk_people")
 # Tables that are never joined with a merchant's rows. account_sessions changes its own key, and token_failures is unlogged;
 # neither could be distributed.
 _COORDINATOR = (

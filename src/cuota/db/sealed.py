@@ -43,6 +43,7 @@ class Sealed:
 _MERCHANT = (("merchant_id", "uuid"),)
 _ENDPOINT = (("merchant_id", "uuid"), ("endpoint_id", "uuid"))
 _BANK_ACCOUNT = (("merchant_id", "uuid"), ("account_id", "uuid"))
+_PERSON = (("merchant_id", "uuid"), ("person_id", "uuid"))
 _DISPUTE_FILE = (("merchant_id", "uuid"), ("evidence_id", "uuid"), ("number", "smallint"))
 # Most stored responses contain no secret and are plain JSON objects.
 _NO_JSON = r"NOT (substring(body FROM 1 FOR 2) = '\x7b22' AND substring(body FROM length(body)) = '\x7d')"
@@ -72,6 +73,8 @@ SEALED = (
     ),
     Sealed("public.dispute_files", _DISPUTE_FILE, "name", "dispute-file-name:{evidence_id}:{number}"),
     Sealed("public.dispute_files", _DISPUTE_FILE, "content", "dispute-file:{evidence_id}:{number}"),
+    Sealed("public.desk_people", _PERSON, "factor", "desk-factor:{person_id}", "factor IS NOT NULL"),
+    Sealed("public.desk_people", _PERSON, "new_factor", "desk-factor:{person_id}", "new_factor IS NOT NULL"),
     Sealed("issuing_simulator.cards", (("key", "uuid"),), "sealed", "virtual-card:{key}"),
     Sealed(
         "public.idempotency_keys",
@@ -91,7 +94,7 @@ HASHED = {
     "public.plans.browser", "public.plans.card_hash", "public.consumer_asks.value_hash",
     "public.card_declines.card_hash", "public.card_declines.charge_hash",
     "public.remembered_browsers.token_hash", "public.text_choices.phone_hash", "public.decisions.inputs_hash", "public.signals.value_hash",
-    "public.delivery_attempts.answer", "issuing_simulator.cards.number_hash", "issuing_simulator.cards.details_hash",
+    "public.delivery_attempts.answer", "public.desk_sessions.session_hash", "issuing_simulator.cards.number_hash", "issuing_simulator.cards.details_hash",
 }  # fmt: skip
 
 _OTHERS = """SELECT application_name AS name, count(*) AS sessions FROM pg_stat_activity

@@ -15,6 +15,8 @@ from cuota.core.refusal import Refused
 from cuota.db.pool import GONE
 from cuota.db.workers import Worker
 from cuota.flows.context import Context
+from cuota.flows.desk.index_orders import index_orders
+from cuota.flows.desk.send_links import send_links
 from cuota.flows.dispute.close_disputes import settle_due_disputes
 from cuota.flows.dispute.send_answers import send_answers
 from cuota.flows.payout.close_batches import close_batches
@@ -80,6 +82,8 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("chargeback_answers", send_answers, 1.0),
         Job("payouts", settle_payouts, 1.0),
         Job("messages", send_due_messages, 1.0),
+        Job("sign_in_links", send_links, 1.0, real=True),
+        Job("order_terms", index_orders, 1.0, pause=0.05, real=True),
         Job("virtual_cards", settle_cards, 1.0),
         Job("settlement_lines", settle_movements, 1.0, pause=0.05),
         Job("batches", close_batches, 1.0),

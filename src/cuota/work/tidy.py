@@ -10,6 +10,7 @@ from datetime import timedelta
 from cuota.core.plan.declines import ATTEMPTS_WITHIN, FINAL_KEPT
 from cuota.core.risk.policy import MOST_HOURS
 from cuota.db.checkout import checkouts, codes, remembered
+from cuota.db.desk import sessions
 from cuota.db.hosts import NodeLost
 from cuota.db.merchant import credentials
 from cuota.db.order import idempotency
@@ -19,6 +20,8 @@ from cuota.flows.context import Context, utc_now
 
 # Longer than the longest window that a policy may have.
 SIGNALS_KEPT = timedelta(hours=2 * MOST_HOURS)
+# Longer than the hour in which a person's links are counted.
+LINKS_KEPT = timedelta(days=1)
 log = logging.getLogger("cuota.work")
 
 
@@ -37,6 +40,7 @@ async def tidy(context: Context) -> int:
     await codes.forget(pool, now)
     await accounts.forget(pool, now)
     await remembered.forget(pool, now)
+    await sessions.forget(pool, now - LINKS_KEPT)
     with _while_a_node_is_down():
         # Signals are written and deleted by the service's clock. This is longer than any policy's window.
         await history.forget(pool, context.now() - SIGNALS_KEPT)

@@ -14,7 +14,7 @@ import pytest
 from starlette.requests import Request
 
 from cuota.db.payout import listing
-from cuota.web.api import payout_csv
+from cuota.web import csv_text, payout_csv
 from cuota.web.api.accepted import accepts_csv
 from support.api.bodies import assert_refused, failures
 from support.makers import Merchant
@@ -87,7 +87,7 @@ async def test_no_text_of_a_merchant_is_a_formula_and_each_can_be_read_back(
 
 
 def test_text_that_begins_with_a_tab_or_a_line_end_is_made_safe_too() -> None:
-    assert [payout_csv.safe(text) for text in ("\t=1", "\r=1", "\n=1", "\uff1d1", "", None)] == [
+    assert [csv_text.safe(text) for text in ("\t=1", "\r=1", "\n=1", "\uff1d1", "", None)] == [
         "'\t=1", "'\r=1", "'\n=1", "'\uff1d1", "", "",
     ]  # fmt: skip
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from uuid import UUID, uuid4
 
 from cuota.core.privacy.erasure import OpenObligations
+from cuota.db.desk import terms
 from cuota.db.pool import Connection, Pool
 from cuota.db.session import Session
 
@@ -139,6 +140,7 @@ async def blank_orders(
     await session.fetch(_ADDITIONAL, merchant_id, ids)
     for sql in (_FILES, _WRITTEN, _RETURNS):
         await session.fetch(sql, merchant_id, ids)
+    await terms.forget(session, merchant_id, ids)
     plans = await session.fetch(_PLANS, merchant_id, ids, now, new_id)
     return (row["blanked"] if row else 0), len(plans)
 

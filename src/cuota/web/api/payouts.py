@@ -12,7 +12,8 @@ from cuota.core.payout.payout import Payout, PayoutStatus
 from cuota.core.refusal import Code, Refused
 from cuota.db.order.documents import encode
 from cuota.db.payout import listing
-from cuota.web.api import cursor, payout_csv
+from cuota.web import payout_csv
+from cuota.web.api import cursor
 from cuota.web.api.accepted import CSV_PARAMETERS, wants_csv
 from cuota.web.api.payout_json import PayoutMembers, line_json, payout_detail, payout_json
 from cuota.web.api.query import parameters

@@ -33,6 +33,9 @@ _ALL = (
     Listed("gateway", "Gateway and shop systems", "A signed form or link, and the entry for shop systems."),
     Listed("webhooks", "Webhooks", "Receivers to paste, retries, order, and replay."),
     Listed("client", "The Python client", "Calls, retries, signatures and events in Python."),
+    Listed(
+        "desk", "The dashboard", "Your staff finds, captures and refunds orders; roles and the audit log."
+    ),
     Listed("payouts", "Payouts", "Which orders are in which deposit, fees, and how to check a payout."),
     Listed(
         "disputes", "Disputes", "What happens when a customer or a card network objects, and how you answer."

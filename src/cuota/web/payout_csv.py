@@ -5,13 +5,11 @@ The file is written while it is read, page by page, so its size costs no memory.
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from uuid import UUID
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from cuota.core.instant import timestamp
 from cuota.core.money import text_of
@@ -22,10 +20,10 @@ from cuota.db.payout import listing
 from cuota.db.payout import terms as versions
 from cuota.db.payout.listing import LineTotal, ListedLine
 from cuota.db.session import Session
+from cuota.web.csv_text import rows_of, safe, stream
 
 LINES_AT_ONCE = 1000
 PAYOUTS_AT_ONCE = 20
-_DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 LINE_COLUMNS = (
     "payoutId", "payoutNumber", "settlementDate", "lineId", "type", "at", "orderId", "orderedAt", "orderMonth", "orderYear",
@@ -46,23 +44,6 @@ PAYOUT_COLUMNS = (
 )  # fmt: skip
 
 
-def safe(text: str | None) -> str:
-    """Return a text that came from outside so that a spreadsheet does not execute it.
-
-    A text that begins like a formula, or with an apostrophe, gets an apostrophe in front. To get the text back, remove it.
-    """
-    if not text:
-        return ""
-    return f"'{text}" if text.startswith(_DANGEROUS) else text
-
-
-def rows_of(rows: Iterable[Iterable[object]]) -> bytes:
-    """Write rows of a CSV file."""
-    written = io.StringIO()
-    csv.writer(written, lineterminator="\r\n").writerows(rows)
-    return written.getvalue().encode()
-
-
 async def payouts(
     request: Request, session: Session, merchant_id: UUID, statuses: tuple[PayoutStatus, ...]
 ) -> Response:
@@ -76,7 +57,7 @@ async def payouts(
             yield rows_of(_payout_row(each, totals[each.payout_id]) for each in page)
             below = page[-1].number
 
-    return await _stream(request, pages(), "payouts")
+    return await stream(request, pages(), "payouts")
 
 
 async def lines(request: Request, session: Session, payout: Payout) -> Response:
@@ -92,25 +73,7 @@ async def lines(request: Request, session: Session, payout: Payout) -> Response:
             yield rows_of(_line_row(payout, each, terms) for each in page)
             after = page[-1].line.number
 
-    return await _stream(request, pages(), f"payout-{payout.number}")
-
-
-async def _stream(request: Request, pages: AsyncIterator[bytes], name: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="{name}.csv"', "Vary": "Accept"}
-    kind = "text/csv; charset=utf-8; header=present"
-    if request.method == "HEAD":
-        return Response(headers={**headers, "Content-Type": kind})
-    # A database that cannot answer is noticed before the answer begins, so that it is a proper error.
-    first = [await anext(pages), await anext(pages, b"")]
-
-    async def all_pages() -> AsyncIterator[bytes]:
-        for page in first:
-            yield page
-        first.clear()
-        async for page in pages:
-            yield page
-
-    return StreamingResponse(all_pages(), headers={**headers, "Content-Type": kind})
+    return await stream(request, pages(), f"payout-{payout.number}")
 
 
 def _payout_row(payout: Payout, totals: tuple[LineTotal, ...]) -> list[object]:

@@ -1,0 +1,79 @@
+"""The roles of a merchant's people, and the one table that says what each role may do."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """What a person is in a merchant's team."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+    DEVELOPER = "developer"
+    FINANCE = "finance"
+    SUPPORT = "support"
+    READ_ONLY = "read-only"
+
+
+class Action(StrEnum):
+    """Something that a person does, or sees, in the merchant's dashboard."""
+
+    READ_ORDERS = "orders.read"
+    EXPORT_ORDERS = "orders.export"
+    CAPTURE = "orders.capture"
+    VOID = "orders.void"
+    REFUND = "orders.refund"
+    READ_PAYOUTS = "payouts.read"
+    READ_DISPUTES = "disputes.read"
+    ANSWER_DISPUTES = "disputes.answer"
+    READ_WEBHOOKS = "webhooks.read"
+    REPLAY_WEBHOOKS = "webhooks.replay"
+    READ_TEAM = "team.read"
+    CHANGE_TEAM = "team.change"
+    READ_AUDIT = "audit.read"
+    # Only an owner makes another owner, or takes an owner's role away.
+    CHANGE_OWNERS = "owners.change"
+
+
+_READS = frozenset({Action.READ_ORDERS, Action.READ_PAYOUTS, Action.READ_DISPUTES})
+_SUPPORT = _READS - {Action.READ_PAYOUTS} | {
+    Action.CAPTURE,
+    Action.VOID,
+    Action.REFUND,
+    Action.ANSWER_DISPUTES,
+}
+MAY: dict[Role, frozenset[Action]] = {
+    Role.OWNER: frozenset(Action),
+    Role.ADMIN: frozenset(Action) - {Action.CHANGE_OWNERS},
+    Role.DEVELOPER: frozenset({Action.READ_ORDERS, Action.READ_WEBHOOKS, Action.REPLAY_WEBHOOKS}),
+    Role.FINANCE: _READS | {Action.EXPORT_ORDERS, Action.READ_AUDIT},
+    Role.SUPPORT: _SUPPORT,
+    Role.READ_ONLY: _READS,
+}
+ROLE_WORDS = {
+    Role.OWNER: ("Owner", "everything, and who else is an owner"),
+    Role.ADMIN: ("Admin", "everything except the owners"),
+    Role.DEVELOPER: ("Developer", "orders and webhooks"),
+    Role.FINANCE: ("Finance", "orders, payouts, disputes, exports and the audit log; moves no money"),
+    Role.SUPPORT: ("Support", "orders with capture, void and refund, and disputes"),
+    Role.READ_ONLY: ("Read-only", "orders, payouts and disputes; changes nothing"),
+}
+
+
+def may(role: Role, action: Action) -> bool:
+    """Return whether a role may do this."""
+    return action in MAY[role]
+
+
+def may_grant(granter: Role, role: Role) -> bool:
+    """Return whether a person with the role `granter` may give this role, or take it away.
+
+    Nobody grants more than they hold.
+    """
+    return may(granter, Action.CHANGE_TEAM) and MAY[role] <= MAY[granter]
+
+
+def grantable(granter: Role) -> tuple[Role, ...]:
+    """Return the roles that a person with the role `granter` may give."""
+    return tuple(role for role in Role if may_grant(granter, role))

@@ -1,0 +1,1 @@
+"""The merchant's dashboard: people, sessions, the audit log, and finding orders."""

@@ -1,0 +1,78 @@
+"""The figures of the dashboard's first page. They read a limited number of orders, so a large shop costs no more than a small one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cuota.db.desk import webhooks
+from cuota.db.session import Session
+
+# The newest orders that the figures are made of.
+NEWEST = 10_000
+SOON = timedelta(days=3)
+_ORDERS = """
+SELECT count(*) AS read, count(*) FILTER (WHERE o.created_at >= $2) AS today,
+    count(*) FILTER (WHERE o.created_at >= $2 AND o.status = 'Approved') AS approved_today,
+    coalesce(sum(o.amount) FILTER (WHERE o.created_at >= $2 AND o.status = 'Approved'), 0)::bigint AS amount_today,
+    count(*) FILTER (WHERE o.created_at >= $3 AND o.status = 'Approved') AS approved,
+    count(*) FILTER (WHERE o.created_at >= $3 AND o.status = 'Declined') AS declined,
+    count(*) FILTER (WHERE o.created_at >= $3 AND o.refunded > 0) AS refunded,
+    coalesce(sum(o.refunded) FILTER (WHERE o.created_at >= $3), 0)::bigint AS refunded_amount,
+    count(*) FILTER (WHERE o.status = 'Approved' AND o.captured + o.voided < o.amount) AS to_capture,
+    coalesce(sum(o.amount - o.captured - o.voided) FILTER (WHERE o.status = 'Approved'), 0)::bigint AS to_capture_amount,
+    count(*) FILTER (WHERE o.status = 'Approved' AND o.captured + o.voided < o.amount
+        AND o.authorization_expires_at < $4) AS expiring
+FROM (SELECT created_at, status, amount, captured, voided, refunded, authorization_expires_at FROM orders
+    WHERE merchant_id = $1 ORDER BY order_id DESC LIMIT $5) o
+"""
+_DISPUTES = """SELECT count(*) AS count, min(respond_by) AS respond_by FROM disputes
+    WHERE merchant_id = $1 AND status = 'open'"""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderFigures:
+    """Counts, and sums in cents, of the newest orders. `read` is how many orders were read, at most NEWEST.
+
+    `today` and what follows are about the calendar day, the others about the last seven days. `to_capture` and `expiring` are about
+    all orders that were read.
+    """
+
+    read: int
+    today: int
+    approved_today: int
+    amount_today: int
+    approved: int
+    declined: int
+    refunded: int
+    refunded_amount: int
+    to_capture: int
+    to_capture_amount: int
+    expiring: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits for the merchant: open disputes with the first deadline, and deliveries of webhooks that have failed so far."""
+
+    disputes: int
+    respond_by: datetime | None
+    webhooks: int
+
+
+async def orders(session: Session, merchant_id: UUID, today: datetime, now: datetime) -> OrderFigures:
+    """Return the figures of the orders. `today` is when the day began for the reader."""
+    week = now - timedelta(days=7)
+    row = await session.fetchrow(_ORDERS, merchant_id, today, week, now + SOON, NEWEST)
+    assert row is not None
+    return OrderFigures(*row)
+
+
+async def waiting(session: Session, merchant_id: UUID) -> Waiting:
+    """Return what waits for the merchant."""
+    disputes = await session.fetchrow(_DISPUTES, merchant_id)
+    assert disputes is not None
+    return Waiting(
+        disputes["count"], disputes["respond_by"], await webhooks.count_failing(session, merchant_id)
+    )

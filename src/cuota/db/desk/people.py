@@ -1,0 +1,138 @@
+"""The people of a merchant's team, and their authenticator apps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from cuota.core.desk.person import Person
+from cuota.core.desk.role import Role
+from cuota.db.pool import Row
+from cuota.db.session import Session
+
+_COLUMNS = """merchant_id, person_id, email, name, role, invited_at, joined_at, factor IS NOT NULL AS has_factor
+    FROM desk_people"""
+_ONE = f"SELECT {_COLUMNS} WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL"
+_TEAM = f"SELECT {_COLUMNS} WHERE merchant_id = $1 AND removed_at IS NULL ORDER BY lower(name), person_id"
+_BY_EMAIL = f"SELECT {_COLUMNS} WHERE email = $1 AND removed_at IS NULL ORDER BY merchant_id LIMIT 20"
+_ADD = """INSERT INTO desk_people (merchant_id, person_id, email, name, role, invited_at) VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT DO NOTHING RETURNING person_id"""
+_JOINED = (
+    "UPDATE desk_people SET joined_at = $3 WHERE merchant_id = $1 AND person_id = $2 AND joined_at IS NULL"
+)
+# Held until the end of the transaction, so that two owners cannot leave at the same moment.
+_OWNERS = """SELECT person_id FROM desk_people WHERE merchant_id = $1 AND role = 'owner' AND removed_at IS NULL
+    ORDER BY person_id FOR UPDATE"""
+_ROLE = "UPDATE desk_people SET role = $3 WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL RETURNING 1"
+_REMOVE = """UPDATE desk_people SET removed_at = $3, factor = NULL, new_factor = NULL
+    WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL RETURNING 1"""
+_BEGIN = "UPDATE desk_people SET new_factor = $3 WHERE merchant_id = $1 AND person_id = $2 AND factor IS NULL"
+_FACTOR = """SELECT factor, new_factor, factor_step, factor_tries, factor_closed_until FROM desk_people
+    WHERE merchant_id = $1 AND person_id = $2"""
+# A try is counted before the code is checked, so that parallel tries cannot pass the limit.
+_TRY = """UPDATE desk_people SET factor_tries = CASE WHEN factor_closed_until <= $3::timestamptz THEN 1 ELSE factor_tries + 1 END,
+        factor_closed_until = CASE WHEN factor_tries + 1 >= $4 AND NOT coalesce(factor_closed_until <= $3, false) THEN $5::timestamptz END
+    WHERE merchant_id = $1 AND person_id = $2 AND (factor_closed_until IS NULL OR factor_closed_until <= $3)
+    RETURNING factor, new_factor, factor_step, factor_tries, factor_closed_until"""
+# The step must rise: a code that was used, or an earlier one, is worth nothing.
+_USED = """UPDATE desk_people SET factor_step = $3, factor_tries = 0, factor_closed_until = NULL,
+        factor = coalesce(factor, new_factor), new_factor = NULL
+    WHERE merchant_id = $1 AND person_id = $2 AND factor_step < $3 RETURNING 1"""
+_RESET = """UPDATE desk_people SET factor = NULL, new_factor = NULL, factor_tries = 0, factor_closed_until = NULL
+    WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL RETURNING 1"""
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A person's authenticator app. The secrets are encrypted. `new` is the secret that is being set up.
+
+    `step` is the last time step whose code was used. After too many wrong codes, none is checked before `closed_until`.
+    """
+
+    secret: bytes | None
+    new: bytes | None
+    step: int
+    tries: int
+    closed_until: datetime | None
+
+
+def person_of(row: Row) -> Person:
+    """Read a person from a row with the columns of the table."""
+    return Person(
+        row["merchant_id"], row["person_id"], row["email"], row["name"], Role(row["role"]),
+        row["invited_at"], row["joined_at"], row["has_factor"],
+    )  # fmt: skip
+
+
+async def read(session: Session, merchant_id: UUID, person_id: UUID) -> Person | None:
+    """Return a person of the team, or None."""
+    row = await session.fetchrow(_ONE, merchant_id, person_id)
+    return None if row is None else person_of(row)
+
+
+async def team(session: Session, merchant_id: UUID) -> list[Person]:
+    """Return a merchant's team, by name."""
+    return [person_of(row) for row in await session.fetch(_TEAM, merchant_id)]
+
+
+async def by_email(session: Session, email: str) -> list[Person]:
+    """Return the people with this address: one for each team that it belongs to."""
+    return [person_of(row) for row in await session.fetch(_BY_EMAIL, email)]
+
+
+async def add(session: Session, person: Person) -> bool:
+    """Add a person. False if the team already has a person with this address."""
+    row = await session.fetchrow(
+        _ADD, person.merchant_id, person.person_id, person.email, person.name, person.role, person.invited_at
+    )
+    return row is not None
+
+
+async def joined(session: Session, merchant_id: UUID, person_id: UUID, now: datetime) -> None:
+    """Record the first time that a person signed in."""
+    await session.fetchrow(_JOINED, merchant_id, person_id, now)
+
+
+async def owners(session: Session, merchant_id: UUID) -> set[UUID]:
+    """Return the owners, and lock them until the transaction ends."""
+    return {row["person_id"] for row in await session.fetch(_OWNERS, merchant_id)}
+
+
+async def change_role(session: Session, merchant_id: UUID, person_id: UUID, role: Role) -> bool:
+    """Give a person another role. False if the team has no such person."""
+    return await session.fetchrow(_ROLE, merchant_id, person_id, role) is not None
+
+
+async def remove(session: Session, merchant_id: UUID, person_id: UUID, now: datetime) -> bool:
+    """Remove a person from the team. False if the team has no such person."""
+    return await session.fetchrow(_REMOVE, merchant_id, person_id, now) is not None
+
+
+async def begin_factor(session: Session, merchant_id: UUID, person_id: UUID, new: bytes) -> None:
+    """Store the secret of an app that is being set up. A person who has an app keeps that one."""
+    await session.fetchrow(_BEGIN, merchant_id, person_id, new)
+
+
+async def factor(session: Session, merchant_id: UUID, person_id: UUID) -> Factor | None:
+    """Return a person's authenticator app."""
+    row = await session.fetchrow(_FACTOR, merchant_id, person_id)
+    return None if row is None else Factor(*row)
+
+
+async def try_factor(
+    session: Session, merchant_id: UUID, person_id: UUID, now: datetime, most: int, closed_until: datetime
+) -> Factor | None:
+    """Count a try. None while no code is checked. The try number `most` closes the app until `closed_until`."""
+    row = await session.fetchrow(_TRY, merchant_id, person_id, now, most, closed_until)
+    return None if row is None else Factor(*row)
+
+
+async def factor_used(session: Session, merchant_id: UUID, person_id: UUID, step: int) -> bool:
+    """Record the time step of a right code, which also finishes setting up an app. False if the code was used before."""
+    return await session.fetchrow(_USED, merchant_id, person_id, step) is not None
+
+
+async def reset_factor(session: Session, merchant_id: UUID, person_id: UUID) -> bool:
+    """Forget a person's app, so that the next sign-in sets up another. False if the team has no such person."""
+    return await session.fetchrow(_RESET, merchant_id, person_id) is not None

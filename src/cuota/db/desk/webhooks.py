@@ -1,0 +1,60 @@
+"""What the dashboard shows of a merchant's webhooks: an order's deliveries, and those that have failed so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from cuota.db.session import Session
+
+# A backlog may be long. Only this many waiting deliveries are looked at.
+LOOKED_AT = 5000
+# A payout has events too. They are in the same feed, with the payout's id.
+_OF_ORDER = """SELECT d.order_id, d.sequence, d.receiver, d.url, d.state, d.tries, d.failed, d.try_at, d.settled_at, e.type
+    FROM deliveries d JOIN events e ON e.merchant_id = $1 AND e.order_id = d.order_id AND e.sequence = d.sequence
+    WHERE d.merchant_id = $1 AND d.order_id = $2 ORDER BY d.sequence, d.receiver LIMIT 200"""
+_FAILING = f"""SELECT d.order_id, d.sequence, d.receiver, d.url, d.state, d.tries, d.failed, d.try_at, d.settled_at, e.type
+    FROM (SELECT * FROM deliveries WHERE merchant_id = $1 AND state = 'pending' ORDER BY receiver, host, try_at, position
+        LIMIT {LOOKED_AT}) d
+        LEFT JOIN events e ON e.merchant_id = $1 AND e.order_id = d.order_id AND e.sequence = d.sequence
+    WHERE d.failed > 0 ORDER BY d.try_at, d.position LIMIT $2"""
+_COUNT = f"""SELECT count(*) AS count FROM (SELECT failed FROM deliveries WHERE merchant_id = $1 AND state = 'pending'
+    ORDER BY receiver, host, try_at, position LIMIT {LOOKED_AT}) d WHERE d.failed > 0"""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDelivery:
+    """The delivery of one event to one receiver. `type` is None for an event that is not about an order."""
+
+    order_id: UUID
+    sequence: int
+    receiver: UUID
+    url: str
+    state: str
+    tries: int
+    failed: int
+    try_at: datetime | None
+    settled_at: datetime | None
+    type: str | None
+
+
+async def of_order(session: Session, merchant_id: UUID, order_id: UUID) -> list[ShownDelivery]:
+    """Return the deliveries of an order's events."""
+    return [_delivery(row) for row in await session.fetch(_OF_ORDER, merchant_id, order_id)]
+
+
+async def failing(session: Session, merchant_id: UUID, limit: int) -> list[ShownDelivery]:
+    """Return deliveries that have failed and are tried again, the one that is tried next first."""
+    return [_delivery(row) for row in await session.fetch(_FAILING, merchant_id, limit)]
+
+
+async def count_failing(session: Session, merchant_id: UUID) -> int:
+    """Count the deliveries that have failed and are tried again, among the first LOOKED_AT that wait."""
+    row = await session.fetchrow(_COUNT, merchant_id)
+    return 0 if row is None else int(row["count"])
+
+
+def _delivery(row: Any) -> ShownDelivery:
+    return ShownDelivery(*row)

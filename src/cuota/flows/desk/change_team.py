@@ -1,0 +1,163 @@
+"""Changes a merchant's team: invite, change a role, remove, forget an authenticator app, end sessions.
+
+Each change and its entry in the audit log are one transaction.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from cuota.core.desk.person import Person, read_email, read_name
+from cuota.core.desk.role import ROLE_WORDS, Role, may_grant
+from cuota.db.desk import people, sessions
+from cuota.db.pool import Connection
+from cuota.flows.context import Context, utc_now
+from cuota.flows.desk.record import Actor, AuditNote, record
+from cuota.flows.desk.sign_in import INVITATION_LIFE, make_link
+
+
+class BadTeam(Exception):
+    """The change cannot be made. `name` is the form's field, or empty. The text says what to do."""
+
+    def __init__(self, text: str, name: str = "") -> None:
+        super().__init__(text)
+        self.name = name
+
+
+GONE = "This person is no longer in the team. Nothing was changed."
+LAST_OWNER = "A team needs an owner. Make another person an owner first."
+
+
+def _require(actor: Actor, *roles: Role) -> None:
+    """Raise BadTeam unless the actor may give and take these roles. The operator may."""
+    person = actor.person
+    if person is not None and not all(may_grant(person.role, role) for role in roles):
+        raise BadTeam(
+            f"Your role, {ROLE_WORDS[person.role][0].lower()}, cannot do this. Ask an owner.", "role"
+        )
+
+
+def _text(typed: str, name: str, words: str) -> str:
+    if not (text := " ".join(typed.split())):
+        raise BadTeam(words, name)
+    return text
+
+
+async def invite(
+    context: Context,
+    merchant_id: UUID,
+    actor: Actor,
+    name: str,
+    email: str,
+    role: Role,
+    reason: str,
+    *,
+    mail: bool = True,
+) -> Person:
+    """Add a person to the team and mail a link, which works for seven days. Raises BadTeam."""
+    _require(actor, role)
+    known_name, known_email = read_name(name), read_email(email)
+    if known_name is None:
+        raise BadTeam("Enter the person's name, with at most 100 characters.", "name")
+    if known_email is None:
+        raise BadTeam("Enter an e-mail address, such as ana@example.com.", "email")
+    reason = _text(reason, "reason", "Say why, in a few words. The audit log keeps the reason.")
+    person = Person(
+        merchant_id, context.new_id(), known_email, known_name, role, utc_now(), None, has_factor=False
+    )
+    async with context.pool.session() as session, session.transaction():
+        if not await people.add(session, person):
+            raise BadTeam(f"{known_email} is already in the team.", "email")
+        subject = f"{known_name} <{known_email}>"
+        after = {"role": role}
+        done = AuditNote("team.invite", subject, reason, after=after)
+        await record(context, merchant_id, actor, done, session)
+    if mail:
+        await make_link(context, person, mail=True, life=INVITATION_LIFE)
+    return person
+
+
+async def change_role(
+    context: Context, merchant_id: UUID, actor: Actor, person_id: UUID, role: Role, reason: str
+) -> None:
+    """Give a person another role. Raises BadTeam."""
+    reason = _text(reason, "reason", "Say why, in a few words. The audit log keeps the reason.")
+    async with context.pool.session() as session, session.transaction():
+        person = await _locked(session, merchant_id, person_id, stays_owner=role is Role.OWNER)
+        _require(actor, person.role, role)
+        if person.role is role:
+            return
+        await people.change_role(session, merchant_id, person_id, role)
+        before, after = {"role": person.role}, {"role": role}
+        done = AuditNote("team.role", f"{person.name} <{person.email}>", reason, before=before, after=after)
+        await record(context, merchant_id, actor, done, session)
+
+
+async def remove(context: Context, merchant_id: UUID, actor: Actor, person_id: UUID, reason: str) -> None:
+    """Remove a person, whose sessions and links end at once. Raises BadTeam."""
+    reason = _text(reason, "reason", "Say why, in a few words. The audit log keeps the reason.")
+    now = utc_now()
+    async with context.pool.session() as session, session.transaction():
+        person = await _locked(session, merchant_id, person_id, stays_owner=False)
+        if actor.person is None or actor.person.person_id != person_id:
+            _require(actor, person.role)
+        await people.remove(session, merchant_id, person_id, now)
+        await sessions.end_all(session, merchant_id, person_id, now)
+        done = AuditNote(
+            "team.remove", f"{person.name} <{person.email}>", reason, before={"role": person.role}
+        )
+        await record(context, merchant_id, actor, done, session)
+
+
+async def reset_factor(
+    context: Context, merchant_id: UUID, actor: Actor, person_id: UUID, reason: str
+) -> None:
+    """Forget a person's authenticator app after the phone was lost. All sessions of the person end. Raises BadTeam."""
+    reason = _text(reason, "reason", "Say why, in a few words. The audit log keeps the reason.")
+    now = utc_now()
+    async with context.pool.session() as session, session.transaction():
+        person = await people.read(session, merchant_id, person_id)
+        if person is None:
+            raise BadTeam(GONE)
+        _require(actor, person.role)
+        await people.reset_factor(session, merchant_id, person_id)
+        await sessions.end_all(session, merchant_id, person_id, now)
+        await record(
+            context,
+            merchant_id,
+            actor,
+            AuditNote("team.factor", f"{person.name} <{person.email}>", reason),
+            session,
+        )
+
+
+async def invite_again(context: Context, merchant_id: UUID, actor: Actor, person_id: UUID) -> bool:
+    """Mail another link to a person who has not signed in yet. False if the person got too many. Raises BadTeam."""
+    person = await people.read(context.pool, merchant_id, person_id)
+    if person is None:
+        raise BadTeam(GONE)
+    _require(actor, person.role)
+    return await make_link(context, person, mail=True, life=INVITATION_LIFE) is not None
+
+
+async def end_session(
+    context: Context, merchant_id: UUID, actor: Actor, person_id: UUID, session_id: UUID
+) -> bool:
+    """End one session: one's own, or with the right to change the team, another person's. Raises BadTeam."""
+    if actor.person is None or actor.person.person_id != person_id:
+        person = await people.read(context.pool, merchant_id, person_id)
+        if person is None:
+            raise BadTeam(GONE)
+        _require(actor, person.role)
+    return await sessions.end_one(context.pool, merchant_id, person_id, session_id)
+
+
+async def _locked(session: Connection, merchant_id: UUID, person_id: UUID, *, stays_owner: bool) -> Person:
+    """Return a person, with the team's owners locked. Raises BadTeam if the last owner would be gone."""
+    owners = await people.owners(session, merchant_id)
+    person = await people.read(session, merchant_id, person_id)
+    if person is None:
+        raise BadTeam(GONE)
+    if owners == {person_id} and not stays_owner:
+        raise BadTeam(LAST_OWNER)
+    return person

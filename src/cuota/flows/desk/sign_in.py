@@ -1,0 +1,175 @@
+"""Signing in to the merchant's dashboard: a mailed link, and then a code of an authenticator app.
+
+All times are of the real clock, so that moving the sandbox's clock changes no session.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cuota.core.desk.person import Person
+from cuota.db.desk import people, sessions
+from cuota.db.desk.sessions import DeskSession, Link, NewSession
+from cuota.db.row_security import everyone
+from cuota.flows.context import Context, utc_now
+from cuota.flows.desk.factor import check_factor
+
+LINK_LIFE = timedelta(minutes=15)
+INVITATION_LIFE = timedelta(days=7)
+SESSION_LIFE = timedelta(hours=12)
+# Between the link and the code of the authenticator app.
+HALFWAY_LIFE = timedelta(minutes=15)
+IDLE = timedelta(minutes=60)
+# A second factor counts as fresh for this long (step-up).
+FRESH = timedelta(minutes=5)
+LINKS_AN_HOUR = 5
+# The database is told at most this often that a session is in use.
+_SEEN_EVERY = timedelta(minutes=1)
+assert _SEEN_EVERY < IDLE
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a request comes from: the browser's name for itself, and the IP address."""
+
+    browser: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeskVisit:
+    """The session of one browser in the dashboard, as read at the start of a request."""
+
+    session: DeskSession
+    secret: str
+
+    @property
+    def person(self) -> Person:
+        """The person of the session."""
+        return self.session.person
+
+    @property
+    def merchant_id(self) -> UUID:
+        """The merchant whose dashboard this is."""
+        return self.session.person.merchant_id
+
+    @property
+    def signed_in(self) -> bool:
+        """Whether the second factor was given."""
+        return self.session.proved_at is not None
+
+    def fresh(self, now: datetime) -> bool:
+        """Whether the second factor is at most five minutes old. `now` is the time of the real clock."""
+        return self.session.proved_at is not None and now - self.session.proved_at <= FRESH
+
+
+async def ask_link(context: Context, email: str) -> None:
+    """Queue a mail with a sign-in link for each team with a person of this address.
+
+    Nobody learns whether there is one: the mail is sent later, by a job. A person gets at most five links in an hour.
+    """
+    with everyone():
+        for person in await people.by_email(context.pool, email):
+            await make_link(context, person, mail=True)
+
+
+async def make_link(
+    context: Context, person: Person, *, mail: bool, one_step: bool = False, life: timedelta = LINK_LIFE
+) -> str | None:
+    """Make a sign-in link, which works once. Return its address, or None if the person got too many in the last hour.
+
+    `one_step` (sandbox only): the link asks for no second factor.
+    """
+    now, link_id = utc_now(), context.new_id()
+    link = Link(link_id, person.person_id, now + life, one_step and context.settings.sandbox)
+    most = LINKS_AN_HOUR if mail else 1000
+    since = now - timedelta(hours=1)
+    if not await sessions.add_link(context.pool, person, link, now, now if mail else None, since, most):
+        return None
+    return link_address(context, person.merchant_id, link_id)
+
+
+def link_address(context: Context, merchant_id: UUID, link_id: UUID) -> str:
+    """Return the address of a link. Its code is a keyed hash of the link's id, so the database holds no code."""
+    base = context.settings.public_url.rstrip("/")
+    return f"{base}/desk/enter/{merchant_id}/{link_id}/{link_code(context, link_id)}"
+
+
+def link_code(context: Context, link_id: UUID) -> str:
+    """Return the code of a link."""
+    return base64.urlsafe_b64encode(context.vault.hash("desk-link", str(link_id))).rstrip(b"=").decode()
+
+
+async def read_link(context: Context, merchant_id: UUID, link_id: UUID, code: str) -> Person | None:
+    """Return the person whom a link signs in. None if the link is forged, was used, or has ended. Uses nothing up."""
+    if not hmac.compare_digest(code.encode(), link_code(context, link_id).encode()):
+        return None
+    link = await sessions.read_link(context.pool, merchant_id, link_id, utc_now())
+    return None if link is None else await people.read(context.pool, merchant_id, link.person_id)
+
+
+async def enter(context: Context, merchant_id: UUID, link_id: UUID, code: str, place: Place) -> str | None:
+    """Use a link up and open a session. Return the session's secret, or None if the link no longer works."""
+    person = await read_link(context, merchant_id, link_id, code)
+    if person is None:
+        return None
+    now = utc_now()
+    used = await sessions.use_link(context.pool, merchant_id, link_id, now)
+    if used is None:
+        return None
+    _, one_step = used
+    return await _open(context, person, place, now, one_step=one_step, proved=one_step)
+
+
+async def _open(
+    context: Context, person: Person, place: Place, now: datetime, *, one_step: bool, proved: bool
+) -> str:
+    secret = secrets.token_urlsafe(32)
+    new = NewSession(
+        _hash(context, secret), context.new_id(), person.person_id,
+        now + (SESSION_LIFE if proved else HALFWAY_LIFE), one_step, now if proved else None,
+        place.browser[:200], place.address[:64],
+    )  # fmt: skip
+    await sessions.open_session(context.pool, person.merchant_id, new, now)
+    if proved:
+        await people.joined(context.pool, person.merchant_id, person.person_id, now)
+    return secret
+
+
+async def load_visit(context: Context, merchant_id: UUID, secret: str) -> DeskVisit | None:
+    """Return the session of this browser, or None if the secret is forged or the session has ended."""
+    now = utc_now()
+    found = await sessions.read(context.pool, merchant_id, _hash(context, secret), now, now - IDLE)
+    if found is None:
+        return None
+    if now - found.seen_at > _SEEN_EVERY:
+        await sessions.seen(context.pool, merchant_id, found.session_hash, now)
+    return DeskVisit(found, secret)
+
+
+async def finish(context: Context, visit: DeskVisit, typed: str, place: Place) -> str:
+    """Check the code of the authenticator app and finish signing in. Return the session's new secret. Raises WrongCode."""
+    await check_factor(context, visit.person, typed)
+    await sessions.end(context.pool, visit.merchant_id, visit.session.session_hash)
+    return await _open(context, visit.person, place, utc_now(), one_step=False, proved=True)
+
+
+async def prove_again(context: Context, visit: DeskVisit, typed: str) -> None:
+    """Check the code again, for an action that needs a fresh second factor. Raises WrongCode."""
+    if not visit.session.one_step:
+        await check_factor(context, visit.person, typed)
+    await sessions.proved(context.pool, visit.merchant_id, visit.session.session_hash, utc_now())
+
+
+async def leave(context: Context, visit: DeskVisit) -> None:
+    """Sign out."""
+    await sessions.end(context.pool, visit.merchant_id, visit.session.session_hash)
+
+
+def _hash(context: Context, secret: str) -> bytes:
+    return context.vault.hash("desk-session", secret)

@@ -1,0 +1,80 @@
+"""The audit log of the merchant's dashboard."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.desk.role import Action
+from cuota.core.refusal import Refused
+from cuota.db.desk import audit as log
+from cuota.db.desk.audit import Entry
+from cuota.db.desk.orders import BEYOND
+from cuota.web.ids import guid
+from cuota.web.pages.desk.view import common, when
+from cuota.web.pages.desk.visit import PATH, Desk, allowed
+from cuota.web.pages.render import PageContext, page
+from cuota.web.service import service_of
+
+A_PAGE = 50
+ACTIONS = (
+    ("", "Every action"),
+    ("order.", "Money of orders"),
+    ("team.", "Team and access"),
+    ("orders.", "Exports of orders"),
+    ("payouts.", "Exports of payouts"),
+    ("dispute.", "Disputes"),
+    ("webhooks.", "Webhooks"),
+)
+
+
+@allowed(Action.READ_AUDIT)
+async def audit(request: Request, desk: Desk) -> Response:
+    """List what people did, newest first. Filtered by action and person."""
+    given = request.query_params
+    action = given.get("action", "")
+    if action not in {value for value, _ in ACTIONS}:
+        action = ""
+    actor = given.get("person", "").replace("\0", "").strip().lower()[:100]
+    try:
+        before = guid(given["before"]) if "before" in given else BEYOND
+    except Refused:
+        before = BEYOND
+    found = await log.page(
+        service_of(request).context.pool, desk.merchant_id, before, A_PAGE + 1, action=action, actor=actor
+    )
+    entries = found[:A_PAGE]
+    query = {name: value for name, value in (("action", action), ("person", actor)) if value}
+    following = urlencode({**query, "before": str(entries[-1].entry_id)}) if len(found) > A_PAGE else None
+    shown: PageContext = {
+        **common(request, desk, "Audit log", here=f"{PATH}/audit"),
+        "rows": [_row(each) for each in entries],
+        "actions": ACTIONS,
+        "values": {"action": action, "person": actor},
+        "filtered": bool(query),
+        "next": f"{PATH}/audit?{following}" if following else None,
+    }
+    return page(request, "desk/audit.html", shown)
+
+
+def _row(each: Entry) -> PageContext:
+    names = sorted({*(each.before or {}), *(each.after or {})})
+    before, after = each.before or {}, each.after or {}
+    changes = [
+        f"{name}: {before.get(name, 'none')} → {after.get(name, 'none')}"
+        for name in names
+        if before.get(name) != after.get(name)
+    ]
+    return {
+        "at": when(each.at),
+        "actor": each.actor,
+        "role": each.role,
+        "address": each.address,
+        "action": each.action,
+        "subject": each.subject,
+        "reason": each.reason,
+        "changes": changes,
+        "order": f"{PATH}/orders/{each.order_id}" if each.order_id else None,
+    }

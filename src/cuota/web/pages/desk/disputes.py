@@ -1,0 +1,212 @@
+"""Disputes in the merchant's dashboard: list, read, accept, send evidence, appeal. The flows are those of the API."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from urllib.parse import quote
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core import money
+from cuota.core.desk.role import Action
+from cuota.core.dispute.dispute import DisputeParty, DisputeStatus
+from cuota.core.dispute.evidence import EvidenceFile
+from cuota.core.dispute.evidence_file import check_files
+from cuota.core.refusal import Code, Refused
+from cuota.db.dispute import listing
+from cuota.flows.context import Context
+from cuota.flows.desk.record import AuditNote, record
+from cuota.flows.dispute.answer_dispute import accept_dispute, appeal_dispute, submit_evidence
+from cuota.flows.dispute.evidence import read_file
+from cuota.flows.dispute.show_dispute import ShownDispute, show_dispute
+from cuota.web.ids import guid
+from cuota.web.pages.checkout.session import Stop, see_other
+from cuota.web.pages.desk.dispute_view import (
+    ANSWERABLE,
+    DISPUTES,
+    REASONS,
+    can_appeal,
+    dispute_state,
+    facts_of,
+    next_words,
+    statement_rows,
+)
+from cuota.web.pages.desk.view import common, day_of
+from cuota.web.pages.desk.visit import PATH, Desk, allowed, allowed_with_files, id_in_path, missing
+from cuota.web.pages.render import PageContext, page
+from cuota.web.problem import status_of
+from cuota.web.service import service_of
+
+A_PAGE = 50
+VIEWS: dict[str, tuple[str, tuple[DisputeStatus, ...]]] = {
+    "": ("All disputes", ()),
+    "open": ("To answer", (DisputeStatus.OPEN,)),
+    "going": ("Not closed", tuple(each for each in DisputeStatus if each is not DisputeStatus.CLOSED)),
+    "closed": ("Closed", (DisputeStatus.CLOSED,)),
+}
+_FIELD_OF = {Code.BAD_FILE: "files", Code.VALIDATION_FAILED: "text"}
+WriteAnswer = Callable[[Context, UUID, UUID, str, list[EvidenceFile]], Awaitable[object]]
+
+
+@allowed(Action.READ_DISPUTES)
+async def disputes(request: Request, desk: Desk) -> Response:
+    """List the disputes, newest first."""
+    view = request.query_params.get("view", "")
+    view = view if view in VIEWS else ""
+    try:
+        below = guid(request.query_params.get("after", ""))
+    except Refused:
+        below = listing.NEWEST
+    pool = service_of(request).context.pool
+    found = await listing.page(pool, desk.merchant_id, below, VIEWS[view][1], None, A_PAGE + 1)
+    shown = found[:A_PAGE]
+    query = f"view={view}&" if view else ""
+    values: PageContext = {
+        **common(request, desk, "Disputes", here=DISPUTES),
+        "views": [{"value": value, "label": label} for value, (label, _) in VIEWS.items()],
+        "view": view,
+        "rows": [
+            {
+                "address": f"{DISPUTES}/{each.dispute.dispute_id}",
+                "reason": REASONS[each.dispute.reason],
+                "kind": each.dispute.kind.value,
+                "state": dispute_state(each.dispute),
+                "opened": day_of(each.dispute.opened_at),
+                "until": day_of(each.dispute.respond_by) if each.dispute.status is DisputeStatus.OPEN else "",
+                "amount": money.shown(each.dispute.amount),
+            }
+            for each in shown
+        ],
+        "next": f"{DISPUTES}?{query}after={shown[-1].dispute.dispute_id}" if len(found) > A_PAGE else None,
+    }
+    return page(request, "desk/disputes.html", values)
+
+
+async def _find(request: Request, desk: Desk) -> ShownDispute:
+    """Return the dispute in the path. Raises Stop with the 404 page."""
+    dispute_id = id_in_path(request, "dispute_id")
+    try:
+        return await show_dispute(service_of(request).context, desk.merchant_id, dispute_id)
+    except Refused as refused:
+        if refused.code is not Code.DISPUTE_NOT_FOUND:
+            raise
+        raise Stop(missing(request)) from None
+
+
+@allowed(Action.READ_DISPUTES)
+async def dispute(request: Request, desk: Desk) -> Response:
+    """Show one dispute: what happens next, what was written, and what the merchant can do."""
+    return _page(request, desk, await _find(request, desk))
+
+
+def _page(
+    request: Request,
+    desk: Desk,
+    shown: ShownDispute,
+    errors: dict[str, str] | None = None,
+    notice: str | None = None,
+    status: int = 200,
+) -> Response:
+    found, one = shown.found, shown.found.dispute
+    may = desk.may(Action.ANSWER_DISPUTES)
+    answerable = may and one.status in ANSWERABLE
+    values: PageContext = {
+        **common(request, desk, f"Dispute about order {found.merchant_reference}", here=DISPUTES),
+        "address": f"{DISPUTES}/{one.dispute_id}",
+        "order": f"{PATH}/orders/{found.order_id}",
+        "state": dispute_state(one),
+        "next": next_words(one),
+        "facts": facts_of(one, found.currency),
+        "statements": statement_rows(one, shown.statements),
+        "amount": money.shown(one.amount, found.currency),
+        "can_answer": answerable,
+        "can_appeal": may and can_appeal(one, service_of(request).context.now()),
+        "values": desk.form,
+        "files_again": bool(desk.files),
+    }
+    if errors or notice:
+        values |= {"errors": errors or {}, "notice": notice, "notice_tone": "error"}
+    return page(request, "desk/dispute.html", values, status=status)
+
+
+async def _refused(request: Request, desk: Desk, refused: Refused) -> Response:
+    """Show the dispute as it is now, with the reason for the refusal beside its field or on top."""
+    if refused.code is Code.UNAVAILABLE:
+        raise refused
+    field = _FIELD_OF.get(refused.code)
+    errors, notice = ({field: refused.message}, None) if field else ({}, refused.message)
+    return _page(request, desk, await _find(request, desk), errors, notice, status_of(refused))
+
+
+@allowed(Action.READ_DISPUTES, Action.ANSWER_DISPUTES)
+async def accept(request: Request, desk: Desk) -> Response:
+    """Accept the dispute, with a reason for the audit log. A second click changes nothing."""
+    shown, context = await _find(request, desk), service_of(request).context
+    reason = desk.form.get("reason", "").strip()
+    if not reason:
+        error = {"reason": "Say why, in a few words. The audit log keeps the reason."}
+        return _page(request, desk, shown, error, status=400)
+    one = shown.found.dispute
+    try:
+        await accept_dispute(context, desk.merchant_id, one.dispute_id)
+    except Refused as refused:
+        return await _refused(request, desk, refused)
+    amount = money.shown(one.amount, shown.found.currency)
+    note = AuditNote("dispute.accept", f"Accepted a dispute about {amount}", reason, shown.found.order_id)
+    await record(context, desk.merchant_id, desk.actor, note)
+    return see_other(f"{DISPUTES}/{one.dispute_id}?said=accepted")
+
+
+async def _written(request: Request, desk: Desk, act: WriteAnswer, action: str, said: str) -> Response:
+    shown, context = await _find(request, desk), service_of(request).context
+    one = shown.found.dispute
+    try:
+        files = await asyncio.to_thread(check_files, desk.files)
+        await act(context, desk.merchant_id, one.dispute_id, desk.form.get("text", ""), files)
+    except Refused as refused:
+        return await _refused(request, desk, refused)
+    count = "1 file" if len(files) == 1 else f"{len(files)} files"
+    note = AuditNote(action, f"A text and {count} for dispute {one.dispute_id}", "", shown.found.order_id)
+    await record(context, desk.merchant_id, desk.actor, note)
+    return see_other(f"{DISPUTES}/{one.dispute_id}?said={said}")
+
+
+@allowed_with_files(Action.READ_DISPUTES, Action.ANSWER_DISPUTES)
+async def evidence(request: Request, desk: Desk) -> Response:
+    """Send a text and files. More can follow until the dispute is decided."""
+    return await _written(request, desk, submit_evidence, "dispute.evidence", "evidence")
+
+
+@allowed_with_files(Action.READ_DISPUTES, Action.ANSWER_DISPUTES)
+async def appeal(request: Request, desk: Desk) -> Response:
+    """Appeal a decision for the consumer, once."""
+
+    async def act(
+        context: Context, merchant_id: UUID, dispute_id: UUID, text: str, files: list[EvidenceFile]
+    ) -> object:
+        return await appeal_dispute(context, merchant_id, dispute_id, DisputeParty.MERCHANT, text, files)
+
+    return await _written(request, desk, act, "dispute.appeal", "appealed")
+
+
+@allowed(Action.READ_DISPUTES)
+async def file(request: Request, desk: Desk) -> Response:
+    """Download a file that a side has sent. A browser never shows the file as a page of this service."""
+    shown = await _find(request, desk)
+    evidence_id, number = id_in_path(request, "evidence_id"), request.path_params["number"]
+    if number not in {"1", "2", "3", "4", "5"}:
+        return missing(request)
+    ids = desk.merchant_id, shown.found.dispute.dispute_id
+    found = await read_file(service_of(request).context, *ids, evidence_id, int(number))
+    if found is None:
+        return missing(request)
+    headers = {
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(found[1].name)}",
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "Cache-Control": "no-store",
+    }
+    return Response(found[1].content, media_type=found[1].media_type, headers=headers)

@@ -1,0 +1,97 @@
+"""The first page of the merchant's dashboard: what happened, and what waits. Each figure links to its list."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core import money
+from cuota.core.dates import day
+from cuota.core.desk.role import Action
+from cuota.db.desk import figures
+from cuota.db.desk.figures import NEWEST, OrderFigures, Waiting
+from cuota.db.payout import balance
+from cuota.web.pages.desk.view import ZONE, common, day_of
+from cuota.web.pages.desk.visit import PATH, Desk, allowed
+from cuota.web.pages.render import PageContext, page
+from cuota.web.service import service_of
+
+_ORDERS = f"{PATH}/orders"
+
+
+@allowed(Action.READ_ORDERS)
+async def home(request: Request, desk: Desk) -> Response:
+    """Show the figures."""
+    context = service_of(request).context
+    now = context.now()
+    today = now.astimezone(ZoneInfo(ZONE)).replace(hour=0, minute=0, second=0, microsecond=0)
+    found = await figures.orders(context.pool, desk.merchant_id, today, now)
+    waits = await figures.waiting(context.pool, desk.merchant_id)
+    cards = _order_cards(found, today)
+    if desk.may(Action.READ_PAYOUTS):
+        cards.append(await _deposit(request, desk, now))
+    cards += _waiting_cards(desk, waits)
+    lead = f"{day(today.date(), year=True)}, New York time"
+    shown = {
+        **common(request, desk, desk.visit.session.merchant, here=PATH, lead=lead),
+        "cards": cards,
+        "partly": f"{NEWEST:,}" if found.read == NEWEST else None,
+        "empty": found.read == 0,
+    }
+    return page(request, "desk/home.html", shown)
+
+
+def _card(label: str, value: str, more: str, address: str | None, kind: str = "") -> PageContext:
+    return {"label": label, "value": value, "more": more, "address": address, "kind": kind}
+
+
+def _order_cards(found: OrderFigures, today: datetime) -> list[PageContext]:
+    decided = found.approved + found.declined
+    rate = f"{100 * found.approved / decided:.0f} %" if decided else "none yet"
+    soon = f"{found.expiring} within 3 days of the end" if found.expiring else "none ends within 3 days"
+    since = f"from={today:%Y-%m-%d}"
+    return [
+        _card(
+            "Orders today", f"{found.today:,}",
+            f"{found.approved_today:,} approved, {money.shown(found.amount_today)}", f"{_ORDERS}?{since}",
+        ),
+        _card("Approval rate", rate, f"{found.declined:,} declined in 7 days", f"{_ORDERS}?view=declined"),
+        _card(
+            "To capture", money.shown(found.to_capture_amount), f"{found.to_capture:,} orders; {soon}",
+            f"{_ORDERS}?view=to-capture&sort=oldest", "wait" if found.expiring else "",
+        ),
+        _card(
+            "Refunds", money.shown(found.refunded_amount), f"of {found.refunded:,} orders of the last 7 days",
+            f"{_ORDERS}?view=refunded",
+        ),
+    ]  # fmt: skip
+
+
+async def _deposit(request: Request, desk: Desk, now: datetime) -> PageContext:
+    found = await balance.read(service_of(request).context.pool, desk.merchant_id, now)
+    if found.next_payout is None:
+        debt = f"You owe {money.shown(found.debt)}." if found.debt else "Nothing would be paid now."
+        return _card("Next deposit", "None", debt, f"{PATH}/payouts", "wait" if found.debt else "")
+    coming = found.next_payout
+    return _card(
+        "Next deposit", money.shown(coming.amount), f"arrives {day(coming.arrival_date)}", f"{PATH}/payouts"
+    )
+
+
+def _waiting_cards(desk: Desk, waits: Waiting) -> list[PageContext]:
+    deadline = f"first answer due {day_of(waits.respond_by)}" if waits.respond_by else "nothing to answer"
+    failing = "tried again by themselves" if waits.webhooks else "all were delivered"
+    webhooks = f"{PATH}/webhooks" if desk.may(Action.READ_WEBHOOKS) else None
+    return [
+        _card(
+            "Disputes to answer",
+            f"{waits.disputes:,}",
+            deadline,
+            f"{PATH}/disputes?view=open",
+            "bad" if waits.disputes else "",
+        ),
+        _card("Failing webhooks", f"{waits.webhooks:,}", failing, webhooks, "bad" if waits.webhooks else ""),
+    ]

@@ -1,0 +1,113 @@
+"""Builds the values that every page of the merchant's dashboard needs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from starlette.requests import Request
+
+from cuota.core import money
+from cuota.core.dates import day, stamp
+from cuota.core.desk.role import ROLE_WORDS, Action, may
+from cuota.core.order.order import Order, PaymentState, Status
+from cuota.web.pages.checkout.session import csrf_of
+from cuota.web.pages.desk.visit import PATH, Desk
+from cuota.web.pages.render import PageContext
+from cuota.web.service import service_of
+
+# The dashboard shows times of the time zone in which the cutoffs are, unless the merchant's terms name another.
+ZONE = "America/New_York"
+_NAV = (
+    ("Home", PATH, Action.READ_ORDERS),
+    ("Orders", f"{PATH}/orders", Action.READ_ORDERS),
+    ("Payouts", f"{PATH}/payouts", Action.READ_PAYOUTS),
+    ("Disputes", f"{PATH}/disputes", Action.READ_DISPUTES),
+    ("Webhooks", f"{PATH}/webhooks", Action.READ_WEBHOOKS),
+    ("Team", f"{PATH}/team", Action.READ_TEAM),
+    ("Audit log", f"{PATH}/audit", Action.READ_AUDIT),
+)
+# The texts about what just happened. The query parameter `said` selects one by its key.
+SAID = {
+    "captured": "The capture is done. It is in the settlement lines within a minute.",
+    "voided": "The void is done. The consumer owes that much less.",
+    "refunded": "The refund is done. Unpaid installments were reduced first; the rest goes back to the card.",
+    "before": "This was done before, by the first click. Nothing was moved twice.",
+    "invited": "The invitation is on its way by e-mail. The link in it works for seven days.",
+    "again": "Another link is on its way by e-mail.",
+    "too-many": "This person got five links within an hour. Try again later.",
+    "role": "The role was changed. It applies from the next click on.",
+    "removed": "The person was removed, and is signed out everywhere.",
+    "factor": "The authenticator app was forgotten. At the next sign-in, the person sets up another.",
+    "ended": "The session was ended.",
+    "accepted": "You accepted. The consumer gets the amount back; it has already left your payouts.",
+    "evidence": "Your evidence is there. You can add more until the dispute is decided.",
+    "appealed": "Your appeal is there. The decision on it is final.",
+    "sent-again": "The event is on its way again. Reload this page in a moment to see the result.",
+}
+
+
+def common(request: Request, desk: Desk, title: str, *, here: str, lead: str | None = None) -> PageContext:
+    """Return the values that the frame of every page needs. `here` is the address of the page's entry in the menu."""
+    person = desk.visit.person
+    said = SAID.get(request.query_params.get("said", ""))
+    return {
+        "page": {"title": title, "lead": lead},
+        "sandbox": service_of(request).settings.sandbox,
+        "form": {"action": PATH, "csrf": csrf_of(request, desk.visit.secret)},
+        "nav": [
+            {"label": label, "address": address, "here": address == here}
+            for label, address, action in _NAV
+            if may(person.role, action)
+        ],
+        "person": {"name": person.name, "email": person.email, "role": ROLE_WORDS[person.role][0]},
+        "merchant_name": desk.visit.session.merchant,
+        "errors": {},
+        "values": {},
+        "notice": said,
+        "notice_tone": "done",
+    }
+
+
+def shown(order: Order, cents: int) -> str:
+    """Format an amount in the order's currency."""
+    return money.shown(cents, order.currency)
+
+
+def when(at: datetime) -> str:
+    """Format a time for a list: `Nov 23, 2026, 3:05 PM`."""
+    return stamp(at.astimezone(ZoneInfo(ZONE)))
+
+
+def day_of(at: datetime) -> str:
+    """Format the calendar day of a time."""
+    return day(at.astimezone(ZoneInfo(ZONE)).date(), year=True)
+
+
+_PAYMENT_WORDS = {
+    PaymentState.AUTHORIZED: ("To capture", "wait"),
+    PaymentState.PARTIALLY_CAPTURED: ("Partly captured", "wait"),
+    PaymentState.CAPTURED: ("Captured", "done"),
+    PaymentState.VOIDED: ("Voided", "off"),
+    PaymentState.EXPIRED: ("Expired", "off"),
+}
+_STATUS_WORDS = {
+    Status.CREATED: ("In checkout", "wait"),
+    Status.DECLINED: ("Declined", "off"),
+    Status.ABANDONED: ("Abandoned", "off"),
+}
+
+
+def state_of(order: Order) -> PageContext:
+    """Return the state of an order: a word, and its kind (`done`, `wait`, `off` or `bad`), which selects the mark beside it."""
+    if order.open_disputes:
+        word, kind = "Disputed", "bad"
+    elif order.refunded and order.refunded >= order.captured:
+        word, kind = "Refunded", "off"
+    elif order.refunded:
+        word, kind = "Partly refunded", "done"
+    elif order.status in _STATUS_WORDS:
+        word, kind = _STATUS_WORDS[order.status]
+    else:
+        word, kind = _PAYMENT_WORDS.get(order.payment_state, (order.payment_state.value.title(), "wait"))
+    return {"word": word, "kind": kind}

@@ -1,0 +1,210 @@
+"""The session of a browser in the merchant's dashboard: its cookie, the check of the person's role, and forms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from functools import wraps
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.desk.role import Action, may
+from cuota.core.dispute.evidence_file import MOST_TOTAL_BYTES
+from cuota.core.refusal import Code, Refused
+from cuota.db.row_security import narrow
+from cuota.flows.context import utc_now
+from cuota.flows.desk.record import Actor
+from cuota.flows.desk.sign_in import SESSION_LIFE, DeskVisit, Place, load_visit
+from cuota.web.ids import guid
+from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, require_own, see_other
+from cuota.web.pages.render import PageForm, problem
+from cuota.web.server.client_address import client_address
+from cuota.web.service import service_of
+from cuota.web.upload import read_upload, upload_place
+
+PATH = "/desk"
+PLACE = "dashboard page"
+_COOKIE = "desk"
+_SECRET = re.compile(r"([0-9a-f]{32})\.([A-Za-z0-9_-]{43})", re.ASCII)
+_SECONDS = int(SESSION_LIFE.total_seconds())
+
+DESK_ERRORS = PageForm(
+    nowhere=(
+        "There is no such page",
+        "Perhaps the address was cut off when it was copied. Nothing was changed.",
+    ),
+    ours=("We cannot answer right now", "Please look again in a moment. No money was moved twice."),
+    home=(PATH, "Go to the dashboard"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A signed-in person. `form` has the fields of the form that the browser sent, `files` its files as (name, content)."""
+
+    visit: DeskVisit
+    form: dict[str, str]
+    actor: Actor
+    files: tuple[tuple[str, bytes], ...] = ()
+
+    @property
+    def merchant_id(self) -> UUID:
+        """The merchant whose dashboard this is."""
+        return self.visit.merchant_id
+
+    def may(self, action: Action) -> bool:
+        """Whether the person's role allows this."""
+        return may(self.visit.person.role, action)
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the second factor is fresh enough for an action that needs it again."""
+        return self.visit.session.one_step or self.visit.fresh(utc_now())
+
+
+DeskHandler = Callable[[Request, Desk], Awaitable[Response]]
+
+
+async def visit_of(request: Request) -> DeskVisit | None:
+    """Return this browser's session; None if there is none, or if it has ended."""
+    found = _SECRET.fullmatch(kept_secret(request, _COOKIE) or "")
+    if found is None:
+        return None
+    merchant_id = UUID(found[1])
+    narrow(merchant_id)
+    visit = await load_visit(service_of(request).context, merchant_id, found[2])
+    if visit is not None:
+        request.scope["merchant_id"] = merchant_id
+    return visit
+
+
+def set_secret(request: Request, response: Response, merchant_id: UUID, secret: str) -> None:
+    """Set the cookie with the session's secret."""
+    keep_secret(request, response, _COOKIE, f"{merchant_id.hex}.{secret}", _SECONDS)
+
+
+def drop_secret(request: Request, response: Response) -> None:
+    """Delete the cookie."""
+    keep_secret(request, response, _COOKIE, "", 0)
+
+
+def place_of(request: Request) -> Place:
+    """Return the browser's name for itself, and its IP address."""
+    return Place(request.headers.get("user-agent", ""), client_address(request) or "")
+
+
+def sign_in_first() -> Response:
+    """Redirect to the sign-in page."""
+    return see_other(f"{PATH}/sign-in")
+
+
+def not_allowed(request: Request, desk: Desk) -> Response:
+    """Return the page for a person whose role does not allow the page or the action."""
+    text = (
+        f"Your role is {desk.visit.person.role}, which does not include this. Nothing was changed. An owner or an admin of your"
+        " team can change your role."
+    )
+    return problem(request, 403, "Your role does not include this", text)
+
+
+def missing(request: Request) -> Response:
+    """Return the same 404 page for a malformed id, another merchant's id, and an id that does not exist."""
+    return DESK_ERRORS.answer(request, Refused(Code.NOT_FOUND, "There is no such page."))
+
+
+def _desk(request: Request, visit: DeskVisit, form: dict[str, str]) -> Desk:
+    address = request.client.host if request.client else ""
+    return Desk(visit, form, Actor(visit.person, client_address(request) or address))
+
+
+def allowed(*actions: Action) -> Callable[[DeskHandler], Callable[[Request], Awaitable[Response]]]:
+    """Make a handler for signed-in people whose role allows all these actions.
+
+    A form must come from this browser's own page. `handler.actions` says which actions a route needs; a test reads it.
+    """
+
+    def made(handler: DeskHandler) -> Callable[[Request], Awaitable[Response]]:
+        @wraps(handler)
+        async def run(request: Request) -> Response:
+            visit = await visit_of(request)
+            if visit is None or not visit.signed_in:
+                return sign_in_first()
+            try:
+                form = await form_of(request, visit.secret, PLACE) if request.method == "POST" else {}
+            except Stop as stop:
+                return stop.response
+            desk = _desk(request, visit, form)
+            if not all(map(desk.may, actions)):
+                return not_allowed(request, desk)
+            try:
+                return await handler(request, desk)
+            except Stop as stop:
+                return stop.response
+
+        run.actions = actions  # type: ignore[attr-defined]
+        return run
+
+    return made
+
+
+def allowed_with_files(*actions: Action) -> Callable[[DeskHandler], Callable[[Request], Awaitable[Response]]]:
+    """Make a handler like `allowed` for a form with files, which is read only after the person is known.
+
+    One person's forms with files are read one after the other.
+    """
+
+    def made(handler: DeskHandler) -> Callable[[Request], Awaitable[Response]]:
+        @wraps(handler)
+        async def run(request: Request) -> Response:
+            visit = await visit_of(request)
+            if visit is None or not visit.signed_in:
+                return _early(sign_in_first())
+            desk = _desk(request, visit, {})
+            if not all(map(desk.may, actions)):
+                return _early(not_allowed(request, desk))
+            async with AsyncExitStack() as held:
+                try:
+                    await held.enter_async_context(upload_place(visit.person.person_id))
+                    form = await read_upload(request)
+                    require_own(request, visit.secret, PLACE, form.fields)
+                except Stop as stop:
+                    return stop.response
+                except Refused as refused:
+                    return _early(_unread(request, refused))
+                try:
+                    return await handler(request, replace(desk, form=form.fields, files=tuple(form.files)))
+                except Stop as stop:
+                    return stop.response
+
+        run.actions = actions  # type: ignore[attr-defined]
+        return run
+
+    return made
+
+
+def _early(response: Response) -> Response:
+    """Close the connection after an answer that does not wait for the files, so that the browser stops sending them."""
+    response.headers["Connection"] = "close"
+    return response
+
+
+def _unread(request: Request, refused: Refused) -> Response:
+    """Return the page for a form whose body is too large or cannot be read."""
+    if refused.code is Code.UNAVAILABLE:
+        return DESK_ERRORS.answer(request, refused)
+    if refused.code is Code.BODY_TOO_LARGE:
+        text = f"Your files may have at most {MOST_TOTAL_BYTES // 2**20} MB together. Nothing was sent."
+        return problem(request, 413, "These files are too large", text)
+    return problem(request, 400, "This form could not be read", refused.message)
+
+
+def id_in_path(request: Request, name: str) -> UUID:
+    """Return the id in the path. Raises Stop with the 404 page if the id is malformed."""
+    try:
+        return guid(request.path_params[name])
+    except Refused:
+        raise Stop(missing(request)) from None

@@ -1,0 +1,123 @@
+"""Webhooks in the merchant's dashboard: endpoints, deliveries that fail, the attempts of one event, and sending it again."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.desk.role import Action
+from cuota.core.refusal import Refused
+from cuota.db.desk import webhooks
+from cuota.db.desk.webhooks import ShownDelivery
+from cuota.db.webhook import delivery_log, endpoints
+from cuota.db.webhook.events import OWN_ADDRESS
+from cuota.flows.desk.record import AuditNote, record
+from cuota.flows.webhook.replay_webhooks import place_of, replay
+from cuota.flows.webhook.show_event import event_id
+from cuota.web.pages.checkout.session import see_other
+from cuota.web.pages.desk.view import common, when
+from cuota.web.pages.desk.visit import PATH, Desk, allowed, missing
+from cuota.web.pages.render import PageContext, page
+from cuota.web.service import service_of
+
+SHOWN = 50
+_WEBHOOKS = f"{PATH}/webhooks"
+_STATES = {"pending": ("Waiting", "wait"), "delivered": ("Delivered", "done"), "parked": ("Given up", "bad")}
+
+
+@allowed(Action.READ_WEBHOOKS)
+async def show(request: Request, desk: Desk) -> Response:
+    """List the endpoints, and the deliveries that have failed so far."""
+    pool = service_of(request).context.pool
+    registered = await endpoints.read_all(pool, desk.merchant_id)
+    failing = await webhooks.failing(pool, desk.merchant_id, SHOWN)
+    shown: PageContext = {
+        **common(request, desk, "Webhooks", here=_WEBHOOKS),
+        "endpoints": [
+            {
+                "url": each.url,
+                "about": each.description,
+                "state": {
+                    "word": each.state.capitalize(),
+                    "kind": "done" if each.state == "active" else "off",
+                },
+                "since": when(each.created_at),
+            }
+            for each in registered
+        ],
+        "rows": [delivery_row(each) for each in failing],
+        "most": SHOWN,
+    }
+    return page(request, "desk/webhooks.html", shown)
+
+
+def delivery_row(each: ShownDelivery) -> PageContext:
+    """Return the values of one delivery in a list."""
+    word, kind = _STATES[each.state]
+    if each.state == "pending" and each.failed:
+        word, kind = f"Failed {each.failed} times" if each.failed > 1 else "Failed once", "bad"
+    return {
+        "type": each.type or "event of a payout",
+        "host": urlsplit(each.url).netloc,
+        "own": each.receiver == OWN_ADDRESS,
+        "state": {"word": word, "kind": kind},
+        "next": when(each.try_at) if each.try_at else None,
+        "address": f"{_WEBHOOKS}/{event_id(each.order_id, each.sequence)}",
+    }
+
+
+@allowed(Action.READ_WEBHOOKS)
+async def event(request: Request, desk: Desk) -> Response:
+    """Show the deliveries of one event with every attempt."""
+    name = request.path_params["event_id"]
+    context = service_of(request).context
+    try:
+        place = await place_of(context, desk.merchant_id, name)
+    except Refused:
+        return missing(request)
+    found, attempts = await delivery_log.of_event(
+        context.pool, desk.merchant_id, place.order_id, place.sequence
+    )
+    shown: PageContext = {
+        **common(request, desk, "Deliveries of one event", here=_WEBHOOKS),
+        "event_id": name,
+        "address": f"{_WEBHOOKS}/{name}",
+        "may_send": desk.may(Action.REPLAY_WEBHOOKS) and bool(found),
+        "deliveries": [
+            {
+                "url": each.url,
+                "state": dict(zip(("word", "kind"), _STATES[each.state], strict=True)),
+                "next": when(each.try_at) if each.try_at else None,
+                "attempts": [
+                    {
+                        "at": when(one.at),
+                        "result": f"status {one.status}" if one.status else one.error or "no answer",
+                        "ms": one.ms,
+                        "answer": (one.answer or b"").decode("utf-8", "replace")[:500],
+                    }
+                    for one in attempts
+                    if one.receiver == each.receiver
+                ],
+            }
+            for each in found
+        ],
+    }
+    return page(request, "desk/event.html", shown)
+
+
+@allowed(Action.READ_WEBHOOKS, Action.REPLAY_WEBHOOKS)
+async def send_again(request: Request, desk: Desk) -> Response:
+    """Send one event again to each of its receivers."""
+    name = request.path_params["event_id"]
+    context = service_of(request).context
+    try:
+        count = await replay(context, desk.merchant_id, event=name)
+    except Refused as refused:
+        if refused.retry_after:
+            raise
+        return missing(request)
+    note = AuditNote("webhooks.replay", f"Event {name}, {count} deliveries", "sent again by hand")
+    await record(context, desk.merchant_id, desk.actor, note)
+    return see_other(f"{_WEBHOOKS}/{name}?said=sent-again")

@@ -1,0 +1,77 @@
+"""A person of a merchant's team: one browser in the merchant's dashboard."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import httpx
+import pyotp
+
+from cuota.commands.desk import OPERATOR, sandbox_link
+from cuota.core.desk.person import Person
+from cuota.core.desk.role import Role
+from cuota.flows.desk.change_team import invite
+from cuota.flows.desk.index_orders import index_orders
+from cuota.flows.desk.sign_in import make_link
+from cuota.flows.merchant.manage_merchants import find_merchant
+from cuota.flows.webhook.deliver_webhooks import publish_events
+from support.makers import Merchant, Running
+from support.pages.visitor import Page, Visitor
+
+
+class Staff(Visitor):
+    """One browser of one person of the team of `shop`."""
+
+    def __init__(self, http: httpx.AsyncClient, shop: Merchant) -> None:
+        super().__init__(http)
+        self.shop = shop
+        self.key = ""
+
+    @property
+    def service(self) -> Running:
+        return self.shop.service
+
+    async def enter(self, role: Role = Role.OWNER) -> Page:
+        """Sign in by a link of the sandbox, without a second factor."""
+        merchant = await find_merchant(self.service.context, str(self.shop.merchant_id))
+        address = await sandbox_link(self.service.context, merchant, role)
+        await self.open(urlsplit(address).path)
+        action, fields = self.page.seen.forms[0]
+        return await self._follow(await self.http.post(action, data=fields))
+
+    async def invited(self, email: str, role: Role = Role.SUPPORT) -> Person:
+        """Become a new person of the team, who has not signed in yet."""
+        context, merchant_id = self.service.context, self.shop.merchant_id
+        return await invite(context, merchant_id, OPERATOR, "Ana Silva", email, role, "new", mail=False)
+
+    async def link(self, person: Person) -> str:
+        """Return the path of a sign-in link, as a mail has one."""
+        address = await make_link(self.service.context, person, mail=False)
+        assert address is not None
+        return urlsplit(address).path
+
+    async def sign_in(self, person: Person) -> Page:
+        """Sign in by a mailed link, and set up an authenticator app if the person has none."""
+        await self.open(await self.link(person))
+        action, fields = self.page.seen.forms[0]
+        await self._follow(await self.http.post(action, data=fields))
+        if "Enter this key:" in self.page.text:
+            self.key = (
+                self.page.text.partition("Enter this key:")[2].partition("On this device")[0].replace(" ", "")
+            )
+        return await self.send("code", code=self.code())
+
+    def code(self) -> str:
+        """The code that the authenticator app shows now."""
+        return pyotp.TOTP(self.key).now()
+
+    async def press(self, end: str, **fields: str) -> Page:
+        """Send the form whose address ends with this, with these changes."""
+        action, held = self.page.form(end)
+        return await self._follow(await self.http.post(action, data={**held, **fields}))
+
+    async def indexed(self) -> None:
+        """Do what the jobs do, so that orders are found by their terms."""
+        await publish_events(self.service.context)
+        while await index_orders(self.service.context):
+            pass

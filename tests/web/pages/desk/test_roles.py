@@ -1,0 +1,119 @@
+"""Every role against every route of the merchant's dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from cuota.core.desk.role import MAY, ROLE_WORDS, Action, Role, grantable
+from cuota.core.dispute.evidence import EvidenceFile
+from cuota.flows.webhook.show_event import event_id
+from cuota.web.app import DESK, ROUTES
+from support.disputes import disputed
+from support.makers import Merchant
+from support.pages.staff import Staff
+from support.settlement_rows import Row, paid
+
+# They are for a browser that is not signed in yet, or that signs out.
+OPEN = {"/desk/sign-in", "/desk/enter/{merchant_id}/{link_id}/{code}", "/desk/code", "/desk/leave"}
+GUARDED = [
+    (method, row)
+    for row in ROUTES
+    if row.area is DESK and row.path not in OPEN
+    for method in row.methods.split()
+]
+NAMES = [f"{method} {row.path}" for method, row in GUARDED]
+
+
+def needed(row: Any) -> tuple[Action, ...]:
+    actions: tuple[Action, ...] = row.endpoint.actions
+    return actions
+
+
+def test_every_route_of_the_dashboard_names_the_actions_that_it_needs() -> None:
+    for _, row in GUARDED:
+        assert needed(row), row.path
+
+
+def test_every_action_is_somebodys_and_every_role_has_words() -> None:
+    assert set().union(*MAY.values()) == set(Action)
+    assert set(MAY) == set(ROLE_WORDS) == set(Role)
+
+
+def test_a_role_that_may_not_change_the_team_grants_nothing() -> None:
+    assert {role: bool(grantable(role)) for role in Role} == {
+        role: role in {Role.OWNER, Role.ADMIN} for role in Role
+    }
+    assert Role.OWNER not in grantable(Role.ADMIN)
+
+
+@pytest.mark.parametrize("role", list(Role))
+async def test_a_role_reaches_exactly_the_routes_whose_actions_it_holds(staff: Staff, role: Role) -> None:
+    await staff.enter(role)
+    csrf = staff.page.form("leave")[1]["csrf"]
+    ids = {"order_id": (await staff.shop.approved())["orderId"]}
+    for method, row in GUARDED:
+        path = "/".join(
+            ids.get(part[1:-1], str(uuid4())) if part.startswith("{") else part
+            for part in row.path.split("/")
+        )
+        answer = await staff.http.request(method, path, data={"csrf": csrf} if method == "POST" else None)
+        refused = answer.status_code == 403 and "Your role does not include this" in answer.text
+        assert refused is not (set(needed(row)) <= MAY[role]), (method, path, answer.status_code)
+
+
+@pytest.mark.parametrize(("method", "row"), GUARDED, ids=NAMES)
+async def test_a_stranger_reaches_no_route(staff: Staff, method: str, row: Any) -> None:
+    path = "/".join(str(uuid4()) if part.startswith("{") else part for part in row.path.split("/"))
+    answer = await staff.http.request(method, path, data={"csrf": "x"} if method == "POST" else None)
+    assert (answer.status_code, answer.headers.get("location")) == (303, "/desk/sign-in")
+
+
+async def test_another_merchants_ids_are_answered_like_ids_that_nobody_has(
+    staff: Staff, browser: Callable[..., Staff], auto_merchant: Merchant
+) -> None:
+    other = browser(auto_merchant)
+    person = await other.invited("foreign@shop.example")
+    order = await auto_merchant.approved()
+    note = EvidenceFile("note.txt", "text/plain", b"Nothing came.")
+    dispute = await disputed(auto_merchant, order, 4000, files=(note,))
+    pool = staff.service.context.pool
+    (file,) = await pool.fetch(
+        "SELECT evidence_id FROM dispute_files WHERE dispute_id = $1", dispute.dispute_id
+    )
+    theirs = {
+        "order_id": order["orderId"],
+        "person_id": str(person.person_id),
+        "event_id": event_id(UUID(order["orderId"]), 1),
+        "payout_id": await paid(auto_merchant, Row("capture", 100)),
+        "dispute_id": str(dispute.dispute_id),
+        "evidence_id": str(file["evidence_id"]),
+        "number": "1",
+    }
+    await staff.enter()
+    csrf = staff.page.form("leave")[1]["csrf"]
+    for method, row in GUARDED:
+        names = [part[1:-1] for part in row.path.split("/") if part.startswith("{")]
+        if not names:
+            continue
+        seen = []
+        for ids in (theirs, {name: str(uuid4()) for name in names}, dict.fromkeys(names, "no-id")):
+            path = "/".join(ids[part[1:-1]] if part.startswith("{") else part for part in row.path.split("/"))
+            # A form with files is read before the dispute is looked for.
+            files = {"files": ("", b"")} if path.endswith(("/evidence", "/appeal")) else None
+            form = {"csrf": csrf} if method == "POST" else None
+            answer = await staff.http.request(method, path, data=form, files=files)
+            assert answer.status_code == 404, (method, row.path)
+            seen.append(answer.text)
+        assert seen[0] == seen[1] == seen[2], row.path
+
+
+async def test_the_menu_shows_only_what_the_role_may_see(browser: Callable[..., Staff]) -> None:
+    for role in Role:
+        staff = browser()
+        await staff.enter(role)
+        assert ("/desk/audit" in staff.page.seen.links) is (Action.READ_AUDIT in MAY[role])
+        assert ("/desk/team" in staff.page.seen.links) is (Action.READ_TEAM in MAY[role])

@@ -1,0 +1,60 @@
+"""Webhooks in the merchant's dashboard."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from cuota.core.desk.role import Role
+from cuota.flows.webhook.deliver_webhooks import publish_events
+from support.makers import Merchant
+from support.pages.staff import Staff
+
+DEAD = "http://127.0.0.1:9/hook"
+
+
+async def failed_event(shop: Merchant) -> dict[str, str]:
+    """An order whose first event has failed once at a dead endpoint."""
+    made = await shop.http.post("/webhook-endpoints", json={"url": DEAD, "description": "stock"})
+    assert made.status_code == 200
+    order = await shop.approved()
+    await publish_events(shop.service.context)
+    await shop.service.context.pool.fetch(
+        "UPDATE deliveries SET tries = 1, failed = 1 WHERE order_id = $1 AND sequence = 1",
+        UUID(order["orderId"]),
+    )
+    return order
+
+
+async def test_a_developer_sees_the_endpoints_and_what_fails(staff: Staff) -> None:
+    await failed_event(staff.shop)
+    await staff.enter(Role.DEVELOPER)
+    page = await staff.open("/desk/webhooks")
+    for text in (DEAD, "stock", "Active", "order.created", "Failed once", "127.0.0.1:9"):
+        assert text in page.text, text
+    assert "Failing webhooks 1" in (await staff.open("/desk")).text
+
+
+async def test_an_event_is_sent_again_by_hand_and_stands_in_the_audit_log(staff: Staff) -> None:
+    order = await failed_event(staff.shop)
+    await staff.enter()
+    await staff.open(f"/desk/orders/{order['orderId']}")
+    page = await staff.open(staff.page.link("order.created"))
+    assert DEAD in page.text
+    page = await staff.press(page.answer.url.path.rpartition("/")[2])
+    assert "on its way again" in page.text
+    assert "webhooks.replay" in (await staff.open("/desk/audit")).text
+
+
+async def test_without_webhooks_the_page_says_so(staff: Staff) -> None:
+    await staff.enter()
+    page = await staff.open("/desk/webhooks")
+    assert "No endpoint is registered" in page.text
+    assert "Nothing fails" in page.text
+
+
+async def test_support_people_see_no_webhooks(staff: Staff) -> None:
+    order = await failed_event(staff.shop)
+    await staff.enter(Role.SUPPORT)
+    page = await staff.open(f"/desk/orders/{order['orderId']}")
+    assert "127.0.0.1:9" not in page.text
+    assert (await staff.open("/desk/webhooks")).status == 403
