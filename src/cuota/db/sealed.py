@@ -74,7 +74,13 @@ SEALED = (
     Sealed("public.dispute_files", _DISPUTE_FILE, "name", "dispute-file-name:{evidence_id}:{number}"),
     Sealed("public.dispute_files", _DISPUTE_FILE, "content", "dispute-file:{evidence_id}:{number}"),
     Sealed("public.desk_people", _PERSON, "factor", "desk-factor:{person_id}", "factor IS NOT NULL"),
-    Sealed("public.desk_people", _PERSON, "new_factor", "desk-factor:{person_id}", "new_factor IS NOT NULL"),
+    Sealed(
+        "public.desk_sessions",
+        (("merchant_id", "uuid"), ("session_id", "uuid")),
+        "new_factor",
+        "desk-new-factor:{session_id}",
+        "new_factor IS NOT NULL",
+    ),
     Sealed("issuing_simulator.cards", (("key", "uuid"),), "sealed", "virtual-card:{key}"),
     Sealed(
         "public.idempotency_keys",

@@ -8,13 +8,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
 
 import asyncpg
+import pyotp
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from cuota import config
+from cuota.commands.desk import OPERATOR
 from cuota.commands.keys import _rewrap
+from cuota.core.desk.role import Role
 from cuota.core.dispute.dispute import DisputeParty
 from cuota.core.dispute.evidence import EvidenceFile
 from cuota.core.payout.bank_order import Credit, Originator
@@ -25,6 +30,9 @@ from cuota.db.sealed import HASHED, SEALED
 from cuota.db.vault import Vault, WrongKey
 from cuota.flows.checkout.verify_signature import verify_signature
 from cuota.flows.context import Context, new_id, utc_now
+from cuota.flows.desk.change_team import invite
+from cuota.flows.desk.factor import new_factor
+from cuota.flows.desk.sign_in import Place, enter, finish, load_visit, make_link
 from cuota.flows.dispute.evidence import store_evidence
 from cuota.flows.merchant.issue_token import TokenRequest, issue_token
 from cuota.flows.merchant.keys import Keys, _made, rotate_keys
@@ -88,7 +96,22 @@ async def filled(context: Context) -> NewCredentials:
         said.evidence_id,
         said.text,
     )
+    await set_up_apps(context, merchant_id)
     return made
+
+
+async def set_up_apps(context: Context, merchant_id: UUID) -> None:
+    """Two people sign in to the dashboard: one has an authenticator app, the other is setting one up."""
+    place = Place("browser", "127.0.0.1")
+    for email, ends in (("ana@shop.example", True), ("ben@shop.example", False)):
+        person = await invite(context, merchant_id, OPERATOR, "Ana", email, Role.OWNER, "new", mail=False)
+        path = urlsplit(await make_link(context, person, mail=False)).path
+        link_id, code = path.split("/")[-2:]
+        secret = await enter(context, merchant_id, UUID(link_id), code, place)
+        visit = await load_visit(context, merchant_id, secret)
+        key = await new_factor(context, visit.session)
+        if ends:
+            await finish(context, visit, pyotp.TOTP(key).now(), place)
 
 
 async def everything(context: Context, *, said: list[str] | None = None) -> Rewrapped:
@@ -124,7 +147,7 @@ async def test_everything_is_encrypted_under_the_new_key_and_goes_on_working_wit
         await works(context, made)
         said: list[str] = []
         found = await everything(context, said=said)
-        assert (found.done, found.rewrapped, found.left) == (True, 19, 0)
+        assert (found.done, found.rewrapped, found.left) == (True, 21, 0)
         assert set(said) == {f"{place.table}.{place.column}" for place in SEALED}
         again = await everything(context)
         assert (again.done, again.rewrapped) == (True, 0)
@@ -196,7 +219,7 @@ async def test_a_rewrap_that_was_killed_is_begun_again_and_passes_over_what_is_d
             await rewrap(dying, context.vault, [(dying, place) for place in SEALED], lambda *_: None)
         await works(context, made)
         found = await everything(context)
-        assert (found.done, found.rewrapped) == (True, 19 - writes)
+        assert (found.done, found.rewrapped) == (True, 21 - writes)
         await works(context, made)
 
 
@@ -258,7 +281,7 @@ async def test_what_no_key_opens_is_named_and_the_rest_is_rewrapped(
         await merchant_secrets.rotate_again(context.pool, merchant_id, SecretKind.WEBHOOK, lost, utc_now())
         found = await everything(context)
     assert found.unreadable == [f"public.merchants.webhook_secret {merchant_id}"]
-    assert (found.done, found.rewrapped) == (False, 18)
+    assert (found.done, found.rewrapped) == (False, 20)
 
 
 async def test_copies_of_the_sandbox_are_rewrapped_too(
@@ -268,7 +291,7 @@ async def test_copies_of_the_sandbox_are_rewrapped_too(
         made = await filled(context)
     await fork_sandbox.fork(own_database, "before")
     found = await _rewrap(both, own_database)
-    assert (found.done, found.rewrapped) == (True, 35)
+    assert (found.done, found.rewrapped) == (True, 39)
     await fork_sandbox.rewind(own_database, "before")
     async with opened(replace(both, old_secret_keys=()), own_database) as context:
         await works(context, made)

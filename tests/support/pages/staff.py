@@ -10,9 +10,10 @@ import pyotp
 from cuota.commands.desk import OPERATOR, sandbox_link
 from cuota.core.desk.person import Person
 from cuota.core.desk.role import Role
+from cuota.db.desk.sessions import DeskSession
 from cuota.flows.desk.change_team import invite
 from cuota.flows.desk.index_orders import index_orders
-from cuota.flows.desk.sign_in import make_link
+from cuota.flows.desk.sign_in import load_visit, make_link
 from cuota.flows.merchant.manage_merchants import find_merchant
 from cuota.flows.webhook.deliver_webhooks import publish_events
 from support.makers import Merchant, Running
@@ -50,16 +51,28 @@ class Staff(Visitor):
         assert address is not None
         return urlsplit(address).path
 
-    async def sign_in(self, person: Person) -> Page:
-        """Sign in by a mailed link, and set up an authenticator app if the person has none."""
+    async def open_link(self, person: Person) -> Page:
+        """Use a mailed link. The next page asks for the code of the app, or shows the key of a new one."""
         await self.open(await self.link(person))
         action, fields = self.page.seen.forms[0]
-        await self._follow(await self.http.post(action, data=fields))
-        if "Enter this key:" in self.page.text:
-            self.key = (
-                self.page.text.partition("Enter this key:")[2].partition("On this device")[0].replace(" ", "")
-            )
+        page = await self._follow(await self.http.post(action, data=fields))
+        if "Enter this key:" in page.text:
+            key = page.text.partition("Enter this key:")[2].partition("On this device")[0]
+            self.key = key.replace(" ", "")
+        return page
+
+    async def sign_in(self, person: Person) -> Page:
+        """Sign in by a mailed link, and set up an authenticator app if the person has none."""
+        await self.open_link(person)
         return await self.send("code", code=self.code())
+
+    async def visit(self) -> DeskSession:
+        """Return the session of this browser, as a request reads it."""
+        found = await load_visit(
+            self.service.context, self.shop.merchant_id, self.http.cookies["desk"].partition(".")[2]
+        )
+        assert found is not None
+        return found.session
 
     def code(self) -> str:
         """The code that the authenticator app shows now."""

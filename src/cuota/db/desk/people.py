@@ -25,36 +25,29 @@ _JOINED = (
 _OWNERS = """SELECT person_id FROM desk_people WHERE merchant_id = $1 AND role = 'owner' AND removed_at IS NULL
     ORDER BY person_id FOR UPDATE"""
 _ROLE = "UPDATE desk_people SET role = $3 WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL RETURNING 1"
-_REMOVE = """UPDATE desk_people SET removed_at = $3, factor = NULL, new_factor = NULL
+_REMOVE = """UPDATE desk_people SET removed_at = $3, factor = NULL
     WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL RETURNING 1"""
-_BEGIN = "UPDATE desk_people SET new_factor = $3 WHERE merchant_id = $1 AND person_id = $2 AND factor IS NULL"
-_FACTOR = """SELECT factor, new_factor, factor_step, factor_tries, factor_closed_until FROM desk_people
-    WHERE merchant_id = $1 AND person_id = $2"""
 # A try is counted before the code is checked, so that parallel tries cannot pass the limit.
 _TRY = """UPDATE desk_people SET factor_tries = CASE WHEN factor_closed_until <= $3::timestamptz THEN 1 ELSE factor_tries + 1 END,
         factor_closed_until = CASE WHEN factor_tries + 1 >= $4 AND NOT coalesce(factor_closed_until <= $3, false) THEN $5::timestamptz END
     WHERE merchant_id = $1 AND person_id = $2 AND (factor_closed_until IS NULL OR factor_closed_until <= $3)
-    RETURNING factor, new_factor, factor_step, factor_tries, factor_closed_until"""
+    RETURNING factor, factor_tries"""
 # The step must rise: a code that was used, or an earlier one, is worth nothing.
-_USED = """UPDATE desk_people SET factor_step = $3, factor_tries = 0, factor_closed_until = NULL,
-        factor = coalesce(factor, new_factor), new_factor = NULL
+_USED = """UPDATE desk_people SET factor_step = $3, factor_tries = 0, factor_closed_until = NULL
     WHERE merchant_id = $1 AND person_id = $2 AND factor_step < $3 RETURNING 1"""
-_RESET = """UPDATE desk_people SET factor = NULL, new_factor = NULL, factor_tries = 0, factor_closed_until = NULL
+# A person who has an app keeps that one.
+_SET_UP = """UPDATE desk_people SET factor = $3, factor_step = $4, factor_tries = 0, factor_closed_until = NULL
+    WHERE merchant_id = $1 AND person_id = $2 AND factor IS NULL AND removed_at IS NULL RETURNING 1"""
+_RESET = """UPDATE desk_people SET factor = NULL, factor_tries = 0, factor_closed_until = NULL
     WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL RETURNING 1"""
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A person's authenticator app. The secrets are encrypted. `new` is the secret that is being set up.
-
-    `step` is the last time step whose code was used. After too many wrong codes, none is checked before `closed_until`.
-    """
+    """A person's authenticator app: its encrypted secret (None before it is set up), and the wrong codes in a row."""
 
     secret: bytes | None
-    new: bytes | None
-    step: int
     tries: int
-    closed_until: datetime | None
 
 
 def person_of(row: Row) -> Person:
@@ -109,17 +102,6 @@ async def remove(session: Session, merchant_id: UUID, person_id: UUID, now: date
     return await session.fetchrow(_REMOVE, merchant_id, person_id, now) is not None
 
 
-async def begin_factor(session: Session, merchant_id: UUID, person_id: UUID, new: bytes) -> None:
-    """Store the secret of an app that is being set up. A person who has an app keeps that one."""
-    await session.fetchrow(_BEGIN, merchant_id, person_id, new)
-
-
-async def factor(session: Session, merchant_id: UUID, person_id: UUID) -> Factor | None:
-    """Return a person's authenticator app."""
-    row = await session.fetchrow(_FACTOR, merchant_id, person_id)
-    return None if row is None else Factor(*row)
-
-
 async def try_factor(
     session: Session, merchant_id: UUID, person_id: UUID, now: datetime, most: int, closed_until: datetime
 ) -> Factor | None:
@@ -129,8 +111,15 @@ async def try_factor(
 
 
 async def factor_used(session: Session, merchant_id: UUID, person_id: UUID, step: int) -> bool:
-    """Record the time step of a right code, which also finishes setting up an app. False if the code was used before."""
+    """Record the time step of a right code. False if the code was used before."""
     return await session.fetchrow(_USED, merchant_id, person_id, step) is not None
+
+
+async def set_up_factor(
+    session: Session, merchant_id: UUID, person_id: UUID, secret: bytes, step: int
+) -> bool:
+    """Store a new app whose first code was right. False if the person has an app meanwhile."""
+    return await session.fetchrow(_SET_UP, merchant_id, person_id, secret, step) is not None
 
 
 async def reset_factor(session: Session, merchant_id: UUID, person_id: UUID) -> bool:

@@ -29,7 +29,7 @@ _MAILED = "UPDATE desk_links SET mail_at = NULL WHERE merchant_id = $1 AND link_
 _OPEN = """INSERT INTO desk_sessions
     (merchant_id, session_hash, session_id, person_id, created_at, seen_at, ends_at, proved_at, one_step, browser, address)
     VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, $9, $10)"""
-_READ = """SELECT s.session_id, s.session_hash, s.seen_at, s.ends_at, s.proved_at, s.one_step, p.merchant_id, p.person_id, p.email,
+_READ = """SELECT s.session_id, s.session_hash, s.seen_at, s.ends_at, s.proved_at, s.one_step, s.new_factor, p.merchant_id, p.person_id, p.email,
         p.name, p.role, p.invited_at, p.joined_at, p.factor IS NOT NULL AS has_factor, m.name AS merchant
     FROM desk_sessions s JOIN desk_people p ON p.merchant_id = $1 AND p.person_id = s.person_id
         JOIN merchants m ON m.merchant_id = $1
@@ -37,6 +37,8 @@ _READ = """SELECT s.session_id, s.session_hash, s.seen_at, s.ends_at, s.proved_a
 _SEEN = "UPDATE desk_sessions SET seen_at = $3 WHERE merchant_id = $1 AND session_hash = $2"
 # The row gets a new secret, so a secret that somebody planted before the sign-in is worth nothing.
 _DELETE = "DELETE FROM desk_sessions WHERE merchant_id = $1 AND session_hash = $2 RETURNING session_id"
+_NEW_FACTOR = """UPDATE desk_sessions SET new_factor = coalesce(new_factor, $3)
+    WHERE merchant_id = $1 AND session_hash = $2 RETURNING new_factor"""
 _PROVED = "UPDATE desk_sessions SET proved_at = $3 WHERE merchant_id = $1 AND session_hash = $2"
 _END_ONE = (
     """DELETE FROM desk_sessions WHERE merchant_id = $1 AND person_id = $2 AND session_id = $3 RETURNING 1"""
@@ -80,7 +82,10 @@ class NewSession:
 
 @dataclass(frozen=True, slots=True)
 class DeskSession:
-    """A browser's session. `proved_at` is the time of the last second factor; None before the person is signed in."""
+    """A browser's session. `proved_at` is the time of the last second factor; None before the person is signed in.
+
+    `new_factor` is the encrypted secret of an authenticator app that this browser sets up.
+    """
 
     session_id: UUID
     session_hash: bytes
@@ -88,6 +93,7 @@ class DeskSession:
     ends_at: datetime
     proved_at: datetime | None
     one_step: bool
+    new_factor: bytes | None
     person: Person
     merchant: str
 
@@ -166,13 +172,22 @@ async def read(
         return None
     return DeskSession(
         row["session_id"], row["session_hash"], row["seen_at"], row["ends_at"], row["proved_at"], row["one_step"],
-        person_of(row), row["merchant"],
+        row["new_factor"], person_of(row), row["merchant"],
     )  # fmt: skip
 
 
 async def seen(session: Session, merchant_id: UUID, session_hash: bytes, now: datetime) -> None:
     """Record that the session is in use."""
     await session.fetchrow(_SEEN, merchant_id, session_hash, now)
+
+
+async def begin_factor(session: Session, merchant_id: UUID, session_hash: bytes, new: bytes) -> bytes:
+    """Store the encrypted secret of an app that this browser begins to set up.
+
+    Returns the stored secret: the first one, if two requests arrive at once. If the session has just ended, returns `new`.
+    """
+    row = await session.fetchrow(_NEW_FACTOR, merchant_id, session_hash, new)
+    return new if row is None else bytes(row["new_factor"])
 
 
 async def proved(session: Session, merchant_id: UUID, session_hash: bytes, now: datetime) -> None:

@@ -7,7 +7,6 @@ CREATE TABLE desk_people (
     name          text NOT NULL CHECK (length(name) BETWEEN 1 AND 100),
     role          text NOT NULL CHECK (role IN ('owner', 'admin', 'developer', 'finance', 'support', 'read-only')),
     factor        bytea,                            -- AES-GCM: the secret of the authenticator app; null until it is set up
-    new_factor    bytea,                            -- AES-GCM: the same, while it is being set up
     factor_step   bigint NOT NULL DEFAULT 0,        -- the last time step whose code was used: no code works twice
     factor_tries  smallint NOT NULL DEFAULT 0,      -- wrong codes in a row
     factor_closed_until timestamptz,                -- after too many wrong codes
@@ -46,6 +45,7 @@ CREATE TABLE desk_sessions (
     ends_at      timestamptz NOT NULL,
     proved_at    timestamptz,                       -- the last second factor; null: the person is not signed in yet
     one_step     boolean NOT NULL,
+    new_factor   bytea,                             -- AES-GCM: the secret of an app that this browser sets up
     browser      text NOT NULL,
     address      text NOT NULL,
     PRIMARY KEY (merchant_id, session_hash)

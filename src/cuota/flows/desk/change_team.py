@@ -137,6 +137,8 @@ async def invite_again(context: Context, merchant_id: UUID, actor: Actor, person
     if person is None:
         raise BadTeam(GONE)
     _require(actor, person.role)
+    if person.joined_at is not None:
+        raise BadTeam(f"{person.name} has joined already, and can ask for a link on the sign-in page.")
     return await make_link(context, person, mail=True, life=INVITATION_LIFE) is not None
 
 

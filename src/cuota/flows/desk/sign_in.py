@@ -154,7 +154,7 @@ async def load_visit(context: Context, merchant_id: UUID, secret: str) -> DeskVi
 
 async def finish(context: Context, visit: DeskVisit, typed: str, place: Place) -> str:
     """Check the code of the authenticator app and finish signing in. Return the session's new secret. Raises WrongCode."""
-    await check_factor(context, visit.person, typed)
+    await check_factor(context, visit.session, typed)
     await sessions.end(context.pool, visit.merchant_id, visit.session.session_hash)
     return await _open(context, visit.person, place, utc_now(), one_step=False, proved=True)
 
@@ -162,7 +162,7 @@ async def finish(context: Context, visit: DeskVisit, typed: str, place: Place) -
 async def prove_again(context: Context, visit: DeskVisit, typed: str) -> None:
     """Check the code again, for an action that needs a fresh second factor. Raises WrongCode."""
     if not visit.session.one_step:
-        await check_factor(context, visit.person, typed)
+        await check_factor(context, visit.session, typed)
     await sessions.proved(context.pool, visit.merchant_id, visit.session.session_hash, utc_now())
 
 

@@ -117,3 +117,10 @@ async def test_the_menu_shows_only_what_the_role_may_see(browser: Callable[..., 
         await staff.enter(role)
         assert ("/desk/audit" in staff.page.seen.links) is (Action.READ_AUDIT in MAY[role])
         assert ("/desk/team" in staff.page.seen.links) is (Action.READ_TEAM in MAY[role])
+
+
+@pytest.mark.parametrize("role", list(Role))
+async def test_no_link_of_the_first_page_leads_where_the_role_may_not_go(staff: Staff, role: Role) -> None:
+    await staff.enter(role)
+    for path in sorted({link for link in staff.page.seen.links if link.startswith("/desk")}):
+        assert (await staff.open(path)).status == 200, path

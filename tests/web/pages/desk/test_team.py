@@ -66,6 +66,15 @@ async def test_a_wrong_invitation_is_refused_beside_its_field(
     assert said in page.text
 
 
+async def test_only_a_person_who_has_not_joined_is_mailed_another_invitation(staff: Staff) -> None:
+    person = await staff.invited(new_email())
+    ids = staff.service.context, staff.shop.merchant_id, OPERATOR, person.person_id
+    assert await change_team.invite_again(*ids)
+    await staff.sign_in(person)
+    with pytest.raises(BadTeam, match="has joined already"):
+        await change_team.invite_again(*ids)
+
+
 async def test_an_address_is_in_a_team_once(staff: Staff) -> None:
     email = new_email()
     await staff.invited(email)

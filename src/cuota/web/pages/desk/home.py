@@ -90,7 +90,7 @@ def _waiting_cards(desk: Desk, waits: Waiting) -> list[PageContext]:
             "Disputes to answer",
             f"{waits.disputes:,}",
             deadline,
-            f"{PATH}/disputes?view=open",
+            f"{PATH}/disputes?view=open" if desk.may(Action.READ_DISPUTES) else None,
             "bad" if waits.disputes else "",
         ),
         _card("Failing webhooks", f"{waits.webhooks:,}", failing, webhooks, "bad" if waits.webhooks else ""),
