@@ -7,7 +7,6 @@ from typing import Any
 
 import pyotp
 import pytest
-from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
 from cuota.commands.desk import OPERATOR, sandbox_link
@@ -18,22 +17,11 @@ from cuota.flows.desk.sign_in import make_link
 from cuota.flows.merchant.manage_merchants import find_merchant
 from cuota.flows.webhook.deliver_webhooks import publish_events
 from cuota.web.app import DESK, ROUTES
-from cuota.web.server.route import Route
+from support.browser.dashboards import HOW, WIDE, is_page, look
 from support.browser.tabs import PHONE, OpenTab
 from support.makers import PROFILE, Merchant, complete
 
 pytestmark = pytest.mark.browser
-WIDE = {"width": 1280, "height": 900}
-HOW = pytest.mark.parametrize(
-    "how",
-    [
-        {"viewport": PHONE, "color_scheme": "light"},
-        {"viewport": PHONE, "color_scheme": "dark"},
-        {"viewport": WIDE, "color_scheme": "light"},
-        {"viewport": WIDE, "color_scheme": "dark"},
-    ],
-    ids=["phone", "phone in the dark", "wide", "wide in the dark"],
-)
 # A name and an item as long as the API accepts, without a place to break the line.
 LONG = "Bartholomew" * 4
 ITEMS = [
@@ -58,19 +46,6 @@ async def sold(shop: Merchant) -> dict[str, Any]:
     return order
 
 
-def is_page(row: Route) -> bool:
-    """Whether the route shows a page at a fixed address. An export is a download."""
-    fixed = "{" not in row.path and not row.path.endswith("/export")
-    return row.area is DESK and "GET" in row.methods and fixed
-
-
-async def look(page: Page, name: str) -> None:
-    width = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
-    assert width <= 0, f"{name} is wider than the screen"
-    found = await Axe().run(page)
-    assert found.violations_count == 0, f"{name}: {found.generate_report()}"
-
-
 @HOW
 async def test_every_page_fits_its_screen_and_breaks_no_rule_of_axe(
     open_tab: OpenTab, merchant: Merchant, how: dict[str, Any]
@@ -78,7 +53,7 @@ async def test_every_page_fits_its_screen_and_breaks_no_rule_of_axe(
     page = await open_tab(**how)
     await enter(page, merchant)
     base = merchant.service.settings.public_url
-    plain = [row.path for row in ROUTES if is_page(row)]
+    plain = [row.path for row in ROUTES if is_page(row, DESK)]
     for path in plain:
         await page.goto(base + path)
         await look(page, f"{path}, empty")

@@ -1,4 +1,4 @@
-"""`cuota desk`: sign-in links for the merchant's dashboard in the sandbox, and a team's first owner."""
+"""`cuota desk`: sign-in links for the two dashboards in the sandbox, and the first owner of a team."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from datetime import timedelta
 from cuota.commands.common import Add, run, show
 from cuota.core.desk.role import Role
 from cuota.core.merchant import Merchant
+from cuota.core.operator.role import OperatorRole
 from cuota.core.refusal import Code, Refused
 from cuota.db.desk import people
+from cuota.db.operator import operators
 from cuota.flows.context import Context
 from cuota.flows.desk.change_team import BadTeam, invite
 from cuota.flows.desk.record import Actor
 from cuota.flows.desk.sign_in import make_link
 from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
+from cuota.flows.operator.change_operators import invite_operator
+from cuota.flows.operator.log_action import COMMAND_LINE
+from cuota.flows.operator.operator_sign_in import make_operator_link
 
 OPERATOR = Actor(None)
 SANDBOX_LINK_LIFE = timedelta(days=1)
@@ -48,13 +53,41 @@ def _served(context: Context) -> Context:
     return replace(context, settings=replace(context.settings, public_url=served))
 
 
+async def operator_sandbox_link(context: Context, role: OperatorRole) -> str:
+    """Return the address of a link to the operator's dashboard, for a person of this role, who is added if there is none."""
+    email = f"{role}@operator.example"
+    person = await operators.by_email(context.pool, email)
+    if person is None:
+        person = await invite_operator(
+            context, COMMAND_LINE, f"Sandbox {role}", email, role, "sandbox link", mail=False
+        )
+    address = await make_operator_link(context, person, mail=False, one_step=True, life=SANDBOX_LINK_LIFE)
+    assert address is not None
+    return address
+
+
+def _role(options: argparse.Namespace) -> Role | OperatorRole:
+    """Return the role that the command names: of the operator's team, or of a merchant's. Raises BadMerchant."""
+    if bool(options.merchant) is options.operator:
+        raise BadMerchant("Give either --merchant NAME_OR_ID, or --operator.")
+    roles = OperatorRole if options.operator else Role
+    try:
+        return roles(options.role)
+    except ValueError:
+        whose = "the operator's team" if options.operator else "a merchant's team"
+        known = ", ".join(each.value for each in roles)
+        raise BadMerchant(f"{options.role} is not a role of {whose}. Choose one of: {known}.") from None
+
+
 def link(options: argparse.Namespace) -> int:
     """`cuota desk link`."""
-    role = Role(options.role)
+    role = _role(options)
 
     async def flow(context: Context) -> str:
         if not context.settings.sandbox:
             raise Refused(Code.NOT_FOUND, _SANDBOX_ONLY)
+        if isinstance(role, OperatorRole):
+            return await operator_sandbox_link(_served(context), role)
         return await sandbox_link(_served(context), await find_merchant(context, options.merchant), role)
 
     address = run(flow)
@@ -65,19 +98,15 @@ def link(options: argparse.Namespace) -> int:
 
 def invite_owner(options: argparse.Namespace) -> int:
     """`cuota desk invite`."""
+    role, given = _role(options), (options.name, options.email)
 
     async def flow(context: Context) -> str:
-        merchant = await find_merchant(context, options.merchant)
         try:
-            person = await invite(
-                context,
-                merchant.merchant_id,
-                OPERATOR,
-                options.name,
-                options.email,
-                Role(options.role),
-                options.reason,
-            )
+            if isinstance(role, OperatorRole):
+                invited = await invite_operator(context, COMMAND_LINE, *given, role, options.reason)
+                return invited.email
+            merchant = await find_merchant(context, options.merchant)
+            person = await invite(context, merchant.merchant_id, OPERATOR, *given, role, options.reason)
         except BadTeam as bad:
             raise BadMerchant(f"Nobody was invited. {bad}") from None
         return person.email
@@ -91,15 +120,20 @@ def invite_owner(options: argparse.Namespace) -> int:
     return 0
 
 
+def _whose(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which team, and the role."""
+    parser.add_argument("--merchant", metavar="NAME_OR_ID", help="the team of this merchant")
+    parser.add_argument("--operator", action="store_true", help="the operator's own team")
+    roles = ", ".join(dict.fromkeys(role.value for role in (*Role, *OperatorRole)))
+    parser.add_argument("--role", default=Role.OWNER.value, metavar="ROLE", help=f"one of: {roles}")
+
+
 def register(add: Add) -> None:
     """Register the commands."""
-    roles = [role.value for role in Role]
-    parser = add("link", link, "print a link that signs in to a merchant's dashboard (sandbox only)")
-    parser.add_argument("--merchant", required=True, metavar="NAME_OR_ID")
-    parser.add_argument("--role", choices=roles, default=Role.OWNER.value)
-    parser = add("invite", invite_owner, "invite a person to a merchant's dashboard by e-mail")
-    parser.add_argument("--merchant", required=True, metavar="NAME_OR_ID")
+    parser = add("link", link, "print a link that signs in to a dashboard (sandbox only)")
+    _whose(parser)
+    parser = add("invite", invite_owner, "invite a person to a dashboard by e-mail")
+    _whose(parser)
     parser.add_argument("--name", required=True, help="the person's name")
     parser.add_argument("--email", required=True, help="the person's e-mail address")
-    parser.add_argument("--role", choices=roles, default=Role.OWNER.value)
     parser.add_argument("--reason", default="invited by the operator", help="for the audit log")

@@ -20,11 +20,13 @@ from cuota.db import hosts, row_security
 from cuota.db.citus import distribute
 from cuota.db.migrate import OnProgress
 from cuota.db.nodes import require_coordinator
+from cuota.db.operator import operator_figures
+from cuota.db.operator.operator_figures import VerifyRun
 from cuota.db.payout import sending
 from cuota.db.plan.charges import failed_refunds
 from cuota.db.pool import UnsafeDatabase
 from cuota.db.verify.recalculate import VerifyReport, verify
-from cuota.flows.context import Context
+from cuota.flows.context import Context, utc_now
 from cuota.flows.merchant.keys import ALGORITHMS, rotate_keys
 from cuota.flows.payout.send_payouts import NO_BANK_RAIL
 from cuota.run import runtime
@@ -67,7 +69,12 @@ def verify_ledger(options: argparse.Namespace) -> int:
 async def _verified(context: Context, told: OnProgress) -> tuple[VerifyReport, int]:
     """Return what `verify` found, and how many payouts wait because there is no bank rail."""
     unsent = await sending.count_created(context.pool) if context.rails.bank is None else 0
-    return await verify(context.pool, told), unsent
+    report = await verify(context.pool, told)
+    done = VerifyRun(utc_now(), report.orders, report.transfers, len(report.disagreements))
+    # A copy of the database that only allows reads is checked too, but keeps no result.
+    with contextlib.suppress(asyncpg.ReadOnlySQLTransactionError):
+        await operator_figures.add_run(context.pool, context.new_id(), done)
+    return report, unsent
 
 
 def card_refunds(options: argparse.Namespace) -> int:

@@ -87,6 +87,11 @@ _COORDINATOR = (
     "card_rails",
     "card_declines",
     "card_erasures",
+    "operator_people",
+    "operator_links",
+    "operator_sessions",
+    "operator_log",
+    "verify_runs",
 )
 # Simulators of outside companies, in the sandbox only, and the tables of a rail to a real one. They use separate transactions.
 SIMULATORS = (

@@ -81,6 +81,20 @@ SEALED = (
         "desk-new-factor:{session_id}",
         "new_factor IS NOT NULL",
     ),
+    Sealed(
+        "public.operator_people",
+        (("person_id", "uuid"),),
+        "factor",
+        "operator-factor:{person_id}",
+        "factor IS NOT NULL",
+    ),
+    Sealed(
+        "public.operator_sessions",
+        (("session_id", "uuid"),),
+        "new_factor",
+        "operator-new-factor:{session_id}",
+        "new_factor IS NOT NULL",
+    ),
     Sealed("issuing_simulator.cards", (("key", "uuid"),), "sealed", "virtual-card:{key}"),
     Sealed(
         "public.idempotency_keys",
@@ -100,7 +114,7 @@ HASHED = {
     "public.plans.browser", "public.plans.card_hash", "public.consumer_asks.value_hash",
     "public.card_declines.card_hash", "public.card_declines.charge_hash",
     "public.remembered_browsers.token_hash", "public.text_choices.phone_hash", "public.decisions.inputs_hash", "public.signals.value_hash",
-    "public.delivery_attempts.answer", "public.desk_sessions.session_hash", "issuing_simulator.cards.number_hash", "issuing_simulator.cards.details_hash",
+    "public.delivery_attempts.answer", "public.desk_sessions.session_hash", "public.operator_sessions.session_hash", "issuing_simulator.cards.number_hash", "issuing_simulator.cards.details_hash",
 }  # fmt: skip
 
 _OTHERS = """SELECT application_name AS name, count(*) AS sessions FROM pg_stat_activity

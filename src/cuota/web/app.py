@@ -32,9 +32,10 @@ from cuota.web.api.refund import refund
 from cuota.web.api.void import void
 from cuota.web.docs import pages as docs
 from cuota.web.docs.contract import openapi_json
-from cuota.web.pages import account, assets, desk, inbox, sdk_script
+from cuota.web.pages import account, assets, desk, inbox, operator, sdk_script
 from cuota.web.pages.checkout import entry, steps, window
 from cuota.web.pages.desk.visit import DESK_ERRORS
+from cuota.web.pages.operator.visit import OPERATOR_ERRORS
 from cuota.web.pages.processor import cards as processor_cards
 from cuota.web.pages.processor import confirm as processor_confirm
 from cuota.web.pages.render import ACCOUNT_ERRORS, BANK_ERRORS, CHECKOUT_ERRORS
@@ -65,6 +66,8 @@ PLAN = "/account/plans/{merchant_id}/{order_id}"
 # The merchant's dashboard. A person's role decides (core/desk/role.py).
 DESK = Area(errors=DESK_ERRORS, party="desk")
 DESK_ORDER = "/desk/orders/{order_id}"
+# The operator's dashboard. Its people have other tables, cookies and roles (core/operator/role.py).
+OPERATOR = Area(errors=OPERATOR_ERRORS, party="operator")
 ACCOUNT = Area(errors=ACCOUNT_ERRORS, party="account")
 CHECKOUT = Area(errors=CHECKOUT_ERRORS, party="checkout", consumers=True)
 
@@ -168,13 +171,13 @@ ROUTES = (
         "GET", "/account/plans/{merchant_id}/{order_id}/receipts/{charge_id}", account.plans.receipt, ACCOUNT
     ),
     Route("GET", "/desk", desk.home.home, DESK),
-    Route("GET", "/desk/sign-in", desk.enter.show_sign_in, DESK),
-    Route("POST", "/desk/sign-in", desk.enter.ask_link, DESK),
-    Route("GET", "/desk/enter/{merchant_id}/{link_id}/{code}", desk.enter.show_link, DESK),
-    Route("POST", "/desk/enter/{merchant_id}/{link_id}/{code}", desk.enter.use_link, DESK),
-    Route("GET", "/desk/code", desk.enter.show_code, DESK),
-    Route("POST", "/desk/code", desk.enter.check_code, DESK),
-    Route("POST", "/desk/leave", desk.enter.leave, DESK),
+    Route("GET", "/desk/sign-in", desk.enter.ENTRANCE.show_sign_in, DESK),
+    Route("POST", "/desk/sign-in", desk.enter.ENTRANCE.ask_link, DESK),
+    Route("GET", "/desk/enter/{merchant_id}/{link_id}/{code}", desk.enter.ENTRANCE.show_link, DESK),
+    Route("POST", "/desk/enter/{merchant_id}/{link_id}/{code}", desk.enter.ENTRANCE.use_link, DESK),
+    Route("GET", "/desk/code", desk.enter.ENTRANCE.show_code, DESK),
+    Route("POST", "/desk/code", desk.enter.ENTRANCE.check_code, DESK),
+    Route("POST", "/desk/leave", desk.enter.ENTRANCE.leave, DESK),
     Route("GET", "/desk/orders", desk.orders.orders, DESK),
     Route("GET", "/desk/orders/export", desk.export.show, DESK),
     Route("POST", "/desk/orders/export", desk.export.export, DESK),
@@ -205,6 +208,47 @@ ROUTES = (
     Route("POST", "/desk/team/{person_id}", desk.team.change, DESK),
     Route("POST", "/desk/team/{person_id}/sessions", desk.team.end_session, DESK),
     Route("GET", "/desk/audit", desk.audit.audit, DESK),
+    Route("GET", "/operator", operator.home.home, OPERATOR),
+    Route("GET", "/operator/sign-in", operator.enter.ENTRANCE.show_sign_in, OPERATOR),
+    Route("POST", "/operator/sign-in", operator.enter.ENTRANCE.ask_link, OPERATOR),
+    Route("GET", "/operator/enter/{link_id}/{code}", operator.enter.ENTRANCE.show_link, OPERATOR),
+    Route("POST", "/operator/enter/{link_id}/{code}", operator.enter.ENTRANCE.use_link, OPERATOR),
+    Route("GET", "/operator/code", operator.enter.ENTRANCE.show_code, OPERATOR),
+    Route("POST", "/operator/code", operator.enter.ENTRANCE.check_code, OPERATOR),
+    Route("POST", "/operator/leave", operator.enter.ENTRANCE.leave, OPERATOR),
+    Route("GET", "/operator/orders", operator.orders.orders, OPERATOR),
+    Route("GET", "/operator/orders/letters/{decision_id}", operator.orders.letter, OPERATOR),
+    Route("GET", "/operator/orders/{order_id}", operator.orders.order, OPERATOR),
+    Route("GET", "/operator/merchants", operator.merchants.listed, OPERATOR),
+    Route("GET", "/operator/merchants/{merchant_id}", operator.merchants.merchant, OPERATOR),
+    Route("POST", "/operator/merchants/{merchant_id}", operator.merchants.change, OPERATOR),
+    Route("GET", "/operator/consumers", operator.consumers.ask, OPERATOR),
+    Route("POST", "/operator/consumers", operator.consumers.find, OPERATOR),
+    Route("GET", "/operator/consumers/{consumer_id}", operator.consumers.consumer, OPERATOR),
+    Route("POST", "/operator/consumers/{consumer_id}/reveal", operator.consumers.reveal, OPERATOR),
+    Route("POST", "/operator/consumers/{consumer_id}/privacy", operator.consumers.privacy, OPERATOR),
+    Route("GET", "/operator/disputes", operator.disputes.disputes, OPERATOR),
+    Route("GET", "/operator/disputes/{dispute_id}", operator.disputes.dispute, OPERATOR),
+    Route("POST", "/operator/disputes/{dispute_id}", operator.disputes.decide, OPERATOR),
+    Route(
+        "GET",
+        "/operator/disputes/{dispute_id}/files/{evidence_id}/{number}",
+        operator.disputes.file,
+        OPERATOR,
+    ),
+    Route("GET", "/operator/risk", operator.risk.risk, OPERATOR),
+    Route("POST", "/operator/risk", operator.risk.try_limits, OPERATOR),
+    Route("GET", "/operator/payouts", operator.payouts.payouts, OPERATOR),
+    Route("GET", "/operator/books", operator.books.books, OPERATOR),
+    Route("GET", "/operator/books/balance", operator.books.balance, OPERATOR),
+    Route("GET", "/operator/system", operator.system.system, OPERATOR),
+    Route("GET", "/operator/me", operator.team.me, OPERATOR),
+    Route("GET", "/operator/team", operator.team.team, OPERATOR),
+    Route("POST", "/operator/team", operator.team.invite, OPERATOR),
+    Route("GET", "/operator/team/{person_id}", operator.team.person, OPERATOR),
+    Route("POST", "/operator/team/{person_id}", operator.team.change, OPERATOR),
+    Route("POST", "/operator/team/{person_id}/sessions", operator.team.end_session, OPERATOR),
+    Route("GET", "/operator/log", operator.log.log, OPERATOR),
     Route("GET", "/checkout/{merchant_id}", entry.enter, CHECKOUT),
     Route("GET", "/checkout/{merchant_id}/{order_id}", steps.show, CHECKOUT),
     Route("POST", "/checkout/{merchant_id}/{order_id}/again", steps.again, CHECKOUT),

@@ -8,41 +8,31 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
-from uuid import UUID
 
 import asyncpg
-import pyotp
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from cuota import config
-from cuota.commands.desk import OPERATOR
 from cuota.commands.keys import _rewrap
-from cuota.core.desk.role import Role
-from cuota.core.dispute.dispute import DisputeParty
-from cuota.core.dispute.evidence import EvidenceFile
-from cuota.core.payout.bank_order import Credit, Originator
+from cuota.core.payout.bank_order import Originator
 from cuota.core.webhook.signature import pay_signature
 from cuota.db.merchant import secrets as merchant_secrets
 from cuota.db.merchant.secrets import SecretKind
 from cuota.db.sealed import HASHED, SEALED
 from cuota.db.vault import Vault, WrongKey
 from cuota.flows.checkout.verify_signature import verify_signature
-from cuota.flows.context import Context, new_id, utc_now
-from cuota.flows.desk.change_team import invite
-from cuota.flows.desk.factor import new_factor
-from cuota.flows.desk.sign_in import Place, enter, finish, load_visit, make_link
-from cuota.flows.dispute.evidence import store_evidence
+from cuota.flows.context import Context, utc_now
 from cuota.flows.merchant.issue_token import TokenRequest, issue_token
 from cuota.flows.merchant.keys import Keys, _made, rotate_keys
-from cuota.flows.merchant.manage_merchants import MerchantTerms, NewCredentials, create_merchant
+from cuota.flows.merchant.manage_merchants import NewCredentials
 from cuota.flows.merchant.rotate_secrets import rotate_merchant_secret
 from cuota.flows.sandbox import fork_sandbox
 from cuota.flows.secret.rewrap_secrets import Rewrapped, rewrap
-from cuota.flows.webhook.manage_endpoints import OLD_SECRET_LIVES, register
+from cuota.flows.webhook.manage_endpoints import OLD_SECRET_LIVES
 from cuota.rails.bank.file_books import FileBooks
 from cuota.run import runtime
+from support.flows.sealed_values import filled
 
 PHONE = "2125550142"
 
@@ -62,56 +52,6 @@ def both(settings: config.Settings) -> config.Settings:
 async def opened(settings: config.Settings, where: dict[str, Any]) -> AsyncIterator[Context]:
     async with runtime.opened(settings, where, pool_size=2, decides=False) as context:
         yield context
-
-
-async def filled(context: Context) -> NewCredentials:
-    """A text in every column that the secret key encrypts."""
-    made = await create_merchant(context, MerchantTerms(name="Shop"))
-    merchant_id = made.merchant.merchant_id
-    for kind in SecretKind:
-        await rotate_merchant_secret(context, "Shop", kind, OLD_SECRET_LIVES)
-    endpoint, _ = await register(context, merchant_id, "http://127.0.0.1:9/hooks", "")
-    await context.pool.execute("UPDATE webhook_endpoints SET old_secret = secret, old_secret_ends_at = now()")
-    await rotate_keys(context, algorithm="RS256")
-    await context.rails.issuing.issue(new_id(), merchant_id, new_id(), 1000, "USD")
-    books = FileBooks(context.pool, context.vault, Originator("C", "1", "B", "011000015", "1234"))
-    await books.order(Credit(new_id(), 0, "Shop", "021000021", "123456789", 100, "USD"), context.now())
-    await books.make("nacha", context.now(), context.now().date())
-    sealed = context.vault.encrypt('{"secret": "whsec_"}', f"idempotency:{merchant_id}:key-1")
-    insert = """INSERT INTO idempotency_keys (merchant_id, key, request_hash, lease, lease_ends_at, status, body, created_at)
-        VALUES ($1, $2, '', $1, now(), 200, $3, now())"""
-    await context.pool.execute(insert, merchant_id, "key-1", sealed)
-    await context.pool.execute(insert, merchant_id, "key-2", b'{"plain": true}')
-    del endpoint
-    # A statement and a file of a dispute, which no order here has.
-    dispute_id, files = new_id(), [EvidenceFile("note.txt", "text/plain", b"I waited.")]
-    said = await store_evidence(
-        context, merchant_id, dispute_id, DisputeParty.CONSUMER, "Nothing came.", files
-    )
-    await context.pool.execute(
-        """INSERT INTO dispute_evidence (merchant_id, dispute_id, evidence_id, order_id, party, text, at)
-        VALUES ($1, $2, $3, $2, 'consumer', $4, now())""",
-        merchant_id,
-        dispute_id,
-        said.evidence_id,
-        said.text,
-    )
-    await set_up_apps(context, merchant_id)
-    return made
-
-
-async def set_up_apps(context: Context, merchant_id: UUID) -> None:
-    """Two people sign in to the dashboard: one has an authenticator app, the other is setting one up."""
-    place = Place("browser", "127.0.0.1")
-    for email, ends in (("ana@shop.example", True), ("ben@shop.example", False)):
-        person = await invite(context, merchant_id, OPERATOR, "Ana", email, Role.OWNER, "new", mail=False)
-        path = urlsplit(await make_link(context, person, mail=False)).path
-        link_id, code = path.split("/")[-2:]
-        secret = await enter(context, merchant_id, UUID(link_id), code, place)
-        visit = await load_visit(context, merchant_id, secret)
-        key = await new_factor(context, visit.session)
-        if ends:
-            await finish(context, visit, pyotp.TOTP(key).now(), place)
 
 
 async def everything(context: Context, *, said: list[str] | None = None) -> Rewrapped:
@@ -147,7 +87,7 @@ async def test_everything_is_encrypted_under_the_new_key_and_goes_on_working_wit
         await works(context, made)
         said: list[str] = []
         found = await everything(context, said=said)
-        assert (found.done, found.rewrapped, found.left) == (True, 21, 0)
+        assert (found.done, found.rewrapped, found.left) == (True, 23, 0)
         assert set(said) == {f"{place.table}.{place.column}" for place in SEALED}
         again = await everything(context)
         assert (again.done, again.rewrapped) == (True, 0)
@@ -219,7 +159,7 @@ async def test_a_rewrap_that_was_killed_is_begun_again_and_passes_over_what_is_d
             await rewrap(dying, context.vault, [(dying, place) for place in SEALED], lambda *_: None)
         await works(context, made)
         found = await everything(context)
-        assert (found.done, found.rewrapped) == (True, 21 - writes)
+        assert (found.done, found.rewrapped) == (True, 23 - writes)
         await works(context, made)
 
 
@@ -281,7 +221,7 @@ async def test_what_no_key_opens_is_named_and_the_rest_is_rewrapped(
         await merchant_secrets.rotate_again(context.pool, merchant_id, SecretKind.WEBHOOK, lost, utc_now())
         found = await everything(context)
     assert found.unreadable == [f"public.merchants.webhook_secret {merchant_id}"]
-    assert (found.done, found.rewrapped) == (False, 20)
+    assert (found.done, found.rewrapped) == (False, 22)
 
 
 async def test_copies_of_the_sandbox_are_rewrapped_too(
@@ -291,7 +231,7 @@ async def test_copies_of_the_sandbox_are_rewrapped_too(
         made = await filled(context)
     await fork_sandbox.fork(own_database, "before")
     found = await _rewrap(both, own_database)
-    assert (found.done, found.rewrapped) == (True, 39)
+    assert (found.done, found.rewrapped) == (True, 43)
     await fork_sandbox.rewind(own_database, "before")
     async with opened(replace(both, old_secret_keys=()), own_database) as context:
         await works(context, made)

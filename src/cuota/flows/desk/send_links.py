@@ -16,7 +16,7 @@ from cuota.flows.desk.sign_in import LINK_LIFE, link_address
 from cuota.rails.unavailable import RailUnavailable
 
 TRIES = 10
-_AGAIN = timedelta(seconds=30)
+AGAIN = timedelta(seconds=30)
 log = logging.getLogger("cuota.work")
 
 
@@ -33,14 +33,15 @@ async def send_links(context: Context) -> int:
 
 async def _send(context: Context, merchant_id: UUID) -> int:
     now = utc_now()
-    claimed = await sessions.claim_mail(context.pool, merchant_id, now, now + _AGAIN)
+    claimed = await sessions.claim_mail(context.pool, merchant_id, now, now + AGAIN)
     merchant = await merchants.read(context.pool, merchant_id)
     for link in claimed:
         person = await people.read(context.pool, merchant_id, link.person_id)
         if person is None or merchant is None or link.ends_at <= now or link.tries > TRIES:
             await sessions.mailed(context.pool, merchant_id, link.link_id)
             continue
-        text = _text(context, merchant_id, link, merchant.name, new=person.joined_at is None)
+        address = link_address(context, merchant_id, link.link_id)
+        text = link_text(address, merchant.name, link, new=person.joined_at is None)
         subject = f"Sign in to the dashboard of {merchant.name}"
         sender = context.settings.brand_name
         try:
@@ -52,12 +53,12 @@ async def _send(context: Context, merchant_id: UUID) -> int:
     return len(claimed)
 
 
-def _text(context: Context, merchant_id: UUID, link: Link, merchant: str, *, new: bool) -> str:
-    address = link_address(context, merchant_id, link.link_id)
+def link_text(address: str, whose: str, link: Link, *, new: bool) -> str:
+    """Return the text of the mail with a link to the dashboard of `whose`. `new`: the person has never signed in."""
     first = (
-        f"You were invited to the dashboard of {merchant}. Open this link to join:"
+        f"You were invited to the dashboard of {whose}. Open this link to join:"
         if new
-        else f"Open this link to sign in to the dashboard of {merchant}:"
+        else f"Open this link to sign in to the dashboard of {whose}:"
     )
     life = "7 days" if link.ends_at - utc_now() > LINK_LIFE else "15 minutes"
     return (

@@ -29,8 +29,8 @@ IDLE = timedelta(minutes=60)
 FRESH = timedelta(minutes=5)
 LINKS_AN_HOUR = 5
 # The database is told at most this often that a session is in use.
-_SEEN_EVERY = timedelta(minutes=1)
-assert _SEEN_EVERY < IDLE
+SEEN_EVERY = timedelta(minutes=1)
+assert SEEN_EVERY < IDLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ async def load_visit(context: Context, merchant_id: UUID, secret: str) -> DeskVi
     found = await sessions.read(context.pool, merchant_id, _hash(context, secret), now, now - IDLE)
     if found is None:
         return None
-    if now - found.seen_at > _SEEN_EVERY:
+    if now - found.seen_at > SEEN_EVERY:
         await sessions.seen(context.pool, merchant_id, found.session_hash, now)
     return DeskVisit(found, secret)
 

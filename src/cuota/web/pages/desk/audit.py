@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -28,6 +29,10 @@ ACTIONS = (
     ("dispute.", "Disputes"),
     ("webhooks.", "Webhooks"),
 )
+_EMPTY = (
+    "Nothing yet. Each capture, void, refund and change of access in this dashboard stands here, with the person and the"
+    " reason."
+)
 
 
 @allowed(Action.READ_AUDIT)
@@ -52,6 +57,8 @@ async def audit(request: Request, desk: Desk) -> Response:
         **common(request, desk, "Audit log", here=f"{PATH}/audit"),
         "rows": [_row(each) for each in entries],
         "actions": ACTIONS,
+        "list": f"{PATH}/audit",
+        "empty": _EMPTY,
         "values": {"action": action, "person": actor},
         "filtered": bool(query),
         "next": f"{PATH}/audit?{following}" if following else None,
@@ -59,14 +66,17 @@ async def audit(request: Request, desk: Desk) -> Response:
     return page(request, "desk/audit.html", shown)
 
 
-def _row(each: Entry) -> PageContext:
-    names = sorted({*(each.before or {}), *(each.after or {})})
-    before, after = each.before or {}, each.after or {}
-    changes = [
-        f"{name}: {before.get(name, 'none')} → {after.get(name, 'none')}"
-        for name in names
-        if before.get(name) != after.get(name)
+def changes_of(before: dict[str, Any] | None, after: dict[str, Any] | None) -> list[str]:
+    """Return a text for each value that an action changed."""
+    old, new = before or {}, after or {}
+    return [
+        f"{name}: {old.get(name, 'none')} → {new.get(name, 'none')}"
+        for name in sorted({*old, *new})
+        if old.get(name) != new.get(name)
     ]
+
+
+def _row(each: Entry) -> PageContext:
     return {
         "at": when(each.at),
         "actor": each.actor,
@@ -75,6 +85,6 @@ def _row(each: Entry) -> PageContext:
         "action": each.action,
         "subject": each.subject,
         "reason": each.reason,
-        "changes": changes,
+        "changes": changes_of(each.before, each.after),
         "order": f"{PATH}/orders/{each.order_id}" if each.order_id else None,
     }

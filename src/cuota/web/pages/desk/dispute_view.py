@@ -127,7 +127,7 @@ def statement_rows(dispute: Dispute, written: Sequence[Statement]) -> list[PageC
             "files": [
                 {
                     "name": file.name,
-                    "size": _size(file.size),
+                    "size": size_words(file.size),
                     "address": f"{address}/{each.evidence_id}/{file.number}",
                 }
                 for file in each.files
@@ -137,5 +137,6 @@ def statement_rows(dispute: Dispute, written: Sequence[Statement]) -> list[PageC
     ]
 
 
-def _size(size: int) -> str:
+def size_words(size: int) -> str:
+    """Write the size of a file, given in bytes."""
     return f"{size / 2**20:.1f} MB" if size >= 2**20 else f"{max(1, size // 1024)} KB"

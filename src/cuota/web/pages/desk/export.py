@@ -16,9 +16,9 @@ from cuota.core.instant import timestamp
 from cuota.core.money import text_of
 from cuota.db.desk import orders as listing
 from cuota.db.desk.orders import ListedOrder
-from cuota.flows.desk.factor import WrongCode
 from cuota.flows.desk.record import AuditNote, record
 from cuota.flows.desk.sign_in import prove_again
+from cuota.flows.desk.totp import WrongCode
 from cuota.web.csv_text import rows_of, safe, stream
 from cuota.web.pages.desk.order_search import VIEWS, asked_of, read_filters
 from cuota.web.pages.desk.view import common

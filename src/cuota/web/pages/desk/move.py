@@ -22,9 +22,9 @@ from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders
 from cuota.db.order.documents import decode
 from cuota.flows.context import Context
-from cuota.flows.desk.factor import WrongCode
 from cuota.flows.desk.record import AuditNote, record
 from cuota.flows.desk.sign_in import prove_again
+from cuota.flows.desk.totp import WrongCode
 from cuota.flows.order.capture_order import capture_order, preview_capture
 from cuota.flows.order.move_money import Preview
 from cuota.flows.order.refund_order import preview_refund, refund_order

@@ -15,8 +15,8 @@ from cuota.db.desk import people, sessions
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk import change_team
 from cuota.flows.desk.change_team import BadTeam
-from cuota.flows.desk.factor import WrongCode
 from cuota.flows.desk.sign_in import IDLE, prove_again
+from cuota.flows.desk.totp import WrongCode
 from cuota.web.ids import guid
 from cuota.web.pages.checkout.session import Stop, see_other
 from cuota.web.pages.desk.view import common, when

@@ -55,6 +55,7 @@ def common(request: Request, desk: Desk, title: str, *, here: str, lead: str | N
         "page": {"title": title, "lead": lead},
         "sandbox": service_of(request).settings.sandbox,
         "form": {"action": PATH, "csrf": csrf_of(request, desk.visit.secret)},
+        "root": PATH,
         "nav": [
             {"label": label, "address": address, "here": address == here}
             for label, address, action in _NAV

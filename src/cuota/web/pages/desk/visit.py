@@ -18,7 +18,7 @@ from cuota.core.refusal import Code, Refused
 from cuota.db.row_security import narrow
 from cuota.flows.context import utc_now
 from cuota.flows.desk.record import Actor
-from cuota.flows.desk.sign_in import SESSION_LIFE, DeskVisit, Place, load_visit
+from cuota.flows.desk.sign_in import SESSION_LIFE, DeskVisit, load_visit
 from cuota.web.ids import guid
 from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, require_own, see_other
 from cuota.web.pages.render import PageForm, problem
@@ -82,19 +82,9 @@ async def visit_of(request: Request) -> DeskVisit | None:
     return visit
 
 
-def set_secret(request: Request, response: Response, merchant_id: UUID, secret: str) -> None:
-    """Set the cookie with the session's secret."""
-    keep_secret(request, response, _COOKIE, f"{merchant_id.hex}.{secret}", _SECONDS)
-
-
-def drop_secret(request: Request, response: Response) -> None:
-    """Delete the cookie."""
-    keep_secret(request, response, _COOKIE, "", 0)
-
-
-def place_of(request: Request) -> Place:
-    """Return the browser's name for itself, and its IP address."""
-    return Place(request.headers.get("user-agent", ""), client_address(request) or "")
+def keep_cookie(request: Request, response: Response, text: str) -> None:
+    """Set the cookie: the merchant's id and the session's secret. An empty text deletes the cookie."""
+    keep_secret(request, response, _COOKIE, text, _SECONDS if text else 0)
 
 
 def sign_in_first() -> Response:

@@ -1,0 +1,1 @@
+"""The operator's dashboard: the people of the operator's team, and what each role may do."""

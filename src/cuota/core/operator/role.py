@@ -1,0 +1,68 @@
+"""The roles of the operator's people, and the one table that says what each role may do."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class OperatorRole(StrEnum):
+    """What a person is in the operator's team."""
+
+    OWNER = "owner"
+    SUPPORT = "support"
+    RISK = "risk"
+    FINANCE = "finance"
+    READ_ONLY = "read-only"
+
+
+class OperatorAction(StrEnum):
+    """Something that a person does, or sees, in the operator's dashboard."""
+
+    READ_ORDERS = "orders.read"
+    READ_CONSUMERS = "consumers.read"
+    # Without this, a consumer's name, phone number and e-mail address are masked.
+    REVEAL_CONSUMERS = "consumers.reveal"
+    ERASE_CONSUMERS = "consumers.erase"
+    READ_MERCHANTS = "merchants.read"
+    CHANGE_MERCHANTS = "merchants.change"
+    READ_DISPUTES = "disputes.read"
+    DECIDE_DISPUTES = "disputes.decide"
+    READ_RISK = "risk.read"
+    READ_MONEY = "money.read"
+    ADJUST_MONEY = "money.adjust"
+    READ_SYSTEM = "system.read"
+    READ_TEAM = "team.read"
+    CHANGE_TEAM = "team.change"
+    READ_AUDIT = "audit.read"
+
+
+_A = OperatorAction
+_EVERYBODY = frozenset(
+    {_A.READ_ORDERS, _A.READ_CONSUMERS, _A.READ_MERCHANTS, _A.READ_DISPUTES, _A.READ_SYSTEM}
+)
+OPERATOR_MAY: dict[OperatorRole, frozenset[OperatorAction]] = {
+    OperatorRole.OWNER: frozenset(OperatorAction),
+    OperatorRole.SUPPORT: _EVERYBODY | {_A.REVEAL_CONSUMERS, _A.DECIDE_DISPUTES},
+    OperatorRole.RISK: _EVERYBODY | {_A.REVEAL_CONSUMERS, _A.READ_RISK, _A.DECIDE_DISPUTES},
+    OperatorRole.FINANCE: _EVERYBODY | {_A.READ_MONEY, _A.ADJUST_MONEY, _A.READ_AUDIT},
+    OperatorRole.READ_ONLY: _EVERYBODY | {_A.READ_RISK, _A.READ_MONEY},
+}
+OPERATOR_WORDS = {
+    OperatorRole.OWNER: ("Owner", "everything"),
+    OperatorRole.SUPPORT: ("Support", "orders, consumers with their names, and disputes with their decision"),
+    OperatorRole.RISK: ("Risk", "what support may, and the decisions and the policy"),
+    OperatorRole.FINANCE: ("Finance", "money, corrections of a merchant's balance, and the audit log"),
+    OperatorRole.READ_ONLY: ("Read-only", "looks at everything except names, the team and the audit log"),
+}
+
+
+def operator_may(role: OperatorRole, action: OperatorAction) -> bool:
+    """Return whether a role may do this."""
+    return action in OPERATOR_MAY[role]
+
+
+def operator_grantable(granter: OperatorRole) -> tuple[OperatorRole, ...]:
+    """Return the roles that a person with the role `granter` may give and take away. Nobody grants more than they hold."""
+    if not operator_may(granter, OperatorAction.CHANGE_TEAM):
+        return ()
+    return tuple(role for role in OperatorRole if OPERATOR_MAY[role] <= OPERATOR_MAY[granter])

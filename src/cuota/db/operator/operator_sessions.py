@@ -1,0 +1,163 @@
+"""Sign-in links of the operator's people, and the sessions that they open. All times are of the real clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from cuota.core.operator.person import Operator
+from cuota.db.desk.sessions import Link, NewSession, ShownSession
+from cuota.db.operator.operators import operator_of
+from cuota.db.session import Session
+
+_ADD_LINK = """INSERT INTO operator_links (link_id, person_id, created_at, ends_at, mail_at, one_step)
+    SELECT $1, $2, $3, $4, $5, $6
+    WHERE (SELECT count(*) FROM operator_links WHERE person_id = $2 AND created_at > $7) < $8 RETURNING link_id"""
+_LINK = """SELECT link_id, person_id, ends_at, one_step FROM operator_links
+    WHERE link_id = $1 AND used_at IS NULL AND ends_at > $2"""
+_USE_LINK = """UPDATE operator_links SET used_at = $2 WHERE link_id = $1 AND used_at IS NULL AND ends_at > $2
+    RETURNING one_step"""
+# The claim: the mail is tried again later if this process dies.
+_MAIL = """UPDATE operator_links SET mail_at = $2, tries = tries + 1
+    WHERE link_id IN (SELECT link_id FROM operator_links WHERE mail_at <= $1 ORDER BY mail_at LIMIT 20 FOR UPDATE SKIP LOCKED)
+    RETURNING link_id, person_id, ends_at, tries"""
+_MAILED = "UPDATE operator_links SET mail_at = NULL WHERE link_id = $1"
+_OPEN = """INSERT INTO operator_sessions
+    (session_hash, session_id, person_id, created_at, seen_at, ends_at, proved_at, one_step, browser, address)
+    VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8, $9)"""
+_READ = """SELECT s.session_id, s.session_hash, s.seen_at, s.proved_at, s.one_step, s.new_factor, p.person_id, p.email, p.name,
+        p.role, p.invited_at, p.joined_at, p.factor IS NOT NULL AS has_factor
+    FROM operator_sessions s JOIN operator_people p ON p.person_id = s.person_id
+    WHERE s.session_hash = $1 AND s.ends_at > $2 AND s.seen_at > $3 AND p.removed_at IS NULL"""
+_SEEN = "UPDATE operator_sessions SET seen_at = $2 WHERE session_hash = $1"
+_DELETE = "DELETE FROM operator_sessions WHERE session_hash = $1"
+_NEW_FACTOR = """UPDATE operator_sessions SET new_factor = coalesce(new_factor, $2) WHERE session_hash = $1
+    RETURNING new_factor"""
+_PROVED = "UPDATE operator_sessions SET proved_at = $2 WHERE session_hash = $1"
+_END_ONE = "DELETE FROM operator_sessions WHERE person_id = $1 AND session_id = $2"
+_END_ALL = "DELETE FROM operator_sessions WHERE person_id = $1"
+_END_LINKS = """UPDATE operator_links SET ends_at = $2, mail_at = NULL
+    WHERE person_id = $1 AND used_at IS NULL AND ends_at > $2"""
+_OF_PERSON = """SELECT session_id, created_at, seen_at, browser, address FROM operator_sessions
+    WHERE person_id = $1 AND ends_at > $2 AND seen_at > $3 AND proved_at IS NOT NULL ORDER BY seen_at DESC, session_id"""
+_FORGET_SESSIONS = "DELETE FROM operator_sessions WHERE ends_at < $1"
+_FORGET_LINKS = "DELETE FROM operator_links WHERE ends_at < $1"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSession:
+    """A browser's session. `proved_at` is the time of the last second factor; None before the person is signed in.
+
+    `new_factor` is the encrypted secret of an authenticator app that this browser sets up.
+    """
+
+    session_id: UUID
+    session_hash: bytes
+    seen_at: datetime
+    proved_at: datetime | None
+    one_step: bool
+    new_factor: bytes | None
+    person: Operator
+
+
+async def add_link(
+    session: Session, link: Link, now: datetime, mail_at: datetime | None, since: datetime, most: int
+) -> bool:
+    """Add a link, unless this person got `most` links after `since`. With `mail_at`, a job mails it."""
+    row = await session.fetchrow(
+        _ADD_LINK, link.link_id, link.person_id, now, link.ends_at, mail_at, link.one_step, since, most
+    )
+    return row is not None
+
+
+async def read_link(session: Session, link_id: UUID, now: datetime) -> Link | None:
+    """Return a link that can still be used, or None."""
+    row = await session.fetchrow(_LINK, link_id, now)
+    return None if row is None else Link(*row)
+
+
+async def use_link(session: Session, link_id: UUID, now: datetime) -> bool | None:
+    """Use a link up. Return its `one_step`, or None if it was used before or has ended."""
+    row = await session.fetchrow(_USE_LINK, link_id, now)
+    return None if row is None else bool(row["one_step"])
+
+
+async def claim_mail(session: Session, now: datetime, again_at: datetime) -> list[Link]:
+    """Claim links whose mail is due. Those that are not reported by `mailed` are due again at `again_at`."""
+    rows = await session.fetch(_MAIL, now, again_at)
+    return [Link(row["link_id"], row["person_id"], row["ends_at"], tries=row["tries"]) for row in rows]
+
+
+async def mailed(session: Session, link_id: UUID) -> None:
+    """Record that the mail was sent, or is not tried any more."""
+    await session.fetchrow(_MAILED, link_id)
+
+
+async def open_session(session: Session, new: NewSession, now: datetime) -> None:
+    """Open a session."""
+    await session.fetchrow(
+        _OPEN, new.session_hash, new.session_id, new.person_id, now, new.ends_at, new.proved_at, new.one_step,
+        new.browser, new.address,
+    )  # fmt: skip
+
+
+async def read(
+    session: Session, session_hash: bytes, now: datetime, seen_after: datetime
+) -> OperatorSession | None:
+    """Return the session of a browser with its person. None if it has ended or rested too long, or the person was removed."""
+    row = await session.fetchrow(_READ, session_hash, now, seen_after)
+    if row is None:
+        return None
+    return OperatorSession(
+        row["session_id"], row["session_hash"], row["seen_at"], row["proved_at"], row["one_step"], row["new_factor"],
+        operator_of(row),
+    )  # fmt: skip
+
+
+async def seen(session: Session, session_hash: bytes, now: datetime) -> None:
+    """Record that the session is in use."""
+    await session.fetchrow(_SEEN, session_hash, now)
+
+
+async def begin_factor(session: Session, session_hash: bytes, new: bytes) -> bytes:
+    """Store the encrypted secret of an app that this browser begins to set up.
+
+    Returns the stored secret: the first one, if two requests arrive at once. If the session has just ended, returns `new`.
+    """
+    row = await session.fetchrow(_NEW_FACTOR, session_hash, new)
+    return new if row is None else bytes(row["new_factor"])
+
+
+async def proved(session: Session, session_hash: bytes, now: datetime) -> None:
+    """Record a second factor in a session that was signed in before."""
+    await session.fetchrow(_PROVED, session_hash, now)
+
+
+async def end(session: Session, session_hash: bytes) -> None:
+    """End a browser's session."""
+    await session.fetchrow(_DELETE, session_hash)
+
+
+async def end_one(session: Session, person_id: UUID, session_id: UUID) -> None:
+    """End one session of a person."""
+    await session.fetchrow(_END_ONE, person_id, session_id)
+
+
+async def end_all(session: Session, person_id: UUID, now: datetime) -> None:
+    """End all sessions and links of a person."""
+    await session.fetchrow(_END_LINKS, person_id, now)
+    await session.fetch(_END_ALL, person_id)
+
+
+async def of_person(
+    session: Session, person_id: UUID, now: datetime, seen_after: datetime
+) -> list[ShownSession]:
+    """Return a person's sessions, the one that was used last first."""
+    return [ShownSession(*row) for row in await session.fetch(_OF_PERSON, person_id, now, seen_after)]
+
+
+async def forget(session: Session, before: datetime) -> None:
+    """Delete sessions and links that ended before this time."""
+    for delete in (_FORGET_SESSIONS, _FORGET_LINKS):
+        await session.fetch(delete, before)

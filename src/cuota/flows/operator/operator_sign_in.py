@@ -1,0 +1,153 @@
+"""Signing in to the operator's dashboard: a mailed link, and then a code of an authenticator app.
+
+The same rules as for a merchant's people (`flows/desk/sign_in.py`), with other tables, cookies and paths.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cuota.core.operator.person import Operator
+from cuota.db.desk.sessions import Link, NewSession
+from cuota.db.operator import operator_sessions, operators
+from cuota.db.operator.operator_sessions import OperatorSession
+from cuota.flows.context import Context, utc_now
+from cuota.flows.desk.sign_in import (
+    FRESH,
+    HALFWAY_LIFE,
+    IDLE,
+    LINK_LIFE,
+    LINKS_AN_HOUR,
+    SEEN_EVERY,
+    SESSION_LIFE,
+    Place,
+)
+from cuota.flows.operator.operator_factor import check_operator_factor
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorVisit:
+    """The session of one browser in the operator's dashboard, as read at the start of a request."""
+
+    session: OperatorSession
+    secret: str
+
+    @property
+    def person(self) -> Operator:
+        """The person of the session."""
+        return self.session.person
+
+    @property
+    def signed_in(self) -> bool:
+        """Whether the second factor was given."""
+        return self.session.proved_at is not None
+
+    def fresh(self, now: datetime) -> bool:
+        """Whether the second factor is at most five minutes old. `now` is the time of the real clock."""
+        return self.session.proved_at is not None and now - self.session.proved_at <= FRESH
+
+
+async def ask_operator_link(context: Context, email: str) -> None:
+    """Queue a mail with a sign-in link if the team has a person of this address. A person gets at most five in an hour."""
+    person = await operators.by_email(context.pool, email)
+    if person is not None:
+        await make_operator_link(context, person, mail=True)
+
+
+async def make_operator_link(
+    context: Context, person: Operator, *, mail: bool, one_step: bool = False, life: timedelta = LINK_LIFE
+) -> str | None:
+    """Make a sign-in link, which works once. Return its address, or None if the person got too many in the last hour.
+
+    `one_step` (sandbox only): the link asks for no second factor.
+    """
+    now, link_id = utc_now(), context.new_id()
+    link = Link(link_id, person.person_id, now + life, one_step and context.settings.sandbox)
+    most = LINKS_AN_HOUR if mail else 1000
+    since = now - timedelta(hours=1)
+    if not await operator_sessions.add_link(context.pool, link, now, now if mail else None, since, most):
+        return None
+    return operator_link_address(context, link_id)
+
+
+def operator_link_address(context: Context, link_id: UUID) -> str:
+    """Return the address of a link. Its code is a keyed hash of the link's id, so the database holds no code."""
+    return f"{context.settings.public_url.rstrip('/')}/operator/enter/{link_id}/{_code(context, link_id)}"
+
+
+def _code(context: Context, link_id: UUID) -> str:
+    return base64.urlsafe_b64encode(context.vault.hash("operator-link", str(link_id))).rstrip(b"=").decode()
+
+
+async def read_operator_link(context: Context, link_id: UUID, code: str) -> Operator | None:
+    """Return the person whom a link signs in. None if the link is forged, was used, or has ended. Uses nothing up."""
+    if not hmac.compare_digest(code.encode(), _code(context, link_id).encode()):
+        return None
+    link = await operator_sessions.read_link(context.pool, link_id, utc_now())
+    return None if link is None else await operators.read(context.pool, link.person_id)
+
+
+async def enter_operator(context: Context, link_id: UUID, code: str, place: Place) -> str | None:
+    """Use a link up and open a session. Return the session's secret, or None if the link no longer works."""
+    person = await read_operator_link(context, link_id, code)
+    if person is None:
+        return None
+    now = utc_now()
+    one_step = await operator_sessions.use_link(context.pool, link_id, now)
+    if one_step is None:
+        return None
+    return await _open(context, person, place, now, one_step=one_step, proved=one_step)
+
+
+async def _open(
+    context: Context, person: Operator, place: Place, now: datetime, *, one_step: bool, proved: bool
+) -> str:
+    secret = secrets.token_urlsafe(32)
+    new = NewSession(
+        _hash(context, secret), context.new_id(), person.person_id,
+        now + (SESSION_LIFE if proved else HALFWAY_LIFE), one_step, now if proved else None,
+        place.browser[:200], place.address[:64],
+    )  # fmt: skip
+    await operator_sessions.open_session(context.pool, new, now)
+    if proved:
+        await operators.joined(context.pool, person.person_id, now)
+    return secret
+
+
+async def load_operator_visit(context: Context, secret: str) -> OperatorVisit | None:
+    """Return the session of this browser, or None if the secret is forged or the session has ended."""
+    now = utc_now()
+    found = await operator_sessions.read(context.pool, _hash(context, secret), now, now - IDLE)
+    if found is None:
+        return None
+    if now - found.seen_at > SEEN_EVERY:
+        await operator_sessions.seen(context.pool, found.session_hash, now)
+    return OperatorVisit(found, secret)
+
+
+async def finish_sign_in(context: Context, visit: OperatorVisit, typed: str, place: Place) -> str:
+    """Check the code of the authenticator app and finish signing in. Return the session's new secret. Raises WrongCode."""
+    await check_operator_factor(context, visit.session, typed)
+    await operator_sessions.end(context.pool, visit.session.session_hash)
+    return await _open(context, visit.person, place, utc_now(), one_step=False, proved=True)
+
+
+async def prove_operator_again(context: Context, visit: OperatorVisit, typed: str) -> None:
+    """Check the code again, for an action that needs a fresh second factor. Raises WrongCode."""
+    if not visit.session.one_step:
+        await check_operator_factor(context, visit.session, typed)
+    await operator_sessions.proved(context.pool, visit.session.session_hash, utc_now())
+
+
+async def leave_operator(context: Context, visit: OperatorVisit) -> None:
+    """Sign out."""
+    await operator_sessions.end(context.pool, visit.session.session_hash)
+
+
+def _hash(context: Context, secret: str) -> bytes:
+    return context.vault.hash("operator-session", secret)

@@ -1,0 +1,35 @@
+"""Mails sign-in links to the operator's people."""
+
+from __future__ import annotations
+
+import logging
+
+from cuota.core.message import Message
+from cuota.db.operator import operator_sessions, operators
+from cuota.flows.context import Context, utc_now
+from cuota.flows.desk.send_links import AGAIN, TRIES, link_text
+from cuota.flows.operator.operator_sign_in import operator_link_address
+from cuota.rails.unavailable import RailUnavailable
+
+log = logging.getLogger("cuota.work")
+
+
+async def send_operator_links(context: Context) -> int:
+    """Send the mails that are due. Return how many were tried."""
+    now, brand = utc_now(), context.settings.brand_name
+    claimed = await operator_sessions.claim_mail(context.pool, now, now + AGAIN)
+    for link in claimed:
+        person = await operators.read(context.pool, link.person_id)
+        if person is None or link.ends_at <= now or link.tries > TRIES:
+            await operator_sessions.mailed(context.pool, link.link_id)
+            continue
+        address, name = operator_link_address(context, link.link_id), f"{brand}, for its operator"
+        text = link_text(address, name, link, new=person.joined_at is None)
+        subject = f"Sign in to the operator's dashboard of {brand}"
+        try:
+            await context.rails.message.send(Message(link.link_id, None, person.email, brand, subject, text))
+        except RailUnavailable:
+            log.warning("sign-in mail waits", extra={"facts": {"team": "operator"}})
+        else:
+            await operator_sessions.mailed(context.pool, link.link_id)
+    return len(claimed)

@@ -1,0 +1,228 @@
+"""The pages on which people sign in to and out of a dashboard: a mailed link, and a code of an authenticator app.
+
+Both dashboards, the merchant's and the operator's, have these pages. A `Door` says what differs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Generic, Protocol, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.desk.person import read_email
+from cuota.flows.context import Context
+from cuota.flows.desk.sign_in import Place
+from cuota.flows.desk.totp import WrongCode
+from cuota.web.pages.checkout.session import Stop, csrf_of, form_of, see_other
+from cuota.web.pages.render import PageContext, page, problem
+from cuota.web.server.client_address import client_address
+from cuota.web.service import service_of
+
+_SAID = {
+    "left": ("You are signed out.", "done"),
+    "ended": ("Your session has ended. Sign in again.", "calm"),
+}
+# The answer takes this long for every address, because queuing a mail takes longer than finding nobody.
+_ANSWER_SECONDS = 0.25
+_CODE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+
+class Visiting(Protocol):
+    """A browser's session: its secret, and whether the second factor was given."""
+
+    @property
+    def secret(self) -> str:
+        """The secret in the browser's cookie."""
+
+    @property
+    def signed_in(self) -> bool:
+        """Whether the second factor was given."""
+
+
+V = TypeVar("V", bound=Visiting)
+
+
+class Door(Protocol[V]):
+    """One dashboard, as its sign-in pages see it. `path` is its root, `place` names its pages in an error."""
+
+    path: str
+    place: str
+
+    async def visit(self, request: Request) -> V | None:
+        """Return this browser's session, or None."""
+
+    async def ask_link(self, context: Context, email: str) -> None:
+        """Queue a mail with a link, if there is a person of this address."""
+
+    async def email_of_link(self, request: Request) -> str | None:
+        """Return the address of the person whom the link in the path signs in. None if the link does not work."""
+
+    async def use_link(self, request: Request, place: Place) -> str | None:
+        """Use the link in the path up. Return the text of the cookie, or None if the link no longer works."""
+
+    async def new_app(self, context: Context, visit: V) -> tuple[str, str] | None:
+        """Return the key of the app to set up, and its `otpauth://` address. None if the person has an app."""
+
+    async def finish(self, context: Context, visit: V, typed: str, place: Place) -> str:
+        """Check the code. Return the text of the new cookie. Raises WrongCode."""
+
+    async def leave(self, context: Context, visit: V) -> None:
+        """End the session."""
+
+    def keep(self, request: Request, response: Response, text: str) -> None:
+        """Set the cookie. An empty text deletes the cookie."""
+
+
+def place_of(request: Request) -> Place:
+    """Return the browser's name for itself, and its IP address."""
+    return Place(request.headers.get("user-agent", ""), client_address(request) or "")
+
+
+class Entrance(Generic[V]):
+    """The handlers of the sign-in pages of one dashboard."""
+
+    def __init__(self, door: Door[V]) -> None:
+        self.door = door
+
+    def _shell(self, request: Request, title: str, lead: str | None, secret: str = "") -> PageContext:
+        """Return the values of a page for a browser that is not signed in. `secret` makes its form's CSRF token."""
+        return {
+            "page": {"title": title, "lead": lead},
+            "sandbox": service_of(request).settings.sandbox,
+            "form": {"action": self.door.path, "csrf": csrf_of(request, secret)},
+            "root": self.door.path,
+            "nav": [],
+            "person": None,
+            "merchant_name": None,
+            "errors": {},
+            "values": {},
+            "notice": None,
+            "notice_tone": "error",
+        }
+
+    async def show_sign_in(self, request: Request) -> Response:
+        """Ask for the e-mail address."""
+        visit = await self.door.visit(request)
+        if visit is not None and visit.signed_in:
+            return see_other(self.door.path)
+        shown = self._shell(request, "Sign in", "We mail you a link. No password is needed.")
+        shown["notice"], shown["notice_tone"] = _SAID.get(
+            request.query_params.get("said", ""), (None, "error")
+        )
+        return page(request, "desk/sign_in.html", shown)
+
+    async def ask_link(self, request: Request) -> Response:
+        """Queue the mail with the link. The answer is the same for every address."""
+        try:
+            # A browser without a session has no secret. The token is the same for all of them; the Origin header is what counts.
+            form = await form_of(request, "", self.door.place)
+        except Stop as stop:
+            return stop.response
+        email = read_email(form.get("email", ""))
+        if email is None:
+            shown = self._shell(request, "Sign in", "We mail you a link. No password is needed.")
+            shown |= {
+                "errors": {"email": "Enter an e-mail address, such as ana@example.com."},
+                "values": form,
+            }
+            return page(request, "desk/sign_in.html", shown, status=400)
+        asked = self.door.ask_link(service_of(request).context, email)
+        await asyncio.gather(asked, asyncio.sleep(_ANSWER_SECONDS))
+        lead = f"If {email} belongs to a team, a link is on its way. It works once, for 15 minutes."
+        return page(request, "desk/mailed.html", self._shell(request, "Look at your mail", lead))
+
+    async def show_link(self, request: Request) -> Response:
+        """Ask before the link is used, because mail programs open links by themselves. This uses nothing up."""
+        email = await self._email(request)
+        if email is None:
+            return self._dead(request)
+        shown = self._shell(request, "Sign in", None, request.path_params["code"])
+        shown |= {"email": email, "address": request.url.path}
+        return page(request, "desk/link.html", shown)
+
+    async def _email(self, request: Request) -> str | None:
+        if not _CODE.fullmatch(request.path_params["code"]):
+            return None
+        return await self.door.email_of_link(request)
+
+    async def use_link(self, request: Request) -> Response:
+        """Use the link up and open a session."""
+        if await self._email(request) is None:
+            return self._dead(request)
+        try:
+            await form_of(request, request.path_params["code"], self.door.place)
+        except Stop as stop:
+            return stop.response
+        kept = await self.door.use_link(request, place_of(request))
+        if kept is None:
+            return self._dead(request)
+        response = see_other(f"{self.door.path}/code")
+        self.door.keep(request, response, kept)
+        return response
+
+    def _dead(self, request: Request) -> Response:
+        text = "A link works once, for 15 minutes. Ask for a new one."
+        back = f"{self.door.path}/sign-in", "Ask for a new link"
+        return problem(request, 410, "This link no longer works", text, back=back)
+
+    def _ended(self) -> Response:
+        return see_other(f"{self.door.path}/sign-in?said=ended")
+
+    async def show_code(self, request: Request) -> Response:
+        """Ask for the code of the authenticator app, or set one up."""
+        visit = await self.door.visit(request)
+        if visit is None:
+            return self._ended()
+        return see_other(self.door.path) if visit.signed_in else await self._code_page(request, visit)
+
+    async def _code_page(self, request: Request, visit: V, wrong: str | None = None) -> Response:
+        new = await self.door.new_app(service_of(request).context, visit)
+        if new is None:
+            shown = self._shell(request, "Enter your code", "Open your authenticator app.", visit.secret)
+            shown |= {"key": None, "address": None}
+        else:
+            key, address = new
+            lead = "From now on, signing in takes your mail and a code of an authenticator app on your phone."
+            shown = self._shell(request, "Set up your second factor", lead, visit.secret)
+            groups = [key[at : at + 4] for at in range(0, len(key), 4)]
+            shown |= {"key": " ".join(groups), "address": address}
+        if wrong:
+            shown["errors"] = {"code": wrong}
+        return page(request, "desk/code.html", shown, status=400 if wrong else 200)
+
+    async def check_code(self, request: Request) -> Response:
+        """Check the code and finish signing in, with a new session secret."""
+        visit = await self.door.visit(request)
+        if visit is None:
+            return self._ended()
+        if visit.signed_in:
+            return see_other(self.door.path)
+        try:
+            form = await form_of(request, visit.secret, self.door.place)
+        except Stop as stop:
+            return stop.response
+        try:
+            kept = await self.door.finish(
+                service_of(request).context, visit, form.get("code", ""), place_of(request)
+            )
+        except WrongCode as wrong:
+            return await self._code_page(request, await self.door.visit(request) or visit, str(wrong))
+        response = see_other(self.door.path)
+        self.door.keep(request, response, kept)
+        return response
+
+    async def leave(self, request: Request) -> Response:
+        """Sign out: end the session, and delete this browser's secret."""
+        visit = await self.door.visit(request)
+        if visit is not None:
+            try:
+                await form_of(request, visit.secret, self.door.place)
+            except Stop as stop:
+                return stop.response
+            await self.door.leave(service_of(request).context, visit)
+        response = see_other(f"{self.door.path}/sign-in?said=left")
+        self.door.keep(request, response, "")
+        return response

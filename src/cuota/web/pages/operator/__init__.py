@@ -1,0 +1,20 @@
+"""The operator's dashboard, at `/operator`."""
+
+from cuota.web.pages.operator import (
+    books,
+    consumers,
+    disputes,
+    enter,
+    home,
+    log,
+    merchants,
+    orders,
+    payouts,
+    risk,
+    system,
+    team,
+)
+
+__all__ = [
+    "books", "consumers", "disputes", "enter", "home", "log", "merchants", "orders", "payouts", "risk", "system", "team",
+]  # fmt: skip

@@ -1,0 +1,135 @@
+"""The operator's books: the trial balance, what is overdue, refunds that cards refused, and the last checks."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core import money
+from cuota.core.operator.role import OperatorAction
+from cuota.core.payout.arrival import day_at_bank
+from cuota.db.operator import operator_figures
+from cuota.db.operator.operator_figures import VerifyRun
+from cuota.db.payout.books import AccountBalance, balances
+from cuota.db.plan.charges import FailedRefund, failed_refunds
+from cuota.web.pages.desk.view import when
+from cuota.web.pages.operator.parts import cell, section, state, table
+from cuota.web.pages.operator.view import common
+from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed
+from cuota.web.pages.render import PageContext, page
+from cuota.web.service import service_of
+
+MOST_SHOWN = 200
+_BOOKS = f"{PATH}/books"
+# The trial balance reads the whole ledger. One reader at a time in each process, so that impatient clicks do not add up.
+_one_reader = asyncio.Lock()
+
+
+@allowed(OperatorAction.READ_MONEY)
+async def books(request: Request, desk: OperatorDesk) -> Response:
+    """Show the books except the trial balance, which has a page of its own because it takes long for a large ledger."""
+    context = service_of(request).context
+    aging = await operator_figures.aging(context.pool, day_at_bank(context.now()))
+    rows = [
+        [
+            cell(each.label),
+            cell(f"{each.installments:,}", amount=True),
+            cell(money.shown(each.amount), amount=True),
+        ]
+        for each in aging
+    ]
+    columns = [cell("Overdue for"), cell("Installments", amount=True), cell("Amount", amount=True)]
+    shown: PageContext = {
+        **common(request, desk, "Books", here=_BOOKS),
+        "sections": [
+            section(links=[(f"{_BOOKS}/balance", "Trial balance of all accounts")]),
+            table("Overdue installments", columns, rows, ""),
+            _refused(await failed_refunds(context.pool, MOST_SHOWN)),
+            _runs(await operator_figures.runs(context.pool, 10)),
+        ],
+    }
+    return page(request, "operator/page.html", shown)
+
+
+def _refused(found: list[FailedRefund]) -> PageContext:
+    rows = [
+        [
+            cell(each.order_id, f"{PATH}/orders/{each.order_id}", more=each.reason or ""),
+            cell(when(each.failed_at), wide=True),
+            cell(f"{each.card_brand} {each.card_last4}", wide=True),
+            cell(money.shown(each.amount), amount=True),
+        ]
+        for each in found
+    ]
+    columns = [
+        cell("Order"),
+        cell("Refused", wide=True),
+        cell("Card", wide=True),
+        cell("Amount", amount=True),
+    ]
+    title = "Refunds that a card refused: pay them to the consumer in another way"
+    return table(title, columns, rows, "No card has refused money back.")
+
+
+def _runs(found: list[VerifyRun]) -> PageContext:
+    rows = [
+        [
+            cell(when(each.at)),
+            state(f"{each.problems:,} differences", "bad")
+            if each.problems
+            else state("No difference", "done"),
+            cell(f"{each.orders:,}", amount=True),
+            cell(f"{each.transfers:,}", amount=True, wide=True),
+        ]
+        for each in found
+    ]
+    columns = [
+        cell("Checked"),
+        cell("Result"),
+        cell("Orders", amount=True),
+        cell("Transfers", amount=True, wide=True),
+    ]
+    empty = "The books were never checked. Run cuota verify every night: it calculates every order again from the ledger."
+    return table("The last checks", columns, rows, empty)
+
+
+@allowed(OperatorAction.READ_MONEY)
+async def balance(request: Request, desk: OperatorDesk) -> Response:
+    """Show what every account holds now."""
+    context = service_of(request).context
+    async with _one_reader:
+        now = context.now()
+        found = await balances(context.pool, now)
+    rows = [
+        [
+            cell(each.account.value.replace("_", " ")),
+            cell(money.shown(each.debits, each.currency), amount=True, wide=True),
+            cell(money.shown(each.credits, each.currency), amount=True, wide=True),
+            cell(_signed(each), amount=True),
+        ]
+        for each in found
+        if each.debits or each.credits
+    ]
+    columns = [
+        cell("Account"), cell("Debits", amount=True, wide=True), cell("Credits", amount=True, wide=True),
+        cell("Debits less credits", amount=True),
+    ]  # fmt: skip
+    closes = sum(each.balance for each in found) == 0
+    verdict = (
+        "Debits and credits are equal." if closes else "Debits and credits are NOT equal. Run cuota verify."
+    )
+    shown: PageContext = {
+        **common(request, desk, "Trial balance", here=_BOOKS, lead=f"All merchants, {when(now)}"),
+        "sections": [
+            table("", columns, rows, "The ledger is empty."),
+            section(texts=[verdict], links=[(_BOOKS, "Books")]),
+        ],
+    }
+    return page(request, "operator/page.html", shown)
+
+
+def _signed(each: AccountBalance) -> str:
+    text = money.shown(abs(each.balance), each.currency)
+    return f"-{text}" if each.balance < 0 else text

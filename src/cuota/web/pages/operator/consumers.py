@@ -1,0 +1,232 @@
+"""A consumer: plans at all merchants, what is owed, and personal data, masked until somebody with the right asks for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core import money
+from cuota.core.consumer import Consumer, is_us_number, typed_number
+from cuota.core.installment import owed
+from cuota.core.operator.mask import masked_email, masked_name, masked_phone
+from cuota.core.operator.role import OperatorAction
+from cuota.core.privacy.erasure import STAYS
+from cuota.db.checkout import consumers
+from cuota.db.plan import accounts
+from cuota.db.plan.accounts import ShownPlan
+from cuota.flows.desk.change_team import BadTeam
+from cuota.flows.operator.change_operators import reason_of
+from cuota.flows.operator.log_action import OperatorNote, log_action
+from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
+from cuota.flows.privacy.export_consumer import export_consumer
+from cuota.web.pages.checkout.session import Stop, see_other
+from cuota.web.pages.desk.view import day_of
+from cuota.web.pages.operator.parts import cell, section, state, table
+from cuota.web.pages.operator.view import common, failed
+from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed, id_in_path, missing, prove
+from cuota.web.pages.render import PageContext, page
+from cuota.web.service import service_of
+
+_CONSUMERS = f"{PATH}/consumers"
+MOST_SHOWN = 100
+_WRONG_NUMBER = "Enter a US mobile number of ten digits, such as (212) 555-0142."
+
+
+@allowed(OperatorAction.READ_CONSUMERS)
+async def ask(request: Request, desk: OperatorDesk) -> Response:
+    """Ask for a phone number."""
+    return _ask_page(request, desk)
+
+
+def _ask_page(request: Request, desk: OperatorDesk, error: str = "") -> Response:
+    lead = "A consumer is known by the phone number that a code has proved."
+    shown: PageContext = {
+        **common(request, desk, "Consumers", here=_CONSUMERS, lead=lead),
+        "sections": [],
+        "values": {},
+    }
+    if error:
+        return page(
+            request, "operator/consumers.html", failed(shown, {"phone": error}, desk.form), status=400
+        )
+    return page(request, "operator/consumers.html", shown)
+
+
+@allowed(OperatorAction.READ_CONSUMERS)
+async def find(request: Request, desk: OperatorDesk) -> Response:
+    """Find the consumer with a phone number. The number is in no address, so it is in no browser history and no log."""
+    context, phone = service_of(request).context, typed_number(desk.form.get("phone", ""))
+    if not is_us_number(phone):
+        return _ask_page(request, desk, _WRONG_NUMBER)
+    consumer_id = context.vault.consumer_id(phone)
+    if await consumers.read(context.pool, consumer_id) is None:
+        return _ask_page(request, desk, "Nobody has proved this number, or the person's data was erased.")
+    return see_other(f"{_CONSUMERS}/{consumer_id}")
+
+
+async def _find(request: Request) -> Consumer:
+    """Return the consumer in the path. Raises Stop with the 404 page."""
+    found = await consumers.read(service_of(request).context.pool, id_in_path(request, "consumer_id"))
+    if found is None:
+        raise Stop(missing(request))
+    return found
+
+
+@allowed(OperatorAction.READ_CONSUMERS)
+async def consumer(request: Request, desk: OperatorDesk) -> Response:
+    """Show a consumer, with masked personal data."""
+    return await _page(request, desk, await _find(request))
+
+
+async def _page(
+    request: Request,
+    desk: OperatorDesk,
+    found: Consumer,
+    errors: dict[str, str] | None = None,
+    *,
+    revealed: bool = False,
+    planned: Erasure | None = None,
+) -> Response:
+    plans = await accounts.plans_of(service_of(request).context.pool, found.consumer_id, MOST_SHOWN, 0)
+    shown: PageContext = {
+        **common(request, desk, "Consumer", here=_CONSUMERS),
+        "sections": [
+            section(pairs=_person(found, revealed=revealed)),
+            section("Owes", pairs=_owed(plans)),
+            _plans(plans),
+        ],
+        "address": f"{_CONSUMERS}/{found.consumer_id}",
+        "can_reveal": desk.may(OperatorAction.REVEAL_CONSUMERS) and not revealed,
+        "can_erase": desk.may(OperatorAction.ERASE_CONSUMERS),
+        "planned": _planned(planned) if planned else None,
+        "values": {},
+    }
+    if errors:
+        return page(request, "operator/consumer.html", failed(shown, errors, desk.form), status=400)
+    if planned:
+        shown["values"] = desk.form
+    return page(request, "operator/consumer.html", shown)
+
+
+def _person(found: Consumer, *, revealed: bool) -> Sequence[tuple[str, object]]:
+    profile = found.profile
+    name, email = (profile.name, profile.email) if profile else ("not known", "")
+    pairs: list[tuple[str, object]] = [("Consumer id", found.consumer_id)]
+    if not revealed:
+        mail = masked_email(email) if email else "not known"
+        return [*pairs, ("Name", masked_name(name)), ("Phone", masked_phone(found.phone)), ("E-mail", mail)]
+    pairs += [("Name", name), ("Phone", found.phone), ("E-mail", email or "not known")]
+    if profile:
+        at = profile.address
+        lines = (at.line1, at.line2, f"{at.city}, {at.state} {at.postcode}")
+        pairs.append(("Address", ", ".join(filter(None, lines))))
+    return pairs
+
+
+def _left(each: ShownPlan) -> int:
+    """Return what is left to pay of a plan, in cents."""
+    return sum(item.total for item in owed(each.plan))
+
+
+def _late(each: ShownPlan) -> int:
+    return sum(item.total for item in owed(each.plan) if item.state in {"overdue", "written_off"})
+
+
+def _owed(plans: Sequence[ShownPlan]) -> Sequence[tuple[str, object]]:
+    left, late = sum(map(_left, plans)), sum(map(_late, plans))
+    return [("In all plans", money.shown(left)), ("of this overdue or written off", money.shown(late))]
+
+
+def _plans(plans: Sequence[ShownPlan]) -> PageContext:
+    columns = [
+        cell("Order"), cell("Merchant", wide=True), cell("Agreed", wide=True), cell("Status"), cell("Left", amount=True),
+    ]  # fmt: skip
+    rows = [
+        [
+            cell(each.reference, f"{PATH}/orders/{each.order.order_id}"),
+            cell(each.merchant, wide=True),
+            cell(day_of(each.agreed_at), wide=True),
+            _state(each),
+            cell(money.shown(_left(each), each.order.currency), amount=True),
+        ]
+        for each in plans
+    ]
+    title = f"The first {MOST_SHOWN} plans" if len(plans) == MOST_SHOWN else "Plans"
+    return table(title, columns, rows, "No plan: no order of this consumer was approved.")
+
+
+def _state(each: ShownPlan) -> PageContext:
+    if _late(each):
+        return state("Overdue", "bad")
+    return state("Paying", "wait") if _left(each) else state("Paid", "done")
+
+
+@allowed(OperatorAction.READ_CONSUMERS, OperatorAction.REVEAL_CONSUMERS)
+async def reveal(request: Request, desk: OperatorDesk) -> Response:
+    """Show the personal data once. The log keeps who looked, and why."""
+    found = await _find(request)
+    try:
+        reason = reason_of(desk.form.get("reason", ""))
+    except BadTeam as bad:
+        return await _page(request, desk, found, {bad.name: str(bad)})
+    await _log(request, desk, found, "consumer.reveal", reason)
+    return await _page(request, desk, found, revealed=True)
+
+
+async def _log(request: Request, desk: OperatorDesk, found: Consumer, action: str, reason: str) -> None:
+    note = OperatorNote(action, f"Consumer {found.consumer_id}", reason, found.consumer_id)
+    await log_action(service_of(request).context, desk.actor, note)
+
+
+@allowed(OperatorAction.READ_CONSUMERS, OperatorAction.ERASE_CONSUMERS)
+async def privacy(request: Request, desk: OperatorDesk) -> Response:
+    """Export or erase a consumer's data. An erasure is shown before it is done. Both need the phone number once more."""
+    found, do = await _find(request), desk.form.get("do")
+    phone, errors = typed_number(desk.form.get("phone", "")), await _errors(request, desk, found)
+    if errors:
+        return await _page(request, desk, found, errors)
+    context = service_of(request).context
+    if do in {"export", "erase"}:
+        await _log(request, desk, found, f"consumer.{do}", reason_of(desk.form["reason"]))
+    if do == "export":
+        return _file(await export_consumer(context, phone))
+    done = await erase_consumer(context, phone, dry_run=do != "erase")
+    if done.done:
+        return see_other(f"{_CONSUMERS}?said=erased")
+    return await _page(request, desk, found, planned=done)
+
+
+async def _errors(request: Request, desk: OperatorDesk, found: Consumer) -> dict[str, str]:
+    """Return the errors of the form, by the name of the field."""
+    phone = typed_number(desk.form.get("phone", ""))
+    if not is_us_number(phone) or service_of(request).context.vault.consumer_id(phone) != found.consumer_id:
+        return {"phone": "This is not the consumer's phone number."}
+    if errors := await prove(request, desk):
+        return errors
+    try:
+        reason_of(desk.form.get("reason", ""))
+    except BadTeam as bad:
+        return {bad.name: str(bad)}
+    return {}
+
+
+def _planned(found: Erasure) -> PageContext:
+    """Return what an erasure would do, in words."""
+    return {
+        "reasons": found.reasons,
+        "rows": [f"{count} {name}" for name, count in found.rows.items() if count],
+        "kept": [f"{what}: {why}." for what, why in STAYS],
+    }
+
+
+def _file(exported: dict[str, object]) -> Response:
+    headers = {
+        "Content-Disposition": 'attachment; filename="consumer.json"',
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "no-store",
+    }
+    text = json.dumps(exported, indent=2, ensure_ascii=False) + "\n"
+    return Response(text, media_type="application/json", headers=headers)

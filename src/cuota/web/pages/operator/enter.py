@@ -1,0 +1,69 @@
+"""The door of the operator's dashboard: how its people sign in and out."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.refusal import Refused
+from cuota.flows.context import Context
+from cuota.flows.desk.sign_in import Place
+from cuota.flows.desk.totp import app_address
+from cuota.flows.operator import operator_sign_in as sign_in
+from cuota.flows.operator.operator_factor import new_operator_factor
+from cuota.flows.operator.operator_sign_in import OperatorVisit
+from cuota.web.ids import guid
+from cuota.web.pages.desk.entrance import Entrance
+from cuota.web.pages.operator.visit import PATH, PLACE, keep_cookie, visit_of
+from cuota.web.service import service_of
+
+
+class _OperatorDoor:
+    path, place = PATH, PLACE
+
+    async def visit(self, request: Request) -> OperatorVisit | None:
+        return await visit_of(request)
+
+    async def ask_link(self, context: Context, email: str) -> None:
+        await sign_in.ask_operator_link(context, email)
+
+    def _link_id(self, request: Request) -> UUID | None:
+        try:
+            return guid(request.path_params["link_id"])
+        except Refused:
+            return None
+
+    async def email_of_link(self, request: Request) -> str | None:
+        link_id = self._link_id(request)
+        if link_id is None:
+            return None
+        code = request.path_params["code"]
+        person = await sign_in.read_operator_link(service_of(request).context, link_id, code)
+        return None if person is None else person.email
+
+    async def use_link(self, request: Request, place: Place) -> str | None:
+        link_id = self._link_id(request)
+        if link_id is None:
+            return None
+        code = request.path_params["code"]
+        return await sign_in.enter_operator(service_of(request).context, link_id, code, place)
+
+    async def new_app(self, context: Context, visit: OperatorVisit) -> tuple[str, str] | None:
+        if visit.person.has_factor:
+            return None
+        key = await new_operator_factor(context, visit.session)
+        return key, app_address(context, visit.person.email, key)
+
+    async def finish(self, context: Context, visit: OperatorVisit, typed: str, place: Place) -> str:
+        return await sign_in.finish_sign_in(context, visit, typed, place)
+
+    async def leave(self, context: Context, visit: OperatorVisit) -> None:
+        await sign_in.leave_operator(context, visit)
+
+    def keep(self, request: Request, response: Response, text: str) -> None:
+        keep_cookie(request, response, text)
+
+
+ENTRANCE = Entrance(_OperatorDoor())

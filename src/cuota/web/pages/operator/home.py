@@ -1,0 +1,95 @@
+"""The first page of the operator's dashboard: what waits, and where to look at it."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core import money
+from cuota.core.dates import day
+from cuota.core.operator.role import OperatorAction
+from cuota.core.payout.arrival import day_at_bank
+from cuota.db import workers
+from cuota.db.operator import operator_figures
+from cuota.db.payout import operator_list
+from cuota.db.plan.charges import failed_refunds
+from cuota.flows.context import Context
+from cuota.web.pages.desk.view import when
+from cuota.web.pages.operator.payouts import MOST_SHOWN, needs_a_look
+from cuota.web.pages.operator.view import common
+from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed
+from cuota.web.pages.render import PageContext, page
+from cuota.web.service import service_of
+
+
+@allowed(OperatorAction.READ_ORDERS)
+async def home(request: Request, desk: OperatorDesk) -> Response:
+    """Show what waits."""
+    context = service_of(request).context
+    cards = [await _disputes(context)]
+    if desk.may(OperatorAction.READ_MONEY):
+        cards += await _money(context)
+    cards += await _system(context)
+    shown = {
+        **common(
+            request,
+            desk,
+            "What waits",
+            here=PATH,
+            lead=f"{day(context.now().date(), year=True)}, all merchants",
+        ),
+        "cards": cards,
+        "partly": None,
+        "empty": False,
+    }
+    return page(request, "desk/home.html", shown)
+
+
+def _card(label: str, value: str, more: str, address: str, kind: str = "") -> PageContext:
+    return {"label": label, "value": value, "more": more, "address": f"{PATH}/{address}", "kind": kind}
+
+
+async def _disputes(context: Context) -> PageContext:
+    count, since = await operator_figures.to_decide(context.pool)
+    more = f"the first was opened {when(since)}" if since else "nothing waits for you"
+    return _card("Disputes to decide", f"{count:,}", more, "disputes?view=decide", "wait" if count else "")
+
+
+async def _money(context: Context) -> list[PageContext]:
+    found = await operator_list.payouts(context.pool, None, None, MOST_SHOWN)
+    today = day_at_bank(context.now())
+    troubled = sum(needs_a_look(each, today) for each in found)
+    paused = len(await operator_list.paused(context.pool, None))
+    refused = await failed_refunds(context.pool, MOST_SHOWN)
+    overdue = await operator_figures.aging(context.pool, today)
+    count = sum(each.installments for each in overdue)
+    runs = await operator_figures.runs(context.pool, 1)
+    wrong = runs[0].problems if runs else 0
+    return [
+        _card(
+            "Payouts to look at", f"{troubled:,}", f"{paused:,} merchants are paused after a return",
+            "payouts", "bad" if troubled or paused else "",
+        ),
+        _card(
+            "Card refunds owed", f"{len(refused):,}",
+            f"{money.shown(sum(each.amount for each in refused))} that a card refused", "books",
+            "bad" if refused else "",
+        ),
+        _card("Overdue", money.shown(sum(each.amount for each in overdue)), f"{count:,} installments", "books"),
+        _card(
+            "Last check of the books", f"{wrong:,} differences" if runs else "never",
+            f"{runs[0].orders:,} orders, {when(runs[0].at)}" if runs else "run: cuota verify", "books",
+            "bad" if wrong else "",
+        ),
+    ]  # fmt: skip
+
+
+async def _system(context: Context) -> list[PageContext]:
+    waits, alive = await operator_figures.backlog(context.pool), await workers.count_alive(context.pool)
+    return [
+        _card(
+            "Webhooks waiting", f"{waits.waiting:,}", f"{waits.failing:,} were tried before", "system",
+            "wait" if waits.failing else "",
+        ),
+        _card("Processes", f"{alive:,}", "serve requests and run the jobs", "system", "" if alive else "bad"),
+    ]  # fmt: skip

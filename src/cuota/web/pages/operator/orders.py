@@ -1,0 +1,134 @@
+"""Everything that is known about one order, in words: what happened, why, and what each installment waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.operator.role import OperatorAction
+from cuota.db.order import story
+from cuota.db.risk import decisions
+from cuota.db.risk.decisions import Made
+from cuota.flows.context import Context
+from cuota.flows.order.find_order import NothingToExplain
+from cuota.flows.risk.explain_order import Explanation, explain_order, explain_plan, letter_of
+from cuota.web.pages.checkout.session import see_other
+from cuota.web.pages.operator.parts import cell, section, state, table
+from cuota.web.pages.operator.view import common
+from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed, id_in_path, missing
+from cuota.web.pages.render import PageContext, page
+from cuota.web.service import service_of
+
+_ORDERS = f"{PATH}/orders"
+_LONGEST = 200
+
+
+@allowed(OperatorAction.READ_ORDERS)
+async def orders(request: Request, desk: OperatorDesk) -> Response:
+    """Find an order by its id, the merchant's reference, or the id of a decision about the order."""
+    asked = request.query_params.get("q", "").strip()[:_LONGEST]
+    found = await _found(service_of(request).context, asked) if asked else []
+    if len(found) == 1:
+        return see_other(f"{_ORDERS}/{found[0][1]}")
+    rows = [[cell(order_id, f"{_ORDERS}/{order_id}"), cell(merchant)] for _, order_id, merchant in found]
+    shown: PageContext = {
+        **common(request, desk, "Orders", here=_ORDERS, lead="Everything about one order, in words."),
+        "values": {"q": asked},
+        "sections": [table("Several orders have this reference", [cell("Order"), cell("Merchant")], rows, "")]
+        if rows
+        else [],
+        "nothing": bool(asked) and not found,
+    }
+    return page(request, "operator/orders.html", shown)
+
+
+async def _found(context: Context, asked: str) -> list[tuple[UUID, UUID, str]]:
+    """Return the orders that the text names, as merchant id, order id, and merchant's name."""
+    try:
+        named = UUID(asked)
+    except ValueError:
+        # References have printable characters only. The database refuses some others.
+        return await story.find(context.pool, asked) if asked.isprintable() else []
+    merchant_id = await decisions.whose(context.pool, named)
+    if merchant_id is not None:
+        return [(merchant_id, named, "")]
+    made = await decisions.read(context.pool, named)
+    return [] if made is None else [(made.merchant_id, made.order_id, "")]
+
+
+@allowed(OperatorAction.READ_ORDERS)
+async def order(request: Request, desk: OperatorDesk) -> Response:
+    """Show one order."""
+    context, order_id = service_of(request).context, id_in_path(request, "order_id")
+    try:
+        told = await explain_order(context, order_id)
+    except NothingToExplain:
+        return missing(request)
+    facts = told.facts
+    made = await decisions.read_of_order(context.pool, UUID(str(facts["merchantId"])), order_id)
+    sections = [
+        section(
+            pairs=[
+                ("Merchant", facts["merchant"]), ("Reference", facts["merchantReference"]),
+                ("Status", facts["orderStatus"]), ("Amount", facts["amount"]),
+            ],
+            links=_links(desk, facts, made),
+        ),
+        _decisions(facts),
+        section("What happened, and why", lines=told.lines),
+    ]  # fmt: skip
+    try:
+        sections.append(section("The plan", lines=(await explain_plan(context, order_id)).lines))
+    except NothingToExplain:
+        sections.append(section("The plan", texts=["There is no plan: the order was not approved."]))
+    shown = {**common(request, desk, f"Order {order_id}", here=_ORDERS), "sections": sections}
+    return page(request, "operator/page.html", shown)
+
+
+def _links(desk: OperatorDesk, facts: PageContext, made: Sequence[Made]) -> list[tuple[str, str]]:
+    links = [(f"{PATH}/merchants/{facts['merchantId']}", "The merchant")]
+    if desk.may(OperatorAction.READ_CONSUMERS):
+        known = {each.consumer_id for each in made if each.consumer_id}
+        links += [(f"{PATH}/consumers/{each}", "The consumer") for each in sorted(known)]
+    links += [
+        (f"{PATH}/disputes/{each['disputeId']}", f"Dispute about {each['amount']}: {each['status']}")
+        for each in _list(facts, "disputes")
+    ]
+    return links
+
+
+def _list(facts: PageContext, name: str) -> list[dict[str, object]]:
+    return facts.get(name) or []  # type: ignore[return-value]
+
+
+def _decisions(facts: PageContext) -> PageContext:
+    rows = [
+        [
+            cell(each["decidedAt"], None if each["approved"] else f"{_ORDERS}/letters/{each['decisionId']}",
+                 more="" if each["approved"] else "opens the letter to the consumer"),
+            state("Approved", "done") if each["approved"] else state("Declined", "off"),
+            cell(each["policyVersion"], wide=True),
+            cell("none" if each["score"] is None else each["score"], amount=True),
+        ]
+        for each in _list(facts, "decisions")
+    ]  # fmt: skip
+    columns = [cell("Decided"), cell("Result"), cell("Policy", wide=True), cell("Score", amount=True)]
+    return table("Decisions", columns, rows, "No consumer has submitted the checkout.")
+
+
+@allowed(OperatorAction.READ_ORDERS, OperatorAction.REVEAL_CONSUMERS)
+async def letter(request: Request, desk: OperatorDesk) -> Response:
+    """Show the letter that tells a consumer why an order was declined. The letter has the consumer's name."""
+    decision_id = id_in_path(request, "decision_id")
+    try:
+        told: Explanation = await letter_of(service_of(request).context, decision_id)
+    except NothingToExplain:
+        return missing(request)
+    shown = {
+        **common(request, desk, "Letter to the consumer", here=_ORDERS),
+        "sections": [section(texts=told.facts["letter"])],
+    }
+    return page(request, "operator/page.html", shown)

@@ -1,0 +1,109 @@
+"""The payouts of all merchants: what was sent, what came back, and what an operator must look at."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core import money
+from cuota.core.dates import day
+from cuota.core.operator.role import OperatorAction
+from cuota.core.payout.arrival import day_at_bank
+from cuota.core.payout.payout import PayoutStatus
+from cuota.db.payout import operator_list
+from cuota.db.payout.operator_list import ListedPayout, PausedMerchant
+from cuota.flows.payout.send_payouts import NO_BANK_RAIL
+from cuota.web.pages.desk.view import when
+from cuota.web.pages.operator.parts import cell, section, state, table
+from cuota.web.pages.operator.view import common
+from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed
+from cuota.web.pages.render import PageContext, page
+from cuota.web.service import service_of
+
+MOST_SHOWN = 200
+_PAYOUTS = f"{PATH}/payouts"
+_WORDS = {
+    PayoutStatus.CREATED: ("Waiting", "wait"),
+    PayoutStatus.SENT: ("Sent", "wait"),
+    PayoutStatus.PAID: ("Paid", "done"),
+    PayoutStatus.RETURNED: ("Returned", "bad"),
+}
+
+
+def needs_a_look(each: ListedPayout, today: date) -> bool:
+    """Whether the bank's last answer was a problem, or the bank has not said in time that it paid."""
+    return bool(each.problem) or (each.status is PayoutStatus.SENT and each.arrival_date < today)
+
+
+@allowed(OperatorAction.READ_MONEY)
+async def payouts(request: Request, desk: OperatorDesk) -> Response:
+    """List the newest payouts, of all states or of one."""
+    context, asked = service_of(request).context, request.query_params.get("status", "")
+    status = PayoutStatus(asked) if asked in set(PayoutStatus) else None
+    found = await operator_list.payouts(context.pool, None, status, MOST_SHOWN)
+    today = day_at_bank(context.now())
+    tabs = [("", "All"), *((each.value, words[0]) for each, words in _WORDS.items())]
+    sections = [] if context.rails.bank is not None else [section(texts=[NO_BANK_RAIL])]
+    sections += [_paused(await operator_list.paused(context.pool, None))]
+    sections += [_listed(found, today, status)]
+    shown: PageContext = {
+        **common(request, desk, "Payouts", here=_PAYOUTS),
+        "tabs": [
+            {
+                "address": f"{_PAYOUTS}?status={value}" if value else _PAYOUTS,
+                "label": label,
+                "here": value == (status or ""),
+            }
+            for value, label in tabs
+        ],
+        "sections": sections,
+    }
+    return page(request, "operator/page.html", shown)
+
+
+def _paused(found: list[PausedMerchant]) -> PageContext:
+    text = "Nobody's payouts are paused."
+    rows = [
+        [cell(each.name, f"{PATH}/merchants/{each.merchant_id}"), cell(when(each.since))] for each in found
+    ]
+    return table(
+        "Paused after a return, until another bank account is in force",
+        [cell("Merchant"), cell("Since")],
+        rows,
+        text,
+    )
+
+
+def _listed(found: list[ListedPayout], today: date, status: PayoutStatus | None) -> PageContext:
+    title = f"The newest {MOST_SHOWN}" if len(found) == MOST_SHOWN else "Payouts"
+    columns = [
+        cell("Merchant"),
+        cell("Arrival", wide=True),
+        cell("Account", wide=True),
+        cell("Status"),
+        cell("Amount", amount=True),
+    ]
+    rows = [
+        [
+            cell(each.merchant, f"{PATH}/merchants/{each.merchant_id}", more=_note(each, today)),
+            cell(day(each.arrival_date, year=True), wide=True),
+            cell(f"ends in {each.last4}", wide=True),
+            state(*_WORDS[each.status]),
+            cell(money.shown(each.amount, each.currency), amount=True),
+        ]
+        for each in found
+    ]
+    empty = "No payouts yet. The first one is made at the end of the first day with captures."
+    return table(title, columns, rows, "No payouts with this status." if status else empty)
+
+
+def _note(each: ListedPayout, today: date) -> str:
+    if each.return_reason:
+        return f"returned: {each.return_reason}"
+    if each.problem:
+        return f"{each.tries} tries, the last failed: {each.problem}"
+    if needs_a_look(each, today):
+        return "overdue: the bank has not said that it paid"
+    return f"number {each.number}"

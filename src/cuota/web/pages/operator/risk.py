@@ -1,0 +1,138 @@
+"""How consumers are decided: the policy in force, and what other limits would have decided."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core import money
+from cuota.core.operator.role import OperatorAction
+from cuota.core.risk.explanation import because
+from cuota.core.risk.policy import Policy
+from cuota.flows.risk.keep_policy import policy_in_force
+from cuota.flows.risk.review_decisions import DecisionTally, Simulated, simulate
+from cuota.web.pages.operator.parts import cell, section, table
+from cuota.web.pages.operator.view import common, failed
+from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed
+from cuota.web.pages.render import PageContext, page
+from cuota.web.service import service_of
+
+_RISK = f"{PATH}/risk"
+DAYS = (1, 7, 30)
+MOST_POINTS = 10_000
+# A simulation reads every decision of its days. One at a time in each process.
+_one_simulation = asyncio.Lock()
+
+
+@allowed(OperatorAction.READ_RISK)
+async def risk(request: Request, desk: OperatorDesk) -> Response:
+    """Show the policy in force."""
+    policy = await policy_in_force(service_of(request).context)
+    return _page(request, desk, policy, None)
+
+
+def _values(policy: Policy) -> dict[str, str]:
+    exposure = policy.exposure
+    return {
+        "threshold": str(policy.score.threshold),
+        "new": money.text_of(exposure.new),
+        "ceiling": money.text_of(exposure.ceiling),
+        "days": "7",
+    }
+
+
+def _page(
+    request: Request,
+    desk: OperatorDesk,
+    policy: Policy,
+    found: Simulated | None,
+    errors: dict[str, str] | None = None,
+) -> Response:
+    exposure = policy.exposure
+    facts = [
+        ("Policy in force", policy.version),
+        ("An approval needs a score of at least", policy.score.threshold),
+        ("A new consumer starts with", policy.score.base),
+        ("A new consumer may owe at most", money.shown(exposure.new)),
+        ("Any consumer may owe at most", money.shown(exposure.ceiling)),
+    ]
+    shown: PageContext = {
+        **common(request, desk, "Risk", here=_RISK),
+        "sections": [
+            *([_result(found)] if found else []),
+            section(pairs=facts),
+            section("The whole policy", lines=policy.text.splitlines()),
+        ],
+        "values": {**_values(policy), **desk.form},
+        "days": [{"value": str(each), "label": "1 day" if each == 1 else f"{each} days"} for each in DAYS],
+    }
+    if errors:
+        return page(request, "operator/risk.html", failed(shown, errors, desk.form), status=400)
+    return page(request, "operator/risk.html", shown)
+
+
+def _result(found: Simulated) -> PageContext:
+    rows = (
+        ("Approved then", found.approved), ("Declined then", found.declined),
+        ("Approved with these limits", found.would_approve), ("Declined with these limits", found.would_decline),
+        ("Newly approved", found.newly_approved), ("Newly declined", found.newly_declined),
+    )  # fmt: skip
+    columns = [
+        cell("Orders of these days"), cell("Orders", amount=True), cell("Amount", amount=True),
+        cell("Overdue now", amount=True, wide=True),
+    ]  # fmt: skip
+    shown = table("What these limits would have decided", columns, [_row(*each) for each in rows], "")
+    shown["texts"] = [
+        "Nothing was changed. Whether newly approved orders would have been paid is not known.",
+        *(f"{count} newly declined for {because(code)}" for code, count in found.reasons.most_common()),
+    ]
+    return shown
+
+
+def _row(label: str, tally: DecisionTally) -> list[PageContext]:
+    return [
+        cell(label),
+        cell(f"{tally.orders:,}", amount=True),
+        cell(money.shown(tally.amount), amount=True),
+        cell(money.shown(tally.unpaid), amount=True, wide=True),
+    ]
+
+
+@allowed(OperatorAction.READ_RISK)
+async def try_limits(request: Request, desk: OperatorDesk) -> Response:
+    """Decide the orders of the last days again with other limits. Nothing is changed."""
+    context = service_of(request).context
+    policy = await policy_in_force(context)
+    errors: dict[str, str] = {}
+    threshold = desk.form.get("threshold", "")
+    points = int(threshold) if threshold.isascii() and threshold.isdigit() and len(threshold) <= 5 else -1
+    if not 0 <= points <= MOST_POINTS:
+        errors["threshold"] = f"Enter a whole number from 0 to {MOST_POINTS}."
+    new, ceiling = (_cents(desk.form.get(name, "")) for name in ("new", "ceiling"))
+    for name, cents in (("new", new), ("ceiling", ceiling)):
+        if cents is None:
+            errors[name] = "Enter an amount such as 500.00."
+    days = desk.form.get("days", "")
+    if days not in {str(each) for each in DAYS}:
+        errors["days"] = "Choose a number of days."
+    if new is None or ceiling is None or errors:
+        return _page(request, desk, policy, None, errors)
+    exposure = replace(policy.exposure, new=new, ceiling=ceiling)
+    other = replace(policy, exposure=exposure, score=replace(policy.score, threshold=points))
+    async with _one_simulation:
+        now = context.now()
+        found = await simulate(context, other, now - timedelta(days=int(days)), now, None)
+    return _page(request, desk, policy, found)
+
+
+def _cents(typed: str) -> int | None:
+    """Return a typed amount in cents, or None if the text is no amount of at least one cent."""
+    try:
+        cents = money.cents_of(typed.removeprefix("$"))
+    except money.BadAmount:
+        return None
+    return cents if cents > 0 else None

@@ -1,0 +1,86 @@
+"""How the installation is: processes, card rails, webhooks that wait, and the clock."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.operator.role import OperatorAction
+from cuota.core.order.order import LOOK_UP_AFTER
+from cuota.db import workers
+from cuota.db.operator import operator_figures
+from cuota.db.plan import rail_figures
+from cuota.db.plan.rail_figures import Figures
+from cuota.flows.context import Context, utc_now
+from cuota.web.pages.desk.view import when
+from cuota.web.pages.operator.parts import cell, section, state, table
+from cuota.web.pages.operator.view import common
+from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed
+from cuota.web.pages.render import PageContext, page
+from cuota.web.service import service_of
+
+DAY = timedelta(days=1)
+
+
+@allowed(OperatorAction.READ_SYSTEM)
+async def system(request: Request, desk: OperatorDesk) -> Response:
+    """Show the state of the installation."""
+    context = service_of(request).context
+    shown: PageContext = {
+        **common(request, desk, "System", here=f"{PATH}/system"),
+        "sections": [await _facts(context), await _rails(context)],
+    }
+    return page(request, "operator/page.html", shown)
+
+
+async def _facts(context: Context) -> PageContext:
+    waits, settings = await operator_figures.backlog(context.pool), context.settings
+    late = (
+        f", the first is due since {when(waits.since)}" if waits.since and waits.since < context.now() else ""
+    )
+    clock = when(context.now())
+    ahead = context.now() - utc_now()
+    if settings.sandbox and ahead > timedelta(minutes=1):
+        clock += f", {ahead.days} days and {ahead.seconds // 3600} hours ahead of the real time"
+    bank = context.rails.bank
+    return section(
+        pairs=[
+            ("Environment", settings.environment),
+            ("Address", settings.public_url),
+            ("Clock", clock),
+            ("Processes", f"{await workers.count_alive(context.pool):,}"),
+            ("Webhooks waiting", f"{waits.waiting:,}{late}"),
+            ("of these tried before", f"{waits.failing:,}"),
+            ("Bank rail", "none: payouts wait" if bank is None else bank.name),
+            ("Policy", context.policy.version),
+        ]
+    )
+
+
+async def _rails(context: Context) -> PageContext:
+    cards, now = context.rails.card, context.now()
+    active = cards.active.name
+    found = await rail_figures.figures(context.pool, active, now - DAY, now - LOOK_UP_AFTER)
+    names = sorted({*found, *cards.by_name}, key=lambda name: (name != active, name))
+    rows = [_rail(found.get(name, Figures(name)), name == active) for name in names]
+    columns = [
+        cell("Card rail"), cell("State"), cell("Charges in a day", amount=True), cell("Declined", amount=True, wide=True),
+        cell("Without an answer", amount=True, wide=True), cell("Events to apply", amount=True, wide=True),
+    ]  # fmt: skip
+    return table("Card rails", columns, rows, "")
+
+
+def _rail(each: Figures, active: bool) -> list[PageContext]:  # noqa: FBT001 - a fact of the row
+    last = f"last event {when(each.last_event_at)}" if each.last_event_at else "no event yet"
+    return [
+        cell(each.name, more=each.problem or last),
+        state("Trouble", "bad")
+        if each.problem or each.waiting
+        else state("Active" if active else "Kept", "done"),
+        cell(f"{each.charges:,}", amount=True),
+        cell(f"{each.declined:,}", amount=True, wide=True),
+        cell(f"{each.waiting:,}", amount=True, wide=True),
+        cell(f"{each.events_waiting:,}", amount=True, wide=True),
+    ]

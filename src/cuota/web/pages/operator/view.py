@@ -1,0 +1,80 @@
+"""Builds the values that every page of the operator's dashboard needs."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+
+from cuota.core.operator.role import OPERATOR_WORDS, OperatorAction, operator_may
+from cuota.web.pages.checkout.session import csrf_of
+from cuota.web.pages.operator.visit import PATH, OperatorDesk
+from cuota.web.pages.render import PageContext
+from cuota.web.service import service_of
+
+_NAV = (
+    ("Home", PATH, OperatorAction.READ_ORDERS),
+    ("Orders", f"{PATH}/orders", OperatorAction.READ_ORDERS),
+    ("Merchants", f"{PATH}/merchants", OperatorAction.READ_MERCHANTS),
+    ("Consumers", f"{PATH}/consumers", OperatorAction.READ_CONSUMERS),
+    ("Disputes", f"{PATH}/disputes", OperatorAction.READ_DISPUTES),
+    ("Risk", f"{PATH}/risk", OperatorAction.READ_RISK),
+    ("Payouts", f"{PATH}/payouts", OperatorAction.READ_MONEY),
+    ("Books", f"{PATH}/books", OperatorAction.READ_MONEY),
+    ("System", f"{PATH}/system", OperatorAction.READ_SYSTEM),
+    ("Team", f"{PATH}/team", OperatorAction.READ_TEAM),
+    ("Log", f"{PATH}/log", OperatorAction.READ_AUDIT),
+)
+# The texts about what just happened. The query parameter `said` selects one by its key.
+_SAID = {
+    "invited": "The invitation is on its way by e-mail. The link in it works for seven days.",
+    "role": "The role was changed. It applies from the next click on.",
+    "removed": "The person was removed, and is signed out everywhere.",
+    "factor": "The authenticator app was forgotten. At the next sign-in, the person sets up another.",
+    "ended": "The session was ended.",
+    "changed": "The change is saved. It applies to orders from now on.",
+    "terms": "The new version of the terms is saved.",
+    "revoked": "The credentials are revoked. Their tokens stop working within 5 seconds.",
+    "reinstated": "The merchant has new credentials.",
+    "adjusted": "The correction is booked. It changes the next payout.",
+    "decided": "The dispute is decided. The side that lost may appeal once.",
+    "erased": "The personal data is erased.",
+    "verified": "The check is done.",
+}
+
+
+def common(
+    request: Request, desk: OperatorDesk, title: str, *, here: str, lead: str | None = None
+) -> PageContext:
+    """Return the values that the frame of every page needs. `here` is the address of the page's entry in the menu."""
+    person, brand = desk.visit.person, service_of(request).settings.brand_name
+    return {
+        "page": {"title": title, "lead": lead},
+        "sandbox": service_of(request).settings.sandbox,
+        "form": {"action": PATH, "csrf": csrf_of(request, desk.visit.secret)},
+        "root": PATH,
+        "nav": [
+            {"label": label, "address": address, "here": address == here}
+            for label, address, action in _NAV
+            if operator_may(person.role, action)
+        ],
+        "person": {"name": person.name, "email": person.email, "role": OPERATOR_WORDS[person.role][0]},
+        "merchant_name": f"{brand}, operator",
+        "tabs": [],
+        "sections": [],
+        "errors": {},
+        "values": {},
+        "notice": _SAID.get(request.query_params.get("said", "")),
+        "notice_tone": "done",
+        "asks_code": not desk.fresh,
+    }
+
+
+def failed(shown: PageContext, errors: dict[str, str], values: dict[str, str]) -> PageContext:
+    """Return a page's values with the errors of its form. The error with an empty name is the page's notice."""
+    before = shown.get("values")
+    return {
+        **shown,
+        "errors": {name: text for name, text in errors.items() if name},
+        "notice": errors.get(""),
+        "notice_tone": "error",
+        "values": {**(before if isinstance(before, dict) else {}), **values},
+    }

@@ -1,0 +1,136 @@
+"""The session of a browser in the operator's dashboard: its cookie, the check of the person's role, and forms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import wraps
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.operator.role import OperatorAction, operator_may
+from cuota.core.refusal import Code, Refused
+from cuota.flows.context import utc_now
+from cuota.flows.desk.sign_in import SESSION_LIFE
+from cuota.flows.desk.totp import WrongCode
+from cuota.flows.operator.log_action import OperatorActor
+from cuota.flows.operator.operator_sign_in import OperatorVisit, load_operator_visit, prove_operator_again
+from cuota.web.ids import guid
+from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, see_other
+from cuota.web.pages.render import PageForm, problem
+from cuota.web.server.client_address import client_address
+from cuota.web.service import service_of
+
+PATH = "/operator"
+PLACE = "dashboard page"
+# Another name than the cookie of the merchants' people.
+_COOKIE = "operator"
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+_SECONDS = int(SESSION_LIFE.total_seconds())
+
+OPERATOR_ERRORS = PageForm(
+    nowhere=(
+        "There is no such page",
+        "Perhaps the address was cut off when it was copied. Nothing was changed.",
+    ),
+    ours=("We cannot answer right now", "Please look again in a moment. No money was moved twice."),
+    home=(PATH, "Go to the dashboard"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDesk:
+    """A signed-in person of the operator. `form` has the fields of the form that the browser sent."""
+
+    visit: OperatorVisit
+    form: dict[str, str]
+    actor: OperatorActor
+
+    def may(self, action: OperatorAction) -> bool:
+        """Whether the person's role allows this."""
+        return operator_may(self.visit.person.role, action)
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the second factor is fresh enough for an action that needs it again."""
+        return self.visit.session.one_step or self.visit.fresh(utc_now())
+
+
+OperatorHandler = Callable[[Request, OperatorDesk], Awaitable[Response]]
+
+
+async def visit_of(request: Request) -> OperatorVisit | None:
+    """Return this browser's session; None if there is none, or if it has ended."""
+    found = _SECRET.fullmatch(kept_secret(request, _COOKIE) or "")
+    return None if found is None else await load_operator_visit(service_of(request).context, found[0])
+
+
+def keep_cookie(request: Request, response: Response, text: str) -> None:
+    """Set the cookie with the session's secret. An empty text deletes the cookie."""
+    keep_secret(request, response, _COOKIE, text, _SECONDS if text else 0)
+
+
+def missing(request: Request) -> Response:
+    """Return the same 404 page for a malformed id and an id that does not exist."""
+    return OPERATOR_ERRORS.answer(request, Refused(Code.NOT_FOUND, "There is no such page."))
+
+
+def _not_allowed(request: Request, desk: OperatorDesk) -> Response:
+    text = (
+        f"Your role is {desk.visit.person.role}, which does not include this. Nothing was changed. An owner of your team can"
+        " change your role."
+    )
+    return problem(request, 403, "Your role does not include this", text)
+
+
+def allowed(
+    *actions: OperatorAction,
+) -> Callable[[OperatorHandler], Callable[[Request], Awaitable[Response]]]:
+    """Make a handler for signed-in people whose role allows all these actions.
+
+    A form must come from this browser's own page. `handler.actions` says which actions a route needs; a test reads it.
+    """
+
+    def made(handler: OperatorHandler) -> Callable[[Request], Awaitable[Response]]:
+        @wraps(handler)
+        async def run(request: Request) -> Response:
+            visit = await visit_of(request)
+            if visit is None or not visit.signed_in:
+                return see_other(f"{PATH}/sign-in")
+            try:
+                form = await form_of(request, visit.secret, PLACE) if request.method == "POST" else {}
+                address = client_address(request) or (request.client.host if request.client else "")
+                desk = OperatorDesk(visit, form, OperatorActor(visit.person, address))
+                if not all(map(desk.may, actions)):
+                    return _not_allowed(request, desk)
+                return await handler(request, desk)
+            except Stop as stop:
+                return stop.response
+
+        run.actions = actions  # type: ignore[attr-defined]
+        return run
+
+    return made
+
+
+async def prove(request: Request, desk: OperatorDesk) -> dict[str, str]:
+    """Check the second factor again, unless it is fresh. Return the error for the form's field, if there is one."""
+    if desk.fresh:
+        return {}
+    typed = desk.form.get("code", "")
+    try:
+        await prove_operator_again(service_of(request).context, desk.visit, typed)
+    except WrongCode as wrong:
+        return {"code": str(wrong) if typed else "Enter the code of your authenticator app."}
+    return {}
+
+
+def id_in_path(request: Request, name: str) -> UUID:
+    """Return the id in the path. Raises Stop with the 404 page if the id is malformed."""
+    try:
+        return guid(request.path_params[name])
+    except Refused:
+        raise Stop(missing(request)) from None

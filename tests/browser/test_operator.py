@@ -1,0 +1,94 @@
+"""The operator's dashboard in a real browser: on a phone and wide, light and dark, empty and with rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from playwright.async_api import Page, expect
+
+from cuota.commands.desk import operator_sandbox_link
+from cuota.core.operator.role import OperatorRole
+from cuota.flows.dispute.answer_dispute import submit_evidence
+from cuota.web.app import OPERATOR, ROUTES
+from support.browser.dashboards import HOW, WIDE, is_page, look
+from support.browser.tabs import OpenTab
+from support.disputes import disputed
+from support.makers import PROFILE, Merchant, complete, phone_number
+
+pytestmark = pytest.mark.browser
+LONG = "Bartholomew" * 4
+
+
+async def enter(page: Page, shop: Merchant, role: OperatorRole = OperatorRole.OWNER) -> None:
+    await page.goto(await operator_sandbox_link(shop.service.context, role))
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("What waits")
+
+
+async def lived(shop: Merchant) -> tuple[str, str, str]:
+    """Make a captured order with a dispute that waits for the operator. Return the ids of order, dispute and consumer."""
+    phone = phone_number()
+    order = await shop.create("100.00", merchantReference="R" * 100)
+    person = replace(PROFILE, given_names=LONG, surname=LONG)
+    await complete(shop.service, shop.merchant_id, order, profile=person, phone=phone)
+    await shop.move(order, "capture", "100.00")
+    dispute = await disputed(shop, order, 4000, text="W" * 500)
+    context = shop.service.context
+    await submit_evidence(context, shop.merchant_id, dispute.dispute_id, "It was delivered.", [])
+    return str(UUID(order["orderId"])), str(dispute.dispute_id), str(context.vault.consumer_id(phone))
+
+
+@HOW
+async def test_every_page_fits_its_screen_and_breaks_no_rule_of_axe(
+    open_tab: OpenTab, merchant: Merchant, how: dict[str, Any]
+) -> None:
+    page = await open_tab(**how)
+    await enter(page, merchant)
+    base = merchant.service.settings.public_url
+    order_id, dispute_id, consumer_id = await lived(merchant)
+    for path in (
+        *(row.path for row in ROUTES if is_page(row, OPERATOR)),
+        f"/operator/orders/{order_id}",
+        "/operator/orders?q=nothing",
+        f"/operator/disputes/{dispute_id}",
+        "/operator/disputes?view=decide",
+        f"/operator/consumers/{consumer_id}",
+        f"/operator/merchants/{merchant.merchant_id}",
+        "/operator/merchants?q=nobody",
+        "/operator/log?action=consumer.",
+    ):
+        await page.goto(base + path)
+        await look(page, path)
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
+async def test_a_support_person_decides_a_dispute_from_the_first_page_in_three_clicks(
+    open_tab: OpenTab, merchant: Merchant, *, script: bool
+) -> None:
+    _, dispute_id, _ = await lived(merchant)
+    page = await open_tab(viewport=WIDE, java_script_enabled=script)
+    await enter(page, merchant, OperatorRole.SUPPORT)
+    await page.get_by_role("link", name="Disputes to decide").click()
+    await page.locator(f"a[href$='{dispute_id}']").click()
+    await page.get_by_label("Reason").fill("The carrier shows no delivery.")
+    await page.get_by_role("button", name="Decide for the consumer, $40.00").click()
+    await expect(page.get_by_role("status").first).to_contain_text("The dispute is decided")
+
+
+async def test_a_support_person_finds_a_consumer_and_shows_the_name_with_a_reason(
+    open_tab: OpenTab, merchant: Merchant
+) -> None:
+    phone = phone_number()
+    await complete(merchant.service, merchant.merchant_id, await merchant.create("20.00"), phone=phone)
+    page = await open_tab(viewport=WIDE)
+    await enter(page, merchant, OperatorRole.SUPPORT)
+    await page.get_by_role("link", name="Consumers").click()
+    await page.get_by_label("Phone number").fill(phone)
+    await page.get_by_role("button", name="Find").click()
+    await expect(page.get_by_text(PROFILE.surname)).to_have_count(0)
+    await page.get_by_label("Reason").fill("The consumer is on the phone.")
+    await page.get_by_role("button", name="Show the personal data").click()
+    await expect(page.get_by_text(PROFILE.surname)).to_be_visible()

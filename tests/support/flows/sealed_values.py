@@ -1,0 +1,97 @@
+"""Stores a value in every column that the secret key encrypts."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import pyotp
+
+from cuota.commands.desk import OPERATOR
+from cuota.core.desk.role import Role
+from cuota.core.dispute.dispute import DisputeParty
+from cuota.core.dispute.evidence import EvidenceFile
+from cuota.core.operator.role import OperatorRole
+from cuota.core.payout.bank_order import Credit, Originator
+from cuota.db.merchant.secrets import SecretKind
+from cuota.flows.context import Context, new_id
+from cuota.flows.desk.change_team import invite
+from cuota.flows.desk.factor import new_factor
+from cuota.flows.desk.sign_in import Place, enter, finish, load_visit, make_link
+from cuota.flows.dispute.evidence import store_evidence
+from cuota.flows.merchant.keys import rotate_keys
+from cuota.flows.merchant.manage_merchants import MerchantTerms, NewCredentials, create_merchant
+from cuota.flows.merchant.rotate_secrets import rotate_merchant_secret
+from cuota.flows.operator import operator_sign_in
+from cuota.flows.operator.change_operators import invite_operator
+from cuota.flows.operator.log_action import COMMAND_LINE
+from cuota.flows.operator.operator_factor import new_operator_factor
+from cuota.flows.webhook.manage_endpoints import OLD_SECRET_LIVES, register
+from cuota.rails.bank.file_books import FileBooks
+
+BROWSER = Place("browser", "127.0.0.1")
+
+
+async def filled(context: Context) -> NewCredentials:
+    """A text in every column that the secret key encrypts."""
+    made = await create_merchant(context, MerchantTerms(name="Shop"))
+    merchant_id = made.merchant.merchant_id
+    for kind in SecretKind:
+        await rotate_merchant_secret(context, "Shop", kind, OLD_SECRET_LIVES)
+    endpoint, _ = await register(context, merchant_id, "http://127.0.0.1:9/hooks", "")
+    await context.pool.execute("UPDATE webhook_endpoints SET old_secret = secret, old_secret_ends_at = now()")
+    await rotate_keys(context, algorithm="RS256")
+    await context.rails.issuing.issue(new_id(), merchant_id, new_id(), 1000, "USD")
+    books = FileBooks(context.pool, context.vault, Originator("C", "1", "B", "011000015", "1234"))
+    await books.order(Credit(new_id(), 0, "Shop", "021000021", "123456789", 100, "USD"), context.now())
+    await books.make("nacha", context.now(), context.now().date())
+    sealed = context.vault.encrypt('{"secret": "whsec_"}', f"idempotency:{merchant_id}:key-1")
+    insert = """INSERT INTO idempotency_keys (merchant_id, key, request_hash, lease, lease_ends_at, status, body, created_at)
+        VALUES ($1, $2, '', $1, now(), 200, $3, now())"""
+    await context.pool.execute(insert, merchant_id, "key-1", sealed)
+    await context.pool.execute(insert, merchant_id, "key-2", b'{"plain": true}')
+    del endpoint
+    # A statement and a file of a dispute, which no order here has.
+    dispute_id, files = new_id(), [EvidenceFile("note.txt", "text/plain", b"I waited.")]
+    said = await store_evidence(
+        context, merchant_id, dispute_id, DisputeParty.CONSUMER, "Nothing came.", files
+    )
+    await context.pool.execute(
+        """INSERT INTO dispute_evidence (merchant_id, dispute_id, evidence_id, order_id, party, text, at)
+        VALUES ($1, $2, $3, $2, 'consumer', $4, now())""",
+        merchant_id,
+        dispute_id,
+        said.evidence_id,
+        said.text,
+    )
+    await set_up_apps(context, merchant_id)
+    await set_up_operators_apps(context)
+    return made
+
+
+async def set_up_apps(context: Context, merchant_id: UUID) -> None:
+    """Two people sign in to the dashboard: one has an authenticator app, the other is setting one up."""
+    for email, ends in (("ana@shop.example", True), ("ben@shop.example", False)):
+        person = await invite(context, merchant_id, OPERATOR, "Ana", email, Role.OWNER, "new", mail=False)
+        path = urlsplit(await make_link(context, person, mail=False)).path
+        link_id, code = path.split("/")[-2:]
+        secret = await enter(context, merchant_id, UUID(link_id), code, BROWSER)
+        visit = await load_visit(context, merchant_id, secret)
+        key = await new_factor(context, visit.session)
+        if ends:
+            await finish(context, visit, pyotp.TOTP(key).now(), BROWSER)
+
+
+async def set_up_operators_apps(context: Context) -> None:
+    """The same for two people of the operator."""
+    for email, ends in (("ana@operator.example", True), ("ben@operator.example", False)):
+        person = await invite_operator(
+            context, COMMAND_LINE, "Ana", email, OperatorRole.OWNER, "new", mail=False
+        )
+        path = urlsplit(await operator_sign_in.make_operator_link(context, person, mail=False)).path
+        link_id, code = path.split("/")[-2:]
+        secret = await operator_sign_in.enter_operator(context, UUID(link_id), code, BROWSER)
+        visit = await operator_sign_in.load_operator_visit(context, secret)
+        key = await new_operator_factor(context, visit.session)
+        if ends:
+            await operator_sign_in.finish_sign_in(context, visit, pyotp.TOTP(key).now(), BROWSER)

@@ -1,0 +1,258 @@
+"""What the operator's people do in their dashboard: look at orders, decide disputes, change merchants, treat personal data."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+import pytest
+
+from cuota.core.dispute.dispute import Dispute, DisputeStatus
+from cuota.core.dispute.evidence import EvidenceFile
+from cuota.core.operator.role import OperatorRole
+from cuota.db.desk.orders import BEYOND
+from cuota.db.dispute import disputes
+from cuota.db.merchant import credentials, merchants
+from cuota.db.operator import operator_figures, operator_log
+from cuota.db.operator.operator_figures import VerifyRun
+from cuota.db.risk import decisions
+from cuota.flows.context import utc_now
+from cuota.flows.dispute.answer_dispute import submit_evidence
+from support.disputes import captured, disputed
+from support.makers import PROFILE, Merchant
+from support.pages.operator_staff import OperatorStaff
+
+
+async def logged(operator: OperatorStaff, about: UUID) -> list[str]:
+    """Return the actions in the log about a subject, newest first."""
+    found = await operator_log.page(operator.service.context.pool, BEYOND, 50, about=about)
+    return [each.action for each in found]
+
+
+async def test_an_order_is_found_by_its_reference_and_explained_in_words(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    reference = f"shoes-{uuid4().hex[:8]}"
+    order = await captured(merchant, merchantReference=reference)
+    await operator.enter(OperatorRole.READ_ONLY)
+    await operator.open("/operator/orders")
+    page = await operator.open(f"/operator/orders?q={reference}")
+    assert page.heading == f"Order {order['orderId']}"
+    assert "APPROVED by policy" in page.text
+    assert "Plan of order" in page.text
+    assert PROFILE.surname not in page.text
+
+
+async def test_an_order_is_found_by_the_id_of_a_decision(operator: OperatorStaff, merchant: Merchant) -> None:
+    order = await merchant.approved()
+    order_id = UUID(order["orderId"])
+    (made,) = await decisions.read_of_order(operator.service.context.pool, merchant.merchant_id, order_id)
+    await operator.enter()
+    page = await operator.open(f"/operator/orders?q={made.decision_id}")
+    assert page.heading == f"Order {order_id}"
+
+
+@pytest.mark.parametrize("asked", ["nothing", "%00", "a" * 300, "'; DROP TABLE orders", "٣"])
+async def test_an_order_that_nobody_has_is_answered_with_what_to_do(
+    operator: OperatorStaff, asked: str
+) -> None:
+    await operator.enter()
+    page = await operator.open(f"/operator/orders?q={asked}")
+    assert (page.status, "No order has this id or reference" in page.text) == (200, True)
+
+
+async def to_decide(merchant: Merchant, *, files: tuple[EvidenceFile, ...] = ()) -> Dispute:
+    """Open a dispute that the merchant has answered, so that it waits for the operator."""
+    dispute = await disputed(merchant, await captured(merchant), 4000, files=files)
+    context = merchant.service.context
+    await submit_evidence(context, merchant.merchant_id, dispute.dispute_id, "It was delivered.", [])
+    return dispute
+
+
+@pytest.mark.parametrize(
+    ("side", "status"), [("consumer", DisputeStatus.LOST), ("merchant", DisputeStatus.WON)]
+)
+async def test_a_support_person_reads_both_sides_and_decides(
+    operator: OperatorStaff, merchant: Merchant, side: str, status: DisputeStatus
+) -> None:
+    dispute = await to_decide(merchant)
+    await operator.enter(OperatorRole.SUPPORT)
+    page = await operator.open("/operator/disputes?view=decide")
+    assert f"/operator/disputes/{dispute.dispute_id}" in page.seen.links
+    page = await operator.open(f"/operator/disputes/{dispute.dispute_id}")
+    assert "Nothing came." in page.text
+    assert "It was delivered." in page.text
+    page = await operator.press(str(dispute.dispute_id), **{"for": side, "reason": "the carrier says so"})
+    assert "The dispute is decided" in page.text
+    found = await disputes.find(operator.service.context.pool, merchant.merchant_id, dispute.dispute_id)
+    assert found is not None
+    assert found.dispute.status is status
+    assert await logged(operator, dispute.dispute_id) == ["dispute.decide"]
+
+
+async def test_a_second_decision_is_refused_and_the_log_says_so(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    dispute = await to_decide(merchant)
+    await operator.enter()
+    await operator.open(f"/operator/disputes/{dispute.dispute_id}")
+    action, held = operator.page.form(str(dispute.dispute_id))
+    form = {**held, "for": "merchant", "reason": "delivered"}
+    for status in (303, 409):
+        assert (await operator.http.post(action, data=form)).status_code == status
+    assert await logged(operator, dispute.dispute_id) == [
+        "dispute.decide.refused", "dispute.decide", "dispute.decide",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", [{"for": "nobody", "reason": "x"}, {"for": "consumer", "reason": " "}])
+async def test_a_decision_without_a_side_or_a_reason_changes_nothing(
+    operator: OperatorStaff, merchant: Merchant, changes: dict[str, str]
+) -> None:
+    dispute = await to_decide(merchant)
+    await operator.enter()
+    await operator.open(f"/operator/disputes/{dispute.dispute_id}")
+    page = await operator.press(str(dispute.dispute_id), **changes)
+    assert page.status == 400
+    assert await logged(operator, dispute.dispute_id) == []
+
+
+async def test_a_file_of_a_dispute_is_a_download(operator: OperatorStaff, merchant: Merchant) -> None:
+    dispute = await to_decide(merchant, files=(EvidenceFile("note.txt", "text/plain", b"I waited."),))
+    await operator.enter(OperatorRole.SUPPORT)
+    page = await operator.open(f"/operator/disputes/{dispute.dispute_id}")
+    (path,) = [link for link in page.seen.links if "/files/" in link]
+    answer = await operator.http.get(path)
+    assert answer.content == b"I waited."
+    assert answer.headers["content-disposition"].startswith("attachment")
+
+
+async def test_an_owner_changes_a_merchants_limits_and_the_log_keeps_both_values(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    await operator.enter()
+    await operator.open(f"/operator/merchants/{merchant.merchant_id}")
+    end = str(merchant.merchant_id)
+    page = await operator.press(end, do="limits", minimum="5.00", maximum="1500.00", reason="asked for it")
+    assert "The change is saved" in page.text
+    found = await merchants.read(operator.service.context.pool, merchant.merchant_id)
+    assert found is not None
+    assert (found.minimum, found.maximum) == (500, 150_000)
+    page = await operator.open(f"/operator/log?about={end}")
+    assert "maximum: 2000.00 → 1500.00" in page.text
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"do": "limits", "minimum": "9.00", "maximum": "8.00", "reason": "x"}, "at most the maximum"),
+        ({"do": "limits", "minimum": "ten", "maximum": "8.00", "reason": "x"}, "Enter an amount"),
+        ({"do": "limits", "minimum": "1.00", "maximum": "8.00", "reason": ""}, "Say why"),
+        ({"do": "adjust", "amount": "0.00", "reason": "x"}, "must not be zero"),
+        ({"do": "dance", "reason": "x"}, "Choose what to change"),
+    ],
+)
+async def test_a_wrong_change_of_a_merchant_is_refused_in_words(
+    operator: OperatorStaff, merchant: Merchant, form: dict[str, str], said: str
+) -> None:
+    await operator.enter()
+    await operator.open(f"/operator/merchants/{merchant.merchant_id}")
+    page = await operator.press(str(merchant.merchant_id), **form)
+    assert (page.status, said in page.text) == (400, True)
+
+
+async def test_a_finance_person_corrects_a_balance_and_changes_no_limit(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    await operator.enter(OperatorRole.FINANCE)
+    end = str(merchant.merchant_id)
+    await operator.open(f"/operator/merchants/{end}")
+    page = await operator.press(end, do="limits", minimum="1.00", maximum="2.00", reason="x")
+    assert "Your role does not include this" in page.text
+    await operator.open(f"/operator/merchants/{end}")
+    page = await operator.press(end, do="adjust", amount="-5.00", reason="a fee of 2025")
+    assert "The correction is booked" in page.text
+    assert "-$5.00" in page.text
+    assert await logged(operator, merchant.merchant_id) == ["money.adjust"]
+
+
+async def test_revoked_credentials_stop_working(operator: OperatorStaff, auto_merchant: Merchant) -> None:
+    await operator.enter()
+    end = str(auto_merchant.merchant_id)
+    await operator.open(f"/operator/merchants/{end}")
+    page = await operator.press(end, do="revoke", reason="a leak")
+    assert "revoked: the merchant cannot call the API" in page.text
+    held = await credentials.read_of_merchant(operator.service.context.pool, auto_merchant.merchant_id)
+    assert all(each.revoked_at for each in held)
+
+
+async def test_a_person_who_signed_in_by_mail_gives_a_fresh_code_for_a_change(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    person = await operator.invited(f"late-{uuid4().hex[:8]}@operator.example", OperatorRole.OWNER)
+    await operator.sign_in(person)
+    pool = operator.service.context.pool
+    await pool.execute("UPDATE operator_sessions SET proved_at = now() - interval '6 minutes'")
+    end = str(merchant.merchant_id)
+    await operator.open(f"/operator/merchants/{end}")
+    page = await operator.press(end, do="adjust", amount="5.00", reason="sorry")
+    assert "Enter the code of your authenticator app" in page.text
+    assert await logged(operator, merchant.merchant_id) == []
+
+
+async def test_other_limits_are_tried_on_the_orders_of_the_last_days_and_change_nothing(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    await merchant.approved()
+    await operator.enter(OperatorRole.RISK)
+    page = await operator.open("/operator/risk")
+    version = operator.service.context.policy.version
+    assert version in page.text
+    page = await operator.press("risk", threshold="9999", days="30")
+    assert "Newly declined" in page.text
+    page = await operator.open("/operator/risk")
+    assert page.form("risk")[1]["threshold"] == str(operator.service.context.policy.score.threshold)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"threshold": "-1"}, {"threshold": "1e3"}, {"new": "0"}, {"ceiling": "x"}, {"days": "365"}]
+)
+async def test_wrong_limits_are_refused_beside_their_field(
+    operator: OperatorStaff, wrong: dict[str, str]
+) -> None:
+    await operator.enter(OperatorRole.RISK)
+    await operator.open("/operator/risk")
+    assert (await operator.press("risk", **wrong)).status == 400
+
+
+async def test_the_books_show_the_balance_of_all_accounts_and_the_last_check(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    await captured(merchant)
+    context = operator.service.context
+    await operator_figures.add_run(context.pool, context.new_id(), VerifyRun(utc_now(), 1234, 5678, 0))
+    await operator.enter(OperatorRole.FINANCE)
+    page = await operator.open("/operator/books")
+    assert "1,234" in page.text
+    page = await operator.open("/operator/books/balance")
+    assert "Debits and credits are equal." in page.text
+
+
+async def test_the_system_page_says_how_the_installation_is(operator: OperatorStaff) -> None:
+    await operator.enter(OperatorRole.SUPPORT)
+    page = await operator.open("/operator/system")
+    assert operator.service.settings.public_url in page.text
+    assert "Card rails" in page.text
+
+
+async def test_each_page_of_a_list_links_to_what_it_lists(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    dispute = await to_decide(merchant)
+    await operator.enter()
+    wanted = {
+        "/operator/merchants?q=" + merchant.name: f"/operator/merchants/{merchant.merchant_id}",
+        "/operator/disputes": f"/operator/disputes/{dispute.dispute_id}",
+        "/operator/payouts": "/operator/payouts?status=sent",
+    }
+    for path, link in wanted.items():
+        assert link in (await operator.open(path)).seen.links, path
