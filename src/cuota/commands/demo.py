@@ -16,11 +16,12 @@ from urllib.parse import urlsplit
 import httpx
 
 from cuota import config
-from cuota.commands.desk import sandbox_link
+from cuota.commands.desk import operator_sandbox_link, sandbox_link
 from cuota.commands.place import in_another_terminal
 from cuota.config.reading import is_loopback, is_wildcard, own_address, url_host
 from cuota.core.desk.role import Role
 from cuota.core.merchant import Merchant
+from cuota.core.operator.role import OperatorRole
 from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, TEST_CARDS
 from cuota.db.webhook import endpoints
 from cuota.db.webhook.events import OWN_ADDRESS
@@ -72,6 +73,7 @@ async def _credentials(settings: config.Settings, shop_url: str) -> dict[str, st
             return {
                 **_store(path, {**identity, **keys}),
                 "desk": await sandbox_link(context, merchant, Role.OWNER),
+                "operator": await operator_sandbox_link(context, OperatorRole.OWNER),
             }
 
 
@@ -196,6 +198,8 @@ def _welcome(settings: config.Settings, credentials: dict[str, str], shop_url: s
   The API          {url}     documentation: {url}/docs
   Its dashboard    {credentials["desk"]}
                    signs in once, within a day; another link: {command} desk link --merchant "{NAME}"
+  The operator's   {credentials["operator"]}
+                   signs in once, within a day; another link: {command} desk link --operator
   Consumers        {url}/account     a consumer's plans; messages to consumers: {url}/sandbox/inbox
 
   Merchant         {NAME}, id {credentials["merchantId"]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
 from uuid import UUID
 
 import pyotp
@@ -41,6 +40,7 @@ async def filled(context: Context) -> NewCredentials:
     endpoint, _ = await register(context, merchant_id, "http://127.0.0.1:9/hooks", "")
     await context.pool.execute("UPDATE webhook_endpoints SET old_secret = secret, old_secret_ends_at = now()")
     await rotate_keys(context, algorithm="RS256")
+    assert context.rails.issuing is not None
     await context.rails.issuing.issue(new_id(), merchant_id, new_id(), 1000, "USD")
     books = FileBooks(context.pool, context.vault, Originator("C", "1", "B", "011000015", "1234"))
     await books.order(Credit(new_id(), 0, "Shop", "021000021", "123456789", 100, "USD"), context.now())
@@ -69,14 +69,22 @@ async def filled(context: Context) -> NewCredentials:
     return made
 
 
+def _link_of(address: str | None) -> tuple[UUID, str]:
+    """Return the id and the code of a sign-in link."""
+    assert address is not None
+    link_id, code = address.split("/")[-2:]
+    return UUID(link_id), code
+
+
 async def set_up_apps(context: Context, merchant_id: UUID) -> None:
-    """Two people sign in to the dashboard: one has an authenticator app, the other is setting one up."""
+    """Two people sign in to the merchant's dashboard: one has an authenticator app, the other is setting one up."""
     for email, ends in (("ana@shop.example", True), ("ben@shop.example", False)):
         person = await invite(context, merchant_id, OPERATOR, "Ana", email, Role.OWNER, "new", mail=False)
-        path = urlsplit(await make_link(context, person, mail=False)).path
-        link_id, code = path.split("/")[-2:]
-        secret = await enter(context, merchant_id, UUID(link_id), code, BROWSER)
+        link = _link_of(await make_link(context, person, mail=False))
+        secret = await enter(context, merchant_id, *link, BROWSER)
+        assert secret is not None
         visit = await load_visit(context, merchant_id, secret)
+        assert visit is not None
         key = await new_factor(context, visit.session)
         if ends:
             await finish(context, visit, pyotp.TOTP(key).now(), BROWSER)
@@ -88,10 +96,11 @@ async def set_up_operators_apps(context: Context) -> None:
         person = await invite_operator(
             context, COMMAND_LINE, "Ana", email, OperatorRole.OWNER, "new", mail=False
         )
-        path = urlsplit(await operator_sign_in.make_operator_link(context, person, mail=False)).path
-        link_id, code = path.split("/")[-2:]
-        secret = await operator_sign_in.enter_operator(context, UUID(link_id), code, BROWSER)
+        link = _link_of(await operator_sign_in.make_operator_link(context, person, mail=False))
+        secret = await operator_sign_in.enter_operator(context, *link, BROWSER)
+        assert secret is not None
         visit = await operator_sign_in.load_operator_visit(context, secret)
+        assert visit is not None
         key = await new_operator_factor(context, visit.session)
         if ends:
             await operator_sign_in.finish_sign_in(context, visit, pyotp.TOTP(key).now(), BROWSER)
