@@ -38,7 +38,7 @@ WITH_TOKEN = [(method, path) for method, path, area in WITH_ID if area.needs_tok
 ASK_TOKEN = [(method, path) for method, path, area in EVERY if area.needs_token]
 PAGES_WITH_ID = [(method, path) for method, path, area in WITH_ID if area in PAGES]
 SANDBOX_WITH_ID = [(method, path) for method, path, area in WITH_ID if area is app.SANDBOX]
-DESK_WITH_ID = [(method, path) for method, path, area in WITH_ID if area is app.DESK]
+DESK_WITH_ID = [(method, path) for method, path, area in WITH_ID if area in {app.DESK, app.OPERATOR}]
 BANK_WITH_ID = [(method, path) for method, path, area in WITH_ID if area is app.BANK]
 
 
@@ -231,6 +231,7 @@ def test_the_table_is_walked_whole() -> None:
 
     tests/web/pages/checkout/test_confirm.py has what the simulated bank's page answers to strangers, and
     tests/web/pages/desk/test_roles.py what the merchant's dashboard answers to strangers and to another merchant's people.
+    tests/web/pages/operator/test_operator_roles.py has the same for the operator's dashboard.
     """
     with_id = (
         len(WITH_TOKEN) + len(PAGES_WITH_ID) + len(SANDBOX_WITH_ID) + len(BANK_WITH_ID) + len(DESK_WITH_ID)

@@ -9,29 +9,23 @@ from datetime import UTC, datetime, time
 from cuota.commands.common import Add, cents, run, show
 from cuota.core import money
 from cuota.core.instant import BadInstant, read_instant, timestamp
+from cuota.core.payout.percent import percent_text, read_percent
 from cuota.core.payout.terms import PayoutSchedule, RefundFee, SettlementTerms
 from cuota.flows.payout.change_terms import TermsChange, change_terms
 
 MOST_FIXED = 100_000
 MOST_DAYS = 365
-_PERCENT = re.compile(r"(100|[0-9]{1,2})(?:\.([0-9]{1,2}))?%?", re.ASCII)
 _CLOCK = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
 
 
 def basis_points(text: str) -> int:
     """Read a percentage such as 5.9 or 5.90% as basis points."""
-    found = _PERCENT.fullmatch(text)
-    points = int(found[1]) * 100 + int((found[2] or "").ljust(2, "0")) if found else 10_001
-    if points > 10_000:
+    points = read_percent(text)
+    if points is None:
         raise argparse.ArgumentTypeError(
             f"{text} is not a percentage from 0 to 100 with at most two decimals, such as 5.9"
         )
     return points
-
-
-def percent_text(points: int) -> str:
-    """Write basis points as a percentage."""
-    return f"{points // 100}.{points % 100:02d}"
 
 
 def _fixed(text: str) -> int:

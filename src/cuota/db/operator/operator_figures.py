@@ -20,10 +20,12 @@ BUCKETS = {
     4: "61 to 90 days",
     5: "more than 90 days",
 }
-_WAITING = """SELECT count(*) AS waiting, count(*) FILTER (WHERE tries > 0) AS failing, min(try_at) AS since FROM deliveries
+_WAITING = """SELECT count(*) AS waiting, count(*) FILTER (WHERE failed > 0) AS failing, min(try_at) AS since FROM deliveries
     WHERE state = 'pending'"""
 _TO_DECIDE = """SELECT count(*) AS disputes, min(opened_at) AS since FROM disputes
     WHERE kind = 'dispute' AND status IN ('under_review', 'appealed')"""
+_MESSAGES = """SELECT kind, state, reason, created_at, settled_at FROM messages WHERE merchant_id = $1 AND order_id = $2
+    ORDER BY created_at, message_id LIMIT 200"""
 _ADD_RUN = "INSERT INTO verify_runs (run_id, at, orders, transfers, problems) VALUES ($1, $2, $3, $4, $5)"
 _RUNS = "SELECT at, orders, transfers, problems FROM verify_runs ORDER BY run_id DESC LIMIT $1"
 
@@ -87,3 +89,19 @@ async def add_run(session: Session, run_id: UUID, run: VerifyRun) -> None:
 async def runs(session: Session, limit: int) -> list[VerifyRun]:
     """Return the newest runs of `cuota verify`."""
     return [VerifyRun(*row) for row in await session.fetch(_RUNS, limit)]
+
+
+@dataclass(frozen=True, slots=True)
+class SentMessage:
+    """A message to a consumer. `state` is pending, sent or failed; `reason` says why a message failed."""
+
+    kind: str
+    state: str
+    reason: str | None
+    created_at: datetime
+    settled_at: datetime | None
+
+
+async def messages(session: Session, merchant_id: UUID, order_id: UUID) -> list[SentMessage]:
+    """Return the messages to the consumer about an order, the earliest first."""
+    return [SentMessage(*row) for row in await session.fetch(_MESSAGES, merchant_id, order_id)]

@@ -17,7 +17,7 @@ LONGEST_REASON = 500
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts, and the IP address. `person` is None for the operator, who acts by a command."""
+    """Who acts, and the IP address. `person` is None for the operator, who acts by a command or in the operator's dashboard."""
 
     person: Person | None
     address: str = ""
@@ -25,9 +25,7 @@ class Actor:
     @property
     def words(self) -> str:
         """The actor's name and e-mail address, as they are now."""
-        return (
-            "operator (command line)" if self.person is None else f"{self.person.name} <{self.person.email}>"
-        )
+        return "operator" if self.person is None else f"{self.person.name} <{self.person.email}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from cuota.web.pages.operator import (
     home,
     log,
     merchants,
+    new_merchant,
     orders,
     payouts,
     risk,
@@ -16,5 +17,5 @@ from cuota.web.pages.operator import (
 )
 
 __all__ = [
-    "books", "consumers", "disputes", "enter", "home", "log", "merchants", "orders", "payouts", "risk", "system", "team",
+    "books", "consumers", "disputes", "enter", "home", "log", "merchants", "new_merchant", "orders", "payouts", "risk", "system", "team",
 ]  # fmt: skip

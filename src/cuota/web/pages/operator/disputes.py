@@ -20,7 +20,6 @@ from cuota.flows.dispute.answer_dispute import decide_dispute
 from cuota.flows.dispute.evidence import Statement, read_file
 from cuota.flows.dispute.find_dispute import merchant_of_dispute
 from cuota.flows.dispute.show_dispute import ShownDispute, show_dispute
-from cuota.flows.dispute.tell_disputes import what_next
 from cuota.flows.operator.change_operators import reason_of
 from cuota.flows.operator.log_action import OperatorNote, log_action
 from cuota.web.pages.checkout.session import Stop, see_other
@@ -140,7 +139,7 @@ def _page(
         ("Amount", amount),
         ("Withheld from the merchant", money.shown(one.withheld, found.currency)),
         ("Opened", when(one.opened_at)),
-        ("Now", what_next(one)),
+        ("Now", _next(one)),
     ]
     links = [
         (f"{PATH}/orders/{found.order_id}", "The order"),
@@ -157,6 +156,21 @@ def _page(
     if errors:
         return page(request, "operator/dispute.html", failed(values, errors, desk.form), status=status)
     return page(request, "operator/dispute.html", values)
+
+
+def _next(one: Dispute) -> str:
+    """Say what the dispute waits for, or how it ended."""
+    if one.status is DisputeStatus.CLOSED:
+        return f"ended: {one.outcome}"
+    if one.status is DisputeStatus.OPEN:
+        return f"the merchant answers until {when(one.respond_by)}"
+    if waits_for_operator(one):
+        return "waits for your decision"
+    if one.kind is DisputeKind.CHARGEBACK:
+        return "waits for the card network"
+    until = f", who can appeal until {when(one.appeal_by)}" if one.appeal_by and not one.final else ""
+    side = "consumer" if one.status is DisputeStatus.WON else "merchant"
+    return f"decided against the {side}{until}"
 
 
 def _statements(one: Dispute, written: Iterable[Statement]) -> Iterable[PageContext]:

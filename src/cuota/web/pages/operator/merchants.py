@@ -10,6 +10,8 @@ from starlette.responses import Response
 from cuota.core import money
 from cuota.core.merchant import Merchant
 from cuota.core.operator.role import OperatorAction
+from cuota.core.payout.percent import percent_text
+from cuota.core.payout.terms import PayoutSchedule
 from cuota.db.merchant import credentials, merchants
 from cuota.db.payout import balance, bank_accounts
 from cuota.db.payout import terms as versions
@@ -24,8 +26,10 @@ from cuota.flows.merchant.manage_merchants import (
 from cuota.flows.operator.change_operators import reason_of
 from cuota.flows.operator.log_action import OperatorNote, log_action
 from cuota.flows.payout.adjust_merchant import adjust_merchant
+from cuota.flows.payout.change_terms import change_terms
 from cuota.web.pages.checkout.session import Stop, see_other
 from cuota.web.pages.desk.view import when
+from cuota.web.pages.operator.merchant_form import cents_of, read_terms
 from cuota.web.pages.operator.parts import cell, section, table
 from cuota.web.pages.operator.view import common, failed
 from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed, id_in_path, missing, prove
@@ -34,11 +38,6 @@ from cuota.web.service import service_of
 
 _MERCHANTS = f"{PATH}/merchants"
 MOST_SHOWN = 500
-
-
-def percent(points: int) -> str:
-    """Write basis points as a percentage."""
-    return f"{points // 100}.{points % 100:02d} %"
 
 
 @allowed(OperatorAction.READ_MERCHANTS)
@@ -63,15 +62,12 @@ async def listed(request: Request, desk: OperatorDesk) -> Response:
     ]
     count = "1 merchant" if len(found) == 1 else f"{len(found):,} merchants"
     more = f", the first {MOST_SHOWN} by name" if len(found) > MOST_SHOWN else ""
-    empty = (
-        "No merchant has this in its name."
-        if asked
-        else "No merchant yet. Add one with: cuota merchant create"
-    )
+    empty = "No merchant has this in its name." if asked else "No merchant yet."
     shown: PageContext = {
         **common(request, desk, "Merchants", here=_MERCHANTS, lead=count + more),
         "sections": [table("", columns, rows, empty)],
         "values": {"q": asked},
+        "can_add": desk.may(OperatorAction.CHANGE_MERCHANTS),
     }
     return page(request, "operator/merchants.html", shown)
 
@@ -111,6 +107,10 @@ async def _page(
             "minimum": money.text_of(found.minimum),
             "maximum": money.text_of(found.maximum),
         },
+        "schedules": [
+            {"value": "", "label": "as before"},
+            *({"value": each.value, "label": each.value} for each in PayoutSchedule),
+        ],
     }
     if errors:
         return page(request, "operator/merchant.html", failed(shown, errors, desk.form), status=400)
@@ -143,10 +143,11 @@ async def _money(context: Context, found: Merchant) -> list[PageContext]:
     rows = [
         [
             cell(each.version, more=f"from {when(each.valid_from)}"),
-            cell(f"{percent(each.percent)} and {money.shown(each.fixed)}"),
+            cell(f"{percent_text(each.percent)} % and {money.shown(each.fixed)}"),
             cell(each.payout.value, wide=True),
             cell(
-                f"{percent(each.reserve)} for {each.reserve_days} days" if each.reserve else "none", wide=True
+                f"{percent_text(each.reserve)} % for {each.reserve_days} days" if each.reserve else "none",
+                wide=True,
             ),
         ]
         for each in reversed(terms)
@@ -194,26 +195,25 @@ async def _changed(context: Context, desk: OperatorDesk, found: Merchant, do: st
         await log_action(context, desk.actor, note)
 
     if do == "limits":
-        low, high = _cents(form, "minimum"), _cents(form, "maximum")
+        low, high = cents_of(form, "minimum"), cents_of(form, "maximum")
         before = {"minimum": money.text_of(found.minimum), "maximum": money.text_of(found.maximum)}
         await log("merchant.limits", before, {"minimum": money.text_of(low), "maximum": money.text_of(high)})
         await update_merchant(context, named, MerchantTerms(minimum=low, maximum=high))
         return "changed"
     if do == "adjust":
-        cents = _cents(form, "amount")
+        cents = cents_of(form, "amount")
         # The merchant reads this text beside the amount.
         await log("money.adjust", None, {"amount": money.text_of(cents)})
         await adjust_merchant(context, named, cents, reason)
         return "adjusted"
+    if do == "terms":
+        change = read_terms(form)
+        words = {name: str(value) for name, value in change.given.items()}
+        await log("merchant.terms", None, words)
+        await change_terms(context, named, change)
+        return "terms"
     if do == "revoke":
         await log("merchant.revoke")
         await revoke_merchant(context, named)
         return "revoked"
     raise BadTeam("Choose what to change.")
-
-
-def _cents(form: dict[str, str], name: str) -> int:
-    try:
-        return money.cents_of(form.get(name, "").replace("$", ""))
-    except money.BadAmount:
-        raise BadTeam("Enter an amount such as 100.00.", name) from None

@@ -9,6 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.operator.role import OperatorAction
+from cuota.db.desk import webhooks
+from cuota.db.desk.webhooks import ShownDelivery
+from cuota.db.operator import operator_figures
+from cuota.db.operator.operator_figures import SentMessage
 from cuota.db.order import story
 from cuota.db.risk import decisions
 from cuota.db.risk.decisions import Made
@@ -16,6 +20,7 @@ from cuota.flows.context import Context
 from cuota.flows.order.find_order import NothingToExplain
 from cuota.flows.risk.explain_order import Explanation, explain_order, explain_plan, letter_of
 from cuota.web.pages.checkout.session import see_other
+from cuota.web.pages.desk.view import when
 from cuota.web.pages.operator.parts import cell, section, state, table
 from cuota.web.pages.operator.view import common
 from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed, id_in_path, missing
@@ -73,17 +78,22 @@ async def order(request: Request, desk: OperatorDesk) -> Response:
         section(
             pairs=[
                 ("Merchant", facts["merchant"]), ("Reference", facts["merchantReference"]),
-                ("Status", facts["orderStatus"]), ("Amount", facts["amount"]),
+                ("Status", facts["orderStatus"]), ("Amount", f"${facts['amount']}"),
             ],
             links=_links(desk, facts, made),
         ),
-        _decisions(facts),
+        _decisions(made),
         section("What happened, and why", lines=told.lines),
     ]  # fmt: skip
     try:
         sections.append(section("The plan", lines=(await explain_plan(context, order_id)).lines))
     except NothingToExplain:
         sections.append(section("The plan", texts=["There is no plan: the order was not approved."]))
+    ids = UUID(str(facts["merchantId"])), order_id
+    sections += [
+        _messages(await operator_figures.messages(context.pool, *ids)),
+        _webhooks(await webhooks.of_order(context.pool, *ids)),
+    ]
     shown = {**common(request, desk, f"Order {order_id}", here=_ORDERS), "sections": sections}
     return page(request, "operator/page.html", shown)
 
@@ -94,7 +104,7 @@ def _links(desk: OperatorDesk, facts: PageContext, made: Sequence[Made]) -> list
         known = {each.consumer_id for each in made if each.consumer_id}
         links += [(f"{PATH}/consumers/{each}", "The consumer") for each in sorted(known)]
     links += [
-        (f"{PATH}/disputes/{each['disputeId']}", f"Dispute about {each['amount']}: {each['status']}")
+        (f"{PATH}/disputes/{each['disputeId']}", f"Dispute about ${each['amount']}: {each['status']}")
         for each in _list(facts, "disputes")
     ]
     return links
@@ -104,19 +114,55 @@ def _list(facts: PageContext, name: str) -> list[dict[str, object]]:
     return facts.get(name) or []  # type: ignore[return-value]
 
 
-def _decisions(facts: PageContext) -> PageContext:
+def _decisions(made: Sequence[Made]) -> PageContext:
     rows = [
         [
-            cell(each["decidedAt"], None if each["approved"] else f"{_ORDERS}/letters/{each['decisionId']}",
-                 more="" if each["approved"] else "opens the letter to the consumer"),
-            state("Approved", "done") if each["approved"] else state("Declined", "off"),
-            cell(each["policyVersion"], wide=True),
-            cell("none" if each["score"] is None else each["score"], amount=True),
+            cell(when(each.decided_at), None if each.approved else f"{_ORDERS}/letters/{each.decision_id}",
+                 more="" if each.approved else "opens the letter to the consumer"),
+            state("Approved", "done") if each.approved else state("Declined", "off"),
+            cell(each.policy_version, wide=True),
+            cell("none" if each.score is None else each.score, amount=True),
         ]
-        for each in _list(facts, "decisions")
+        for each in made
     ]  # fmt: skip
     columns = [cell("Decided"), cell("Result"), cell("Policy", wide=True), cell("Score", amount=True)]
     return table("Decisions", columns, rows, "No consumer has submitted the checkout.")
+
+
+_SENT = {"sent": ("Sent", "done"), "pending": ("On its way", "wait"), "failed": ("Failed", "bad")}
+
+
+def _messages(found: Sequence[SentMessage]) -> PageContext:
+    rows = [
+        [
+            cell(each.kind.replace("_", " ").capitalize(), more=each.reason or ""),
+            cell(when(each.settled_at or each.created_at), wide=True),
+            state(*_SENT[each.state]),
+        ]
+        for each in found
+    ]
+    columns = [cell("Message"), cell("At", wide=True), cell("State")]
+    return table("Messages to the consumer", columns, rows, "No message yet.")
+
+
+_DELIVERED = {
+    "delivered": ("Delivered", "done"),
+    "pending": ("On its way", "wait"),
+    "parked": ("Failed", "bad"),
+}
+
+
+def _webhooks(found: Sequence[ShownDelivery]) -> PageContext:
+    rows = [
+        [
+            cell(each.type or "event", more=each.url),
+            cell(f"{each.tries} tries", wide=True),
+            state(*_DELIVERED[each.state]),
+        ]
+        for each in found
+    ]
+    columns = [cell("Event"), cell("Tries", wide=True), cell("State")]
+    return table("Webhooks to the merchant", columns, rows, "No webhook: the merchant has no endpoint.")
 
 
 @allowed(OperatorAction.READ_ORDERS, OperatorAction.REVEAL_CONSUMERS)
