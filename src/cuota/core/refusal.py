@@ -14,6 +14,7 @@ class Code(StrEnum):
     AMOUNT_OUT_OF_RANGE = "amount_out_of_range"
     BAD_HEADER = "bad_header"
     UNAUTHORIZED = "unauthorized"
+    INSUFFICIENT_SCOPE = "insufficient_scope"
     INVALID_SIGNATURE = "invalid_signature"
     ORIGIN_NOT_REGISTERED = "origin_not_registered"
     NOT_FOUND = "not_found"

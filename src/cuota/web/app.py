@@ -201,6 +201,8 @@ ROUTES = (
     Route("GET", "/desk/webhooks", desk.webhooks.show, DESK),
     Route("GET", "/desk/webhooks/{event_id}", desk.webhooks.event, DESK),
     Route("POST", "/desk/webhooks/{event_id}", desk.webhooks.send_again, DESK),
+    Route("GET", "/desk/developers", desk.developers.developers, DESK),
+    Route("POST", "/desk/developers", desk.developers.change, DESK),
     Route("GET", "/desk/me", desk.team.me, DESK),
     Route("GET", "/desk/team", desk.team.team, DESK),
     Route("POST", "/desk/team", desk.team.invite, DESK),

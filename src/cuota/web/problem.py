@@ -16,6 +16,7 @@ STATUS: Mapping[Code, tuple[int, str]] = {
     Code.AMOUNT_OUT_OF_RANGE: (400, "The amount is outside your range"),
     Code.BAD_HEADER: (400, "A header is not usable"),
     Code.UNAUTHORIZED: (401, "No valid access token"),
+    Code.INSUFFICIENT_SCOPE: (403, "The credential may not do this"),
     Code.INVALID_SIGNATURE: (401, "The signature does not verify"),
     Code.ORIGIN_NOT_REGISTERED: (403, "This page may not start a checkout"),
     Code.NOT_FOUND: (404, "There is no such thing"),
@@ -77,6 +78,8 @@ def headers_of(refused: Refused) -> dict[str, str]:
     """Return the headers that an answer with this refusal must have."""
     if refused.code is Code.UNAUTHORIZED:
         return {"WWW-Authenticate": "Bearer"}
+    if refused.code is Code.INSUFFICIENT_SCOPE:
+        return {"WWW-Authenticate": 'Bearer error="insufficient_scope"'}
     if refused.retry_after is not None:
         return {"Retry-After": str(refused.retry_after)}
     return {}

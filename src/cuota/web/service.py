@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from cuota.config import Settings
+from cuota.core.credential import require_scope
 from cuota.core.merchant import Merchant
 from cuota.flows.context import Context
 from cuota.flows.merchant.authenticate import Callers
@@ -36,10 +37,11 @@ def service_of(request: Request) -> Service:
 
 
 async def merchant_of(request: Request) -> Merchant:
-    """Return the merchant whose access token the request has. Raises Refused(unauthorized)."""
-    merchant = await service_of(request).callers.merchant(request.headers.get("authorization"))
+    """Return the merchant whose access token the request has. Raises Refused(unauthorized), or Refused(insufficient_scope)."""
+    merchant, scope = await service_of(request).callers.caller(request.headers.get("authorization"))
     # The access log names the merchant, never the token.
     request.scope["merchant_id"] = merchant.merchant_id
     # Other code also sets merchant_id, for example for a signed request. Only this function has checked the token.
     request.scope["token_good"] = True
+    require_scope(scope, request.method, request.scope["route"].path)
     return merchant

@@ -44,17 +44,17 @@ async def test_a_token_for_any_of_them_is_accepted(merchant: Merchant, named: st
     context = context_of(merchant, FIRST, SECOND)
     token = await token_for(context, merchant, named)
     callers = Callers(context, Keys(context))
-    assert (await callers.merchant(token)).merchant_id == merchant.merchant_id
+    assert (await callers.caller(token)).merchant_id == merchant.merchant_id
 
 
 async def test_a_token_names_the_audience_that_was_asked_for_or_the_first(merchant: Merchant) -> None:
     context = context_of(merchant, FIRST, SECOND)
     only_second = context_of(merchant, SECOND)
     callers = Callers(only_second, Keys(only_second))
-    assert await callers.merchant(await token_for(context, merchant, SECOND))
+    assert await callers.caller(await token_for(context, merchant, SECOND))
     # The control: the one that a request without an audience gets is the first, which this service has not.
     with pytest.raises(Refused):
-        await callers.merchant(await token_for(context, merchant, None))
+        await callers.caller(await token_for(context, merchant, None))
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ async def test_one_flipped_bit_anywhere_in_a_token_is_refused(merchant: Merchant
     for at in range(len(token)):
         spoilt = token[:at] + chr(ord(token[at]) ^ 1) + token[at + 1 :]
         try:
-            await callers.merchant(f"Bearer {spoilt}")
+            await callers.caller(f"Bearer {spoilt}")
         except Exception as refused:  # noqa: BLE001 - whatever it is, it must be the one refusal
             assert getattr(refused, "code", None) == "unauthorized", (at, refused)  # noqa: PT017
         else:

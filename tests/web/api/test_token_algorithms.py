@@ -76,7 +76,7 @@ async def test_after_an_upgrade_the_p256_key_is_published_a_day_before_it_signs(
 async def test_the_rsa_key_verifies_until_its_last_token_has_expired(upgraded: Context) -> None:
     old = await issued(upgraded)
     await ensure_key(upgraded)
-    assert await Callers(upgraded, Keys(upgraded)).merchant(f"Bearer {old}")
+    assert await Callers(upgraded, Keys(upgraded)).caller(f"Bearer {old}")
     [(_, retired_at), _] = await algorithms(upgraded)
     assert retired_at > utc_now() + UPGRADE + TOKEN_LIFE
     # A day later the P-256 key signs; the RSA key still verifies.
@@ -88,8 +88,8 @@ async def test_the_rsa_key_verifies_until_its_last_token_has_expired(upgraded: C
     new = await issued(upgraded, "Another shop")
     assert header_of(new)["alg"] == "ES256"
     callers = Callers(upgraded, Keys(upgraded))
-    assert await callers.merchant(f"Bearer {old}")
-    assert await callers.merchant(f"Bearer {new}")
+    assert await callers.caller(f"Bearer {old}")
+    assert await callers.caller(f"Bearer {new}")
 
 
 async def test_a_second_start_adds_no_second_p256_key(upgraded: Context) -> None:

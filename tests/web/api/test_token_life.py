@@ -155,15 +155,15 @@ async def test_keys_rotate_without_downtime_on_every_process(own_context: Contex
     asked = await make_asked(own_context)
     here, there = Process(own_context), Process(own_context)
     old = await issued(own_context, here, asked)
-    assert await there.callers.merchant(old)
+    assert await there.callers.caller(old)
     await rotate_keys(own_context, at_once=True)
     # A process that starts now signs with the new key. `there` has never read that key, and finds it at the first
     # token.
     there.keys._read_at -= 2
     new = await issued(own_context, Process(own_context), asked)
-    assert await there.callers.merchant(new)
-    assert await there.callers.merchant(old)
-    assert await Process(own_context).callers.merchant(old)
+    assert await there.callers.caller(new)
+    assert await there.callers.caller(old)
+    assert await Process(own_context).callers.caller(old)
 
 
 async def test_a_new_key_is_published_before_it_signs(own_context: Context) -> None:
@@ -184,4 +184,4 @@ async def test_a_retired_key_verifies_nothing(own_context: Context) -> None:
     await own_context.pool.execute("UPDATE signing_keys_p256 SET retired_at = NULL WHERE key_id <> $1", added)
     await credentials.retire_others(own_context.pool, added, utc_now())
     with pytest.raises(Refused, match="token"):
-        await Process(own_context).callers.merchant(old)
+        await Process(own_context).callers.caller(old)

@@ -29,6 +29,8 @@ class Action(StrEnum):
     ANSWER_DISPUTES = "disputes.answer"
     READ_WEBHOOKS = "webhooks.read"
     REPLAY_WEBHOOKS = "webhooks.replay"
+    READ_KEYS = "keys.read"
+    CHANGE_KEYS = "keys.change"
     READ_TEAM = "team.read"
     CHANGE_TEAM = "team.change"
     READ_AUDIT = "audit.read"
@@ -46,7 +48,15 @@ _SUPPORT = _READS - {Action.READ_PAYOUTS} | {
 MAY: dict[Role, frozenset[Action]] = {
     Role.OWNER: frozenset(Action),
     Role.ADMIN: frozenset(Action) - {Action.CHANGE_OWNERS},
-    Role.DEVELOPER: frozenset({Action.READ_ORDERS, Action.READ_WEBHOOKS, Action.REPLAY_WEBHOOKS}),
+    Role.DEVELOPER: frozenset(
+        {
+            Action.READ_ORDERS,
+            Action.READ_WEBHOOKS,
+            Action.REPLAY_WEBHOOKS,
+            Action.READ_KEYS,
+            Action.CHANGE_KEYS,
+        }
+    ),
     Role.FINANCE: _READS | {Action.EXPORT_ORDERS, Action.READ_AUDIT},
     Role.SUPPORT: _SUPPORT,
     Role.READ_ONLY: _READS,
@@ -54,7 +64,7 @@ MAY: dict[Role, frozenset[Action]] = {
 ROLE_WORDS = {
     Role.OWNER: ("Owner", "everything, and who else is an owner"),
     Role.ADMIN: ("Admin", "everything except the owners"),
-    Role.DEVELOPER: ("Developer", "orders and webhooks"),
+    Role.DEVELOPER: ("Developer", "orders, webhooks, and the keys of the API"),
     Role.FINANCE: ("Finance", "orders, payouts, disputes, exports and the audit log; moves no money"),
     Role.SUPPORT: ("Support", "orders with capture, void and refund, and disputes"),
     Role.READ_ONLY: ("Read-only", "orders, payouts and disputes; changes nothing"),

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from cuota.core.credential import Scope
+from cuota.db.pool import Row
 from cuota.db.session import Session
 
-_READ = """SELECT client_id, merchant_id, secret_hash, old_secret_hash, old_secret_ends_at, revoked_at
+_READ = """SELECT client_id, merchant_id, secret_hash, old_secret_hash, old_secret_ends_at, revoked_at, name, scope, created_at
     FROM credentials WHERE client_id = $1"""
-_OF_MERCHANT = """SELECT client_id, merchant_id, secret_hash, old_secret_hash, old_secret_ends_at, revoked_at
+_OF_MERCHANT = """SELECT client_id, merchant_id, secret_hash, old_secret_hash, old_secret_ends_at, revoked_at, name, scope, created_at
     FROM credentials WHERE merchant_id = $1 ORDER BY created_at"""
 # $3 is when the old secret ends, $4 is now. If an earlier old secret is still valid, nothing is changed: it may be in use.
 _ROTATE = """UPDATE credentials SET old_secret_hash = secret_hash, old_secret_ends_at = $3, secret_hash = $2
@@ -20,7 +22,10 @@ _AGAIN = """UPDATE credentials SET secret_hash = $2
     WHERE client_id = $1 AND old_secret_ends_at > $3 RETURNING old_secret_ends_at AS ends_at"""
 _END = """UPDATE credentials SET old_secret_hash = NULL, old_secret_ends_at = NULL
     WHERE client_id = $1 AND old_secret_ends_at > $2 RETURNING 1"""
-_ADD = "INSERT INTO credentials (client_id, merchant_id, secret_hash, created_at) VALUES ($1, $2, $3, $4)"
+_ADD = """INSERT INTO credentials (client_id, merchant_id, secret_hash, created_at, name, scope)
+    VALUES ($1, $2, $3, $4, $5, $6)"""
+_REVOKE_ONE = """UPDATE credentials SET revoked_at = $3 WHERE merchant_id = $1 AND client_id = $2 AND revoked_at IS NULL
+    RETURNING 1"""
 _REVOKE = (
     "UPDATE credentials SET revoked_at = $2 WHERE merchant_id = $1 AND revoked_at IS NULL RETURNING client_id"
 )
@@ -48,7 +53,10 @@ _HAD_P256 = "SELECT 1 FROM signing_keys_p256 LIMIT 1"
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A client id and the keyed hashes of its valid secrets. During a rotation there are two."""
+    """A client id, what it may do, and the keyed hashes of its valid secrets. During a rotation there are two.
+
+    `name` is the merchant's own word for it, and may be empty.
+    """
 
     client_id: str
     merchant_id: UUID
@@ -56,6 +64,9 @@ class Credential:
     old_secret_hash: bytes | None
     old_secret_ends_at: datetime | None
     revoked_at: datetime | None
+    name: str
+    scope: Scope
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +83,22 @@ class StoredKey:
     retired_at: datetime | None
 
 
+def _credential(row: Row) -> Credential:
+    return Credential(
+        row["client_id"], row["merchant_id"], row["secret_hash"], row["old_secret_hash"], row["old_secret_ends_at"],
+        row["revoked_at"], row["name"], Scope(row["scope"]), row["created_at"],
+    )  # fmt: skip
+
+
 async def read(session: Session, client_id: str) -> Credential | None:
     """Return the credential with this client id, or None."""
     row = await session.fetchrow(_READ, client_id)
-    return None if row is None else Credential(*row)
+    return None if row is None else _credential(row)
 
 
 async def read_of_merchant(session: Session, merchant_id: UUID) -> list[Credential]:
     """Return all credentials of a merchant, oldest first."""
-    return [Credential(*row) for row in await session.fetch(_OF_MERCHANT, merchant_id)]
+    return [_credential(row) for row in await session.fetch(_OF_MERCHANT, merchant_id)]
 
 
 async def rotate(
@@ -103,9 +121,22 @@ async def end_old(session: Session, client_id: str, now: datetime) -> bool:
     return await session.fetchrow(_END, client_id, now) is not None
 
 
-async def add(session: Session, client_id: str, merchant_id: UUID, secret_hash: bytes, now: datetime) -> None:
+async def add(
+    session: Session,
+    client_id: str,
+    merchant_id: UUID,
+    secret_hash: bytes,
+    now: datetime,
+    name: str = "",
+    scope: Scope = Scope.FULL,
+) -> None:
     """Add a credential."""
-    await session.fetchrow(_ADD, client_id, merchant_id, secret_hash, now)
+    await session.fetchrow(_ADD, client_id, merchant_id, secret_hash, now, name, scope)
+
+
+async def revoke_one(session: Session, merchant_id: UUID, client_id: str, now: datetime) -> bool:
+    """Revoke one credential. False if the merchant has no such live credential."""
+    return await session.fetchrow(_REVOKE_ONE, merchant_id, client_id, now) is not None
 
 
 async def revoke(session: Session, merchant_id: UUID, now: datetime) -> int:

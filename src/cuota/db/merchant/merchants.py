@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
+from cuota.core.credential import Scope
 from cuota.core.merchant import BodyProfile, Merchant
 from cuota.db.pool import Row
 from cuota.db.session import Session
@@ -12,7 +13,7 @@ from cuota.db.session import Session
 COLUMNS = (
     """m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins"""
 )
-_BY_CLIENT = f"""SELECT {COLUMNS}, c.revoked_at FROM credentials c JOIN merchants m USING (merchant_id)
+_BY_CLIENT = f"""SELECT {COLUMNS}, c.revoked_at, c.scope FROM credentials c JOIN merchants m USING (merchant_id)
     WHERE c.client_id = $1"""
 _BY_ID = f"SELECT {COLUMNS} FROM merchants m WHERE merchant_id = $1"
 _BY_NAME = f"SELECT {COLUMNS} FROM merchants m WHERE lower(name) = lower($1)"
@@ -45,10 +46,10 @@ def merchant_of(row: Row) -> Merchant:
     )
 
 
-async def read_by_client(session: Session, client_id: str) -> tuple[Merchant, bool] | None:
-    """Return the merchant of a credential, and whether the credential is still valid."""
+async def read_by_client(session: Session, client_id: str) -> tuple[Merchant, bool, Scope] | None:
+    """Return the merchant of a credential, whether the credential is still valid, and its scope."""
     row = await session.fetchrow(_BY_CLIENT, client_id)
-    return None if row is None else (merchant_of(row), row["revoked_at"] is None)
+    return None if row is None else (merchant_of(row), row["revoked_at"] is None, Scope(row["scope"]))
 
 
 async def read(session: Session, merchant_id: UUID) -> Merchant | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from joserfc import jws
 from joserfc.errors import JoseError
 
+from cuota.core.credential import Scope
 from cuota.core.merchant import Merchant
 from cuota.core.refusal import Code, Refused
 from cuota.core.wire.strict_json import BadJson, read_json
@@ -38,6 +39,7 @@ def unauthorized() -> Refused:
 @dataclass(slots=True)
 class _Entry:
     merchant: Merchant | None
+    scope: Scope
     read_at: float
 
 
@@ -49,15 +51,15 @@ class Callers:
         self._keys = keys
         self._tokens: dict[bytes, tuple[str, float, float]] = {}
         self._merchants: dict[str, _Entry] = {}
-        self._reading: dict[str, asyncio.Task[Merchant | None]] = {}
+        self._reading: dict[str, asyncio.Task[_Entry]] = {}
 
     def forget(self) -> None:
         """Clear the cache, because the sandbox went back to an earlier state."""
         self._tokens.clear()
         self._merchants.clear()
 
-    async def merchant(self, authorization: str | None) -> Merchant:
-        """Return the merchant of an Authorization header. Raises Refused(unauthorized)."""
+    async def caller(self, authorization: str | None) -> tuple[Merchant, Scope]:
+        """Return the merchant of an Authorization header, and the scope of its credential. Raises Refused(unauthorized)."""
         scheme, _, token = (authorization or "").partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token or len(token) > LONGEST_TOKEN or not token.isascii():
@@ -69,11 +71,11 @@ class Callers:
         client_id, expires_at, _ = known
         if expires_at <= time.time():
             raise unauthorized()
-        merchant = await self._fresh(client_id)
-        if merchant is None:
+        entry = await self._fresh(client_id)
+        if entry.merchant is None:
             raise unauthorized()
-        narrow(merchant.merchant_id)
-        return merchant
+        narrow(entry.merchant.merchant_id)
+        return entry.merchant, entry.scope
 
     async def _verify(self, token: str, digest: bytes) -> tuple[str, float, float]:
         claims = await self._claims(token)
@@ -133,10 +135,10 @@ class Callers:
             raise unauthorized()
         return found
 
-    async def _fresh(self, client_id: str) -> Merchant | None:
+    async def _fresh(self, client_id: str) -> _Entry:
         entry = self._merchants.get(client_id)
         if entry is not None and time.monotonic() - entry.read_at < FRESH_SECONDS:
-            return entry.merchant
+            return entry
         # If several requests find the entry stale, one reads it again and the others wait for the result.
         task = self._reading.get(client_id)
         if task is None:
@@ -145,14 +147,14 @@ class Callers:
             task.add_done_callback(lambda _: self._reading.pop(client_id, None))
         return await asyncio.shield(task)
 
-    async def _read(self, client_id: str) -> Merchant | None:
+    async def _read(self, client_id: str) -> _Entry:
         started = time.monotonic()
         found = await merchants.read_by_client(self._context.pool, client_id)
-        merchant = found[0] if found is not None and found[1] else None
+        merchant, scope = (found[0], found[2]) if found is not None and found[1] else (None, Scope.READ)
         if len(self._merchants) >= MOST_REMEMBERED:
             self._merchants.clear()
-        self._merchants[client_id] = _Entry(merchant, started)
-        return merchant
+        entry = self._merchants[client_id] = _Entry(merchant, scope, started)
+        return entry
 
 
 def _not_before(value: object, now: float) -> bool:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from joserfc import jws
 
+from cuota.core.credential import TOKEN_SCOPES
 from cuota.db.merchant import credentials
 from cuota.db.merchant.credentials import Credential
 from cuota.db.order.documents import encode
 from cuota.flows.context import Context, utc_now
 from cuota.flows.merchant.keys import ALGORITHMS, TOKEN_LIFE, Keys
 
-SCOPE = "merchant orders"
 FREE_FAILURES = 10
 SLOW_AFTER = 3
 RETRY_AFTER = 60
@@ -72,12 +72,12 @@ async def issue_token(context: Context, keys: Keys, asked: TokenRequest) -> Acce
         "iat": issued,
         "exp": issued + seconds,
         "jti": str(context.new_id()),
-        "scope": SCOPE,
+        "scope": TOKEN_SCOPES[credential.scope],
     }
     key = keys.signer(now)
     header = {"alg": key.alg, "kid": key.kid, "typ": "at+jwt"}
     token = jws.serialize_compact(header, encode(claims), key, registry=_REGISTRY)
-    return AccessToken(token, seconds, SCOPE)
+    return AccessToken(token, seconds, TOKEN_SCOPES[credential.scope])
 
 
 def _audience(context: Context, asked: str | None) -> str:

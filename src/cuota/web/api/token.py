@@ -10,10 +10,11 @@ from urllib.parse import parse_qsl, unquote_plus
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.credential import TOKEN_SCOPES
 from cuota.core.refusal import Code, Refused
 from cuota.core.wire.strict_json import BadJson, read_json
 from cuota.db.order.documents import encode
-from cuota.flows.merchant.issue_token import SCOPE, TokenRefused, TokenRequest, issue_token
+from cuota.flows.merchant.issue_token import TokenRefused, TokenRequest, issue_token
 from cuota.flows.merchant.keys import ALGORITHMS
 from cuota.web.body import MOST_SMALL_BYTES, media_type, read_bytes
 from cuota.web.error_form import ProblemForm
@@ -180,7 +181,7 @@ async def metadata(request: Request) -> Response:
         "jwks_uri": f"{issuer}/.well-known/jwks.json",
         "grant_types_supported": ["client_credentials"],
         "response_types_supported": [],
-        "scopes_supported": SCOPE.split(),
+        "scopes_supported": list(dict.fromkeys(" ".join(TOKEN_SCOPES.values()).split())),
         "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"],
         "access_token_signing_alg_values_supported": ALGORITHMS,
     }

@@ -28,6 +28,7 @@ ACTIONS = (
     ("payouts.", "Exports of payouts"),
     ("dispute.", "Disputes"),
     ("webhooks.", "Webhooks"),
+    ("keys.", "Keys of the API"),
 )
 _EMPTY = (
     "Nothing yet. Each capture, void, refund and change of access in this dashboard stands here, with the person and the"

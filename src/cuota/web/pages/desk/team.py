@@ -68,7 +68,7 @@ def _row(each: Person, *, me: bool) -> PageContext:
     }
 
 
-async def _prove(request: Request, desk: Desk) -> dict[str, str]:
+async def prove(request: Request, desk: Desk) -> dict[str, str]:
     """Check the second factor again, unless it is fresh. Return the error for the form's field, if there is one."""
     if desk.fresh:
         return {}
@@ -84,7 +84,7 @@ async def _prove(request: Request, desk: Desk) -> dict[str, str]:
 async def invite(request: Request, desk: Desk) -> Response:
     """Invite a person."""
     form = desk.form
-    errors = await _prove(request, desk)
+    errors = await prove(request, desk)
     if errors:
         return await _team_page(request, desk, errors, form)
     try:
@@ -172,7 +172,7 @@ async def change(request: Request, desk: Desk) -> Response:
     """Change a person's role, remove the person, forget the authenticator app, or mail another link."""
     found, form = await _person(request, desk), desk.form
     context, reason, do = service_of(request).context, form.get("reason", ""), form.get("do", "")
-    errors = await _prove(request, desk)
+    errors = await prove(request, desk)
     if errors:
         return await _person_page(request, desk, found, errors)
     try:

@@ -24,6 +24,7 @@ _NAV = (
     ("Payouts", f"{PATH}/payouts", Action.READ_PAYOUTS),
     ("Disputes", f"{PATH}/disputes", Action.READ_DISPUTES),
     ("Webhooks", f"{PATH}/webhooks", Action.READ_WEBHOOKS),
+    ("Developers", f"{PATH}/developers", Action.READ_KEYS),
     ("Team", f"{PATH}/team", Action.READ_TEAM),
     ("Audit log", f"{PATH}/audit", Action.READ_AUDIT),
 )
@@ -43,6 +44,7 @@ SAID = {
     "accepted": "You accepted. The consumer gets the amount back; it has already left your payouts.",
     "evidence": "Your evidence is there. You can add more until the dispute is decided.",
     "appealed": "Your appeal is there. The decision on it is final.",
+    "keys": "The change is done. It is in force within a few seconds.",
     "sent-again": "The event is on its way again. Reload this page in a moment to see the result.",
 }
 

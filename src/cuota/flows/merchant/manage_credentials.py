@@ -1,0 +1,94 @@
+"""What a merchant does with its own credentials: add one with a scope, replace its secret, revoke it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from cuota.core.credential import Scope
+from cuota.db.merchant import credentials
+from cuota.db.merchant.credentials import Credential
+from cuota.flows.context import Context, utc_now
+from cuota.flows.merchant.manage_merchants import BadMerchant, new_client
+
+MOST_CREDENTIALS = 20
+LONGEST_NAME = 100
+# The old secret keeps working for this long after it was replaced, so that no call fails meanwhile.
+OLD_SECRET_LIVES = timedelta(hours=24)
+TWO_WORK = (
+    "The secret was replaced before, and the one before that still works. If the new secret was lost, replace the lost secret."
+    " Otherwise end the old one first: at most two secrets work at a time."
+)
+NONE_OLD = "Only one secret works. Nothing was changed."
+GONE = "This credential was revoked meanwhile. Nothing was changed."
+
+
+async def live_credentials(context: Context, merchant_id: UUID) -> list[Credential]:
+    """Return the credentials in force, the oldest first."""
+    held = await credentials.read_of_merchant(context.pool, merchant_id)
+    return [each for each in held if each.revoked_at is None]
+
+
+async def find_credential(context: Context, merchant_id: UUID, client_id: str) -> Credential:
+    """Return one credential in force. Raises BadMerchant."""
+    for each in await live_credentials(context, merchant_id):
+        if each.client_id == client_id:
+            return each
+    raise BadMerchant(GONE)
+
+
+def credential_name(typed: str) -> str:
+    """Return the name of a new credential. Raises BadMerchant."""
+    name = " ".join(typed.split())
+    if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
+        raise BadMerchant(f"Enter a name with 1 to {LONGEST_NAME} characters, such as: warehouse.")
+    return name
+
+
+async def add_credential(context: Context, merchant_id: UUID, name: str, scope: Scope) -> tuple[str, str]:
+    """Add a credential. Return its client id and secret, which is never shown again. Raises BadMerchant."""
+    if len(await live_credentials(context, merchant_id)) >= MOST_CREDENTIALS:
+        raise BadMerchant(f"There are {MOST_CREDENTIALS} credentials already. Revoke one first.")
+    client_id, secret = new_client()
+    secret_hash = context.vault.hash("client-secret", secret)
+    await credentials.add(context.pool, client_id, merchant_id, secret_hash, utc_now(), name, scope)
+    return client_id, secret
+
+
+async def replace_secret(context: Context, credential: Credential) -> str:
+    """Create a new client secret and return it; the old one works for 24 more hours. Raises BadMerchant."""
+    now = utc_now()
+    _, secret = new_client()
+    hashed = context.vault.hash("client-secret", secret)
+    if not await credentials.rotate(context.pool, credential.client_id, hashed, now + OLD_SECRET_LIVES, now):
+        raise BadMerchant(TWO_WORK)
+    return secret
+
+
+async def replace_lost(context: Context, credential: Credential) -> str:
+    """Replace a new secret that was lost, and return another. The old secret works as before. Raises BadMerchant."""
+    _, secret = new_client()
+    hashed = context.vault.hash("client-secret", secret)
+    if await credentials.rotate_again(context.pool, credential.client_id, hashed, utc_now()) is None:
+        raise BadMerchant(NONE_OLD)
+    return secret
+
+
+async def end_old(context: Context, credential: Credential) -> None:
+    """End the old secret now. Raises BadMerchant if none works."""
+    if not await credentials.end_old(context.pool, credential.client_id, utc_now()):
+        raise BadMerchant(NONE_OLD)
+
+
+async def revoke_credential(context: Context, credential: Credential) -> None:
+    """Revoke one credential: its tokens stop working within seconds. Raises BadMerchant for the last one with every right."""
+    live = await live_credentials(context, credential.merchant_id)
+    if credential.scope is Scope.FULL and sum(each.scope is Scope.FULL for each in live) == 1:
+        raise BadMerchant(
+            "This is the last credential that may do everything. Add another first. If its secret leaked, replace the secret and then"
+            " end the old one."
+        )
+    if not await credentials.revoke_one(
+        context.pool, credential.merchant_id, credential.client_id, utc_now()
+    ):
+        raise BadMerchant(GONE)

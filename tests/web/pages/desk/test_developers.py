@@ -1,0 +1,177 @@
+"""The merchant's credentials in the dashboard: scopes, replacing secrets, and what the audit log keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from cuota.core.credential import TOKEN_SCOPES, Scope
+from cuota.core.desk.role import Role
+from cuota.flows.merchant import manage_credentials as manage
+from support.makers import Merchant
+from support.pages.staff import Staff
+
+PATH = "/desk/developers"
+
+
+async def added(staff: Staff, scope: Scope) -> dict[str, str]:
+    """Add a credential in the dashboard, and return what the next page shows."""
+    await staff.open(PATH)
+    page = await staff.press(
+        "developers", do="add", name="warehouse", scope=scope, reason="for the warehouse"
+    )
+    assert page.heading == "New secret"
+    assert page.answer.headers["cache-control"] == "no-store"
+    text = page.answer.text
+    return {
+        name: text.partition(f"<dt>{name}</dt><dd><code>")[2].partition("<")[0]
+        for name in ("client_id", "client_secret")
+    }
+
+
+async def token_of(staff: Staff, client: dict[str, str]) -> httpx.Response:
+    body = {**client, "audience": staff.service.settings.audience, "grant_type": "client_credentials"}
+    return await staff.http.post("/oauth/token", json=body)
+
+
+async def statuses(staff: Staff, token: str, order: dict[str, Any]) -> dict[str, int]:
+    """Return the status of one call of each kind."""
+    headers = {"Authorization": f"Bearer {token}"}
+    path, body = f"/order/{order['orderId']}", {"amount": "1.00", "merchantReference": f"m-{token[-8:]}"}
+    found = {"read": (await staff.http.get(path, headers=headers)).status_code}
+    for move in ("capture", "void", "refund"):
+        answer = await staff.http.post(f"{path}/{move}", json=body, headers=headers)
+        found[move] = answer.status_code
+        if answer.status_code == 403:
+            assert answer.json()["code"] == "insufficient_scope"
+            assert answer.headers["www-authenticate"] == 'Bearer error="insufficient_scope"'
+    answer = await staff.http.post("/webhook-endpoints", json={"url": "x"}, headers=headers)
+    return {**found, "endpoint": answer.status_code}
+
+
+@pytest.mark.parametrize(
+    ("scope", "allowed"),
+    [
+        (Scope.READ, set()), (Scope.CAPTURE, {"capture"}), (Scope.REFUND, {"refund"}),
+        (Scope.FULL, {"capture", "void", "refund", "endpoint"}),
+    ],
+)  # fmt: skip
+async def test_a_credential_may_do_exactly_what_its_scope_says(
+    staff: Staff, scope: Scope, allowed: set[str]
+) -> None:
+    order = await staff.shop.approved()
+    await staff.shop.move(order, "capture", "50.00")
+    await staff.enter()
+    answer = await token_of(staff, await added(staff, scope))
+    assert answer.json()["scope"] == TOKEN_SCOPES[scope]
+    found = await statuses(staff, answer.json()["access_token"], order)
+    assert found["read"] == 200
+    assert {name for name, status in found.items() if status != 403} - {"read"} == allowed
+
+
+async def test_a_secret_is_shown_once_and_the_log_names_the_person_and_the_reason(staff: Staff) -> None:
+    await staff.enter()
+    client = await added(staff, Scope.READ)
+    page = await staff.open(PATH)
+    assert client["client_id"] in page.text
+    assert client["client_secret"] not in page.text
+    page = await staff.open("/desk/audit?action=keys.")
+    assert "for the warehouse" in page.text
+    assert client["client_secret"] not in page.text
+
+
+async def test_a_replaced_secret_works_on_until_it_is_ended(staff: Staff) -> None:
+    await staff.enter()
+    old = await added(staff, Scope.READ)
+    await staff.open(PATH)
+    change = {"client_id": old["client_id"], "reason": "every quarter"}
+    page = await staff.press("developers", do="replace", **change)
+    secret = page.answer.text.partition("<dt>client_secret</dt><dd><code>")[2].partition("<")[0]
+    new = {**old, "client_secret": secret}
+    assert [(await token_of(staff, each)).status_code for each in (old, new)] == [200, 200]
+    await staff.open(PATH)
+    page = await staff.press("developers", do="replace", **change)
+    assert (page.status, "at most two secrets work" in page.text) == (400, True)
+    page = await staff.press("developers", do="end", **change)
+    assert "The change is done" in page.text
+    assert [(await token_of(staff, each)).status_code for each in (old, new)] == [401, 200]
+
+
+async def test_a_new_secret_that_was_lost_is_replaced_and_the_old_one_works_on(staff: Staff) -> None:
+    await staff.enter()
+    old = await added(staff, Scope.READ)
+    change = {"client_id": old["client_id"], "reason": "the page was closed"}
+    for do in ("replace", "again"):
+        await staff.open(PATH)
+        assert (await staff.press("developers", do=do, **change)).heading == "New secret"
+    assert (await token_of(staff, old)).status_code == 200
+
+
+async def test_a_revoked_credential_stops_working_and_the_last_full_one_stays(staff: Staff) -> None:
+    await staff.enter()
+    client = await added(staff, Scope.FULL)
+    await staff.open(PATH)
+    await staff.press("developers", do="revoke", client_id=staff.shop.client_id, reason="leaked")
+    assert (await token_of(staff, client)).status_code == 200
+    await staff.open(PATH)
+    page = await staff.press("developers", do="revoke", client_id=client["client_id"], reason="x")
+    assert (page.status, "the last credential" in page.text) == (400, True)
+    assert (await token_of(staff, client)).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["signing", "webhook"])
+async def test_the_signing_and_the_webhook_secret_are_replaced_once_at_a_time(
+    staff: Staff, kind: str
+) -> None:
+    await staff.enter()
+    for do, status in (
+        ("replace-secret", 200),
+        ("replace-secret", 400),
+        ("again-secret", 200),
+        ("end-secret", 200),
+        ("end-secret", 400),
+    ):
+        await staff.open(PATH)
+        page = await staff.press("developers", do=do, kind=kind, reason="every quarter")
+        assert page.status == status, do
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"reason": " "}, {"name": ""}, {"name": "x" * 101}, {"scope": "king"}, {"do": "dance"}, {"do": "replace", "client_id": "client_x"}],
+)  # fmt: skip
+async def test_a_wrong_form_changes_nothing(staff: Staff, wrong: dict[str, str]) -> None:
+    await staff.enter()
+    await staff.open(PATH)
+    before = await manage.live_credentials(staff.service.context, staff.shop.merchant_id)
+    right = {"do": "add", "name": "warehouse", "scope": "read", "reason": "new"}
+    assert (await staff.press("developers", **{**right, **wrong})).status == 400
+    assert await manage.live_credentials(staff.service.context, staff.shop.merchant_id) == before
+
+
+async def test_another_merchants_credential_cannot_be_revoked(staff: Staff, auto_merchant: Merchant) -> None:
+    await staff.enter()
+    await staff.open(PATH)
+    page = await staff.press("developers", do="revoke", client_id=auto_merchant.client_id, reason="x")
+    assert page.status == 400
+    assert len(await manage.live_credentials(staff.service.context, auto_merchant.merchant_id)) == 1
+
+
+async def test_a_support_person_sees_no_keys(staff: Staff) -> None:
+    await staff.enter(Role.SUPPORT)
+    assert PATH not in staff.page.seen.links
+    assert (await staff.open(PATH)).status == 403
+
+
+async def test_a_change_of_a_key_asks_for_a_fresh_code(staff: Staff) -> None:
+    person = await staff.invited("keys@shop.example", Role.DEVELOPER)
+    await staff.sign_in(person)
+    await staff.service.context.pool.execute(
+        "UPDATE desk_sessions SET proved_at = now() - interval '6 minutes' WHERE merchant_id = $1",
+        staff.shop.merchant_id,
+    )
+    await staff.open(PATH)
+    page = await staff.press("developers", do="add", name="warehouse", scope="read", reason="new")
+    assert (page.status, "Enter the code of your authenticator app" in page.text) == (400, True)
