@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 from collections.abc import Iterator
 
@@ -66,3 +67,25 @@ def test_the_operators_first_owner_is_invited_once(cuota: Cuota) -> None:
     words = ("desk", "invite", "--operator", "--name", "Ana Silva", "--email", "ana@operator.example")
     assert "ana@operator.example" in cuota(*words).stdout
     assert "already in the team" in cuota(*words).stderr
+
+
+def test_a_command_that_changes_a_merchant_stands_in_the_operators_log_with_its_user(cuota: Cuota) -> None:
+    cuota("merchant", "create", "--name", "Logged")
+    cuota("merchant", "update", "Logged", "--maximum", "500.00")
+    cuota("merchant", "adjust", "Logged", "--amount", "0.00", "--reason", "nothing")
+    found = [row for row in json.loads(cuota("desk", "log", "--json").stdout) if row["subject"] == "Logged"]
+    assert [(row["action"], row["after"]) for row in reversed(found)] == [
+        ("merchant.create", None),
+        ("merchant.limits", {"maximum": "500.00"}),
+        ("money.adjust", {"amount": "0.00"}),
+        ("money.adjust.refused", {"amount": "0.00"}),
+    ]
+    assert {row["actor"] for row in found} == {f"command line, user {getpass.getuser()}"}
+
+
+def test_the_operators_log_is_filtered_by_the_beginning_of_the_action(cuota: Cuota) -> None:
+    cuota("merchant", "create", "--name", "Filtered")
+    text = cuota("desk", "log", "--action", "merchant.").stdout
+    assert "Filtered" in text
+    assert "team." not in text
+    assert "must be a whole number" in cuota("desk", "log", "--limit", "0").stderr

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import getpass
 import json
+import os
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -13,6 +15,7 @@ from cuota.commands.place import announce, called
 from cuota.core import money
 from cuota.db.pool import UnsafeDatabase
 from cuota.flows.context import Context, utc_now
+from cuota.flows.operator.log_action import OperatorActor, OperatorNote, logged
 from cuota.flows.sandbox.clock import SandboxClock, following
 from cuota.run import runtime
 
@@ -52,8 +55,8 @@ def require_database() -> None:
         )
 
 
-def run(flow: Callable[[Context], Awaitable[T]]) -> T:
-    """Run one flow on the service's database and return its result.
+def run(flow: Callable[[Context], Awaitable[T]], note: Callable[[Context], OperatorNote] | None = None) -> T:
+    """Run one flow on the service's database and return its result. `note` says what stands in the operator's log about it.
 
     Starts the embedded database if it is not running, applies missing migrations, and prints on standard error which
     database and service the command acts on. Raises UnsafeDatabase if there is no database.
@@ -73,9 +76,28 @@ def run(flow: Callable[[Context], Awaitable[T]]) -> T:
             ):
                 await announce(settings, context.pool)
                 address = not config.names_its_address()
-                return await flow(await runtime.as_served(context, address=address))
+                served = await runtime.as_served(context, address=address)
+                if note is None:
+                    return await flow(served)
+                return await logged(served, OperatorActor(None, user=_user()), note(served), flow)
 
         return asyncio.run(go())
+
+
+def _user() -> str:
+    """Return the user who runs the command, also behind sudo."""
+    try:
+        return os.environ.get("SUDO_USER") or getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+def changes(
+    action: str, subject: str, reason: str = "", **after: object
+) -> Callable[[Context], OperatorNote]:
+    """Return the `note` of a command that changes something. Values in `after` that are None are left out."""
+    given = {name: str(value) for name, value in after.items() if value is not None}
+    return lambda _: OperatorNote(action, subject, reason, after=given or None)
 
 
 def show(options: argparse.Namespace, facts: object, lines: list[str]) -> None:

@@ -6,11 +6,14 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from cuota.commands.common import Add, require_database, run, show
 from cuota.core.consumer import is_us_number, typed_number
 from cuota.core.privacy.erasure import STAYS
+from cuota.flows.context import Context
+from cuota.flows.operator.log_action import OperatorNote
 from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
 from cuota.flows.privacy.export_consumer import export_consumer
 
@@ -32,7 +35,9 @@ def consumer_export(options: argparse.Namespace) -> int:
             f"cuota: {options.out} exists already. Nothing was written; choose another file.", file=sys.stderr
         )
         return 1
-    found = run(lambda context: export_consumer(context, options.phone))
+    found = run(
+        lambda context: export_consumer(context, options.phone), _about("consumer.export", options.phone)
+    )
     text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
     if options.out is None:
         sys.stdout.write(text)
@@ -59,10 +64,21 @@ def consumer_erase(options: argparse.Namespace) -> int:
     done = run(
         lambda context: erase_consumer(
             context, options.phone, dry_run=options.dry_run, refunds_settled=options.refunds_settled
-        )
+        ),
+        None if options.dry_run else _about("consumer.erase", options.phone),
     )
     show(options, _facts(done, dry_run=options.dry_run), _lines(done, dry_run=options.dry_run))
     return 1 if done.reasons else 0
+
+
+def _about(action: str, phone: str) -> Callable[[Context], OperatorNote]:
+    """Return the entry for the operator's log. The log names the consumer by id, never by phone number."""
+
+    def note(context: Context) -> OperatorNote:
+        consumer_id = context.vault.consumer_id(phone)
+        return OperatorNote(action, f"Consumer {consumer_id}", "", consumer_id)
+
+    return note
 
 
 def _counted(count: int, name: str) -> str:

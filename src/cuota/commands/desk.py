@@ -8,11 +8,14 @@ from datetime import timedelta
 
 from cuota.commands.common import Add, run, show
 from cuota.core.desk.role import Role
+from cuota.core.instant import timestamp
 from cuota.core.merchant import Merchant
 from cuota.core.operator.role import OperatorRole
 from cuota.core.refusal import Code, Refused
 from cuota.db.desk import people
-from cuota.db.operator import operators
+from cuota.db.desk.orders import BEYOND
+from cuota.db.operator import operator_log, operators
+from cuota.db.operator.operator_log import OperatorEntry
 from cuota.flows.context import Context
 from cuota.flows.desk.change_team import BadTeam, invite
 from cuota.flows.desk.record import Actor
@@ -23,6 +26,7 @@ from cuota.flows.operator.log_action import COMMAND_LINE
 from cuota.flows.operator.operator_sign_in import make_operator_link
 
 OPERATOR = Actor(None)
+MOST_LOGGED = 10_000
 SANDBOX_LINK_LIFE = timedelta(days=1)
 _SANDBOX_ONLY = (
     "`cuota desk link` works only in the sandbox. In production, invite the first owner with `cuota desk invite`; the link then"
@@ -120,6 +124,34 @@ def invite_owner(options: argparse.Namespace) -> int:
     return 0
 
 
+def show_log(options: argparse.Namespace) -> int:
+    """`cuota desk log`."""
+
+    async def flow(context: Context) -> list[OperatorEntry]:
+        return await operator_log.page(context.pool, BEYOND, options.limit, action=options.action)
+
+    found = run(flow)
+    facts = [
+        {
+            "at": timestamp(each.at), "actor": each.actor, "role": each.role, "address": each.address, "action": each.action,
+            "subject": each.subject, "reason": each.reason, "before": each.before, "after": each.after,
+        }
+        for each in found
+    ]  # fmt: skip
+    lines = [
+        f"{timestamp(each.at)}  {each.action:24} {each.subject}  {each.actor}{f'  ({each.reason})' if each.reason else ''}"
+        for each in found
+    ]
+    show(options, facts, lines or ["The log is empty."])
+    return 0
+
+
+def _limit(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= MOST_LOGGED:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MOST_LOGGED}")
+    return int(text)
+
+
 def _whose(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which team, and the role."""
     parser.add_argument("--merchant", metavar="NAME_OR_ID", help="the team of this merchant")
@@ -137,3 +169,10 @@ def register(add: Add) -> None:
     parser.add_argument("--name", required=True, help="the person's name")
     parser.add_argument("--email", required=True, help="the person's e-mail address")
     parser.add_argument("--reason", default="invited by the operator", help="for the audit log")
+    parser = add("log", show_log, "print what the operator's people and commands changed, the newest first")
+    parser.add_argument(
+        "--action", default="", metavar="BEGINNING", help="only actions that begin so, such as merchant."
+    )
+    parser.add_argument(
+        "--limit", type=_limit, default=50, metavar="N", help="at most so many entries (default 50)"
+    )

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Awaitable, Callable
 from uuid import UUID
 
-from cuota.commands.common import Add, run, show
+from cuota.commands.common import Add, changes, run, show
 from cuota.commands.dispute_text import detail_facts, detail_lines, list_line, listed_facts
 from cuota.core import money
 from cuota.core.dispute.dispute import DisputeParty, DisputeReason, DisputeStatus
@@ -34,7 +34,8 @@ def open_one(options: argparse.Namespace) -> int:
         opened = await open_dispute(context, merchant_id, order_id, *given, party=DisputeParty.OPERATOR)
         return merchant_id, await show_dispute(context, merchant_id, opened.dispute_id)
 
-    return _shown(options, run(flow))
+    opened = changes("dispute.open", options.order, amount=money.text_of(options.amount))
+    return _shown(options, run(flow, opened))
 
 
 def show_one(options: argparse.Namespace) -> int:
@@ -43,7 +44,7 @@ def show_one(options: argparse.Namespace) -> int:
     async def nothing(context: Context, merchant_id: UUID, dispute_id: UUID) -> None:
         del context, merchant_id, dispute_id
 
-    return _acted(options, nothing)
+    return _acted(options, nothing, None)
 
 
 def decide(options: argparse.Namespace) -> int:
@@ -53,12 +54,12 @@ def decide(options: argparse.Namespace) -> int:
         for_consumer = options.side == DisputeParty.CONSUMER
         return await decide_dispute(context, merchant_id, dispute_id, for_consumer=for_consumer)
 
-    return _acted(options, act)
+    return _acted(options, act, f"dispute.decide.{options.side}")
 
 
 def accept(options: argparse.Namespace) -> int:
     """`cuota dispute accept`."""
-    return _acted(options, accept_dispute)
+    return _acted(options, accept_dispute, "dispute.accept")
 
 
 def appeal(options: argparse.Namespace) -> int:
@@ -67,7 +68,7 @@ def appeal(options: argparse.Namespace) -> int:
     async def act(context: Context, merchant_id: UUID, dispute_id: UUID) -> object:
         return await appeal_dispute(context, merchant_id, dispute_id, options.side, options.text)
 
-    return _acted(options, act)
+    return _acted(options, act, "dispute.appeal")
 
 
 def list_all(options: argparse.Namespace) -> int:
@@ -87,13 +88,14 @@ def list_all(options: argparse.Namespace) -> int:
     return 0
 
 
-def _acted(options: argparse.Namespace, act: DisputeAct) -> int:
+def _acted(options: argparse.Namespace, act: DisputeAct, action: str | None) -> int:
     async def flow(context: Context) -> Seen:
         merchant_id = await merchant_of_dispute(context, options.dispute)
         await act(context, merchant_id, options.dispute)
         return merchant_id, await show_dispute(context, merchant_id, options.dispute)
 
-    return _shown(options, run(flow))
+    subject = f"Dispute {options.dispute}"
+    return _shown(options, run(flow, None if action is None else changes(action, subject)))
 
 
 def _shown(options: argparse.Namespace, seen: Seen) -> int:

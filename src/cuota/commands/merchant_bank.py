@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from cuota.commands.common import Add, run, show
+from cuota.commands.common import Add, changes, run, show
 from cuota.core.instant import timestamp
 from cuota.core.merchant import Merchant
 from cuota.core.payout.bank_account import BadBankAccount, BankAccount, BankDetails, read_bank_details
@@ -32,7 +32,9 @@ def merchant_bank(options: argparse.Namespace) -> int:
             )
         return merchant, await read_standing(context, merchant.merchant_id)
 
-    merchant, standing = run(flow)
+    changed = details is not None or options.cancel
+    note = changes("merchant.bank", options.merchant, canceled=options.cancel or None) if changed else None
+    merchant, standing = run(flow, note)
     facts = {
         "merchantId": str(merchant.merchant_id),
         "inForce": _facts(standing.in_force),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from datetime import timedelta
 
-from cuota.commands.common import Add, run, show, table
+from cuota.commands.common import Add, changes, run, show, table
 from cuota.commands.merchants import hours
 from cuota.core.merchant import Merchant
 from cuota.db.merchant.secrets import SecretKind
@@ -48,7 +48,7 @@ def _rotate(options: argparse.Namespace, kind: SecretKind, endpoint: str | None)
             context, options.merchant, endpoint, lives, again=options.again
         )
 
-    rotated = run(flow)
+    rotated = run(flow, changes("merchant.keys.replace", options.merchant))
     name, ends_at = f"{kind}Secret", rotated.old_ends_at
     facts: dict[str, object] = {
         "merchantId": str(rotated.merchant.merchant_id),
@@ -71,7 +71,7 @@ def _end_old(options: argparse.Namespace, kind: SecretKind, endpoint: str | None
             return await rotating.end_old_secret(context, options.merchant, kind)
         return await rotating.end_old_endpoint_secret(context, options.merchant, endpoint)
 
-    merchant = run(flow)
+    merchant = run(flow, changes("merchant.keys.end-old", options.merchant))
     facts: dict[str, object] = {"merchantId": str(merchant.merchant_id), "oldSecretEndsAt": None}
     show(options, facts, [f"The old {kind} secret of {merchant.name} no longer works."])
     return 0
@@ -79,7 +79,10 @@ def _end_old(options: argparse.Namespace, kind: SecretKind, endpoint: str | None
 
 def merchant_reinstate(options: argparse.Namespace) -> int:
     """`cuota merchant reinstate`."""
-    made = run(lambda context: reinstate_merchant(context, options.merchant))
+    made = run(
+        lambda context: reinstate_merchant(context, options.merchant),
+        changes("merchant.reinstate", options.merchant),
+    )
     own: dict[str, object] = {
         "clientId": made.client_id,
         "clientSecret": made.client_secret,

@@ -6,7 +6,7 @@ import argparse
 import re
 from datetime import UTC, datetime, time
 
-from cuota.commands.common import Add, cents, run, show
+from cuota.commands.common import Add, cents, changes, run, show
 from cuota.core import money
 from cuota.core.instant import BadInstant, read_instant, timestamp
 from cuota.core.payout.percent import percent_text, read_percent
@@ -92,7 +92,12 @@ def merchant_terms(options: argparse.Namespace) -> int:
         options.reserve_days, options.time_zone, options.cutoff,
     )  # fmt: skip
     valid_from: datetime | None = options.valid_from
-    merchant, found = run(lambda context: change_terms(context, options.merchant, change, valid_from))
+    merchant, found = run(
+        lambda context: change_terms(context, options.merchant, change, valid_from),
+        changes("merchant.terms", options.merchant, "", **change.given, valid_from=valid_from)
+        if change.given
+        else None,
+    )
     facts = {"merchantId": str(merchant.merchant_id), "terms": [terms_facts(each) for each in found]}
     show(
         options,

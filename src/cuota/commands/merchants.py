@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from datetime import timedelta
 
-from cuota.commands.common import Add, cents, run, show, table
+from cuota.commands.common import Add, cents, changes, run, show, table
 from cuota.commands.place import called
 from cuota.core import money
 from cuota.core.merchant import BodyProfile, Merchant
@@ -48,6 +48,10 @@ def _origins(options: argparse.Namespace) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(origins))
 
 
+def _text(cents: int | None) -> str | None:
+    return None if cents is None else money.text_of(cents)
+
+
 def _terms_of(options: argparse.Namespace) -> manage.MerchantTerms:
     return manage.MerchantTerms(
         name=options.name,
@@ -62,7 +66,12 @@ def _terms_of(options: argparse.Namespace) -> manage.MerchantTerms:
 def merchant_create(options: argparse.Namespace) -> int:
     """`cuota merchant create`."""
     terms = _terms_of(options)
-    new = run(lambda context: manage.create_merchant(context, terms))
+    new = run(
+        lambda context: manage.create_merchant(context, terms),
+        changes(
+            "merchant.create", terms.name or "", minimum=_text(terms.minimum), maximum=_text(terms.maximum)
+        ),
+    )
     facts = {
         **_facts(new.merchant),
         "clientId": new.client_id,
@@ -116,7 +125,19 @@ def merchant_show(options: argparse.Namespace) -> int:
 def merchant_update(options: argparse.Namespace) -> int:
     """`cuota merchant update`."""
     terms = _terms_of(options)
-    changed = run(lambda context: manage.update_merchant(context, options.merchant, terms))
+    changed = run(
+        lambda context: manage.update_merchant(context, options.merchant, terms),
+        changes(
+            "merchant.limits",
+            options.merchant,
+            name=terms.name,
+            minimum=_text(terms.minimum),
+            maximum=_text(terms.maximum),
+            defer_funds_capture=terms.defer_funds_capture,
+            profile=terms.profile,
+            origins=terms.origins,
+        ),
+    )
     show(options, _facts(changed), table(_facts(changed)))
     return 0
 
@@ -126,7 +147,10 @@ def merchant_rotate(options: argparse.Namespace) -> int:
     if options.end_old:
         return _end_old(options)
     lives = timedelta(hours=options.old_lives_hours)
-    rotated = run(lambda context: manage.rotate_secret(context, options.merchant, lives, again=options.again))
+    rotated = run(
+        lambda context: manage.rotate_secret(context, options.merchant, lives, again=options.again),
+        changes("merchant.keys.replace", options.merchant),
+    )
     facts = [{"clientId": client_id, "clientSecret": secret} for client_id, secret in rotated]
     lines = [f"{client_id}  {secret}" for client_id, secret in rotated]
     old = "stays valid as before" if options.again else f"works for {options.old_lives_hours} more hours"
@@ -137,7 +161,10 @@ def merchant_rotate(options: argparse.Namespace) -> int:
 def _end_old(options: argparse.Namespace) -> int:
     if options.again:
         raise manage.BadMerchant("Nothing was changed. Give either --again or --end-old, not both.")
-    merchant = run(lambda context: manage.end_old_secret(context, options.merchant))
+    merchant = run(
+        lambda context: manage.end_old_secret(context, options.merchant),
+        changes("merchant.keys.end-old", options.merchant),
+    )
     facts = {"merchantId": str(merchant.merchant_id), "oldSecretEndsAt": None}
     show(options, facts, [f"The old client secret of {merchant.name} no longer works."])
     return 0
@@ -145,7 +172,10 @@ def _end_old(options: argparse.Namespace) -> int:
 
 def merchant_revoke(options: argparse.Namespace) -> int:
     """`cuota merchant revoke`."""
-    revoked = run(lambda context: manage.revoke_merchant(context, options.merchant))
+    revoked = run(
+        lambda context: manage.revoke_merchant(context, options.merchant),
+        changes("merchant.revoke", options.merchant),
+    )
     show(
         options,
         {"revoked": revoked},

@@ -6,7 +6,7 @@ import argparse
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from cuota.commands.common import Add, cents, require_database, run, show
+from cuota.commands.common import Add, cents, changes, require_database, run, show
 from cuota.core import money
 from cuota.core.instant import timestamp
 from cuota.db.payout.books import AccountBalance, balances
@@ -67,7 +67,8 @@ def _facts(each: AccountBalance) -> dict[str, str]:
 def adjust(options: argparse.Namespace) -> int:
     """`cuota merchant adjust`."""
     merchant, adjustment_id = run(
-        lambda context: adjust_merchant(context, options.merchant, options.amount, options.reason)
+        lambda context: adjust_merchant(context, options.merchant, options.amount, options.reason),
+        changes("money.adjust", options.merchant, options.reason, amount=money.text_of(options.amount)),
     )
     amount = money.text_of(options.amount)
     facts = {

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 from uuid import UUID
 
 from cuota.core.operator.person import Operator
@@ -13,18 +14,23 @@ from cuota.db.session import Session
 from cuota.flows.context import Context
 from cuota.flows.desk.record import LONGEST_REASON
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorActor:
-    """Who acts, and the IP address. `person` is None for a command."""
+    """Who acts, and the IP address. For a command, `person` is None and `user` is the user of the operating system."""
 
     person: Operator | None
     address: str = ""
+    user: str = ""
 
     @property
     def words(self) -> str:
         """The actor's name and e-mail address, as they are now."""
-        return "command line" if self.person is None else f"{self.person.name} <{self.person.email}>"
+        if self.person is not None:
+            return f"{self.person.name} <{self.person.email}>"
+        return f"command line, user {self.user}" if self.user else "command line"
 
 
 COMMAND_LINE = OperatorActor(None)
@@ -42,6 +48,13 @@ class OperatorNote:
     after: dict[str, Any] | None = None
 
 
+def _printable(text: str) -> str:
+    """Return the text as the database can store it. A command may be given bytes that are no text."""
+    return "".join(
+        char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[:LONGEST_REASON]
+    )
+
+
 async def log_action(
     context: Context, actor: OperatorActor, note: OperatorNote, session: Session | None = None
 ) -> None:
@@ -52,7 +65,19 @@ async def log_action(
     person = actor.person
     entry = OperatorEntry(
         context.new_id(), context.now(), person.person_id if person else None, actor.words,
-        person.role if person else "command", actor.address, note.action, note.about, note.subject,
-        note.reason[:LONGEST_REASON], note.before, note.after,
+        person.role if person else "command", actor.address, note.action, note.about, _printable(note.subject),
+        _printable(note.reason), note.before, note.after,
     )  # fmt: skip
     await operator_log.add(session or context.pool, entry)
+
+
+async def logged(
+    context: Context, actor: OperatorActor, note: OperatorNote, act: Callable[[Context], Awaitable[T]]
+) -> T:
+    """Write the entry, and then act. If the action is refused or fails, a second entry says so."""
+    await log_action(context, actor, note)
+    try:
+        return await act(context)
+    except Exception as problem:
+        await log_action(context, actor, replace(note, action=f"{note.action}.refused", reason=str(problem)))
+        raise

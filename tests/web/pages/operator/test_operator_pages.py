@@ -20,6 +20,7 @@ from cuota.flows.dispute.answer_dispute import submit_evidence
 from support.disputes import captured, disputed
 from support.makers import PROFILE, Merchant
 from support.pages.operator_staff import OperatorStaff
+from support.pages.staff import Staff
 
 
 async def logged(operator: OperatorStaff, about: UUID) -> list[str]:
@@ -256,3 +257,27 @@ async def test_each_page_of_a_list_links_to_what_it_lists(
     }
     for path, link in wanted.items():
         assert link in (await operator.open(path)).seen.links, path
+
+
+async def test_what_the_sides_of_a_dispute_wrote_is_hidden_from_people_who_do_not_decide(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    dispute = await to_decide(merchant)
+    await operator.enter(OperatorRole.FINANCE)
+    page = await operator.open(f"/operator/disputes/{dispute.dispute_id}")
+    assert "$40.00" in page.text
+    assert "Nothing came." not in page.text
+
+
+async def test_the_merchants_own_audit_log_says_what_the_operator_changed_but_not_why(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    await operator.enter()
+    end = str(merchant.merchant_id)
+    await operator.open(f"/operator/merchants/{end}")
+    await operator.press(end, do="limits", minimum="5.00", maximum="1500.00", reason="looks like fraud")
+    staff = Staff(operator.http, merchant)
+    await staff.enter()
+    page = await staff.open("/desk/audit")
+    assert "maximum: 2000.00 → 1500.00" in page.text
+    assert "fraud" not in page.text

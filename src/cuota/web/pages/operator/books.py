@@ -18,7 +18,7 @@ from cuota.web.pages.desk.view import when
 from cuota.web.pages.operator.parts import cell, section, state, table
 from cuota.web.pages.operator.view import common
 from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed
-from cuota.web.pages.render import PageContext, page
+from cuota.web.pages.render import PageContext, page, problem
 from cuota.web.service import service_of
 
 MOST_SHOWN = 200
@@ -99,6 +99,9 @@ def _runs(found: list[VerifyRun]) -> PageContext:
 async def balance(request: Request, desk: OperatorDesk) -> Response:
     """Show what every account holds now."""
     context = service_of(request).context
+    if _one_reader.locked():
+        text = "Somebody looks at the trial balance right now, and it reads the whole ledger. Open it again in a moment."
+        return problem(request, 503, "One moment", text, back=(_BOOKS, "Books"))
     async with _one_reader:
         now = context.now()
         found = await balances(context.pool, now)

@@ -145,13 +145,15 @@ def _page(
         (f"{PATH}/orders/{found.order_id}", "The order"),
         (f"{PATH}/merchants/{merchant_id}", "The merchant"),
     ]
+    may_decide = desk.may(OperatorAction.DECIDE_DISPUTES)
     values: PageContext = {
         **common(request, desk, f"Dispute about order {found.merchant_reference}", here=_DISPUTES),
         "sections": [section(pairs=facts, links=links)],
-        "statements": list(_statements(one, shown.statements)),
+        # What the sides wrote may have names and addresses, so only those read it who decide.
+        "statements": list(_statements(one, shown.statements)) if may_decide else [],
         "address": f"{_DISPUTES}/{one.dispute_id}",
         "amount": amount,
-        "can_decide": desk.may(OperatorAction.DECIDE_DISPUTES) and waits_for_operator(one),
+        "can_decide": may_decide and waits_for_operator(one),
     }
     if errors:
         return page(request, "operator/dispute.html", failed(values, errors, desk.form), status=status)
@@ -214,7 +216,7 @@ async def decide(request: Request, desk: OperatorDesk) -> Response:
     return see_other(f"{_DISPUTES}/{one.dispute_id}?said=decided")
 
 
-@allowed(OperatorAction.READ_DISPUTES)
+@allowed(OperatorAction.READ_DISPUTES, OperatorAction.DECIDE_DISPUTES)
 async def file(request: Request, desk: OperatorDesk) -> Response:
     """Download a file that a side has sent. A browser never shows the file as a page of this service."""
     del desk

@@ -17,6 +17,7 @@ from cuota.db.payout import balance, bank_accounts
 from cuota.db.payout import terms as versions
 from cuota.flows.context import Context
 from cuota.flows.desk.change_team import BadTeam
+from cuota.flows.desk.record import Actor, AuditNote, record
 from cuota.flows.merchant.manage_merchants import (
     BadMerchant,
     MerchantTerms,
@@ -193,6 +194,9 @@ async def _changed(context: Context, desk: OperatorDesk, found: Merchant, do: st
     ) -> None:
         note = OperatorNote(action, found.name, reason, found.merchant_id, before, after)
         await log_action(context, desk.actor, note)
+        # The merchant's own audit log says what changed. The reason stays with the operator.
+        told = AuditNote(action, "Your payment provider changed this", before=before, after=after)
+        await record(context, found.merchant_id, Actor(None), told)
 
     if do == "limits":
         low, high = cents_of(form, "minimum"), cents_of(form, "maximum")

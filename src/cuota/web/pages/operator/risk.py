@@ -123,6 +123,9 @@ async def try_limits(request: Request, desk: OperatorDesk) -> Response:
         return _page(request, desk, policy, None, errors)
     exposure = replace(policy.exposure, new=new, ceiling=ceiling)
     other = replace(policy, exposure=exposure, score=replace(policy.score, threshold=points))
+    if _one_simulation.locked():
+        text = "Somebody tries other limits right now. Send the form again in a moment."
+        return _page(request, desk, policy, None, {"": text})
     async with _one_simulation:
         now = context.now()
         found = await simulate(context, other, now - timedelta(days=int(days)), now, None)
