@@ -73,6 +73,7 @@ IN_ORDER = {
     "recalculate._STRAY",
     "settlements._MOVED",
     "figures._ORDERS",
+    "figures._DAYS",
 }
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from cuota.db.desk import webhooks
 from cuota.db.session import Session
@@ -26,6 +27,14 @@ SELECT count(*) AS read, count(*) FILTER (WHERE o.created_at >= $2) AS today,
         AND o.authorization_expires_at < $4) AS expiring
 FROM (SELECT created_at, status, amount, captured, voided, refunded, authorization_expires_at FROM orders
     WHERE merchant_id = $1 ORDER BY order_id DESC LIMIT $5) o
+"""
+# A day begins at midnight of the reader's time zone.
+_DAYS = """
+SELECT (o.created_at AT TIME ZONE $3)::date AS day, count(*) FILTER (WHERE o.status = 'Approved') AS approved,
+    count(*) FILTER (WHERE o.status = 'Declined') AS declined,
+    coalesce(sum(o.amount) FILTER (WHERE o.status = 'Approved'), 0)::bigint AS amount
+FROM (SELECT created_at, status, amount FROM orders WHERE merchant_id = $1 ORDER BY order_id DESC LIMIT $4) o
+WHERE o.created_at >= $2 GROUP BY 1 ORDER BY 1
 """
 _DISPUTES = """SELECT count(*) AS count, min(respond_by) AS respond_by FROM disputes
     WHERE merchant_id = $1 AND status = 'open'"""
@@ -53,6 +62,16 @@ class OrderFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class DayFigures:
+    """The orders of one day of the reader's calendar. `amount` is the sum of those that were approved, in cents."""
+
+    day: date
+    approved: int = 0
+    declined: int = 0
+    amount: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """What waits for the merchant: open disputes with the first deadline, and deliveries of webhooks that have failed so far."""
 
@@ -67,6 +86,16 @@ async def orders(session: Session, merchant_id: UUID, today: datetime, now: date
     row = await session.fetchrow(_ORDERS, merchant_id, today, week, now + SOON, NEWEST)
     assert row is not None
     return OrderFigures(*row)
+
+
+async def by_day(
+    session: Session, merchant_id: UUID, first: datetime, days: int, zone: str
+) -> list[DayFigures]:
+    """Return the figures of each of so many days, beginning with the day that `first` begins. Days without orders are there too."""
+    rows = await session.fetch(_DAYS, merchant_id, first, zone, NEWEST)
+    found = {row["day"]: DayFigures(*row) for row in rows}
+    every = [first.astimezone(ZoneInfo(zone)).date() + timedelta(days=number) for number in range(days)]
+    return [found.get(day, DayFigures(day)) for day in every]
 
 
 async def waiting(session: Session, merchant_id: UUID) -> Waiting:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from starlette.requests import Request
@@ -14,12 +14,14 @@ from cuota.core.desk.role import Action
 from cuota.db.desk import figures
 from cuota.db.desk.figures import NEWEST, OrderFigures, Waiting
 from cuota.db.payout import balance
+from cuota.web.pages.desk.chart import HEIGHT, WIDTH, bars
 from cuota.web.pages.desk.view import ZONE, common, day_of
 from cuota.web.pages.desk.visit import PATH, Desk, allowed
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
 _ORDERS = f"{PATH}/orders"
+DAYS = 14
 
 
 @allowed(Action.READ_ORDERS)
@@ -38,10 +40,40 @@ async def home(request: Request, desk: Desk) -> Response:
     shown = {
         **common(request, desk, desk.visit.session.merchant, here=PATH, lead=lead),
         "cards": cards,
+        "chart": await _chart(request, desk, today),
         "partly": f"{NEWEST:,}" if found.read == NEWEST else None,
         "empty": found.read == 0,
     }
     return page(request, "desk/home.html", shown)
+
+
+async def _chart(request: Request, desk: Desk, today: datetime) -> PageContext:
+    """Return the chart of the last two weeks, with its table."""
+    first = (today - timedelta(days=DAYS - 1)).replace(hour=0)
+    pool = service_of(request).context.pool
+    found = await figures.by_day(pool, desk.merchant_id, first, DAYS, ZONE)
+    best = max(found, key=lambda each: each.amount)
+    total = sum(each.amount for each in found)
+    words = f"{money.shown(total)} approved in two weeks, the most on {day(best.day)}: {money.shown(best.amount)}."
+    return {
+        "bars": bars([each.amount for each in found]),
+        "width": WIDTH,
+        "height": HEIGHT,
+        "words": words if total else "Nothing was approved in these two weeks.",
+        "first": day(found[0].day),
+        "last": day(found[-1].day),
+        "any": total > 0,
+        "rows": [
+            {
+                "day": day(each.day),
+                "approved": f"{each.approved:,}",
+                "declined": f"{each.declined:,}",
+                "amount": money.shown(each.amount),
+                "address": f"{_ORDERS}?from={each.day}&to={each.day}",
+            }
+            for each in reversed(found)
+        ],
+    }
 
 
 def _card(label: str, value: str, more: str, address: str | None, kind: str = "") -> PageContext:

@@ -39,6 +39,7 @@ async def home(request: Request, desk: OperatorDesk) -> Response:
             lead=f"{day(context.now().date(), year=True)}, all merchants",
         ),
         "cards": cards,
+        "chart": None,
         "partly": None,
         "empty": False,
     }
