@@ -1,6 +1,6 @@
 # `make` lists what there is. Every target sets up what it needs, into .venv, from the locked files.
 .DEFAULT_GOAL := help
-.PHONY: help run test test-system check fix bench faults failovers screenshots lock sdk reference clean tools
+.PHONY: help run history test test-system check fix bench faults failovers screenshots lock sdk reference clean tools
 SHELL := /bin/bash
 
 PYTHON ?= python3
@@ -19,6 +19,9 @@ help: ## list the targets
 
 run: .venv/run ## start the sandbox with a demo merchant and its shop; Ctrl-C ends it
 	@$(BIN)/cuota demo $(ARGS)
+
+history: .venv/run ## fill the sandbox of `make run`, which runs beside it, with six weeks of orders, payouts and disputes
+	@$(BIN)/cuota demo history $(ARGS)
 
 test: .venv/dev tests/openapi/node_modules tools ## every test, against a real PostgreSQL and a real browser
 	@echo "Test processes, each with a PostgreSQL of its own: $(JOBS)"

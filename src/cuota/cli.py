@@ -32,6 +32,7 @@ from cuota.commands import (
 from cuota.commands.checkout_walker import CannotWalk
 from cuota.commands.common import EXIT_CODES, Add, adder
 from cuota.commands.demo import demo
+from cuota.commands.history import command as history
 from cuota.commands.place import NoService
 from cuota.config import BadSettings
 from cuota.config.table import SETTINGS
@@ -78,6 +79,15 @@ def _listen(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=_workers, default=1, help="number of worker processes (default 1)")
 
 
+def _demo_options(parser: argparse.ArgumentParser) -> None:
+    _listen(parser)
+    parser.add_argument("--shop-port", type=_port, default=8001, help="port of the shop (default 8001)")
+    parser.add_argument(
+        "--history", action="store_true", help="also make six weeks of orders, as `cuota demo history` does"
+    )
+    history.register(adder(parser.add_subparsers(metavar="COMMAND")))
+
+
 def _parser() -> argparse.ArgumentParser:
     listed = "\n".join(f"  {setting.name:26} {setting.meaning}" for setting in SETTINGS)
     whole = argparse.ArgumentParser(
@@ -102,8 +112,7 @@ def _parser() -> argparse.ArgumentParser:
         "run the service with a demo merchant, and the merchant's shop on a second port",
         json=False,
     )
-    _listen(shown)
-    shown.add_argument("--shop-port", type=_port, default=8001, help="port of the shop (default 8001)")
+    _demo_options(shown)
     merchant = group("merchant", "create and manage merchants")
     for each in (merchants, merchant_bank, merchant_secrets, merchant_terms):
         each.register(merchant)
@@ -138,7 +147,7 @@ def _work(_options: argparse.Namespace) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    return demo(options.host, options.port, options.shop_port, options.workers)
+    return demo(options.host, options.port, options.shop_port, options.workers, history=options.history)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -50,6 +50,7 @@ ALLOWED = {
     "clock._NEXT": "the sandbox's clock alone, on a developer's machine",
     "clock._PAID": "the same",
     "clock._DUE": "the same",
+    "clock._HAS_ORDERS": "the same",
     "erasure._ORDERS": "the operator erases one consumer, by hand; browsers in a checkout are kept for a month only",
     "erasure._OTHER_BROWSERS": "the same",
     "erasure._ACCOUNT": "the same",

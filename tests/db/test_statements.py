@@ -68,6 +68,7 @@ ALLOWED = {
     "hanging_receivers._HANGING": "at the start of an advance: which receivers of all merchants hang",
     "clock._NEXT": "the sandbox's clock goes by the earliest instant of all merchants",
     "clock._PAID": "tells what was done for all merchants' consumers at an instant of the sandbox's clock",
+    "clock._HAS_ORDERS": "the sandbox's clock goes back only if no merchant has an order",
     "clock._DUE": "counts what is due of all merchants at an instant of the sandbox's clock",
     "idempotency._FORGET": "drops every merchant's answers of a day ago",
     "checkouts._FORGET": "drops every merchant's browsers of a month ago",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
 
@@ -79,15 +80,21 @@ class _Page(HTMLParser):
             self._in_heading = False
 
 
-def walk(redirect_url: str, outcome: str, **typed: str) -> str:
+def _nothing() -> None:
+    """Do nothing before the next card."""
+
+
+def walk(
+    redirect_url: str, outcome: str, before_retry: Callable[[], None] = _nothing, /, **typed: str
+) -> str:
     """Complete the checkout at a redirectUrl, and return the merchant's address to which its last page leads.
 
     The merchant's address is not called. If the merchant's page is still open in the browser, the checkout has no address to
     return to; then this returns the address of the last page. Like a browser, the function follows redirects and refreshes;
-    links wait for a person. `typed` replaces values of ANSWERS, by field name. Raises CannotWalk, and httpx errors if the
-    service cannot be reached.
+    links wait for a person. `typed` replaces values of ANSWERS, by field name. `before_retry` is called before a declined card
+    is tried again. Raises CannotWalk, and httpx errors if the service cannot be reached.
     """
-    here = urlsplit(redirect_url).netloc
+    here, paid = urlsplit(redirect_url).netloc, False
     with httpx.Client(trust_env=False, timeout=30) as client:
         answer = _follow(client, client.get(redirect_url), here)
         for _ in range(MOST_PAGES):
@@ -111,6 +118,10 @@ def walk(redirect_url: str, outcome: str, **typed: str) -> str:
                 continue
             if not page.forms or answer.status_code >= httpx.codes.BAD_REQUEST:
                 raise CannotWalk(f"The checkout showed: {page.heading.strip() or answer.status_code}.")
+            asks_card = any("card_number" in fields for _, fields in page.forms)
+            if asks_card and paid:
+                before_retry()
+            paid = paid or asks_card
             answer = _follow(client, _send(client, page, outcome, str(answer.url), typed), here)
     raise CannotWalk(f"The checkout did not end within {MOST_PAGES} pages.")
 

@@ -40,6 +40,9 @@ from cuota.run.serve import CannotServe, bind, serve
 
 NAME = "Alder & Oak"
 SHOP_READY_SECONDS = 15.0
+WAIT_FOR_HISTORY = """  Six weeks of orders are being made now, in about two minutes. Meanwhile the clock jumps, so a checkout that you begin expires.
+  Wait for "The history is ready".
+"""
 
 
 async def _credentials(settings: config.Settings, shop_url: str) -> dict[str, str]:
@@ -112,14 +115,14 @@ def _store(path: Path, credentials: dict[str, str]) -> dict[str, str]:
     return credentials
 
 
-def demo(host: str, port: int, shop_port: int, workers: int) -> int:
-    """Run the service and the shop until Ctrl-C, and return the exit code.
+def demo(host: str, port: int, shop_port: int, workers: int, *, history: bool = False) -> int:
+    """Run the service and the shop until Ctrl-C, and return the exit code. `history` also makes the shop's history.
 
     Raises CannotServe in production, and if a port is in use or the shop does not start.
     """
     # A person reads this terminal. A log line for each request would push the welcome text off the screen.
     os.environ.setdefault("CUOTA_LOG_LEVEL", "warning")
-    shop: list[subprocess.Popen[bytes]] = []
+    beside: list[subprocess.Popen[bytes]] = []
 
     def when_ready(settings: config.Settings) -> None:
         if not settings.sandbox:
@@ -132,34 +135,45 @@ def demo(host: str, port: int, shop_port: int, workers: int) -> int:
         password = os.environ.get("SHOP_STAFF_PASSWORD", "") or (
             "" if is_loopback(host) else secrets.token_urlsafe(12)
         )
-        environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("CUOTA_")},
-            "SHOP_API_URL": settings.public_url,
-            "SHOP_AUTH_URL": settings.auth_url,
-            "SHOP_CLIENT_ID": credentials["clientId"],
-            "SHOP_CLIENT_SECRET": credentials["clientSecret"],
-            "SHOP_AUDIENCE": settings.audience,
-            "SHOP_MERCHANT_ID": credentials["merchantId"],
-            "SHOP_WEBHOOK_SECRET": credentials["webhookSecret"],
-            "SHOP_SIGNING_SECRET": credentials["signingSecret"],
-            "SHOP_PUBLIC_URL": shop_url,
-            "SHOP_STAFF_PASSWORD": password,
-            "SHOP_DATA": str(settings.data_dir / "demo-shop"),
-        }
+        environment = _shop_environment(settings, credentials, shop_url, password)
         shop_command = [sys.executable, "-m", "cuota.commands.shop_process", str(os.getpid())]
         command = [*shop_command, "--host", host, "--port", str(shop_port)]
-        shop.append(subprocess.Popen(command, env=environment))  # noqa: S603
-        _wait_for_shop(shop[0], f"http://{url_host(own_address(host))}:{shop_port}")
+        beside.append(subprocess.Popen(command, env=environment))  # noqa: S603
+        _wait_for_shop(beside[0], f"http://{url_host(own_address(host))}:{shop_port}")
         print(_welcome(settings, credentials, shop_url, password), flush=True)
+        if history:
+            print(WAIT_FOR_HISTORY, flush=True)
+            made = {**os.environ, "CUOTA_DATA_DIR": str(settings.data_dir)}
+            beside.append(subprocess.Popen([sys.executable, "-m", "cuota", "demo", "history"], env=made))
 
     # Check the shop's port before anything is started: the demo needs the shop.
     bind(host, shop_port, option="--shop-port").close()
     try:
         return serve(host, port, workers, when_ready=when_ready)
     finally:
-        for process in shop:
+        for process in reversed(beside):
+            # The history is told first: it moves the clock to the end, for which it needs nothing but the database.
             process.terminate()
             process.wait()
+
+
+def _shop_environment(
+    settings: config.Settings, credentials: dict[str, str], shop_url: str, password: str
+) -> dict[str, str]:
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("CUOTA_")},
+        "SHOP_API_URL": settings.public_url,
+        "SHOP_AUTH_URL": settings.auth_url,
+        "SHOP_CLIENT_ID": credentials["clientId"],
+        "SHOP_CLIENT_SECRET": credentials["clientSecret"],
+        "SHOP_AUDIENCE": settings.audience,
+        "SHOP_MERCHANT_ID": credentials["merchantId"],
+        "SHOP_WEBHOOK_SECRET": credentials["webhookSecret"],
+        "SHOP_SIGNING_SECRET": credentials["signingSecret"],
+        "SHOP_PUBLIC_URL": shop_url,
+        "SHOP_STAFF_PASSWORD": password,
+        "SHOP_DATA": str(settings.data_dir / "demo-shop"),
+    }
 
 
 def _wait_for_shop(process: subprocess.Popen[bytes], shop_url: str) -> None:
@@ -210,6 +224,9 @@ def _welcome(settings: config.Settings, credentials: dict[str, str], shop_url: s
   One-time code    {code}
   Cards            {cards}
   Last names       {DECLINED_SURNAME} is always declined, {APPROVED_SURNAME} is approved for any amount
+
+  To fill the shop with six weeks of orders, payouts and disputes, which takes two minutes and needs a sandbox without orders:
+    {command} demo history
 
   To try the API, get a token in another terminal:
     curl -s {settings.auth_url}/oauth/token -H 'Content-Type: application/json' \\

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import signal
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -20,10 +20,10 @@ from cuota.config import Settings
 from cuota.core.instant import BadInstant, TargetInstant, read_instant, timestamp
 from cuota.db.sandbox import clock, forks
 from cuota.flows.sandbox import fork_sandbox
-from cuota.flows.sandbox.clock import FrozenClock
-from cuota.flows.sandbox.move_time import CannotMoveTime, moving
+from cuota.flows.sandbox.move_time import CannotMoveTime
 from cuota.run import runtime
-from cuota.work.advance import Advanced, AdvanceProgress, ReportBatch, ReportProgress, WorkDone, advance
+from cuota.run.travel import traveling
+from cuota.work.advance import Advanced, AdvanceProgress, ReportBatch, ReportProgress, WorkDone
 
 INTERRUPTED = 130
 # The tables with scheduled work, and what one of their rows is called in the output.
@@ -170,6 +170,24 @@ def _on_the_way(seen: AdvanceProgress) -> str:
     return ", ".join(parts)
 
 
+@contextlib.contextmanager
+def stopping() -> Iterator[asyncio.Event]:
+    """Return an event that SIGINT and SIGTERM set inside the block. A second signal has its default effect: it ends the process."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def interrupted(number: signal.Signals) -> None:
+        loop.remove_signal_handler(number)
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupted, number)
+    try:
+        yield stop
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
 async def travel(
     settings: Settings,
     where: dict[str, Any],
@@ -177,36 +195,11 @@ async def travel(
     tell: ReportBatch,
     watch: ReportProgress = lambda _: None,
 ) -> Advanced:
-    """Advance the clock in this process, with its own connections and rails.
-
-    SIGINT and SIGTERM stop the advance between two instants; a second signal ends the process at once. `tell` is called after
-    each instant with the work done, `watch` whenever the progress changes.
-    """
-    frozen, stop, loop = FrozenClock(), asyncio.Event(), asyncio.get_running_loop()
-
-    def interrupted(number: signal.Signals) -> None:
-        # The second signal then has its default effect: it ends the process.
-        loop.remove_signal_handler(number)
-        stop.set()
-
-    async with (
-        moving(where) as move,
-        runtime.opened(settings, where, now=frozen.now, decides=False) as opened,
-    ):
-        address = not config.names_its_address()
-        context = await runtime.as_served(opened, address=address)
-        if address:
-            # Links in messages use the address at which the service last listened.
-            context = replace(
-                context, settings=replace(context.settings, public_url=context.settings.audience)
-            )
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, interrupted, number)
-        try:
-            return await advance(context, frozen, move, target, tell, stop, watch)
-        finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)
+    """Advance the clock in this process, until a signal stops it between two instants."""
+    # The handlers are set only once the clock may be moved, so that a signal ends the wait for that at once.
+    async with traveling(settings, where) as traveler:
+        with stopping() as stop:
+            return await traveler.to(target, stop, tell, watch)
 
 
 def time_fork(options: argparse.Namespace) -> int:

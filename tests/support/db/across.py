@@ -66,6 +66,7 @@ ACROSS = {
     "retention._WITH_PLANS": "reads: which of the oldest consumers have a plan",
     "hanging_receivers._HANGING": "sandbox: which receivers of all merchants hang, at the start of an advance",
     "clock._NEXT": "sandbox: the earliest instant of all merchants",
+    "clock._HAS_ORDERS": "sandbox: whether any merchant has an order",
     "clock._DUE": "sandbox: what is due of all merchants",
     "clock._PAID": "sandbox: what was done for all merchants' consumers",
 }

@@ -54,6 +54,9 @@ UPDATE sandbox_clock SET held_at = at, ahead = at - clock_timestamp(), moving_un
 FROM instant RETURNING held_at
 """
 _SET = "UPDATE sandbox_clock SET held_at = $1, ahead = $1 - clock_timestamp()"
+_HAS_ORDERS = "SELECT EXISTS (SELECT FROM orders) AS found"
+# The card processors have reported nothing yet, so they are asked from the new beginning on.
+_RAILS_AT = "UPDATE card_rails SET reconciled_until = $1, due_at = $1, newest_event_at = NULL"
 # PostgreSQL shows the upper and the lower half of a lock's number.
 _SHARING = """SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND granted AND objsubid = 1
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -147,6 +150,19 @@ async def hold(session: Session, at: datetime) -> datetime:
 async def set_to(session: Session, at: datetime) -> None:
     """Stop the clock at any instant, also an earlier one, for a rewind."""
     await session.fetchrow(_SET, at)
+
+
+async def has_orders(session: Session) -> bool:
+    """Return whether any merchant has an order."""
+    row = await session.fetchrow(_HAS_ORDERS)
+    assert row is not None
+    return bool(row["found"])
+
+
+async def begin_at(session: Session, at: datetime) -> None:
+    """Stop the clock at an instant before the sandbox's first order."""
+    await set_to(session, at)
+    await session.fetchrow(_RAILS_AT, at)
 
 
 async def end(session: Session) -> None:

@@ -1,0 +1,23 @@
+"""Sets the clock of a sandbox without orders back, so that a history can be made that ends now."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from cuota.db.sandbox import clock
+from cuota.flows.sandbox.move_time import CannotMoveTime, moving
+
+
+async def begin_earlier(where: dict[str, Any], at: datetime) -> None:
+    """Set the clock to an instant before now. Requests wait meanwhile. Raises CannotMoveTime if the sandbox has an order.
+
+    Only a rewind goes back with orders, because it takes everything back that happened since. Without orders nothing is
+    scheduled and nothing was paid, so there is nothing that would have happened after what happens next.
+    """
+    async with clock.connected(where) as connection, moving(where, closed=True), connection.transaction():
+        if await clock.has_orders(connection):
+            raise CannotMoveTime(
+                "The sandbox has orders already, so its clock goes back only by `cuota time rewind`. Nothing was changed."
+            )
+        await clock.begin_at(connection, at)
