@@ -211,9 +211,8 @@ def _welcome(settings: config.Settings, credentials: dict[str, str], shop_url: s
   Its back office  {shop_url}/orders     capture, void, refund, and received webhooks{login}
   The API          {url}     documentation: {url}/docs
   Its dashboard    {credentials["desk"]}
-                   signs in once, within a day; another link: {command} desk link --merchant "{NAME}"
   The operator's   {credentials["operator"]}
-                   signs in once, within a day; another link: {command} desk link --operator
+                   Both links sign in once, within a day; for others: {command} desk link --help
   Consumers        {url}/account     a consumer's plans; messages to consumers: {url}/sandbox/inbox
 
   Merchant         {NAME}, id {credentials["merchantId"]}
@@ -225,8 +224,7 @@ def _welcome(settings: config.Settings, credentials: dict[str, str], shop_url: s
   Cards            {cards}
   Last names       {DECLINED_SURNAME} is always declined, {APPROVED_SURNAME} is approved for any amount
 
-  To fill the shop with six weeks of orders, payouts and disputes, which takes two minutes and needs a sandbox without orders:
-    {command} demo history
+  To fill a shop without orders with six weeks of orders, payouts and disputes: {command} demo history
 
   To try the API, get a token in another terminal:
     curl -s {settings.auth_url}/oauth/token -H 'Content-Type: application/json' \\

@@ -66,6 +66,7 @@ class Settings:
     keep_messages_days: int
     keep_attempts_days: int
     desk_fresh_above: int
+    desk_second_above: int | None
     metrics_listen: tuple[str, int] | None
     log_level: str
     more_audiences: tuple[str, ...] = ()
@@ -196,6 +197,7 @@ _PLAIN: dict[str, tuple[str, object]] = {
     "keep_messages_days": ("CUOTA_KEEP_MESSAGES_DAYS", 760),
     "keep_attempts_days": ("CUOTA_KEEP_ATTEMPTS_DAYS", 90),
     "desk_fresh_above": ("CUOTA_DESK_CODE_ABOVE", 50_000),
+    "desk_second_above": ("CUOTA_DESK_SECOND_PERSON_ABOVE", None),
     "metrics_listen": ("CUOTA_METRICS_LISTEN", None),
     "log_level": ("CUOTA_LOG_LEVEL", "info"),
     "trusted_proxies": ("CUOTA_TRUSTED_PROXIES", ()),

@@ -57,6 +57,7 @@ _BY_MERCHANT = (
     "desk_links",
     "desk_sessions",
     "audit_log",
+    "desk_approvals",
     "order_terms",
     "order_terms_read",
 )

@@ -45,7 +45,7 @@ TREATED = {
         ("merchants", "credentials", "token_failures", "signing_keys", "signing_keys_p256", "webhook_endpoints", "models",
          "policies", "migrations", "installation", "last_served", "hash_key", "service_role", "sandbox_clock", "forks", "retention",
          "card_rails", "merchant_terms", "merchant_transfers", "settlements", "bank_accounts", "payouts", "reserves",
-         "settlement_days", "desk_people", "desk_links", "desk_sessions", "audit_log", "order_terms_read",
+         "settlement_days", "desk_people", "desk_links", "desk_sessions", "audit_log", "desk_approvals", "order_terms_read",
          "operator_people", "operator_links", "operator_sessions", "operator_log", "verify_runs"),
         OTHER,
     ),

@@ -8,8 +8,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from cuota.core.desk.person import Person
 from cuota.core.desk.role import MAY, ROLE_WORDS, Action, Role, grantable
 from cuota.core.dispute.evidence import EvidenceFile
+from cuota.core.order.movement import MovementKind, MovementRequest
+from cuota.db.desk import approvals
+from cuota.flows.desk.approve_move import ask_approval
+from cuota.flows.desk.record import Actor
 from cuota.flows.webhook.show_event import event_id
 from cuota.web.app import DESK, ROUTES
 from support.disputes import disputed
@@ -72,6 +77,15 @@ async def test_a_stranger_reaches_no_route(staff: Staff, method: str, row: Any) 
     assert (answer.status_code, answer.headers.get("location")) == (303, "/desk/sign-in")
 
 
+async def asked_for(shop: Merchant, person: Person, order: dict[str, Any]) -> UUID:
+    """Ask for a refund that a second person must approve."""
+    context, order_id = shop.service.context, UUID(order["orderId"])
+    asked = MovementRequest(MovementKind.REFUND, "desk-0123456789ab", 1000)
+    await ask_approval(context, shop.merchant_id, Actor(person), order_id, asked, "returned")
+    (found,) = await approvals.newest(context.pool, shop.merchant_id, 1)
+    return found.approval_id
+
+
 async def test_another_merchants_ids_are_answered_like_ids_that_nobody_has(
     staff: Staff, browser: Callable[..., Staff], auto_merchant: Merchant
 ) -> None:
@@ -90,6 +104,7 @@ async def test_another_merchants_ids_are_answered_like_ids_that_nobody_has(
         "event_id": event_id(UUID(order["orderId"]), 1),
         "payout_id": await paid(auto_merchant, Row("capture", 100)),
         "dispute_id": str(dispute.dispute_id),
+        "approval_id": str(await asked_for(auto_merchant, person, order)),
         "evidence_id": str(file["evidence_id"]),
         "number": "1",
     }

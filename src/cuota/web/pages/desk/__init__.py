@@ -1,6 +1,7 @@
 """The merchant's dashboard, at `/desk`."""
 
 from cuota.web.pages.desk import (
+    approvals,
     audit,
     developers,
     disputes,
@@ -15,6 +16,7 @@ from cuota.web.pages.desk import (
 )
 
 __all__ = [
+    "approvals",
     "audit",
     "developers",
     "disputes",

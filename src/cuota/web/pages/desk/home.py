@@ -11,7 +11,7 @@ from starlette.responses import Response
 from cuota.core import money
 from cuota.core.dates import day
 from cuota.core.desk.role import Action
-from cuota.db.desk import figures
+from cuota.db.desk import approvals, figures
 from cuota.db.desk.figures import NEWEST, OrderFigures, Waiting
 from cuota.db.payout import balance
 from cuota.web.pages.desk.chart import HEIGHT, WIDTH, bars
@@ -36,6 +36,11 @@ async def home(request: Request, desk: Desk) -> Response:
     if desk.may(Action.READ_PAYOUTS):
         cards.append(await _deposit(request, desk, now))
     cards += _waiting_cards(desk, waits)
+    asked = await approvals.count_waiting(context.pool, desk.merchant_id)
+    if asked:
+        cards.append(
+            _card("To approve", f"{asked:,}", "asked for by a colleague", f"{PATH}/approvals", "wait")
+        )
     lead = f"{day(today.date(), year=True)}, New York time"
     shown = {
         **common(request, desk, desk.visit.session.merchant, here=PATH, lead=lead),

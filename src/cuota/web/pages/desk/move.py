@@ -22,6 +22,7 @@ from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders
 from cuota.db.order.documents import decode
 from cuota.flows.context import Context
+from cuota.flows.desk.approve_move import ask_approval, needs_second_person
 from cuota.flows.desk.record import AuditNote, record
 from cuota.flows.desk.sign_in import prove_again
 from cuota.flows.desk.totp import WrongCode
@@ -69,9 +70,10 @@ async def _refund(context: Context, merchant_id: UUID, order_id: UUID, asked: Mo
     return await refund_order(context, merchant_id, order_id, asked)
 
 
-CAPTURE = MoveForm(MovementKind.CAPTURE, "Capture", Action.CAPTURE, _capture, preview_capture, "captured")
-VOID = MoveForm(MovementKind.VOID, "Void", Action.VOID, _void, preview_void, "voided")
-REFUND = MoveForm(MovementKind.REFUND, "Refund", Action.REFUND, _refund, preview_refund, "refunded")
+_CAPTURE = MoveForm(MovementKind.CAPTURE, "Capture", Action.CAPTURE, _capture, preview_capture, "captured")
+_VOID = MoveForm(MovementKind.VOID, "Void", Action.VOID, _void, preview_void, "voided")
+_REFUND = MoveForm(MovementKind.REFUND, "Refund", Action.REFUND, _refund, preview_refund, "refunded")
+MOVES = {each.kind: each for each in (_CAPTURE, _VOID, _REFUND)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,9 @@ async def _do(request: Request, desk: Desk, move: MoveForm, order: Order, typed:
     if errors:
         return await _page(request, desk, move, order, typed, errors=errors)
     asked = MovementRequest(move.kind, typed.reference, cents)
+    if needs_second_person(context, cents):
+        await ask_approval(context, desk.merchant_id, desk.actor, order.order_id, asked, typed.reason.strip())
+        return see_other(f"{PATH}/approvals?said=asked")
     return await _moved(request, desk, move, order, typed, asked)
 
 
@@ -242,7 +247,8 @@ async def _page(
         "amount": shown(order, cents),
         "reference": typed.reference,
         "asks_code": bool(cents) and _steps_up(request, cents) and not desk.fresh,
-        "preview": _preview(seen) if seen else None,
+        "second": bool(cents) and needs_second_person(service_of(request).context, cents),
+        "preview": preview_values(seen) if seen else None,
         "values": {"amount": typed.amount, "reason": typed.reason},
         "errors": errors,
         "notice": notice,
@@ -251,7 +257,7 @@ async def _page(
     return page(request, "desk/move.html", values, status=status)
 
 
-def _preview(seen: Preview) -> PageContext:
+def preview_values(seen: Preview) -> PageContext:
     """Return the order and the plan before and after."""
     before, after = seen.before, seen.after
     rows = [
@@ -275,6 +281,6 @@ def _preview(seen: Preview) -> PageContext:
     }
 
 
-show_capture, do_capture = _pages(CAPTURE)
-show_void, do_void = _pages(VOID)
-show_refund, do_refund = _pages(REFUND)
+show_capture, do_capture = _pages(_CAPTURE)
+show_void, do_void = _pages(_VOID)
+show_refund, do_refund = _pages(_REFUND)

@@ -21,6 +21,7 @@ ZONE = "America/New_York"
 _NAV = (
     ("Home", PATH, Action.READ_ORDERS),
     ("Orders", f"{PATH}/orders", Action.READ_ORDERS),
+    ("Approvals", f"{PATH}/approvals", Action.READ_ORDERS),
     ("Payouts", f"{PATH}/payouts", Action.READ_PAYOUTS),
     ("Disputes", f"{PATH}/disputes", Action.READ_DISPUTES),
     ("Webhooks", f"{PATH}/webhooks", Action.READ_WEBHOOKS),
@@ -44,6 +45,8 @@ SAID = {
     "accepted": "You accepted. The consumer gets the amount back; it has already left your payouts.",
     "evidence": "Your evidence is there. You can add more until the dispute is decided.",
     "appealed": "Your appeal is there. The decision on it is final.",
+    "asked": "Your request is there. The money moves when another person of your team approves it.",
+    "rejected": "The request was rejected. Nothing was moved.",
     "keys": "The change is done. It is in force within a few seconds.",
     "sent-again": "The event is on its way again. Reload this page in a moment to see the result.",
 }

@@ -1,0 +1,64 @@
+"""Movements of money above a limit: one person of the team asks for them, another one approves."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from cuota.core import money
+from cuota.core.order.movement import MovementRequest
+from cuota.db.desk import approvals
+from cuota.db.desk.approvals import Approval
+from cuota.flows.context import Context, utc_now
+from cuota.flows.desk.record import Actor, AuditNote, record
+
+
+class CannotApprove(Exception):
+    """The decision cannot be made. The text says why."""
+
+
+OWN = "You asked for this yourself. Another person of your team must approve it."
+DECIDED = "Another person decided this meanwhile. Look at it as it is now."
+
+
+def needs_second_person(context: Context, cents: int) -> bool:
+    """Whether a movement of this amount needs a second person (CUOTA_DESK_SECOND_PERSON_ABOVE)."""
+    above = context.settings.desk_second_above
+    return above is not None and cents > above
+
+
+async def ask_approval(
+    context: Context, merchant_id: UUID, actor: Actor, order_id: UUID, asked: MovementRequest, reason: str
+) -> None:
+    """Ask for a movement. A second click asks for nothing more. The request and its audit entry are one transaction."""
+    person = actor.person
+    assert person is not None
+    new = Approval(
+        context.new_id(), order_id, asked.kind, asked.amount, asked.reference, reason, person.person_id, actor.words, utc_now()
+    )  # fmt: skip
+    async with context.pool.session() as session, session.transaction():
+        if await approvals.add(session, merchant_id, new):
+            note = AuditNote(f"order.{asked.kind}.asked", _subject(new), reason, order_id)
+            await record(context, merchant_id, actor, note, session)
+
+
+def _subject(asked: Approval) -> str:
+    return f"{asked.kind.capitalize()} {money.shown(asked.amount)}, reference {asked.reference}, asked by {asked.asker}"
+
+
+async def decide_approval(
+    context: Context, merchant_id: UUID, actor: Actor, asked: Approval, *, approve: bool
+) -> None:
+    """Approve, or reject; the person who asked may only give it up. Raises CannotApprove."""
+    person = actor.person
+    assert person is not None
+    if approve and asked.asked_by == person.person_id:
+        raise CannotApprove(OWN)
+    state = "approved" if approve else "rejected"
+    async with context.pool.session() as session, session.transaction():
+        decided = await approvals.decide(
+            session, merchant_id, asked.approval_id, state, person.person_id, actor.words, utc_now()
+        )
+        if not decided:
+            raise CannotApprove(DECIDED)
+        note = AuditNote(f"order.{asked.kind}.{state}", _subject(asked), asked.reason, asked.order_id)
+        await record(context, merchant_id, actor, note, session)

@@ -1,0 +1,193 @@
+"""Large movements of money need a second person of the merchant's team."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from cuota.core.desk.role import Role
+from cuota.db.desk import approvals
+from support.makers import Merchant
+from support.pages.staff import Staff
+
+
+@pytest.fixture(autouse=True)
+def limit(merchant: Merchant) -> Iterator[None]:
+    """More than $50.00 needs a second person."""
+    app = merchant.service.app
+    before = app.service
+    context = replace(before.context, settings=replace(before.settings, desk_second_above=5000))
+    app.service = replace(before, context=context)
+    yield
+    app.service = before
+
+
+async def asked(staff: Staff, amount: str = "60.00") -> tuple[dict[str, Any], str]:
+    """Ask for a capture as a support person. Return the order, and the path of the request."""
+    order = await staff.shop.approved()
+    await staff.enter(Role.SUPPORT)
+    path = f"/desk/orders/{order['orderId']}/capture"
+    await staff.open(f"{path}?amount={amount}")
+    page = await staff.press("capture", reason="it was shipped")
+    assert "Your request is there" in page.text
+    found = await approvals.newest(staff.service.context.pool, staff.shop.merchant_id, 1)
+    return order, f"/desk/approvals/{found[0].approval_id}"
+
+
+def end_of(path: str) -> str:
+    """Return the id in the path of a request."""
+    return path.rpartition("/")[2]
+
+
+async def captured(staff: Staff, order: dict[str, Any]) -> int:
+    """Return what is captured, in cents."""
+    (row,) = await staff.service.context.pool.fetch(
+        "SELECT captured FROM orders WHERE merchant_id = $1 AND order_id = $2",
+        staff.shop.merchant_id, UUID(order["orderId"]),
+    )  # fmt: skip
+    return int(row["captured"])
+
+
+async def test_nothing_moves_until_another_person_approves(
+    staff: Staff, browser: Callable[..., Staff]
+) -> None:
+    order, path = await asked(staff)
+    assert await captured(staff, order) == 0
+    owner = browser()
+    await owner.enter()
+    assert "/desk/approvals" in (await owner.open("/desk")).seen.links
+    assert "To approve" in owner.page.text
+    page = await owner.open(path)
+    assert "What will happen" in page.text
+    assert "it was shipped" in page.text
+    page = await owner.press(end_of(path), do="approve")
+    assert "The capture is done" in page.text
+    assert await captured(staff, order) == 6000
+    page = await owner.open("/desk/audit")
+    assert "order.capture.asked" in page.text
+    assert "order.capture.approved" in page.text
+
+
+async def test_nobody_approves_what_they_asked_for(staff: Staff) -> None:
+    order, path = await asked(staff)
+    await staff.open(path)
+    page = await staff.press(end_of(path), do="approve")
+    assert (page.status, "Another person of your team must approve it" in page.text) == (400, True)
+    assert await captured(staff, order) == 0
+
+
+async def test_the_database_refuses_an_approval_by_the_person_who_asked(staff: Staff) -> None:
+    _, path = await asked(staff)
+    with pytest.raises(asyncpg.CheckViolationError):
+        await staff.service.context.pool.execute(
+            """UPDATE desk_approvals SET state = 'approved', decided_by = asked_by, decider = asker, decided_at = now()
+            WHERE approval_id = $1""",
+            UUID(end_of(path)),
+        )
+
+
+async def test_a_role_that_may_not_capture_approves_nothing(
+    staff: Staff, browser: Callable[..., Staff]
+) -> None:
+    order, path = await asked(staff)
+    other = browser()
+    await other.enter(Role.FINANCE)
+    await other.open(path)
+    csrf = other.page.form("leave")[1]["csrf"]
+    answer = await other.http.post(path, data={"csrf": csrf, "do": "approve"})
+    assert "Your role does not include this" in answer.text
+    assert await captured(staff, order) == 0
+
+
+async def test_two_people_who_approve_at_once_move_the_money_once(
+    staff: Staff, browser: Callable[..., Staff]
+) -> None:
+    order, path = await asked(staff)
+    people = [browser(), browser()]
+    for person, role in zip(people, (Role.OWNER, Role.ADMIN), strict=True):
+        await person.enter(role)
+        await person.open(path)
+    forms = [person.page.form(end_of(path)) for person in people]
+    await asyncio.gather(
+        *(
+            person.http.post(action, data={**held, "do": "approve"})
+            for person, (action, held) in zip(people, forms, strict=True)
+        )
+    )
+    assert await captured(staff, order) == 6000
+
+
+async def test_a_rejected_request_moves_nothing_ever(staff: Staff, browser: Callable[..., Staff]) -> None:
+    order, path = await asked(staff)
+    owner = browser()
+    await owner.enter()
+    await owner.open(path)
+    action, held = owner.page.form(end_of(path))
+    page = await owner.press(end_of(path), do="reject")
+    assert "The request was rejected" in page.text
+    for do in ("approve", "finish"):
+        assert (await owner.http.post(action, data={**held, "do": do})).status_code == 400
+    assert await captured(staff, order) == 0
+
+
+async def test_the_person_who_asked_takes_it_back(staff: Staff) -> None:
+    _, path = await asked(staff)
+    await staff.open(path)
+    assert "The request was rejected" in (await staff.press(end_of(path), do="reject")).text
+
+
+async def test_what_was_approved_but_not_done_before_a_crash_is_finished_once(
+    staff: Staff, browser: Callable[..., Staff]
+) -> None:
+    order, path = await asked(staff)
+    owner = browser()
+    await owner.enter()
+    await staff.service.context.pool.execute(
+        """UPDATE desk_approvals SET state = 'approved', decided_by = $2, decider = 'Ben', decided_at = now()
+        WHERE approval_id = $1""",
+        UUID(end_of(path)), UUID(int=7),
+    )  # fmt: skip
+    page = await owner.open(path)
+    assert "it was approved, but is not done" in page.text
+    action, held = owner.page.form(end_of(path))
+    for _ in range(2):
+        assert (await owner.http.post(action, data={**held, "do": "finish"})).status_code == 303
+    assert await captured(staff, order) == 6000
+    assert "but is not done" not in (await owner.open(path)).text
+
+
+async def test_a_second_click_asks_once(staff: Staff) -> None:
+    order = await staff.shop.approved()
+    await staff.enter(Role.SUPPORT)
+    await staff.open(f"/desk/orders/{order['orderId']}/capture?amount=60.00")
+    action, held = staff.page.form("capture")
+    form = {**held, "reason": "it was shipped"}
+    for _ in range(2):
+        assert (await staff.http.post(action, data=form)).headers["location"] == "/desk/approvals?said=asked"
+    found = await approvals.newest(staff.service.context.pool, staff.shop.merchant_id, 10)
+    assert [each.order_id for each in found] == [UUID(order["orderId"])]
+
+
+async def test_an_amount_up_to_the_limit_needs_one_person(staff: Staff) -> None:
+    order = await staff.shop.approved()
+    await staff.enter(Role.SUPPORT)
+    await staff.open(f"/desk/orders/{order['orderId']}/capture?amount=50.00")
+    assert "The capture is done" in (await staff.press("capture", reason="it was shipped")).text
+
+
+async def test_a_request_that_can_no_longer_be_done_says_why(
+    staff: Staff, browser: Callable[..., Staff]
+) -> None:
+    order, path = await asked(staff)
+    assert (await staff.shop.move(order, "void", "100.00")).status_code == 200
+    owner = browser()
+    await owner.enter()
+    page = await owner.open(path)
+    assert "This can no longer be done" in page.text
+    assert "Approve" not in page.text.replace("Approvals", "")
