@@ -32,6 +32,8 @@ class Action(StrEnum):
     READ_TEAM = "team.read"
     CHANGE_TEAM = "team.change"
     READ_AUDIT = "audit.read"
+    # The sandbox's clock. It does not exist in production.
+    USE_SANDBOX = "sandbox.use"
     # Only an owner makes another owner, or takes an owner's role away.
     CHANGE_OWNERS = "owners.change"
 
@@ -46,7 +48,9 @@ _SUPPORT = _READS - {Action.READ_PAYOUTS} | {
 MAY: dict[Role, frozenset[Action]] = {
     Role.OWNER: frozenset(Action),
     Role.ADMIN: frozenset(Action) - {Action.CHANGE_OWNERS},
-    Role.DEVELOPER: frozenset({Action.READ_ORDERS, Action.READ_WEBHOOKS, Action.REPLAY_WEBHOOKS}),
+    Role.DEVELOPER: frozenset(
+        {Action.READ_ORDERS, Action.READ_WEBHOOKS, Action.REPLAY_WEBHOOKS, Action.USE_SANDBOX}
+    ),
     Role.FINANCE: _READS | {Action.EXPORT_ORDERS, Action.READ_AUDIT},
     Role.SUPPORT: _SUPPORT,
     Role.READ_ONLY: _READS,
@@ -54,7 +58,7 @@ MAY: dict[Role, frozenset[Action]] = {
 ROLE_WORDS = {
     Role.OWNER: ("Owner", "everything, and who else is an owner"),
     Role.ADMIN: ("Admin", "everything except the owners"),
-    Role.DEVELOPER: ("Developer", "orders and webhooks"),
+    Role.DEVELOPER: ("Developer", "orders and webhooks; in the sandbox, its clock"),
     Role.FINANCE: ("Finance", "orders, payouts, disputes, exports and the audit log; moves no money"),
     Role.SUPPORT: ("Support", "orders with capture, void and refund, and disputes"),
     Role.READ_ONLY: ("Read-only", "orders, payouts and disputes; changes nothing"),

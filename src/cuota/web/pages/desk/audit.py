@@ -27,6 +27,7 @@ ACTIONS = (
     ("payouts.", "Exports of payouts"),
     ("dispute.", "Disputes"),
     ("webhooks.", "Webhooks"),
+    ("sandbox.", "Clock of the sandbox"),
 )
 
 

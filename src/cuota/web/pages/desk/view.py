@@ -27,6 +27,7 @@ _NAV = (
     ("Team", f"{PATH}/team", Action.READ_TEAM),
     ("Audit log", f"{PATH}/audit", Action.READ_AUDIT),
 )
+_SANDBOX_NAV = ("Sandbox", f"{PATH}/sandbox", Action.USE_SANDBOX)
 # The texts about what just happened. The query parameter `said` selects one by its key.
 SAID = {
     "captured": "The capture is done. It is in the settlement lines within a minute.",
@@ -43,6 +44,7 @@ SAID = {
     "accepted": "You accepted. The consumer gets the amount back; it has already left your payouts.",
     "evidence": "Your evidence is there. You can add more until the dispute is decided.",
     "appealed": "Your appeal is there. The decision on it is final.",
+    "moved": "The clock was moved. Everything that was due on the way has happened, each at its own time.",
     "sent-again": "The event is on its way again. Reload this page in a moment to see the result.",
 }
 
@@ -51,13 +53,14 @@ def common(request: Request, desk: Desk, title: str, *, here: str, lead: str | N
     """Return the values that the frame of every page needs. `here` is the address of the page's entry in the menu."""
     person = desk.visit.person
     said = SAID.get(request.query_params.get("said", ""))
+    sandbox = service_of(request).settings.sandbox
     return {
         "page": {"title": title, "lead": lead},
-        "sandbox": service_of(request).settings.sandbox,
+        "sandbox": sandbox,
         "form": {"action": PATH, "csrf": csrf_of(request, desk.visit.secret)},
         "nav": [
             {"label": label, "address": address, "here": address == here}
-            for label, address, action in _NAV
+            for label, address, action in ((*_NAV, _SANDBOX_NAV) if sandbox else _NAV)
             if may(person.role, action)
         ],
         "person": {"name": person.name, "email": person.email, "role": ROLE_WORDS[person.role][0]},
