@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from cuota.commands.history.people import CARDS, shopper
 from cuota.commands.history.plan import HistoryAct, plan
 from cuota.core.checkout.card import read_card
 from support.commands import Cuota, on_a_folder
-from support.demo_process import demo
+from support.demo_process import demo, free_port
 
 START = datetime(2026, 10, 1, 12, tzinfo=UTC)
 SHORT = ("--days", "3", "--orders", "8")
@@ -122,6 +123,31 @@ def test_a_history_that_ends_early_leaves_a_sandbox_that_can_be_used(number: sig
         made(cuota)
         # After an interruption nothing is added. After a kill, the rest is made.
         assert len(orders(cuota)) == count if interrupted else 55 < len(orders(cuota)) <= 60
+        assert abs(ahead(cuota)) < timedelta(seconds=3)
+        assert agrees(cuota)
+
+
+def test_a_demo_with_a_history_ends_as_a_whole_with_ctrl_c() -> None:
+    with on_a_folder() as cuota:
+        command = [sys.executable, "-m", "cuota", "demo", "--history", "--port", str(free_port())]
+        command += ["--shop-port", str(free_port())]
+        with subprocess.Popen(
+            command,
+            env=cuota.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            assert process.stderr is not None
+            assert process.stdout is not None
+            next(line for line in process.stderr if ", at " in line)
+            # As a terminal does: every process of the group gets the signal.
+            os.killpg(process.pid, signal.SIGINT)
+            said, _ = process.communicate(timeout=120)
+        assert process.returncode == 0
+        assert 'Wait for "The history is ready"' in said
+        assert "Stopped; what was made stays" in said
         assert abs(ahead(cuota)) < timedelta(seconds=3)
         assert agrees(cuota)
 

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import Awaitable, Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, TypeVar
 
 import asyncpg
@@ -18,6 +18,7 @@ from cuota.commands.place import announce, called
 from cuota.commands.progress import progress
 from cuota.config import Settings
 from cuota.core.instant import BadInstant, TargetInstant, read_instant, timestamp
+from cuota.core.sandbox import ahead_of_real, scheduled
 from cuota.db.sandbox import clock, forks
 from cuota.flows.sandbox import fork_sandbox
 from cuota.flows.sandbox.move_time import CannotMoveTime
@@ -26,21 +27,6 @@ from cuota.run.travel import traveling
 from cuota.work.advance import Advanced, AdvanceProgress, ReportBatch, ReportProgress, WorkDone
 
 INTERRUPTED = 130
-# The tables with scheduled work, and what one of their rows is called in the output.
-WORDS = {
-    "orders": "order",
-    "card_refunds": "card refund",
-    "card_events": "card event",
-    "payouts": "payout",
-    "disputes": "dispute",
-    "dispute_evidence": "answer to a chargeback",
-    "messages": "message",
-    "deliveries": "webhook",
-    "virtual_cards": "virtual card",
-    "issuing_simulator.clearings": "card clearing",
-    "settlements": "settlement",
-    "installments": "write-off",
-}
 T = TypeVar("T")
 
 
@@ -86,24 +72,14 @@ def time_show(options: argparse.Namespace) -> int:
             "forks": [{"name": fork.name, "serviceTime": timestamp(fork.service_time)} for fork in taken],
         }
         lines = [
-            f"{facts['now']}  {_ahead(seen.ahead)}{'; the clock is being moved right now' if seen.moving else ''}"
+            f"{facts['now']}  {ahead_of_real(seen.ahead)}{'; the clock is being moved right now' if seen.moving else ''}"
         ]
-        lines += [
-            f"next  {timestamp(item.at)}  {item.rows} {WORDS[item.table]}{'' if item.rows == 1 else 's'}"
-            for item in waiting
-        ]
+        lines += [f"next  {timestamp(item.at)}  {scheduled(item.table, item.rows)}" for item in waiting]
         lines += [f"fork  {timestamp(fork.service_time)}  {fork.name}" for fork in taken]
         show(options, facts, lines if waiting else [*lines, "Nothing is scheduled."])
         return 0
 
     return run(flow)
-
-
-def _ahead(ahead: timedelta) -> str:
-    if abs(ahead) < timedelta(seconds=1):
-        return "the real time"
-    span = timedelta(seconds=round(abs(ahead).total_seconds()))
-    return f"{span} {'ahead of' if ahead > timedelta(0) else 'behind'} the real time"
 
 
 def time_advance(options: argparse.Namespace) -> int:

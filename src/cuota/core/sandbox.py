@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import NamedTuple
 
 CODE = "123456"
 DECLINED_SURNAME = "Declinetest"
 APPROVED_SURNAME = "Approvetest"
+
+
+# The tables with scheduled work, and what one of their rows is called.
+SCHEDULED = {
+    "orders": "order",
+    "card_refunds": "card refund",
+    "card_events": "card event",
+    "payouts": "payout",
+    "disputes": "dispute",
+    "dispute_evidence": "answer to a chargeback",
+    "messages": "message",
+    "deliveries": "webhook",
+    "virtual_cards": "virtual card",
+    "issuing_simulator.clearings": "card clearing",
+    "settlements": "settlement",
+    "installments": "write-off",
+}
+
+
+def scheduled(table: str, rows: int) -> str:
+    """Return how many rows of a table are due, as `1 order` or `3 orders`."""
+    return f"{rows} {SCHEDULED[table]}{'' if rows == 1 else 's'}"
+
+
+def ahead_of_real(ahead: timedelta) -> str:
+    """Return how far the sandbox's clock is from the real time, in words."""
+    if abs(ahead) < timedelta(seconds=1):
+        return "the real time"
+    span = timedelta(seconds=round(abs(ahead).total_seconds()))
+    return f"{span} {'ahead of' if ahead > timedelta(0) else 'behind'} the real time"
 
 
 class SandboxCard(NamedTuple):

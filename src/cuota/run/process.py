@@ -27,6 +27,7 @@ from cuota.flows.sandbox.clock import SandboxClock, following
 from cuota.flows.sandbox.standstill import Standstill
 from cuota.run import runtime
 from cuota.run.last_connections import accept_waiting
+from cuota.run.mover import DeskMover
 from cuota.run.stopping import CLOSE_SECONDS, LINGER_SECONDS, SLOWEST_SECONDS, TAKE_SECONDS
 from cuota.web.app import make_app, make_watched
 from cuota.web.server.deadlines import allow_open_files
@@ -131,25 +132,10 @@ async def _serve(
                 card_event=count_card_event,
             )
             opened.rails.card.called = count_card_call
-            edge = make_app(context)
+            mover = DeskMover(settings, where) if clock else None
+            edge = make_app(context, mover)
             standstill = Standstill(where, clock, edge.forget) if clock else None
-            server = DrainingServer(
-                uvicorn.Config(
-                    _outside(edge, context, standstill),
-                    http=BoundedProtocol,
-                    ws="none",
-                    lifespan="off",
-                    access_log=False,
-                    log_config=None,
-                    server_header=False,
-                    proxy_headers=False,
-                    backlog=2048,
-                    timeout_keep_alive=30,
-                    timeout_graceful_shutdown=SLOWEST_SECONDS,
-                ),
-                edge,
-                signals.stop,
-            )
+            server = DrainingServer(_configured(_outside(edge, context, standstill)), edge, signals.stop)
             parent = asyncio.create_task(_watch_parent(server))
             worker = _background(context, signals, standstill, jobs=background)
             if worker is not None:
@@ -158,10 +144,28 @@ async def _serve(
             async with _watched(edge, watched):
                 await server.serve(sockets=[listener])
             signals.stop.set()
+            if mover is not None:
+                await mover.close()
             parent.cancel()
             if worker is not None:
                 with contextlib.suppress(Exception):  # logged when it happened
                     await worker
+
+
+def _configured(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=BoundedProtocol,
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        backlog=2048,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=SLOWEST_SECONDS,
+    )
 
 
 def _outside(edge: Edge, context: Context, standstill: Standstill | None) -> ASGIApp:

@@ -44,7 +44,7 @@ from cuota.web.server import edge
 from cuota.web.server.metrics import metrics
 from cuota.web.server.route import Area, Port, Route
 from cuota.web.server.routes import Routes
-from cuota.web.service import Service
+from cuota.web.service import ClockMover, Service
 
 # The areas. A path that does not exist is refused in the error form of the area that has the same first path segment.
 API = Area(needs_token=True, documented=True)
@@ -212,6 +212,8 @@ ROUTES = (
     Route("GET", "/desk/team/{person_id}", desk.team.person, DESK),
     Route("POST", "/desk/team/{person_id}", desk.team.change, DESK),
     Route("POST", "/desk/team/{person_id}/sessions", desk.team.end_session, DESK),
+    Route("GET", "/desk/sandbox", desk.sandbox.show, DESK),
+    Route("POST", "/desk/sandbox", desk.sandbox.advance, DESK),
     Route("GET", "/desk/audit", desk.audit.audit, DESK),
     Route("GET", "/operator", operator.home.home, OPERATOR),
     Route("GET", "/operator/sign-in", operator.enter.ENTRANCE.show_sign_in, OPERATOR),
@@ -274,11 +276,14 @@ ROUTES = (
 )
 
 
-def make_app(context: Context) -> edge.Edge:
-    """Make the application of one process. The caller opens and closes the resources in the context."""
+def make_app(context: Context, mover: ClockMover | None = None) -> edge.Edge:
+    """Make the application of one process. The caller opens and closes the resources in the context.
+
+    `mover` moves the sandbox's clock for the dashboard.
+    """
     metrics_apart = context.settings.metrics_listen is not None
     keys = Keys(context)
-    service = Service(context, keys, Callers(context, keys), Probe(context.pool))
+    service = Service(context, keys, Callers(context, keys), Probe(context.pool), mover)
     return edge.Edge(
         Routes(row for row in ROUTES if not (metrics_apart and row.port is Port.METRICS)), service
     )

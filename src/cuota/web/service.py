@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from starlette.requests import Request
 
 from cuota.config import Settings
 from cuota.core.credential import require_scope
+from cuota.core.instant import TargetInstant
 from cuota.core.merchant import Merchant
 from cuota.flows.context import Context
 from cuota.flows.merchant.authenticate import Callers
@@ -15,14 +17,22 @@ from cuota.flows.merchant.keys import Keys
 from cuota.web.probe import Probe
 
 
+class ClockMover(Protocol):
+    """Moves the sandbox's clock for the dashboard, in this process (run/mover.py)."""
+
+    async def start(self, target: TargetInstant) -> bool:
+        """Begin to move the clock. Return whether it is there already. Raises CannotMoveTime or BadInstant."""
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The resources of one process. Each process makes one `Service`."""
+    """The resources of one process. Each process makes one `Service`. `mover` is there in a sandbox's serving process."""
 
     context: Context
     keys: Keys
     callers: Callers
     probe: Probe
+    mover: ClockMover | None = None
 
     @property
     def settings(self) -> Settings:

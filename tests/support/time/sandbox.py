@@ -21,6 +21,7 @@ from cuota.flows.context import Context
 from cuota.flows.sandbox.clock import SandboxClock, following
 from cuota.flows.sandbox.standstill import Standstill
 from cuota.run import runtime
+from cuota.run.mover import DeskMover
 from cuota.web.app import make_app
 from cuota.web.server.protocol import BoundedProtocol
 from cuota.web.server.standing import StandstillMiddleware
@@ -106,7 +107,8 @@ async def opened_sandbox(settings: config.Settings, where: dict[str, Any]) -> As
         runtime.opened(own, where, pool_size=16, now=clock.now) as context,
         following(clock, context.pool),
     ):
-        edge = make_app(context)
+        mover = DeskMover(own, where)
+        edge = make_app(context, mover)
         standstill = Standstill(where, clock, edge.forget)
         async with serving(StandstillMiddleware(edge, context, standstill), port):
             worker = asyncio.create_task(work(context, signals, standstill))
@@ -115,6 +117,7 @@ async def opened_sandbox(settings: config.Settings, where: dict[str, Any]) -> As
                 async with make_merchant(running, defer_funds_capture=True) as merchant:
                     yield Sandbox(running, merchant, where)
             finally:
+                await mover.close()
                 signals.stop.set()
                 await worker
 

@@ -189,7 +189,7 @@ def _afterwards(at: datetime, reference: str, bought: Purchase, kind: str, chanc
         told = shipped + timedelta(days=chance.randrange(4, 8), hours=chance.randrange(1, 8))
         yield Step(told, HistoryAct.RETURN, reference, text=f"1Z{chance.randrange(10**9, 10**10)}")
         yield Step(_work(told, chance.randrange(4, 9), _MORNING), HistoryAct.REFUND, reference, part)
-    elif kind == "pays" and chance.random() < 0.12:
+    elif kind == "pays" and chance.random() < 0.15:
         back = amount if chance.random() < 0.4 else min(amount, part)
         yield Step(_work(shipped, chance.randrange(7, 16), _AFTERNOON), HistoryAct.REFUND, reference, back)
 

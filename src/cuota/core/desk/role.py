@@ -34,6 +34,8 @@ class Action(StrEnum):
     READ_TEAM = "team.read"
     CHANGE_TEAM = "team.change"
     READ_AUDIT = "audit.read"
+    # The sandbox's clock. It does not exist in production.
+    USE_SANDBOX = "sandbox.use"
     # Only an owner makes another owner, or takes an owner's role away.
     CHANGE_OWNERS = "owners.change"
 
@@ -55,6 +57,7 @@ MAY: dict[Role, frozenset[Action]] = {
             Action.REPLAY_WEBHOOKS,
             Action.READ_KEYS,
             Action.CHANGE_KEYS,
+            Action.USE_SANDBOX,
         }
     ),
     Role.FINANCE: _READS | {Action.EXPORT_ORDERS, Action.READ_AUDIT},
@@ -64,7 +67,7 @@ MAY: dict[Role, frozenset[Action]] = {
 ROLE_WORDS = {
     Role.OWNER: ("Owner", "everything, and who else is an owner"),
     Role.ADMIN: ("Admin", "everything except the owners"),
-    Role.DEVELOPER: ("Developer", "orders, webhooks, and the keys of the API"),
+    Role.DEVELOPER: ("Developer", "orders, webhooks, and the keys of the API; in the sandbox, its clock"),
     Role.FINANCE: ("Finance", "orders, payouts, disputes, exports and the audit log; moves no money"),
     Role.SUPPORT: ("Support", "orders with capture, void and refund, and disputes"),
     Role.READ_ONLY: ("Read-only", "orders, payouts and disputes; changes nothing"),

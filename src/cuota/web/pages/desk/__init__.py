@@ -11,6 +11,7 @@ from cuota.web.pages.desk import (
     move,
     orders,
     payouts,
+    sandbox,
     team,
     webhooks,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "move",
     "orders",
     "payouts",
+    "sandbox",
     "team",
     "webhooks",
 ]

@@ -29,6 +29,7 @@ ACTIONS = (
     ("dispute.", "Disputes"),
     ("webhooks.", "Webhooks"),
     ("keys.", "Keys of the API"),
+    ("sandbox.", "Clock of the sandbox"),
 )
 _EMPTY = (
     "Nothing yet. Each capture, void, refund and change of access in this dashboard stands here, with the person and the"

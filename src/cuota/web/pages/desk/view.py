@@ -29,6 +29,7 @@ _NAV = (
     ("Team", f"{PATH}/team", Action.READ_TEAM),
     ("Audit log", f"{PATH}/audit", Action.READ_AUDIT),
 )
+_SANDBOX_NAV = ("Sandbox", f"{PATH}/sandbox", Action.USE_SANDBOX)
 # The texts about what just happened. The query parameter `said` selects one by its key.
 SAID = {
     "captured": "The capture is done. It is in the settlement lines within a minute.",
@@ -48,6 +49,7 @@ SAID = {
     "asked": "Your request is there. The money moves when another person of your team approves it.",
     "rejected": "The request was rejected. Nothing was moved.",
     "keys": "The change is done. It is in force within a few seconds.",
+    "moved": "The clock was moved. Everything that was due on the way has happened, each at its own time.",
     "sent-again": "The event is on its way again. Reload this page in a moment to see the result.",
 }
 
@@ -56,14 +58,15 @@ def common(request: Request, desk: Desk, title: str, *, here: str, lead: str | N
     """Return the values that the frame of every page needs. `here` is the address of the page's entry in the menu."""
     person = desk.visit.person
     said = SAID.get(request.query_params.get("said", ""))
+    sandbox = service_of(request).settings.sandbox
     return {
         "page": {"title": title, "lead": lead},
-        "sandbox": service_of(request).settings.sandbox,
+        "sandbox": sandbox,
         "form": {"action": PATH, "csrf": csrf_of(request, desk.visit.secret)},
         "root": PATH,
         "nav": [
             {"label": label, "address": address, "here": address == here}
-            for label, address, action in _NAV
+            for label, address, action in ((*_NAV, _SANDBOX_NAV) if sandbox else _NAV)
             if may(person.role, action)
         ],
         "person": {"name": person.name, "email": person.email, "role": ROLE_WORDS[person.role][0]},
