@@ -139,3 +139,15 @@ async def test_a_new_person_joins_with_a_link_and_an_authenticator_app(
     await page.get_by_label("Code").fill(pyotp.TOTP(key).now())
     await page.get_by_role("button", name="Continue").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text(merchant.name)
+
+
+@pytest.mark.parametrize("how", [{}, {"java_script_enabled": False}], ids=["with script", "without script"])
+async def test_a_button_of_the_sandboxs_clock_says_how_far(
+    open_tab: OpenTab, merchant: Merchant, how: dict[str, Any]
+) -> None:
+    page = await open_tab(viewport=PHONE, **how)
+    await enter(page, merchant)
+    await page.goto(f"{merchant.service.settings.public_url}/desk/sandbox")
+    await page.get_by_role("button", name="1 week").click()
+    # The service of this test has no jobs that could pause, so it moves no clock. Without a span, it would ask for one.
+    await expect(page.get_by_text("This process cannot move the clock.")).to_be_visible()

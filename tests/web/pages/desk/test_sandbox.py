@@ -86,6 +86,16 @@ async def test_nothing_moves_when_nothing_is_scheduled(sandbox: Sandbox) -> None
         assert await sandbox.now() - before < timedelta(minutes=1)
 
 
+@pytest.mark.parametrize("by", ["", "2w", "-1d"], ids=["none", "two weeks", "backward"])
+async def test_a_span_that_no_button_has_moves_nothing(sandbox: Sandbox, by: str) -> None:
+    await sandbox.merchant.create("80.00")
+    async with entered(sandbox.merchant) as staff:
+        await staff.open(PAGE)
+        page = await staff.press("sandbox", by=by)
+        assert (page.status, "Choose how far the clock is moved." in page.text) == (400, True)
+        assert "the real time" in page.text
+
+
 async def test_while_a_command_moves_the_clock_the_page_says_so_and_moves_nothing(sandbox: Sandbox) -> None:
     async with entered(sandbox.merchant) as staff:
         await staff.open(PAGE)

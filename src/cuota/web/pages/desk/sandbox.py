@@ -58,6 +58,8 @@ async def show(request: Request, desk: Desk) -> Response:
 async def advance(request: Request, desk: Desk) -> Response:
     """Move the clock forward, for every merchant of the sandbox."""
     service, asked = service_of(request), desk.form.get("by", "")
+    if asked not in {*dict(_SPANS), _NEXT}:
+        return await _shown(request, desk, "Choose how far the clock is moved.")
     if service.mover is None:
         return await _shown(request, desk, "This process cannot move the clock. Use cuota time advance.")
     target = await _target(request, asked)
@@ -93,7 +95,10 @@ async def _shown(request: Request, desk: Desk, problem: str | None = None) -> Re
         "ahead": ahead_of_real(seen.ahead),
         "moving": seen.moving,
         "again": AGAIN_SECONDS,
-        "spans": _SPANS,
+        "spans": [
+            *((value, label, "small second") for value, label in _SPANS),
+            *([(_NEXT, "Until what is due next", "small")] if waiting else []),
+        ],
         "next": [{"at": when(each.at), "what": scheduled(each.table, each.rows)} for each in waiting],
         "cards": TEST_CARDS,
         "accounts": TEST_ACCOUNTS,
