@@ -74,6 +74,22 @@ async def test_every_page_fits_its_screen_and_breaks_no_rule_of_axe(
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
+async def test_a_developer_adds_a_credential_and_sees_its_secret_once(
+    open_tab: OpenTab, merchant: Merchant, *, script: bool
+) -> None:
+    page = await open_tab(viewport=WIDE, java_script_enabled=script)
+    await enter(page, merchant, Role.DEVELOPER)
+    await page.get_by_role("link", name="Developers").click()
+    await page.get_by_label("Name").fill("warehouse")
+    await page.get_by_label("May do").select_option("capture")
+    await page.locator("form:has(#name)").get_by_label("Reason").fill("for the warehouse")
+    await page.get_by_role("button", name="Add the credential").click()
+    await expect(page.get_by_text("client_secret")).to_be_visible()
+    await page.get_by_role("link", name="I have copied them").click()
+    await expect(page.get_by_text("Capture only").first).to_be_visible()
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
 async def test_a_support_person_refunds_one_item_in_three_clicks_after_the_search(
     open_tab: OpenTab, merchant: Merchant, *, script: bool
 ) -> None:

@@ -13,8 +13,13 @@ from cuota.flows.merchant.manage_merchants import LARGEST, BadMerchant, find_mer
 MOST_REASON = 100
 
 
-async def adjust_merchant(context: Context, name: str, net: int, reason: str) -> tuple[Merchant, UUID]:
-    """Post an adjustment of `net` cents. Return the merchant and the adjustment's id. Raises BadMerchant."""
+async def adjust_merchant(
+    context: Context, name: str, net: int, reason: str, adjustment_id: UUID | None = None
+) -> tuple[Merchant, UUID]:
+    """Post an adjustment of `net` cents. Return the merchant and the adjustment's id. Raises BadMerchant.
+
+    With `adjustment_id`, a second call with the same id is refused, such as after a second click.
+    """
     if not net:
         raise BadMerchant("Nothing was changed: --amount must not be zero.")
     if abs(net) > LARGEST:
@@ -24,9 +29,13 @@ async def adjust_merchant(context: Context, name: str, net: int, reason: str) ->
             f"Nothing was changed: --reason must have 1 to {MOST_REASON} printable characters. The merchant reads it."
         )
     merchant = await find_merchant(context, name)
-    adjustment_id = context.new_id()
-    await adjustments.post(
+    adjustment_id = adjustment_id or context.new_id()
+    posted = await adjustments.post(
         context.pool, merchant.merchant_id, adjustment_id, adjustment(net), net, merchant.currency, reason.strip(),
         context.now(),
     )  # fmt: skip
+    if not posted:
+        raise BadMerchant(
+            "This correction was booked before, and was not booked again. Open the page again for another one."
+        )
     return merchant, adjustment_id

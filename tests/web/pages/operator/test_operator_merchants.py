@@ -107,3 +107,25 @@ async def test_the_first_owner_of_a_merchants_team_is_invited(
     await operator.open(f"/operator/merchants/{merchant.merchant_id}/owner")
     page = await operator.press("owner", name="Ana Silva", email=email, reason="contract")
     assert (page.status, "already in the team" in page.text) == (400, True)
+
+
+async def test_a_second_click_books_a_correction_once_and_adds_no_second_version_of_the_terms(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    await operator.enter()
+    end = str(merchant.merchant_id)
+    await operator.open(f"/operator/merchants/{end}")
+    action, held = operator.page.form(end)
+    for form, statuses in (
+        ({"do": "adjust", "amount": "7.00"}, (303, 400)),
+        ({"do": "terms", "percent": "5.9"}, (303, 303)),
+    ):
+        for status in statuses:
+            answer = await operator.http.post(action, data={**held, **form, "reason": "contract"})
+            assert answer.status_code == status
+    pool = operator.service.context.pool
+    rows = await pool.fetch(
+        "SELECT amount FROM merchant_transfers WHERE merchant_id = $1", merchant.merchant_id
+    )
+    assert [row["amount"] for row in rows] == [700]
+    assert len(await terms.read_all(pool, merchant.merchant_id)) == 1

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from cuota.core import money
 from cuota.core.payout.percent import read_percent
 from cuota.core.payout.terms import PayoutSchedule
+from cuota.core.refusal import Refused
 from cuota.flows.desk.change_team import BadTeam
 from cuota.flows.payout.change_terms import TermsChange
+from cuota.web.ids import guid
 
 MOST_FIXED = 100_000
 MOST_RESERVE_DAYS = 365
@@ -39,3 +43,11 @@ def cents_of(form: dict[str, str], name: str) -> int:
         return money.cents_of(form.get(name, "").replace("$", ""))
     except money.BadAmount:
         raise BadTeam("Enter an amount such as 100.00.", name) from None
+
+
+def once_of(form: dict[str, str]) -> UUID:
+    """Return the id that the page gave its form, so that a second click books nothing more. Raises BadTeam."""
+    try:
+        return guid(form.get("once", ""))
+    except Refused:
+        raise BadTeam("This form is too old. Open the page again. Nothing was changed.") from None

@@ -30,7 +30,7 @@ from cuota.flows.payout.adjust_merchant import adjust_merchant
 from cuota.flows.payout.change_terms import change_terms
 from cuota.web.pages.checkout.session import Stop, see_other
 from cuota.web.pages.desk.view import when
-from cuota.web.pages.operator.merchant_form import cents_of, read_terms
+from cuota.web.pages.operator.merchant_form import cents_of, once_of, read_terms
 from cuota.web.pages.operator.parts import cell, section, table
 from cuota.web.pages.operator.view import common, failed
 from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed, id_in_path, missing, prove
@@ -108,6 +108,7 @@ async def _page(
             "minimum": money.text_of(found.minimum),
             "maximum": money.text_of(found.maximum),
         },
+        "once": str(context.new_id()),
         "schedules": [
             {"value": "", "label": "as before"},
             *({"value": each.value, "label": each.value} for each in PayoutSchedule),
@@ -208,10 +209,16 @@ async def _changed(context: Context, desk: OperatorDesk, found: Merchant, do: st
         cents = cents_of(form, "amount")
         # The merchant reads this text beside the amount.
         await log("money.adjust", None, {"amount": money.text_of(cents)})
-        await adjust_merchant(context, named, cents, reason)
+        await adjust_merchant(context, named, cents, reason, once_of(form))
         return "adjusted"
     if do == "terms":
         change = read_terms(form)
+        versions_now = await versions.read_all(context.pool, found.merchant_id)
+        if versions_now and all(
+            getattr(versions_now[-1], name) == value for name, value in change.given.items()
+        ):
+            # Such as after a second click.
+            return "terms"
         words = {name: str(value) for name, value in change.given.items()}
         await log("merchant.terms", None, words)
         await change_terms(context, named, change)
