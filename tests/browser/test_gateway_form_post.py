@@ -68,6 +68,7 @@ async def test_a_broken_form_shows_the_shopper_a_way_out(
     await post(page, merchant, signed(merchant, broken))
     await expect(page.get_by_role("heading", level=1)).to_have_text("This payment could not be started")
     await expect(page.get_by_text("capture must be true or false")).to_be_visible()
+    await page.wait_for_load_state("load")
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.get_by_role("link", name="Go back to the shop").click()
     await page.wait_for_url(f"{SHOP}/cancel")

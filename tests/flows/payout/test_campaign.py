@@ -174,7 +174,6 @@ async def agree(own: Own, model: Model) -> None:
     merchant_id = model.merchant.merchant_id
     payouts, lines = await rows(own, PAYOUTS, merchant_id), await rows(own, LINES, merchant_id)
     assert [row["amount"] for row in payouts] == model.payouts
-    assert model.payouts
     (held,) = await rows(own, SETTLEMENT, merchant_id)
     assert (held["open_net"], held["reserved"]) == (model.open_net, model.reserved)
     assert [line["number"] for line in lines] == list(range(1, len(lines) + 1))
@@ -200,6 +199,8 @@ async def agree(own: Own, model: Model) -> None:
 
 async def agree_together(own: Own, models: list[Model]) -> None:
     """Compare the trial balance of all merchants with the models, and let `cuota verify` look at everything."""
+    # A few random operations may leave one merchant with a debt, but never all of them.
+    assert any(model.payouts for model in models)
     forever = datetime.max.replace(tzinfo=own.service.clock.now().tzinfo)
     books = {each.account: each.balance for each in await balances(own.context.pool, forever)}
     assert sum(books.values()) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -22,7 +23,7 @@ PERSON = Profile(
     "Wilhelmina",
     "Quackenbush",
     "mina@post.example",
-    Address("77 Zephyr Lane", "Rear", "Xenia", "OH", "45385"),
+    Address("77 Zephyr Lane", "Rear", "Alpine", "TX", "79830"),
 )
 CARD = "5555 5555 5555 4444"
 
@@ -41,7 +42,7 @@ async def test_nobody_is_named(own: Own, caplog: pytest.LogCaptureFixture, amoun
     phone = phone_number()
     told = f"Mina Quackenbush {phone} {CARD} mina@post.example"
     fields = {"merchantRiskAssessment": told, "fulfillmentMethod": told, "customerTransactionCount": told}
-    secrets = (phone, CARD, CARD.replace(" ", ""), "quackenbush", "mina", "zephyr", "45385", "4000 0000")
+    secrets = (phone, CARD, CARD.replace(" ", ""), "quackenbush", "mina", "zephyr", "79830", "4000 0000")
     orders = []
     # The second is above what is left of the limit: approved and declined are looked at.
     for number in range(2):
@@ -65,4 +66,6 @@ async def test_nobody_is_named(own: Own, caplog: pytest.LogCaptureFixture, amoun
         kept = json.loads(await owner.fetchval("SELECT inputs FROM decisions LIMIT 1"))
     assert kept["approvals"]["fields"] == {"merchant_risk_assessment": "other", "fulfillment_method": "other"}
     text = "\n".join(seen).casefold()
-    assert [secret for secret in secrets if secret in text] == []
+    # A number of the metrics, such as a time, may happen to have the digits of the postcode.
+    found = [secret for secret in secrets if re.search(rf"(?<![0-9.]){re.escape(secret)}(?![0-9])", text)]
+    assert found == []

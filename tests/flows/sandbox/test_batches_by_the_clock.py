@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from itertools import pairwise
 
-from cuota.commands.time import WORDS
+from cuota.core.sandbox import SCHEDULED
 from cuota.db.sandbox.clock import WAITING
 from cuota.db.verify.recalculate import verify
 from support.time.sandbox import Sandbox
@@ -48,4 +48,4 @@ async def test_a_reserve_is_paid_on_its_day_on_the_way_of_one_long_advance(sandb
 
 
 def test_everything_that_waits_for_the_clock_has_a_word_in_the_output_of_cuota_time() -> None:
-    assert {table for table, _, _ in WAITING} == set(WORDS)
+    assert {table for table, _, _ in WAITING} == set(SCHEDULED)
