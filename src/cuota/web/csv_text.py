@@ -31,7 +31,11 @@ def rows_of(rows: Iterable[Iterable[object]]) -> bytes:
 
 async def stream(request: Request, pages: AsyncIterator[bytes], name: str) -> Response:
     """Answer with a file `NAME.csv` that is written while it is read."""
-    headers = {"Content-Disposition": f'attachment; filename="{name}.csv"', "Vary": "Accept"}
+    headers = {
+        "Content-Disposition": f'attachment; filename="{name}.csv"',
+        "Vary": "Accept",
+        "Cache-Control": "no-store",
+    }
     kind = "text/csv; charset=utf-8; header=present"
     if request.method == "HEAD":
         return Response(headers={**headers, "Content-Type": kind})

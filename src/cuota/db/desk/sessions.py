@@ -13,7 +13,8 @@ from cuota.db.session import Session
 
 _ADD_LINK = """INSERT INTO desk_links (merchant_id, link_id, person_id, created_at, ends_at, mail_at, one_step)
     SELECT $1, $2, $3, $4, $5, $6, $7
-    WHERE (SELECT count(*) FROM desk_links WHERE merchant_id = $1 AND person_id = $3 AND created_at > $8) < $9
+    WHERE (SELECT count(*) FROM desk_links WHERE merchant_id = $1 AND person_id = $3 AND created_at > $8
+        AND used_at IS NULL AND ends_at > $4) < $9
     RETURNING link_id"""
 _LINK = """SELECT link_id, person_id, ends_at, one_step FROM desk_links
     WHERE merchant_id = $1 AND link_id = $2 AND used_at IS NULL AND ends_at > $3"""

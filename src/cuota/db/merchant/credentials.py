@@ -24,6 +24,8 @@ _END = """UPDATE credentials SET old_secret_hash = NULL, old_secret_ends_at = NU
     WHERE client_id = $1 AND old_secret_ends_at > $2 RETURNING 1"""
 _ADD = """INSERT INTO credentials (client_id, merchant_id, secret_hash, created_at, name, scope)
     VALUES ($1, $2, $3, $4, $5, $6)"""
+# Held until the end of the transaction, so that two people cannot add or revoke at the same moment.
+_LOCK = "SELECT merchant_id FROM merchants WHERE merchant_id = $1 FOR NO KEY UPDATE"
 _REVOKE_ONE = """UPDATE credentials SET revoked_at = $3 WHERE merchant_id = $1 AND client_id = $2 AND revoked_at IS NULL
     RETURNING 1"""
 _REVOKE = (
@@ -132,6 +134,11 @@ async def add(
 ) -> None:
     """Add a credential."""
     await session.fetchrow(_ADD, client_id, merchant_id, secret_hash, now, name, scope)
+
+
+async def lock(session: Session, merchant_id: UUID) -> None:
+    """Let other changes of this merchant's credentials wait until the transaction ends."""
+    await session.fetchrow(_LOCK, merchant_id)
 
 
 async def revoke_one(session: Session, merchant_id: UUID, client_id: str, now: datetime) -> bool:

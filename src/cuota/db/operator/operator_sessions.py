@@ -13,7 +13,8 @@ from cuota.db.session import Session
 
 _ADD_LINK = """INSERT INTO operator_links (link_id, person_id, created_at, ends_at, mail_at, one_step)
     SELECT $1, $2, $3, $4, $5, $6
-    WHERE (SELECT count(*) FROM operator_links WHERE person_id = $2 AND created_at > $7) < $8 RETURNING link_id"""
+    WHERE (SELECT count(*) FROM operator_links WHERE person_id = $2 AND created_at > $7
+        AND used_at IS NULL AND ends_at > $3) < $8 RETURNING link_id"""
 _LINK = """SELECT link_id, person_id, ends_at, one_step FROM operator_links
     WHERE link_id = $1 AND used_at IS NULL AND ends_at > $2"""
 _USE_LINK = """UPDATE operator_links SET used_at = $2 WHERE link_id = $1 AND used_at IS NULL AND ends_at > $2

@@ -8,6 +8,7 @@ from uuid import UUID
 from cuota.core.credential import Scope
 from cuota.db.merchant import credentials
 from cuota.db.merchant.credentials import Credential
+from cuota.db.session import Session
 from cuota.flows.context import Context, utc_now
 from cuota.flows.merchant.manage_merchants import BadMerchant, new_client
 
@@ -20,12 +21,20 @@ TWO_WORK = (
     " Otherwise end the old one first: at most two secrets work at a time."
 )
 NONE_OLD = "Only one secret works. Nothing was changed."
+LAST = (
+    "This is the last credential that may do everything. Add another first, and then revoke this one: that also ends the tokens"
+    " that were made with it."
+)
 GONE = "This credential was revoked meanwhile. Nothing was changed."
 
 
 async def live_credentials(context: Context, merchant_id: UUID) -> list[Credential]:
     """Return the credentials in force, the oldest first."""
-    held = await credentials.read_of_merchant(context.pool, merchant_id)
+    return await _live(context.pool, merchant_id)
+
+
+async def _live(session: Session, merchant_id: UUID) -> list[Credential]:
+    held = await credentials.read_of_merchant(session, merchant_id)
     return [each for each in held if each.revoked_at is None]
 
 
@@ -47,11 +56,18 @@ def credential_name(typed: str) -> str:
 
 async def add_credential(context: Context, merchant_id: UUID, name: str, scope: Scope) -> tuple[str, str]:
     """Add a credential. Return its client id and secret, which is never shown again. Raises BadMerchant."""
-    if len(await live_credentials(context, merchant_id)) >= MOST_CREDENTIALS:
-        raise BadMerchant(f"There are {MOST_CREDENTIALS} credentials already. Revoke one first.")
     client_id, secret = new_client()
     secret_hash = context.vault.hash("client-secret", secret)
-    await credentials.add(context.pool, client_id, merchant_id, secret_hash, utc_now(), name, scope)
+    async with context.pool.session() as session, session.transaction():
+        await credentials.lock(session, merchant_id)
+        live = await _live(session, merchant_id)
+        if not live:
+            raise BadMerchant(
+                "Your payment provider revoked your credentials. Ask your provider for new ones."
+            )
+        if len(live) >= MOST_CREDENTIALS:
+            raise BadMerchant(f"There are {MOST_CREDENTIALS} credentials already. Revoke one first.")
+        await credentials.add(session, client_id, merchant_id, secret_hash, utc_now(), name, scope)
     return client_id, secret
 
 
@@ -82,13 +98,10 @@ async def end_old(context: Context, credential: Credential) -> None:
 
 async def revoke_credential(context: Context, credential: Credential) -> None:
     """Revoke one credential: its tokens stop working within seconds. Raises BadMerchant for the last one with every right."""
-    live = await live_credentials(context, credential.merchant_id)
-    if credential.scope is Scope.FULL and sum(each.scope is Scope.FULL for each in live) == 1:
-        raise BadMerchant(
-            "This is the last credential that may do everything. Add another first. If its secret leaked, replace the secret and then"
-            " end the old one."
-        )
-    if not await credentials.revoke_one(
-        context.pool, credential.merchant_id, credential.client_id, utc_now()
-    ):
-        raise BadMerchant(GONE)
+    async with context.pool.session() as session, session.transaction():
+        await credentials.lock(session, credential.merchant_id)
+        live = await _live(session, credential.merchant_id)
+        if credential.scope is Scope.FULL and sum(each.scope is Scope.FULL for each in live) == 1:
+            raise BadMerchant(LAST)
+        if not await credentials.revoke_one(session, credential.merchant_id, credential.client_id, utc_now()):
+            raise BadMerchant(GONE)

@@ -204,4 +204,7 @@ async def _live(context: Context, merchant: Merchant) -> list[Credential]:
 async def revoke_merchant(context: Context, name_or_id: str) -> int:
     """Revoke every credential of a merchant and return how many were live. Tokens stop working within seconds."""
     merchant = await find_merchant(context, name_or_id)
-    return await credentials.revoke(context.pool, merchant.merchant_id, utc_now())
+    async with context.pool.session() as session, session.transaction():
+        # A credential that is being added right now is revoked too.
+        await credentials.lock(session, merchant.merchant_id)
+        return await credentials.revoke(session, merchant.merchant_id, utc_now())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -10,6 +11,7 @@ import pytest
 from cuota.core.credential import TOKEN_SCOPES, Scope
 from cuota.core.desk.role import Role
 from cuota.flows.merchant import manage_credentials as manage
+from cuota.flows.merchant.manage_merchants import revoke_merchant
 from support.makers import Merchant
 from support.pages.staff import Staff
 
@@ -175,3 +177,39 @@ async def test_a_change_of_a_key_asks_for_a_fresh_code(staff: Staff) -> None:
     await staff.open(PATH)
     page = await staff.press("developers", do="add", name="warehouse", scope="read", reason="new")
     assert (page.status, "Enter the code of your authenticator app" in page.text) == (400, True)
+
+
+async def test_two_people_who_revoke_at_once_leave_a_credential_that_may_do_everything(staff: Staff) -> None:
+    context, merchant_id = staff.service.context, staff.shop.merchant_id
+    await manage.add_credential(context, merchant_id, "second", Scope.FULL)
+    live = await manage.live_credentials(context, merchant_id)
+    results = await asyncio.gather(
+        *(manage.revoke_credential(context, each) for each in live), return_exceptions=True
+    )
+    assert sorted(type(each).__name__ for each in results) == ["BadMerchant", "NoneType"]
+    assert len(await manage.live_credentials(context, merchant_id)) == 1
+
+
+async def test_a_merchant_that_the_operator_revoked_does_not_let_itself_in_again(staff: Staff) -> None:
+    await staff.enter()
+    await revoke_merchant(staff.service.context, str(staff.shop.merchant_id))
+    await staff.open(PATH)
+    page = await staff.press("developers", do="add", name="back door", scope="full", reason="x")
+    assert (page.status, "Ask your provider" in page.text) == (400, True)
+    assert await manage.live_credentials(staff.service.context, staff.shop.merchant_id) == []
+
+
+async def test_a_form_without_a_code_counts_as_no_wrong_code(staff: Staff) -> None:
+    person = await staff.invited("empty@shop.example", Role.DEVELOPER)
+    await staff.sign_in(person)
+    pool, merchant_id = staff.service.context.pool, staff.shop.merchant_id
+    await pool.execute(
+        "UPDATE desk_sessions SET proved_at = now() - interval '6 minutes' WHERE merchant_id = $1",
+        merchant_id,
+    )
+    for _ in range(6):
+        await staff.open(PATH)
+        page = await staff.press("developers", do="add", name="warehouse", scope="read", reason="new")
+        assert "Enter the code of your authenticator app" in page.text
+    (row,) = await pool.fetch("SELECT factor_tries FROM desk_people WHERE person_id = $1", person.person_id)
+    assert row["factor_tries"] == 0

@@ -129,3 +129,15 @@ async def test_a_second_click_books_a_correction_once_and_adds_no_second_version
     )
     assert [row["amount"] for row in rows] == [700]
     assert len(await terms.read_all(pool, merchant.merchant_id)) == 1
+
+
+async def test_a_refused_change_stands_in_no_log_as_done(operator: OperatorStaff, merchant: Merchant) -> None:
+    await operator.enter()
+    end = str(merchant.merchant_id)
+    await operator.open(f"/operator/merchants/{end}")
+    page = await operator.press(end, do="limits", minimum="500.00", maximum="5.00", reason="typo")
+    assert page.status == 400
+    page = await operator.open(f"/operator/log?about={end}")
+    assert "merchant.limits.refused" in page.text
+    pool = operator.service.context.pool
+    assert not await pool.fetch("SELECT 1 FROM audit_log WHERE merchant_id = $1", merchant.merchant_id)

@@ -17,10 +17,9 @@ from cuota.core.money import text_of
 from cuota.db.desk import orders as listing
 from cuota.db.desk.orders import ListedOrder
 from cuota.flows.desk.record import AuditNote, record
-from cuota.flows.desk.sign_in import prove_again
-from cuota.flows.desk.totp import WrongCode
 from cuota.web.csv_text import rows_of, safe, stream
 from cuota.web.pages.desk.order_search import VIEWS, asked_of, read_filters
+from cuota.web.pages.desk.team import prove
 from cuota.web.pages.desk.view import common
 from cuota.web.pages.desk.visit import PATH, Desk, allowed
 from cuota.web.pages.render import PageContext, page
@@ -68,14 +67,8 @@ async def export(request: Request, desk: Desk) -> Response:
     context, reason = service_of(request).context, desk.form.get("reason", "").strip()
     if not reason:
         return _page(request, desk, {"reason": "Say why, in a few words. The audit log keeps the reason."})
-    if not desk.fresh:
-        typed = desk.form.get("code", "")
-        try:
-            await prove_again(context, desk.visit, typed)
-        except WrongCode as wrong:
-            return _page(
-                request, desk, {"code": str(wrong) if typed else "Enter the code of your authenticator app."}
-            )
+    if errors := await prove(request, desk):
+        return _page(request, desk, errors)
     filters = read_filters(request)
     note = AuditNote("orders.export", f"Orders as CSV: {filters.address()}", reason)
     await record(context, desk.merchant_id, desk.actor, note)

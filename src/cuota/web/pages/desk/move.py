@@ -24,14 +24,13 @@ from cuota.db.order.documents import decode
 from cuota.flows.context import Context
 from cuota.flows.desk.approve_move import ask_approval, needs_second_person
 from cuota.flows.desk.record import AuditNote, record
-from cuota.flows.desk.sign_in import prove_again
-from cuota.flows.desk.totp import WrongCode
 from cuota.flows.order.capture_order import capture_order, preview_capture
 from cuota.flows.order.move_money import Preview
 from cuota.flows.order.refund_order import preview_refund, refund_order
 from cuota.flows.order.void_order import preview_void, void_order
 from cuota.web.pages.checkout.session import Stop, see_other
 from cuota.web.pages.desk.order_view import PAYMENT_WORDS, amount_left, item_cents
+from cuota.web.pages.desk.team import prove
 from cuota.web.pages.desk.view import common, shown
 from cuota.web.pages.desk.visit import PATH, Desk, allowed, id_in_path, missing
 from cuota.web.pages.render import PageContext, page
@@ -146,10 +145,7 @@ async def _do(request: Request, desk: Desk, move: MoveForm, order: Order, typed:
     if form.get("previewed") != str(cents):
         return await _page(request, desk, move, order, typed, notice=CHANGED, tone="calm")
     if not errors and _steps_up(request, cents) and not desk.fresh:
-        try:
-            await prove_again(context, desk.visit, form.get("code", ""))
-        except WrongCode as wrong:
-            errors["code"] = str(wrong) if form.get("code") else "Enter the code of your authenticator app."
+        errors = await prove(request, desk)
     if errors:
         return await _page(request, desk, move, order, typed, errors=errors)
     asked = MovementRequest(move.kind, typed.reference, cents)

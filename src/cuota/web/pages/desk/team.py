@@ -45,7 +45,7 @@ async def _team_page(
         "every_role": _roles(tuple(Role)),
         "may_change": desk.may(Action.CHANGE_TEAM),
         "asks_code": not desk.fresh,
-        "values": values or {"role": Role.SUPPORT.value},
+        "values": {"role": Role.SUPPORT.value, **(values or {})},
     }
     if errors:
         shown |= {"errors": errors, "notice": errors.get("", None), "notice_tone": "error"}
@@ -73,10 +73,13 @@ async def prove(request: Request, desk: Desk) -> dict[str, str]:
     if desk.fresh:
         return {}
     typed = desk.form.get("code", "")
+    if not typed:
+        # Nothing was tried, so nothing is counted.
+        return {"code": "Enter the code of your authenticator app."}
     try:
         await prove_again(service_of(request).context, desk.visit, typed)
     except WrongCode as wrong:
-        return {"code": str(wrong) if typed else "Enter the code of your authenticator app."}
+        return {"code": str(wrong)}
     return {}
 
 

@@ -62,6 +62,9 @@ async def find(request: Request, desk: OperatorDesk) -> Response:
     if not is_us_number(phone):
         return _ask_page(request, desk, _WRONG_NUMBER)
     consumer_id = context.vault.consumer_id(phone)
+    # Who can look for a number can guess the digits that are masked. So the log keeps each search, by the consumer's id.
+    note = OperatorNote("consumer.find", f"Consumer {consumer_id}", "", consumer_id)
+    await log_action(context, desk.actor, note)
     if await consumers.read(context.pool, consumer_id) is None:
         return _ask_page(request, desk, "Nobody has proved this number, or the person's data was erased.")
     return see_other(f"{_CONSUMERS}/{consumer_id}")
@@ -168,6 +171,8 @@ def _state(each: ShownPlan) -> PageContext:
 async def reveal(request: Request, desk: OperatorDesk) -> Response:
     """Show the personal data once. The log keeps who looked, and why."""
     found = await _find(request)
+    if errors := await prove(request, desk):
+        return await _page(request, desk, found, errors)
     try:
         reason = reason_of(desk.form.get("reason", ""))
     except BadTeam as bad:

@@ -153,6 +153,7 @@ def _page(
         "statements": list(_statements(one, shown.statements)) if may_decide else [],
         "address": f"{_DISPUTES}/{one.dispute_id}",
         "amount": amount,
+        "seen": one.status.value,
         "can_decide": may_decide and waits_for_operator(one),
     }
     if errors:
@@ -196,6 +197,12 @@ async def decide(request: Request, desk: OperatorDesk) -> Response:
     one, context, side = shown.found.dispute, service_of(request).context, desk.form.get("for", "")
     if side not in {DisputeParty.CONSUMER, DisputeParty.MERCHANT}:
         return _page(request, desk, merchant_id, shown, {"": "Choose the consumer or the merchant."})
+    if desk.form.get("seen") != one.status:
+        # Such as a second click after the side that lost has appealed. A decision on an appeal is final.
+        text = (
+            "This dispute has changed since you opened the page. Look at it as it is now, and decide again."
+        )
+        return _page(request, desk, merchant_id, shown, {"": text}, 409)
     if errors := await prove(request, desk):
         return _page(request, desk, merchant_id, shown, errors)
     try:

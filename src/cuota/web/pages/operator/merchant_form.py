@@ -26,7 +26,7 @@ def read_terms(form: dict[str, str]) -> TermsChange:
         return points
 
     days, payout = form.get("reserve_days", ""), form.get("payout", "")
-    if days and not (days.isascii() and days.isdigit() and int(days[:4]) <= MOST_RESERVE_DAYS):
+    if days and not (days.isascii() and days.isdigit() and len(days) <= 3 and int(days) <= MOST_RESERVE_DAYS):
         raise BadTeam(f"Enter a number of days from 0 to {MOST_RESERVE_DAYS}.", "reserve_days")
     fixed = cents_of(form, "fixed") if form.get("fixed") else None
     if fixed is not None and not 0 <= fixed <= MOST_FIXED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,7 +25,7 @@ from cuota.flows.merchant.manage_merchants import (
     update_merchant,
 )
 from cuota.flows.operator.change_operators import reason_of
-from cuota.flows.operator.log_action import OperatorNote, log_action
+from cuota.flows.operator.log_action import OperatorNote, logged
 from cuota.flows.payout.adjust_merchant import adjust_merchant
 from cuota.flows.payout.change_terms import change_terms
 from cuota.web.pages.checkout.session import Stop, see_other
@@ -190,11 +190,14 @@ async def _changed(context: Context, desk: OperatorDesk, found: Merchant, do: st
     form, named = desk.form, str(found.merchant_id)
     reason = reason_of(form.get("reason", ""))
 
-    async def log(
-        action: str, before: dict[str, str] | None = None, after: dict[str, str] | None = None
+    async def do_logged(
+        action: str,
+        act: Callable[[Context], Awaitable[object]],
+        before: dict[str, str] | None = None,
+        after: dict[str, str] | None = None,
     ) -> None:
         note = OperatorNote(action, found.name, reason, found.merchant_id, before, after)
-        await log_action(context, desk.actor, note)
+        await logged(context, desk.actor, note, act)
         # The merchant's own audit log says what changed. The reason stays with the operator.
         told = AuditNote(action, "Your payment provider changed this", before=before, after=after)
         await record(context, found.merchant_id, Actor(None), told)
@@ -202,14 +205,20 @@ async def _changed(context: Context, desk: OperatorDesk, found: Merchant, do: st
     if do == "limits":
         low, high = cents_of(form, "minimum"), cents_of(form, "maximum")
         before = {"minimum": money.text_of(found.minimum), "maximum": money.text_of(found.maximum)}
-        await log("merchant.limits", before, {"minimum": money.text_of(low), "maximum": money.text_of(high)})
-        await update_merchant(context, named, MerchantTerms(minimum=low, maximum=high))
+        after = {"minimum": money.text_of(low), "maximum": money.text_of(high)}
+        new = MerchantTerms(minimum=low, maximum=high)
+        await do_logged(
+            "merchant.limits", lambda context: update_merchant(context, named, new), before, after
+        )
         return "changed"
     if do == "adjust":
-        cents = cents_of(form, "amount")
-        # The merchant reads this text beside the amount.
-        await log("money.adjust", None, {"amount": money.text_of(cents)})
-        await adjust_merchant(context, named, cents, reason, once_of(form))
+        cents, once = cents_of(form, "amount"), once_of(form)
+        # The merchant reads the reason beside the amount.
+        await do_logged(
+            "money.adjust",
+            lambda context: adjust_merchant(context, named, cents, reason, once),
+            after={"amount": money.text_of(cents)},
+        )
         return "adjusted"
     if do == "terms":
         change = read_terms(form)
@@ -220,11 +229,9 @@ async def _changed(context: Context, desk: OperatorDesk, found: Merchant, do: st
             # Such as after a second click.
             return "terms"
         words = {name: str(value) for name, value in change.given.items()}
-        await log("merchant.terms", None, words)
-        await change_terms(context, named, change)
+        await do_logged("merchant.terms", lambda context: change_terms(context, named, change), after=words)
         return "terms"
     if do == "revoke":
-        await log("merchant.revoke")
-        await revoke_merchant(context, named)
+        await do_logged("merchant.revoke", lambda context: revoke_merchant(context, named))
         return "revoked"
     raise BadTeam("Choose what to change.")

@@ -20,7 +20,7 @@ from cuota.flows.merchant.manage_merchants import (
     find_merchant,
 )
 from cuota.flows.operator.change_operators import reason_of
-from cuota.flows.operator.log_action import OperatorNote, log_action
+from cuota.flows.operator.log_action import OperatorNote, log_action, logged
 from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.operator.merchant_form import cents_of
 from cuota.web.pages.operator.parts import section
@@ -100,10 +100,8 @@ async def _added(context: Context, desk: OperatorDesk) -> NewCredentials:
         defer_funds_capture=form.get("capture") == "merchant",
     )
     facts = {"minimum": money.text_of(terms.minimum or 0), "maximum": money.text_of(terms.maximum or 0)}
-    await log_action(
-        context, desk.actor, OperatorNote("merchant.create", terms.name or "", reason, after=facts)
-    )
-    return await create_merchant(context, terms)
+    note = OperatorNote("merchant.create", terms.name or "", reason, after=facts)
+    return await logged(context, desk.actor, note, lambda context: create_merchant(context, terms))
 
 
 @allowed(OperatorAction.READ_MERCHANTS, OperatorAction.CHANGE_MERCHANTS)
@@ -117,9 +115,15 @@ async def invite_owner(request: Request, desk: OperatorDesk) -> Response:
     errors, form = await prove(request, desk), desk.form
     if not errors:
         try:
-            given = form.get("name", ""), form.get("email", ""), Role.OWNER, form.get("reason", "")
             reason = reason_of(form.get("reason", ""))
-            await change_team.invite(context, merchant_id, Actor(None, desk.actor.address), *given)
+            # The merchant's audit log gets a neutral reason, and not the operator's address.
+            given = (
+                form.get("name", ""),
+                form.get("email", ""),
+                Role.OWNER,
+                "invited by your payment provider",
+            )
+            await change_team.invite(context, merchant_id, Actor(None), *given)
             note = OperatorNote(
                 "merchant.invite", merchant.name, reason, merchant_id, after={"role": Role.OWNER}
             )

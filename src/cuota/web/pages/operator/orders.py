@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from starlette.requests import Request
@@ -155,7 +156,7 @@ _DELIVERED = {
 def _webhooks(found: Sequence[ShownDelivery]) -> PageContext:
     rows = [
         [
-            cell(each.type or "event", more=each.url),
+            cell(each.type or "event", more=urlsplit(each.url).netloc),
             cell(f"{each.tries} tries", wide=True),
             state(*_DELIVERED[each.state]),
         ]

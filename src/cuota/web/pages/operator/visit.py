@@ -121,10 +121,13 @@ async def prove(request: Request, desk: OperatorDesk) -> dict[str, str]:
     if desk.fresh:
         return {}
     typed = desk.form.get("code", "")
+    if not typed:
+        # Nothing was tried, so nothing is counted.
+        return {"code": "Enter the code of your authenticator app."}
     try:
         await prove_operator_again(service_of(request).context, desk.visit, typed)
     except WrongCode as wrong:
-        return {"code": str(wrong) if typed else "Enter the code of your authenticator app."}
+        return {"code": str(wrong)}
     return {}
 
 
