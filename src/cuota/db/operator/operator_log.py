@@ -15,7 +15,9 @@ _ADD = """INSERT INTO operator_log
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::json, $12::text::json)"""
 _PAGE = """SELECT entry_id, at, person_id, actor, role, address, action, about, subject, reason, before::text AS before,
         after::text AS after
-    FROM operator_log WHERE entry_id < $1 AND ($2::uuid IS NULL OR about = $2) AND ($3 = '' OR starts_with(action, $3))
+    FROM (SELECT * FROM operator_log WHERE entry_id < $1 AND ($2::uuid IS NULL OR about = $2)
+        ORDER BY entry_id DESC LIMIT 20000) newest
+    WHERE ($3 = '' OR starts_with(action, $3))
         AND ($4 = '' OR strpos(lower(actor), $4) > 0)
     ORDER BY entry_id DESC LIMIT $5"""
 
