@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import signal
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -96,6 +97,8 @@ async def _history(
             # The clock goes on to the end also after an interruption, so that the sandbox is not left in the past.
             report(doer.done[HistoryAct.BUY], note="moving the clock to the end")
             await _to_the_end(traveler, asked)
+        # Only the summary is missing. `cuota demo` terminates this process when the service has stopped, often at this moment.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _store(path, replace(asked, done=True))
     interrupted = stop.is_set() or doer.lost
     return _facts(doer, interrupted=interrupted), _lines(doer, traveler.frozen.at, interrupted=interrupted)

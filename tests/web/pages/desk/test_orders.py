@@ -99,7 +99,8 @@ async def test_an_erased_consumer_is_no_longer_found(staff: Staff) -> None:
     done = await erase_consumer(context, number, dry_run=False, refunds_settled=True)
     if not done.done:
         await context.pool.fetch(
-            "UPDATE card_refunds SET state = 'succeeded', try_at = NULL, settled_at = now()"
+            "UPDATE card_refunds SET state = 'succeeded', try_at = NULL, settled_at = now() WHERE order_id = $1",
+            UUID(order["orderId"]),
         )
         done = await erase_consumer(context, number, dry_run=False, refunds_settled=True)
     assert done.done, done.reasons
