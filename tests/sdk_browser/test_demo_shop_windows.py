@@ -41,6 +41,8 @@ async def test_a_shopper_cancels_in_the_popup_tries_again_by_a_double_click_and_
     await popup.locator("form.ask button.primary").click()
     await popup.get_by_role("button", name="Cancel and return").click()
     await expect(page.get_by_role("status")).to_contain_text("You closed the payment")
+    # The shop signs the cart again. Until then the button ignores clicks.
+    await page.locator("pay-button:not([disabled])").wait_for()
     async with page.expect_popup() as opening:
         await button.dblclick()
     await buy(await opening.value)

@@ -79,7 +79,10 @@ def read(path: Path) -> tuple[list[Story], list[str]]:
     intents: dict[int, Intent] = {}
     told: dict[int, Told] = {}
     strange: list[str] = []
-    for line in path.read_text().splitlines():
+    for line in path.read_text().splitlines(keepends=True):
+        if not line.endswith("\n"):
+            # Another thread is writing this line right now.
+            break
         facts: dict[str, Any] = json.loads(line)
         if "intended" in facts:
             intents[facts["intended"]["number"]] = Intent(**facts["intended"])
