@@ -7,14 +7,23 @@ from uuid import UUID
 
 from cuota.core.dispute.dispute import Dispute, DisputeStatus
 from cuota.db.dispute.disputes import COLUMNS, dispute_of
+from cuota.db.pool import Row
+from cuota.db.position import Position
 from cuota.db.session import Session
 
-# The newest first. A null argument means all.
-_DISPUTES = f"""SELECT d.merchant_id, m.name, d.order_id, o.currency, {COLUMNS}
-    FROM disputes d JOIN orders o ON o.merchant_id = d.merchant_id AND o.order_id = d.order_id
-        JOIN merchants m ON m.merchant_id = d.merchant_id
+_SHOWN = f"d.merchant_id, m.name, d.order_id, o.currency, {COLUMNS}"
+_JOINED = """FROM disputes d JOIN orders o ON o.merchant_id = d.merchant_id AND o.order_id = d.order_id
+        JOIN merchants m ON m.merchant_id = d.merchant_id"""
+# The newest first. A null argument means all. $4 and $5 are the last dispute of the page before.
+_DISPUTES = f"""SELECT {_SHOWN} {_JOINED}
     WHERE ($1::uuid IS NULL OR d.merchant_id = $1) AND ($2::text IS NULL OR d.status = $2)
+        AND ($4::timestamptz IS NULL OR (d.opened_at, d.dispute_id) < ($4, $5::uuid))
     ORDER BY d.opened_at DESC, d.dispute_id DESC LIMIT $3"""
+# The oldest first: it has waited longest. A card network decides its chargebacks itself. The index disputes_to_decide holds only these.
+_TO_DECIDE = f"""SELECT {_SHOWN} {_JOINED}
+    WHERE d.kind = 'dispute' AND d.status IN ('under_review', 'appealed')
+        AND ($2::timestamptz IS NULL OR (d.opened_at, d.dispute_id) > ($2, $3::uuid))
+    ORDER BY d.opened_at, d.dispute_id LIMIT $1"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +38,22 @@ class ListedDispute:
 
 
 async def listed(
-    session: Session, merchant_id: UUID | None, status: DisputeStatus | None, limit: int
+    session: Session,
+    merchant_id: UUID | None,
+    status: DisputeStatus | None,
+    limit: int,
+    after: Position | None = None,
 ) -> list[ListedDispute]:
-    """Return the newest disputes, of one merchant or of all, with one status or with any."""
-    rows = await session.fetch(_DISPUTES, merchant_id, status, limit)
+    """Return the newest disputes, of one merchant or of all, with one status or with any, further back than `after`."""
+    return _listed(await session.fetch(_DISPUTES, merchant_id, status, limit, *(after or (None, None))))
+
+
+async def to_decide(session: Session, limit: int, after: Position | None = None) -> list[ListedDispute]:
+    """Return the disputes that wait for the operator, the oldest first."""
+    return _listed(await session.fetch(_TO_DECIDE, limit, *(after or (None, None))))
+
+
+def _listed(rows: list[Row]) -> list[ListedDispute]:
     return [
         ListedDispute(row["merchant_id"], row["name"], row["order_id"], row["currency"], dispute_of(row))
         for row in rows

@@ -7,15 +7,27 @@ from datetime import date, datetime
 from uuid import UUID
 
 from cuota.core.payout.payout import PayoutStatus
+from cuota.db.pool import Row
+from cuota.db.position import Position
 from cuota.db.session import Session
 
-# The newest first. A null argument means all.
-_PAYOUTS = """SELECT p.merchant_id, m.name, p.payout_id, p.number, p.status, p.amount, p.currency, p.closed_at, p.arrival_date,
-        b.last4, p.tries, p.problem, p.return_reason, p.try_at
-    FROM payouts p JOIN bank_accounts b ON b.merchant_id = p.merchant_id AND b.account_id = p.account_id
-        JOIN merchants m ON m.merchant_id = p.merchant_id
+_SHOWN = """p.merchant_id, m.name, p.payout_id, p.number, p.status, p.amount, p.currency, p.closed_at, p.arrival_date,
+        b.last4, p.tries, p.problem, p.return_reason, p.try_at"""
+_JOINED = """FROM payouts p JOIN bank_accounts b ON b.merchant_id = p.merchant_id AND b.account_id = p.account_id
+        JOIN merchants m ON m.merchant_id = p.merchant_id"""
+# The newest first. A null argument means all. $4 and $5 are the last payout of the page before.
+_PAYOUTS = f"""SELECT {_SHOWN} {_JOINED}
     WHERE ($1::uuid IS NULL OR p.merchant_id = $1) AND ($2::text IS NULL OR p.status = $2)
+        AND ($4::timestamptz IS NULL OR (p.closed_at <= $4 AND (p.closed_at < $4 OR p.payout_id > $5::uuid)))
     ORDER BY p.closed_at DESC, p.payout_id LIMIT $3"""
+# The bank's last answer was a problem, or the bank has not said in time that it paid ($1 is today). The oldest first. The index
+# payouts_due holds only payouts that the bank is still asked about.
+_TROUBLE = (
+    "p.try_at IS NOT NULL AND (p.problem IS NOT NULL OR (p.status = 'sent' AND p.arrival_date < $1::date))"
+)
+_TROUBLED = f"""SELECT {_SHOWN} {_JOINED} WHERE {_TROUBLE}
+        AND ($3::timestamptz IS NULL OR (p.closed_at, p.payout_id) > ($3, $4::uuid)) ORDER BY p.closed_at, p.payout_id LIMIT $2"""
+_TROUBLES = f"SELECT count(*) AS payouts FROM payouts p WHERE {_TROUBLE}"
 _PAUSED = """SELECT s.merchant_id, m.name, s.paused_since FROM settlements s JOIN merchants m ON m.merchant_id = s.merchant_id
     WHERE s.paused_since IS NOT NULL AND ($1::uuid IS NULL OR s.merchant_id = $1) ORDER BY s.paused_since, m.name"""
 
@@ -50,10 +62,30 @@ class PausedMerchant:
 
 
 async def payouts(
-    session: Session, merchant_id: UUID | None, status: PayoutStatus | None, limit: int
+    session: Session,
+    merchant_id: UUID | None,
+    status: PayoutStatus | None,
+    limit: int,
+    after: Position | None = None,
 ) -> list[ListedPayout]:
-    """Return the newest payouts, of one merchant or of all, with one status or with any."""
-    rows = await session.fetch(_PAYOUTS, merchant_id, status, limit)
+    """Return the newest payouts, of one merchant or of all, with one status or with any, further back than `after`."""
+    return _listed(await session.fetch(_PAYOUTS, merchant_id, status, limit, *(after or (None, None))))
+
+
+async def troubled(
+    session: Session, today: date, limit: int, after: Position | None = None
+) -> list[ListedPayout]:
+    """Return the payouts that a person must look at, the oldest first."""
+    return _listed(await session.fetch(_TROUBLED, today, limit, *(after or (None, None))))
+
+
+async def count_troubled(session: Session, today: date) -> int:
+    """Return how many payouts a person must look at."""
+    row = await session.fetchrow(_TROUBLES, today)
+    return row["payouts"] if row else 0
+
+
+def _listed(rows: list[Row]) -> list[ListedPayout]:
     return [
         ListedPayout(
             row["merchant_id"], row["name"], row["payout_id"], row["number"], PayoutStatus(row["status"]), row["amount"],

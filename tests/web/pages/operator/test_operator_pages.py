@@ -17,6 +17,7 @@ from cuota.db.operator.operator_figures import VerifyRun
 from cuota.db.risk import decisions
 from cuota.flows.context import utc_now
 from cuota.flows.dispute.answer_dispute import submit_evidence
+from cuota.web.pages.operator import disputes as operator_disputes
 from support.disputes import captured, disputed
 from support.makers import PROFILE, Merchant
 from support.pages.operator_staff import OperatorStaff
@@ -73,8 +74,13 @@ async def to_decide(merchant: Merchant, *, files: tuple[EvidenceFile, ...] = ())
     ("side", "status"), [("consumer", DisputeStatus.LOST), ("merchant", DisputeStatus.WON)]
 )
 async def test_a_support_person_reads_both_sides_and_decides(
-    operator: OperatorStaff, merchant: Merchant, side: str, status: DisputeStatus
+    operator: OperatorStaff,
+    merchant: Merchant,
+    monkeypatch: pytest.MonkeyPatch,
+    side: str,
+    status: DisputeStatus,
 ) -> None:
+    monkeypatch.setattr(operator_disputes, "A_PAGE", 10_000)
     dispute = await to_decide(merchant)
     await operator.enter(OperatorRole.SUPPORT)
     page = await operator.open("/operator/disputes?view=decide")

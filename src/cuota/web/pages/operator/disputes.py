@@ -25,14 +25,14 @@ from cuota.flows.operator.log_action import OperatorNote, log_action
 from cuota.web.pages.checkout.session import Stop, see_other
 from cuota.web.pages.desk.dispute_view import REASONS, size_words
 from cuota.web.pages.desk.view import day_of, when
-from cuota.web.pages.operator.parts import cell, section, state, table
+from cuota.web.pages.operator.parts import ListPage, cell, section, state, table
 from cuota.web.pages.operator.view import common, failed
 from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed, id_in_path, missing, prove
 from cuota.web.pages.render import PageContext, page
 from cuota.web.problem import status_of
 from cuota.web.service import service_of
 
-MOST_SHOWN = 200
+A_PAGE = 50
 _DISPUTES = f"{PATH}/disputes"
 _DECIDABLE = frozenset({DisputeStatus.UNDER_REVIEW, DisputeStatus.APPEALED})
 _WORDS = {
@@ -49,12 +49,8 @@ _PARTIES = {
     DisputeParty.OPERATOR: "The operator",
     DisputeParty.NETWORK: "The card network",
 }
-_VIEWS = {
-    "": ("All", (None,)),
-    "decide": ("To decide", (DisputeStatus.APPEALED, DisputeStatus.UNDER_REVIEW)),
-    "open": ("Merchant answers", (DisputeStatus.OPEN,)),
-    "closed": ("Closed", (DisputeStatus.CLOSED,)),
-}
+_TO_DECIDE = "decide"
+_VIEWS = {"": "All", _TO_DECIDE: "To decide", "open": "Merchant answers", "closed": "Closed"}
 
 
 def waits_for_operator(dispute: Dispute) -> bool:
@@ -64,20 +60,20 @@ def waits_for_operator(dispute: Dispute) -> bool:
 
 @allowed(OperatorAction.READ_DISPUTES)
 async def disputes(request: Request, desk: OperatorDesk) -> Response:
-    """List the newest disputes."""
+    """List disputes, 50 on a page: the newest first, or those to decide, the oldest first."""
     view = request.query_params.get("view", "")
     view = view if view in _VIEWS else ""
-    pool = service_of(request).context.pool
-    found = [
-        each
-        for status in _VIEWS[view][1]
-        for each in await operator_list.listed(pool, None, status, MOST_SHOWN)
-        if view != "decide" or waits_for_operator(each.dispute)
-    ]
+    pool, at = service_of(request).context.pool, ListPage.of(request, _DISPUTES, view=view)
+    if view == _TO_DECIDE:
+        found = await operator_list.to_decide(pool, A_PAGE + 1, at.after)
+    else:
+        status = DisputeStatus(view) if view else None
+        found = await operator_list.listed(pool, None, status, A_PAGE + 1, at.after)
+    links = at.links(found, A_PAGE, lambda each: (each.dispute.opened_at, each.dispute.dispute_id))
     columns = [
         cell("Reason"), cell("Merchant", wide=True), cell("Opened", wide=True), cell("Status"), cell("Amount", amount=True),
     ]  # fmt: skip
-    empty = "Nothing waits for your decision." if view == "decide" else "No such disputes."
+    empty = "Nothing waits for your decision." if view == _TO_DECIDE else "No such disputes."
     shown: PageContext = {
         **common(request, desk, "Disputes", here=_DISPUTES),
         "tabs": [
@@ -86,9 +82,9 @@ async def disputes(request: Request, desk: OperatorDesk) -> Response:
                 "label": label,
                 "here": value == view,
             }
-            for value, (label, _) in _VIEWS.items()
+            for value, label in _VIEWS.items()
         ],
-        "sections": [table("", columns, map(_row, found), empty)],
+        "sections": [table("", columns, map(_row, found[:A_PAGE]), empty, links)],
     }
     return page(request, "operator/page.html", shown)
 

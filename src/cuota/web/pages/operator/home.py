@@ -15,11 +15,13 @@ from cuota.db.payout import operator_list
 from cuota.db.plan.charges import failed_refunds
 from cuota.flows.context import Context
 from cuota.web.pages.desk.view import when
-from cuota.web.pages.operator.payouts import MOST_SHOWN, needs_a_look
 from cuota.web.pages.operator.view import common
 from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
+
+# Card refunds that are counted: there are seldom more than a few.
+MOST_REFUSED = 200
 
 
 @allowed(OperatorAction.READ_ORDERS)
@@ -57,11 +59,10 @@ async def _disputes(context: Context) -> PageContext:
 
 
 async def _money(context: Context) -> list[PageContext]:
-    found = await operator_list.payouts(context.pool, None, None, MOST_SHOWN)
     today = day_at_bank(context.now())
-    troubled = sum(needs_a_look(each, today) for each in found)
+    troubled = await operator_list.count_troubled(context.pool, today)
     paused = len(await operator_list.paused(context.pool, None))
-    refused = await failed_refunds(context.pool, MOST_SHOWN)
+    refused = await failed_refunds(context.pool, MOST_REFUSED)
     overdue = await operator_figures.aging(context.pool, today)
     count = sum(each.installments for each in overdue)
     runs = await operator_figures.runs(context.pool, 1)
@@ -69,7 +70,7 @@ async def _money(context: Context) -> list[PageContext]:
     return [
         _card(
             "Payouts to look at", f"{troubled:,}", f"{paused:,} merchants are paused after a return",
-            "payouts", "bad" if troubled or paused else "",
+            "payouts?status=look" if troubled else "payouts", "bad" if troubled or paused else "",
         ),
         _card(
             "Card refunds owed", f"{len(refused):,}",

@@ -2,9 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple, TypeVar
+from urllib.parse import urlencode
+from uuid import UUID
 
+from starlette.requests import Request
+
+from cuota.db.position import Position
 from cuota.web.pages.render import PageContext
+
+ListedT = TypeVar("ListedT")
+# The database cannot read every year that Python can write.
+_YEARS = range(2000, 2300)
+
+
+class ListPage(NamedTuple):
+    """Where a page of a long list begins: after the row at `after`, or at the first row."""
+
+    address: str
+    query: dict[str, str]
+    after: Position | None
+
+    @staticmethod
+    def of(request: Request, address: str, **query: str) -> ListPage:
+        """Read where the page begins from the address. A position that cannot be read is the first page."""
+        known = {name: value for name, value in query.items() if value}
+        at, _, row_id = request.query_params.get("after", "").partition("_")
+        try:
+            after = datetime.fromisoformat(at), UUID(row_id)
+        except ValueError:
+            return ListPage(address, known, None)
+        readable = after[0].tzinfo is not None and after[0].year in _YEARS
+        return ListPage(address, known, after if readable else None)
+
+    def links(
+        self, found: Sequence[ListedT], a_page: int, position: Callable[[ListedT], Position]
+    ) -> list[tuple[str, str]]:
+        """Return the links below the list. `found` has one row more than a page if there is a next page."""
+        links = [(self._to(), "First page")] if self.after else []
+        if len(found) > a_page:
+            at, row_id = position(found[a_page - 1])
+            links.append((self._to(after=f"{at.isoformat()}_{row_id}"), "Next page"))
+        return links
+
+    def _to(self, **more: str) -> str:
+        query = urlencode({**self.query, **more})
+        return f"{self.address}?{query}" if query else self.address
 
 
 def cell(
@@ -43,7 +88,11 @@ def section(
 
 
 def table(
-    title: str, columns: Sequence[PageContext], rows: Iterable[Sequence[PageContext]], empty: str
+    title: str,
+    columns: Sequence[PageContext],
+    rows: Iterable[Sequence[PageContext]],
+    empty: str,
+    links: Iterable[tuple[str, str]] = (),
 ) -> PageContext:
-    """Return a section with a table, or with the text `empty` if there are no rows."""
-    return {**section(title), "columns": list(columns), "rows": list(rows), "empty": empty}
+    """Return a section with a table, or with the text `empty` if there are no rows, and links below as (address, label)."""
+    return {**section(title, links=links), "columns": list(columns), "rows": list(rows), "empty": empty}

@@ -16,14 +16,16 @@ from cuota.db.payout import operator_list
 from cuota.db.payout.operator_list import ListedPayout, PausedMerchant
 from cuota.flows.payout.send_payouts import NO_BANK_RAIL
 from cuota.web.pages.desk.view import when
-from cuota.web.pages.operator.parts import cell, section, state, table
+from cuota.web.pages.operator.parts import ListPage, cell, section, state, table
 from cuota.web.pages.operator.view import common
 from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
-MOST_SHOWN = 200
+A_PAGE = 50
 _PAYOUTS = f"{PATH}/payouts"
+# Not a status: payouts of which the bank reported a problem, or did not report in time that it paid them.
+_TROUBLED = "look"
 _WORDS = {
     PayoutStatus.CREATED: ("Waiting", "wait"),
     PayoutStatus.SENT: ("Sent", "wait"),
@@ -32,29 +34,33 @@ _WORDS = {
 }
 
 
-def needs_a_look(each: ListedPayout, today: date) -> bool:
-    """Whether the bank's last answer was a problem, or the bank has not said in time that it paid."""
-    return bool(each.problem) or (each.status is PayoutStatus.SENT and each.arrival_date < today)
-
-
 @allowed(OperatorAction.READ_MONEY)
 async def payouts(request: Request, desk: OperatorDesk) -> Response:
-    """List the newest payouts, of all states or of one."""
+    """List payouts, 50 on a page: of all states or of one, the newest first, or those to look at, the oldest first."""
     context, asked = service_of(request).context, request.query_params.get("status", "")
-    status = PayoutStatus(asked) if asked in set(PayoutStatus) else None
-    found = await operator_list.payouts(context.pool, None, status, MOST_SHOWN)
-    today = day_at_bank(context.now())
-    tabs = [("", "All"), *((each.value, words[0]) for each, words in _WORDS.items())]
+    view = asked if asked in {_TROUBLED, *PayoutStatus} else ""
+    at, today = ListPage.of(request, _PAYOUTS, status=view), day_at_bank(context.now())
+    if view == _TROUBLED:
+        found = await operator_list.troubled(context.pool, today, A_PAGE + 1, at.after)
+    else:
+        status = PayoutStatus(view) if view else None
+        found = await operator_list.payouts(context.pool, None, status, A_PAGE + 1, at.after)
+    tabs = [
+        ("", "All"),
+        (_TROUBLED, "To look at"),
+        *((each.value, words[0]) for each, words in _WORDS.items()),
+    ]
     sections = [] if context.rails.bank is not None else [section(texts=[NO_BANK_RAIL])]
     sections += [_paused(await operator_list.paused(context.pool, None))]
-    sections += [_listed(found, today, status)]
+    links = at.links(found, A_PAGE, lambda each: (each.closed_at, each.payout_id))
+    sections += [_listed(found[:A_PAGE], today, view, links)]
     shown: PageContext = {
         **common(request, desk, "Payouts", here=_PAYOUTS),
         "tabs": [
             {
                 "address": f"{_PAYOUTS}?status={value}" if value else _PAYOUTS,
                 "label": label,
-                "here": value == (status or ""),
+                "here": value == view,
             }
             for value, label in tabs
         ],
@@ -76,8 +82,7 @@ def _paused(found: list[PausedMerchant]) -> PageContext:
     )
 
 
-def _listed(found: list[ListedPayout], today: date, status: PayoutStatus | None) -> PageContext:
-    title = f"The newest {MOST_SHOWN}" if len(found) == MOST_SHOWN else "Payouts"
+def _listed(found: list[ListedPayout], today: date, view: str, links: list[tuple[str, str]]) -> PageContext:
     columns = [
         cell("Merchant"),
         cell("Arrival", wide=True),
@@ -95,8 +100,11 @@ def _listed(found: list[ListedPayout], today: date, status: PayoutStatus | None)
         ]
         for each in found
     ]
-    empty = "No payouts yet. The first one is made at the end of the first day with captures."
-    return table(title, columns, rows, "No payouts with this status." if status else empty)
+    empty = {
+        "": "No payouts yet. The first one is made at the end of the first day with captures.",
+        _TROUBLED: "The bank has accepted every payout, and has paid each in time.",
+    }
+    return table("Payouts", columns, rows, empty.get(view, "No payouts with this status."), links)
 
 
 def _note(each: ListedPayout, today: date) -> str:
@@ -104,6 +112,6 @@ def _note(each: ListedPayout, today: date) -> str:
         return f"returned: {each.return_reason}"
     if each.problem:
         return f"{each.tries} tries, the last failed: {each.problem}"
-    if needs_a_look(each, today):
+    if each.status is PayoutStatus.SENT and each.arrival_date < today:
         return "overdue: the bank has not said that it paid"
     return f"number {each.number}"
