@@ -36,6 +36,8 @@ ALLOWED = {
     "sessions._OLD_LINKS": "the same, for sessions and links that have ended",
     "terms._BEHIND": "the same, for orders whose search terms are not written yet",
     "people._BY_EMAIL": "a person who signs in to a dashboard names an address and no merchant",
+    "losses._LOSSES": "the operator's losses over all merchants",
+    "losses._MERCHANT_LOSSES": "the same, of what belongs to no order",
     "books._BALANCES": "the operator's trial balance over all merchants",
     "books._MERCHANT_BALANCES": "the same, of what belongs to no order",
     "settlements._MERCHANTS": "the operator's check finds every merchant whose money has lines; the reads that follow name each",

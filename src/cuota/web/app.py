@@ -252,6 +252,7 @@ ROUTES = (
     Route("GET", "/operator/payouts", operator.payouts.payouts, OPERATOR),
     Route("GET", "/operator/books", operator.books.books, OPERATOR),
     Route("GET", "/operator/books/balance", operator.books.balance, OPERATOR),
+    Route("GET", "/operator/books/losses", operator.losses.shown_losses, OPERATOR),
     Route("GET", "/operator/system", operator.system.system, OPERATOR),
     Route("GET", "/operator/me", operator.team.me, OPERATOR),
     Route("GET", "/operator/team", operator.team.team, OPERATOR),

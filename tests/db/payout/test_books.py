@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from cuota.core.ledger import Account
 from cuota.db.payout.books import balances
+from cuota.db.payout.losses import losses
 from support.db.busy_merchant import a_busy_merchant
 from support.db.settled import PAYOUTS, rows
 from support.own_service import Own
@@ -39,3 +40,30 @@ async def test_a_day_has_only_the_rows_that_were_written_before_its_end(own: Own
     }
     assert before[Account.MERCHANT_PAYABLE] == -8000
     assert (after[Account.MERCHANT_PAYABLE], after[Account.MERCHANT_RESERVE]) == (0, -800)
+
+
+async def test_the_losses_of_all_months_are_the_balance_of_the_account(own: Own) -> None:
+    await a_busy_merchant(own)
+    later = own.service.clock.now() + timedelta(days=1)
+    held = {each.account: each.balance for each in await balances(own.context.pool, later)}
+    found = await losses(own.context.pool, later)
+    assert sum(each.lost for each in found) == held[Account.LOSSES] == -150
+    assert {each.posting for each in found} == {"adjustment"}
+    assert await losses(own.context.pool, later - timedelta(days=30)) == []
+
+
+async def test_a_month_of_losses_ends_at_midnight_in_new_york(own: Own) -> None:
+    merchant_id = own.merchant.merchant_id
+    async with own.owner() as owner:
+        # Half past eleven in the evening, and half past midnight.
+        for hour, cents in ((4, 700), (5, 900)):
+            await owner.execute(
+                """SELECT post_merchant_transfer($1, 'adjustment', gen_random_uuid(), 'losses', 'merchant_payable', $2, 'USD', $3,
+                    'adjustment', $2)""",
+                merchant_id, cents, datetime(2026, 12, 1, hour, 30, tzinfo=UTC),
+            )  # fmt: skip
+    found = await losses(own.context.pool, datetime(2027, 1, 1, tzinfo=UTC))
+    assert [(each.month, each.lost, each.count) for each in found] == [
+        (date(2026, 12, 1), 900, 1),
+        (date(2026, 11, 1), 700, 1),
+    ]

@@ -32,6 +32,8 @@ ACROSS = {
     "sessions._OLD_LINKS": "reads: the same, for sessions and links that have ended",
     "terms._BEHIND": "reads: the same, for orders whose search terms are not written yet",
     "batches._MERCHANTS_DUE": "reads: the same, for batches whose cutoff has come",
+    "losses._LOSSES": "reads: the operator's losses over all merchants",
+    "losses._MERCHANT_LOSSES": "reads: the same, of what belongs to no order",
     "books._BALANCES": "reads: the operator's trial balance over all merchants",
     "books._MERCHANT_BALANCES": "reads: the same, of what belongs to no order",
     "settlements._MERCHANTS": "reads: the operator's check finds every merchant whose money has lines",

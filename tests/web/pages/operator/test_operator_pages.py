@@ -240,6 +240,19 @@ async def test_the_books_show_the_balance_of_all_accounts_and_the_last_check(
     assert "Debits and credits are equal." in page.text
 
 
+async def test_the_losses_are_listed_by_month_with_their_cause(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    await operator.enter(OperatorRole.OWNER)
+    end = str(merchant.merchant_id)
+    await operator.open(f"/operator/merchants/{end}")
+    await operator.press(end, do="adjust", amount="5.00", reason="sorry")
+    await operator.open("/operator/books")
+    page = await operator.open(operator.page.link("Losses by month"))
+    assert f"{operator.service.context.now():%B %Y}" in page.text
+    assert "Corrections of merchants' balances" in page.text
+
+
 async def test_the_system_page_says_how_the_installation_is(operator: OperatorStaff) -> None:
     await operator.enter(OperatorRole.SUPPORT)
     page = await operator.open("/operator/system")

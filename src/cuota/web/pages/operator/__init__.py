@@ -7,6 +7,7 @@ from cuota.web.pages.operator import (
     enter,
     home,
     log,
+    losses,
     merchants,
     new_merchant,
     orders,
@@ -17,5 +18,5 @@ from cuota.web.pages.operator import (
 )
 
 __all__ = [
-    "books", "consumers", "disputes", "enter", "home", "log", "merchants", "new_merchant", "orders", "payouts", "risk", "system", "team",
+    "books", "consumers", "disputes", "enter", "home", "log", "losses", "merchants", "new_merchant", "orders", "payouts", "risk", "system", "team",
 ]  # fmt: skip

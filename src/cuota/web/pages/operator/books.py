@@ -22,9 +22,9 @@ from cuota.web.pages.render import PageContext, page, problem
 from cuota.web.service import service_of
 
 MOST_SHOWN = 200
-_BOOKS = f"{PATH}/books"
-# The trial balance reads the whole ledger. One reader at a time in each process, so that impatient clicks do not add up.
-_one_reader = asyncio.Lock()
+BOOKS = f"{PATH}/books"
+# The trial balance and the losses read the whole ledger. One reader at a time in each process, so that impatient clicks do not add up.
+ledger_reader = asyncio.Lock()
 
 
 @allowed(OperatorAction.READ_MONEY)
@@ -42,9 +42,14 @@ async def books(request: Request, desk: OperatorDesk) -> Response:
     ]
     columns = [cell("Overdue for"), cell("Installments", amount=True), cell("Amount", amount=True)]
     shown: PageContext = {
-        **common(request, desk, "Books", here=_BOOKS),
+        **common(request, desk, "Books", here=BOOKS),
         "sections": [
-            section(links=[(f"{_BOOKS}/balance", "Trial balance of all accounts")]),
+            section(
+                links=[
+                    (f"{BOOKS}/balance", "Trial balance of all accounts"),
+                    (f"{BOOKS}/losses", "Losses by month"),
+                ]
+            ),
             table("Overdue installments", columns, rows, ""),
             _refused(await failed_refunds(context.pool, MOST_SHOWN)),
             _runs(await operator_figures.runs(context.pool, 10)),
@@ -95,14 +100,19 @@ def _runs(found: list[VerifyRun]) -> PageContext:
     return table("The last checks", columns, rows, empty)
 
 
+def ledger_taken(request: Request) -> Response:
+    """Return the page that says to try again, because another page reads the whole ledger."""
+    text = "Somebody looks at a page that reads the whole ledger right now. Open this one again in a moment."
+    return problem(request, 503, "One moment", text, back=(BOOKS, "Books"))
+
+
 @allowed(OperatorAction.READ_MONEY)
 async def balance(request: Request, desk: OperatorDesk) -> Response:
     """Show what every account holds now."""
     context = service_of(request).context
-    if _one_reader.locked():
-        text = "Somebody looks at the trial balance right now, and it reads the whole ledger. Open it again in a moment."
-        return problem(request, 503, "One moment", text, back=(_BOOKS, "Books"))
-    async with _one_reader:
+    if ledger_reader.locked():
+        return ledger_taken(request)
+    async with ledger_reader:
         now = context.now()
         found = await balances(context.pool, now)
     rows = [
@@ -124,10 +134,10 @@ async def balance(request: Request, desk: OperatorDesk) -> Response:
         "Debits and credits are equal." if closes else "Debits and credits are NOT equal. Run cuota verify."
     )
     shown: PageContext = {
-        **common(request, desk, "Trial balance", here=_BOOKS, lead=f"All merchants, {when(now)}"),
+        **common(request, desk, "Trial balance", here=BOOKS, lead=f"All merchants, {when(now)}"),
         "sections": [
             table("", columns, rows, "The ledger is empty."),
-            section(texts=[verdict], links=[(_BOOKS, "Books")]),
+            section(texts=[verdict], links=[(BOOKS, "Books")]),
         ],
     }
     return page(request, "operator/page.html", shown)
