@@ -83,6 +83,25 @@ def test_a_command_that_changes_a_merchant_stands_in_the_operators_log_with_its_
     assert {row["actor"] for row in found} == {f"command line, user {getpass.getuser()}"}
 
 
+def test_a_command_that_changes_a_merchant_stands_in_the_merchants_own_audit_log_without_the_reason(
+    cuota: Cuota,
+) -> None:
+    cuota("merchant", "create", "--name", "Told")
+    cuota("merchant", "update", "Told", "--name", "Told better", "--maximum", "500.00")
+    cuota("merchant", "adjust", "Told better", "--amount", "7.00", "--reason", "looks like fraud")
+    cuota("merchant", "adjust", "Told better", "--amount", "0.00", "--reason", "refused")
+    answer = cuota("desk", "log", "--merchant", "Told better", "--json")
+    found = json.loads(answer.stdout)
+    assert [(row["action"], row["actor"], row["after"]) for row in reversed(found)] == [
+        ("merchant.limits", "operator", {"name": "Told better", "maximum": "500.00"}),
+        ("money.adjust", "operator", {"amount": "7.00"}),
+    ]
+    assert "fraud" not in answer.stdout
+    cuota("merchant", "create", "--name", "Quiet")
+    assert cuota("desk", "log", "--merchant", "Quiet").stdout == "The log is empty.\n"
+    assert "There is no merchant Nobody." in cuota("desk", "log", "--merchant", "Nobody").stderr
+
+
 def test_the_operators_log_is_filtered_by_the_beginning_of_the_action(cuota: Cuota) -> None:
     cuota("merchant", "create", "--name", "Filtered")
     text = cuota("desk", "log", "--action", "merchant.").stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import getpass
 import json
 import os
@@ -15,7 +16,8 @@ from cuota.commands.place import announce, called
 from cuota.core import money
 from cuota.db.pool import UnsafeDatabase
 from cuota.flows.context import Context, utc_now
-from cuota.flows.operator.log_action import OperatorActor, OperatorNote, logged
+from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
+from cuota.flows.operator.log_action import OperatorActor, OperatorNote, logged, tell_merchant
 from cuota.flows.sandbox.clock import SandboxClock, following
 from cuota.run import runtime
 
@@ -55,8 +57,15 @@ def require_database() -> None:
         )
 
 
-def run(flow: Callable[[Context], Awaitable[T]], note: Callable[[Context], OperatorNote] | None = None) -> T:
+def run(
+    flow: Callable[[Context], Awaitable[T]],
+    note: Callable[[Context], OperatorNote] | None = None,
+    *,
+    merchant: str | None = None,
+) -> T:
     """Run one flow on the service's database and return its result. `note` says what stands in the operator's log about it.
+
+    `merchant` is the name or id of the merchant that the flow changes: the same stands in this merchant's own audit log.
 
     Starts the embedded database if it is not running, applies missing migrations, and prints on standard error which
     database and service the command acts on. Raises UnsafeDatabase if there is no database.
@@ -77,11 +86,27 @@ def run(flow: Callable[[Context], Awaitable[T]], note: Callable[[Context], Opera
                 await announce(settings, context.pool)
                 address = not config.names_its_address()
                 served = await runtime.as_served(context, address=address)
-                if note is None:
-                    return await flow(served)
-                return await logged(served, OperatorActor(None, user=_user()), note(served), flow)
+                return (
+                    await flow(served)
+                    if note is None
+                    else await _logged(served, flow, note(served), merchant)
+                )
 
         return asyncio.run(go())
+
+
+async def _logged(
+    context: Context, flow: Callable[[Context], Awaitable[T]], note: OperatorNote, named: str | None
+) -> T:
+    # The merchant is found before the flow, because the flow may give it another name.
+    merchant = None
+    if named is not None:
+        with contextlib.suppress(BadMerchant):  # the flow says what is wrong with the name
+            merchant = await find_merchant(context, named)
+    result = await logged(context, OperatorActor(None, user=_user()), note, flow)
+    if merchant is not None:
+        await tell_merchant(context, merchant.merchant_id, note)
+    return result
 
 
 def _user() -> str:

@@ -12,7 +12,8 @@ from cuota.core.instant import timestamp
 from cuota.core.merchant import Merchant
 from cuota.core.operator.role import OperatorRole
 from cuota.core.refusal import Code, Refused
-from cuota.db.desk import people
+from cuota.db.desk import audit, people
+from cuota.db.desk.audit import Entry
 from cuota.db.desk.orders import BEYOND
 from cuota.db.operator import operator_log, operators
 from cuota.db.operator.operator_log import OperatorEntry
@@ -125,10 +126,13 @@ def invite_owner(options: argparse.Namespace) -> int:
 
 
 def show_log(options: argparse.Namespace) -> int:
-    """`cuota desk log`."""
+    """`cuota desk log`: the operator's log, or with --merchant the merchant's own audit log."""
 
-    async def flow(context: Context) -> list[OperatorEntry]:
-        return await operator_log.page(context.pool, BEYOND, options.limit, action=options.action)
+    async def flow(context: Context) -> list[OperatorEntry] | list[Entry]:
+        if options.merchant is None:
+            return await operator_log.page(context.pool, BEYOND, options.limit, action=options.action)
+        merchant_id = (await find_merchant(context, options.merchant)).merchant_id
+        return await audit.page(context.pool, merchant_id, BEYOND, options.limit, action=options.action)
 
     found = run(flow)
     facts = [
@@ -170,6 +174,9 @@ def register(add: Add) -> None:
     parser.add_argument("--email", required=True, help="the person's e-mail address")
     parser.add_argument("--reason", default="invited by the operator", help="for the audit log")
     parser = add("log", show_log, "print what the operator's people and commands changed, the newest first")
+    parser.add_argument(
+        "--merchant", metavar="NAME_OR_ID", help="the audit log of this merchant's dashboard instead"
+    )
     parser.add_argument(
         "--action", default="", metavar="BEGINNING", help="only actions that begin so, such as merchant."
     )

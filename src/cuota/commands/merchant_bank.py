@@ -34,7 +34,7 @@ def merchant_bank(options: argparse.Namespace) -> int:
 
     changed = details is not None or options.cancel
     note = changes("merchant.bank", options.merchant, canceled=options.cancel or None) if changed else None
-    merchant, standing = run(flow, note)
+    merchant, standing = run(flow, note, merchant=options.merchant)
     facts = {
         "merchantId": str(merchant.merchant_id),
         "inForce": _facts(standing.in_force),

@@ -48,7 +48,7 @@ def _rotate(options: argparse.Namespace, kind: SecretKind, endpoint: str | None)
             context, options.merchant, endpoint, lives, again=options.again
         )
 
-    rotated = run(flow, changes("merchant.keys.replace", options.merchant))
+    rotated = run(flow, changes("merchant.keys.replace", options.merchant), merchant=options.merchant)
     name, ends_at = f"{kind}Secret", rotated.old_ends_at
     facts: dict[str, object] = {
         "merchantId": str(rotated.merchant.merchant_id),
@@ -71,7 +71,7 @@ def _end_old(options: argparse.Namespace, kind: SecretKind, endpoint: str | None
             return await rotating.end_old_secret(context, options.merchant, kind)
         return await rotating.end_old_endpoint_secret(context, options.merchant, endpoint)
 
-    merchant = run(flow, changes("merchant.keys.end-old", options.merchant))
+    merchant = run(flow, changes("merchant.keys.end-old", options.merchant), merchant=options.merchant)
     facts: dict[str, object] = {"merchantId": str(merchant.merchant_id), "oldSecretEndsAt": None}
     show(options, facts, [f"The old {kind} secret of {merchant.name} no longer works."])
     return 0
@@ -82,6 +82,7 @@ def merchant_reinstate(options: argparse.Namespace) -> int:
     made = run(
         lambda context: reinstate_merchant(context, options.merchant),
         changes("merchant.reinstate", options.merchant),
+        merchant=options.merchant,
     )
     own: dict[str, object] = {
         "clientId": made.client_id,

@@ -97,6 +97,7 @@ def merchant_terms(options: argparse.Namespace) -> int:
         changes("merchant.terms", options.merchant, "", **change.given, valid_from=valid_from)
         if change.given
         else None,
+        merchant=options.merchant,
     )
     facts = {"merchantId": str(merchant.merchant_id), "terms": [terms_facts(each) for each in found]}
     show(

@@ -137,6 +137,7 @@ def merchant_update(options: argparse.Namespace) -> int:
             profile=terms.profile,
             origins=terms.origins,
         ),
+        merchant=options.merchant,
     )
     show(options, _facts(changed), table(_facts(changed)))
     return 0
@@ -150,6 +151,7 @@ def merchant_rotate(options: argparse.Namespace) -> int:
     rotated = run(
         lambda context: manage.rotate_secret(context, options.merchant, lives, again=options.again),
         changes("merchant.keys.replace", options.merchant),
+        merchant=options.merchant,
     )
     facts = [{"clientId": client_id, "clientSecret": secret} for client_id, secret in rotated]
     lines = [f"{client_id}  {secret}" for client_id, secret in rotated]
@@ -164,6 +166,7 @@ def _end_old(options: argparse.Namespace) -> int:
     merchant = run(
         lambda context: manage.end_old_secret(context, options.merchant),
         changes("merchant.keys.end-old", options.merchant),
+        merchant=options.merchant,
     )
     facts = {"merchantId": str(merchant.merchant_id), "oldSecretEndsAt": None}
     show(options, facts, [f"The old client secret of {merchant.name} no longer works."])
@@ -175,6 +178,7 @@ def merchant_revoke(options: argparse.Namespace) -> int:
     revoked = run(
         lambda context: manage.revoke_merchant(context, options.merchant),
         changes("merchant.revoke", options.merchant),
+        merchant=options.merchant,
     )
     show(
         options,

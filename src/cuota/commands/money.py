@@ -69,6 +69,7 @@ def adjust(options: argparse.Namespace) -> int:
     merchant, adjustment_id = run(
         lambda context: adjust_merchant(context, options.merchant, options.amount, options.reason),
         changes("money.adjust", options.merchant, options.reason, amount=money.text_of(options.amount)),
+        merchant=options.merchant,
     )
     amount = money.text_of(options.amount)
     facts = {

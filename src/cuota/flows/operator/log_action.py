@@ -12,7 +12,7 @@ from cuota.db.operator import operator_log
 from cuota.db.operator.operator_log import OperatorEntry
 from cuota.db.session import Session
 from cuota.flows.context import Context
-from cuota.flows.desk.record import LONGEST_REASON
+from cuota.flows.desk.record import LONGEST_REASON, Actor, AuditNote, record
 
 T = TypeVar("T")
 
@@ -69,6 +69,12 @@ async def log_action(
         _printable(note.reason), note.before, note.after,
     )  # fmt: skip
     await operator_log.add(session or context.pool, entry)
+
+
+async def tell_merchant(context: Context, merchant_id: UUID, note: OperatorNote) -> None:
+    """Write the action into the merchant's own audit log too. The reason stays with the operator."""
+    told = AuditNote(note.action, "Your payment provider changed this", before=note.before, after=note.after)
+    await record(context, merchant_id, Actor(None), told)
 
 
 async def logged(

@@ -17,7 +17,6 @@ from cuota.db.payout import balance, bank_accounts
 from cuota.db.payout import terms as versions
 from cuota.flows.context import Context
 from cuota.flows.desk.change_team import BadTeam
-from cuota.flows.desk.record import Actor, AuditNote, record
 from cuota.flows.merchant.manage_merchants import (
     BadMerchant,
     MerchantTerms,
@@ -25,7 +24,7 @@ from cuota.flows.merchant.manage_merchants import (
     update_merchant,
 )
 from cuota.flows.operator.change_operators import reason_of
-from cuota.flows.operator.log_action import OperatorNote, logged
+from cuota.flows.operator.log_action import OperatorNote, logged, tell_merchant
 from cuota.flows.payout.adjust_merchant import adjust_merchant
 from cuota.flows.payout.change_terms import change_terms
 from cuota.web.pages.checkout.session import Stop, see_other
@@ -198,9 +197,7 @@ async def _changed(context: Context, desk: OperatorDesk, found: Merchant, do: st
     ) -> None:
         note = OperatorNote(action, found.name, reason, found.merchant_id, before, after)
         await logged(context, desk.actor, note, act)
-        # The merchant's own audit log says what changed. The reason stays with the operator.
-        told = AuditNote(action, "Your payment provider changed this", before=before, after=after)
-        await record(context, found.merchant_id, Actor(None), told)
+        await tell_merchant(context, found.merchant_id, note)
 
     if do == "limits":
         low, high = cents_of(form, "minimum"), cents_of(form, "maximum")
