@@ -34,7 +34,7 @@ class _Reader(HTMLParser):
         self.links: dict[str, str] = {}
         self.mark: str | None = None
         self.refresh: str | None = None
-        self._tag, self._href, self._select = "", "", ""
+        self._tag, self._href, self._select, self._area = "", "", "", ""
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -49,6 +49,9 @@ class _Reader(HTMLParser):
             self.forms[-1][1][self._select] = ""
         elif tag == "option" and "selected" in given:
             self.forms[-1][1][self._select] = given["value"]
+        elif tag == "textarea":
+            self._area = given["name"]
+            self.forms[-1][1][self._area] = ""
         elif tag == "a":
             self._href = given.get("href", "")
         elif tag == "meta" and given.get("http-equiv") == "refresh":
@@ -60,6 +63,8 @@ class _Reader(HTMLParser):
         if self._tag in {"script", "style", "title"}:
             return
         self.text += data
+        if self._tag == "textarea":
+            self.forms[-1][1][self._area] += data
         if self._tag == "h1":
             self.heading += data
         if self._href:

@@ -12,11 +12,12 @@ from cuota.web.pages.operator import (
     new_merchant,
     orders,
     payouts,
+    policies,
     risk,
     system,
     team,
 )
 
 __all__ = [
-    "books", "consumers", "disputes", "enter", "home", "log", "losses", "merchants", "new_merchant", "orders", "payouts", "risk", "system", "team",
+    "books", "consumers", "disputes", "enter", "home", "log", "losses", "merchants", "new_merchant", "orders", "payouts", "policies", "risk", "system", "team",
 ]  # fmt: skip

@@ -21,11 +21,11 @@ from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
-_RISK = f"{PATH}/risk"
+RISK = f"{PATH}/risk"
 DAYS = (1, 7, 30)
 MOST_POINTS = 10_000
 # A simulation reads every decision of its days. One at a time in each process.
-_one_simulation = asyncio.Lock()
+one_simulation = asyncio.Lock()
 
 
 @allowed(OperatorAction.READ_RISK)
@@ -61,31 +61,38 @@ def _page(
         ("Any consumer may owe at most", money.shown(exposure.ceiling)),
     ]
     shown: PageContext = {
-        **common(request, desk, "Risk", here=_RISK),
+        **common(request, desk, "Risk", here=RISK),
         "sections": [
-            *([_result(found)] if found else []),
+            *([simulated(found)] if found else []),
             section(pairs=facts),
+            section(links=[(f"{RISK}/policies", "Policies: compare versions, try a whole policy")]),
             section("The whole policy", lines=policy.text.splitlines()),
         ],
         "values": {**_values(policy), **desk.form},
-        "days": [{"value": str(each), "label": "1 day" if each == 1 else f"{each} days"} for each in DAYS],
+        "days": day_options(),
     }
     if errors:
         return page(request, "operator/risk.html", failed(shown, errors, desk.form), status=400)
     return page(request, "operator/risk.html", shown)
 
 
-def _result(found: Simulated) -> PageContext:
+def day_options() -> list[PageContext]:
+    """Return the choices of how many days are decided again."""
+    return [{"value": str(each), "label": "1 day" if each == 1 else f"{each} days"} for each in DAYS]
+
+
+def simulated(found: Simulated, by: str = "these limits") -> PageContext:
+    """Return the table of a simulation. `by` names what the orders were decided by."""
     rows = (
         ("Approved then", found.approved), ("Declined then", found.declined),
-        ("Approved with these limits", found.would_approve), ("Declined with these limits", found.would_decline),
+        (f"Approved with {by}", found.would_approve), (f"Declined with {by}", found.would_decline),
         ("Newly approved", found.newly_approved), ("Newly declined", found.newly_declined),
     )  # fmt: skip
     columns = [
         cell("Orders of these days"), cell("Orders", amount=True), cell("Amount", amount=True),
         cell("Overdue now", amount=True, wide=True),
     ]  # fmt: skip
-    shown = table("What these limits would have decided", columns, [_row(*each) for each in rows], "")
+    shown = table(f"What {by} would have decided", columns, [_row(*each) for each in rows], "")
     shown["texts"] = [
         "Nothing was changed. Whether newly approved orders would have been paid is not known.",
         *(f"{count} newly declined for {because(code)}" for code, count in found.reasons.most_common()),
@@ -123,10 +130,10 @@ async def try_limits(request: Request, desk: OperatorDesk) -> Response:
         return _page(request, desk, policy, None, errors)
     exposure = replace(policy.exposure, new=new, ceiling=ceiling)
     other = replace(policy, exposure=exposure, score=replace(policy.score, threshold=points))
-    if _one_simulation.locked():
+    if one_simulation.locked():
         text = "Somebody tries other limits right now. Send the form again in a moment."
         return _page(request, desk, policy, None, {"": text})
-    async with _one_simulation:
+    async with one_simulation:
         now = context.now()
         found = await simulate(context, other, now - timedelta(days=int(days)), now, None)
     return _page(request, desk, policy, found)
