@@ -55,7 +55,10 @@ def credential_name(typed: str) -> str:
 
 
 async def add_credential(context: Context, merchant_id: UUID, name: str, scope: Scope) -> tuple[str, str]:
-    """Add a credential. Return its client id and secret, which is never shown again. Raises BadMerchant."""
+    """Add a credential. Return its client id and secret, which is never shown again. Raises BadMerchant.
+
+    Two credentials in force have different names, so that a second click adds nothing.
+    """
     client_id, secret = new_client()
     secret_hash = context.vault.hash("client-secret", secret)
     async with context.pool.session() as session, session.transaction():
@@ -67,6 +70,11 @@ async def add_credential(context: Context, merchant_id: UUID, name: str, scope: 
             )
         if len(live) >= MOST_CREDENTIALS:
             raise BadMerchant(f"There are {MOST_CREDENTIALS} credentials already. Revoke one first.")
+        if any(each.name == name for each in live):
+            raise BadMerchant(
+                f"There is a credential named {name} already. If you have just added it and did not see its secret, replace its"
+                " secret. Otherwise choose another name."
+            )
         await credentials.add(session, client_id, merchant_id, secret_hash, utc_now(), name, scope)
     return client_id, secret
 

@@ -213,3 +213,18 @@ async def test_a_form_without_a_code_counts_as_no_wrong_code(staff: Staff) -> No
         assert "Enter the code of your authenticator app" in page.text
     (row,) = await pool.fetch("SELECT factor_tries FROM desk_people WHERE person_id = $1", person.person_id)
     assert row["factor_tries"] == 0
+
+
+async def test_a_second_click_adds_no_second_credential(staff: Staff) -> None:
+    await staff.enter()
+    await staff.open(PATH)
+    action, held = staff.page.form("developers")
+    form = {**held, "do": "add", "name": "warehouse", "scope": Scope.READ, "reason": "new"}
+    answers = await asyncio.gather(*(staff.http.post(action, data=form) for _ in range(3)))
+    assert sorted(each.status_code for each in answers) == [200, 400, 400]
+    assert (
+        "There is a credential named warehouse already"
+        in max(answers, key=lambda each: each.status_code).text
+    )
+    live = await manage.live_credentials(staff.service.context, staff.shop.merchant_id)
+    assert [each.name for each in live].count("warehouse") == 1

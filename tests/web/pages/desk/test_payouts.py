@@ -86,6 +86,8 @@ async def test_the_csv_files_are_those_of_the_api_and_stand_in_the_audit_log(sta
         same = await staff.shop.http.get(f"/payouts{api}", headers={"Accept": "text/csv"})
         assert answer.text == same.text
         assert list(csv.DictReader(io.StringIO(answer.text)))
+        # A HEAD request downloads nothing, so the log does not count it.
+        assert (await staff.http.head(f"/desk/payouts/{path}")).status_code == 200
     page = await staff.open("/desk/audit?action=payouts.")
     assert page.text.count("payouts.export") == 2
 
