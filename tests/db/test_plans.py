@@ -58,6 +58,7 @@ ALLOWED = {
     "bank_accounts._HAVING": "a start of the sandbox gives test accounts to merchants of an earlier release",
     "losses._LOSSES": "the operator's losses over the whole ledger, by hand",
     "losses._MERCHANT_LOSSES": "the same",
+    "shared_signals._SHARED": "the operator's list of shared signals of a window, by hand",
     "books._BALANCES": "the operator's trial balance over the whole ledger, by hand",
     "books._MERCHANT_BALANCES": "the same",
     "operator_list._PAYOUTS": "the operator's list of payouts, by hand",

@@ -38,6 +38,7 @@ ALLOWED = {
     "people._BY_EMAIL": "a person who signs in to a dashboard names an address and no merchant",
     "losses._LOSSES": "the operator's losses over all merchants",
     "losses._MERCHANT_LOSSES": "the same, of what belongs to no order",
+    "shared_signals._SHARED": "the operator's list of shared signals, of all merchants",
     "books._BALANCES": "the operator's trial balance over all merchants",
     "books._MERCHANT_BALANCES": "the same, of what belongs to no order",
     "settlements._MERCHANTS": "the operator's check finds every merchant whose money has lines; the reads that follow name each",

@@ -249,6 +249,7 @@ ROUTES = (
     ),
     Route("GET", "/operator/risk", operator.risk.risk, OPERATOR),
     Route("POST", "/operator/risk", operator.risk.try_limits, OPERATOR),
+    Route("GET", "/operator/risk/velocity", operator.velocity.velocity, OPERATOR),
     Route("GET", "/operator/risk/policies", operator.policies.policies, OPERATOR),
     Route("POST", "/operator/risk/policies", operator.policies.try_policy, OPERATOR),
     Route("GET", "/operator/risk/policies/{version}", operator.policies.policy_text, OPERATOR),

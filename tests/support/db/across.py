@@ -34,6 +34,7 @@ ACROSS = {
     "batches._MERCHANTS_DUE": "reads: the same, for batches whose cutoff has come",
     "losses._LOSSES": "reads: the operator's losses over all merchants",
     "losses._MERCHANT_LOSSES": "reads: the same, of what belongs to no order",
+    "shared_signals._SHARED": "reads: the operator's list of shared signals, of all merchants",
     "books._BALANCES": "reads: the operator's trial balance over all merchants",
     "books._MERCHANT_BALANCES": "reads: the same, of what belongs to no order",
     "settlements._MERCHANTS": "reads: the operator's check finds every merchant whose money has lines",

@@ -16,8 +16,9 @@ from cuota.web.pages.operator import (
     risk,
     system,
     team,
+    velocity,
 )
 
 __all__ = [
-    "books", "consumers", "disputes", "enter", "home", "log", "losses", "merchants", "new_merchant", "orders", "payouts", "policies", "risk", "system", "team",
+    "books", "consumers", "disputes", "enter", "home", "log", "losses", "merchants", "new_merchant", "orders", "payouts", "policies", "risk", "system", "team", "velocity",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from cuota.flows.risk.keep_policy import WrongPolicy, load_kept, policy_in_force
 from cuota.flows.risk.review_decisions import simulate
 from cuota.web.pages.desk.view import when
 from cuota.web.pages.operator.parts import cell, section, table
-from cuota.web.pages.operator.risk import DAYS, RISK, day_options, one_simulation, simulated
+from cuota.web.pages.operator.risk import BUSY, DAYS, RISK, day_options, one_simulation, simulated
 from cuota.web.pages.operator.view import common, failed
 from cuota.web.pages.operator.visit import OperatorDesk, allowed, missing
 from cuota.web.pages.render import PageContext, page
@@ -25,7 +25,6 @@ from cuota.web.service import service_of
 
 _POLICIES = f"{RISK}/policies"
 COMPARED_DAYS = 30
-BUSY = "Another page reads the decisions right now. Open this one again in a moment."
 
 
 @allowed(OperatorAction.READ_RISK)

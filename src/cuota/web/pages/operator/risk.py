@@ -24,6 +24,7 @@ from cuota.web.service import service_of
 RISK = f"{PATH}/risk"
 DAYS = (1, 7, 30)
 MOST_POINTS = 10_000
+BUSY = "Another page reads the decisions right now. Open this one again in a moment."
 # A simulation reads every decision of its days. One at a time in each process.
 one_simulation = asyncio.Lock()
 
@@ -65,7 +66,12 @@ def _page(
         "sections": [
             *([simulated(found)] if found else []),
             section(pairs=facts),
-            section(links=[(f"{RISK}/policies", "Policies: compare versions, try a whole policy")]),
+            section(
+                links=[
+                    (f"{RISK}/policies", "Policies: compare versions, try a whole policy"),
+                    (f"{RISK}/velocity", "Velocity"),
+                ]
+            ),
             section("The whole policy", lines=policy.text.splitlines()),
         ],
         "values": {**_values(policy), **desk.form},
