@@ -10,6 +10,7 @@ from cuota.web.pages.operator import (
     merchants,
     new_merchant,
     orders,
+    passkeys,
     payouts,
     risk,
     system,
@@ -17,5 +18,5 @@ from cuota.web.pages.operator import (
 )
 
 __all__ = [
-    "books", "consumers", "disputes", "enter", "home", "log", "merchants", "new_merchant", "orders", "payouts", "risk", "system", "team",
+    "books", "consumers", "disputes", "enter", "home", "log", "merchants", "new_merchant", "orders", "passkeys", "payouts", "risk", "system", "team",
 ]  # fmt: skip
