@@ -62,7 +62,7 @@ def sit(request: pytest.FixtureRequest, named: Merchant, open_tab: OpenTab) -> S
 async def test_a_person_adds_a_passkey_signs_out_and_signs_in_with_it(sit: Sit) -> None:
     one = await sit()
     await one.added()
-    await expect(one.page.get_by_text("laptop")).to_be_visible()
+    await expect(one.page.get_by_role("link", name="Change laptop")).to_be_visible()
     await one.leave()
     await one.press_sign_in()
     await one.inside()

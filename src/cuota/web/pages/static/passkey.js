@@ -45,16 +45,12 @@ function named(listed) {
 
 /** Sends fields of the form, and returns the answer. @param {string} address @param {Record<string, string>} fields @returns {Promise<any>} */
 async function ask(address, fields) {
-  let answer;
-  let told;
-  try {
-    answer = await fetch(address, { method: "POST", body: new URLSearchParams(fields), redirect: "manual" });
-    if (answer.type === "opaqueredirect") throw new Told(ENDED);
-    told = await answer.json();
-  } catch (thrown) {
-    throw thrown instanceof Told ? thrown : new Told(UNREACHABLE);
-  }
-  if (!answer.ok) throw new Told(told.error ?? told.message ?? BROKEN, told.name ?? "");
+  const body = new URLSearchParams(fields);
+  const answer = await fetch(address, { method: "POST", body, redirect: "manual" }).catch(() => null);
+  if (!answer) throw new Told(UNREACHABLE);
+  if (answer.type === "opaqueredirect") throw new Told(ENDED);
+  const told = await answer.json().catch(() => ({})); // an error page is no JSON
+  if (!answer.ok) throw new Told(told.error ?? BROKEN, told.name ?? "");
   return told;
 }
 
