@@ -105,7 +105,7 @@ SEALED = (
         lasting=False,
     ),
 )
-# Columns of bytes that are not encrypted: hashes, and the start of a receiver's response.
+# Columns of bytes that are not encrypted: hashes, public keys and challenges, and the start of a receiver's response.
 HASHED = {
     "public.credentials.secret_hash", "public.credentials.old_secret_hash", "public.token_failures.client_hash",
     "public.checkout_sessions.session_hash", "public.checkout_sessions.code_hash", "public.checkout_sessions.device_hash",
@@ -114,7 +114,10 @@ HASHED = {
     "public.plans.browser", "public.plans.card_hash", "public.consumer_asks.value_hash",
     "public.card_declines.card_hash", "public.card_declines.charge_hash",
     "public.remembered_browsers.token_hash", "public.text_choices.phone_hash", "public.decisions.inputs_hash", "public.signals.value_hash",
-    "public.delivery_attempts.answer", "public.desk_sessions.session_hash", "public.operator_sessions.session_hash", "issuing_simulator.cards.number_hash", "issuing_simulator.cards.details_hash",
+    "public.delivery_attempts.answer", "public.desk_sessions.session_hash", "public.operator_sessions.session_hash",
+    "public.desk_passkeys.credential_id", "public.desk_passkeys.public_key", "public.desk_challenges.browser_hash",
+    "public.desk_challenges.challenge", "public.operator_passkeys.credential_id", "public.operator_passkeys.public_key",
+    "public.operator_challenges.browser_hash", "public.operator_challenges.challenge", "issuing_simulator.cards.number_hash", "issuing_simulator.cards.details_hash",
 }  # fmt: skip
 
 _OTHERS = """SELECT application_name AS name, count(*) AS sessions FROM pg_stat_activity

@@ -39,6 +39,7 @@ from cuota.web.pages.operator.visit import OPERATOR_ERRORS
 from cuota.web.pages.processor import cards as processor_cards
 from cuota.web.pages.processor import confirm as processor_confirm
 from cuota.web.pages.render import ACCOUNT_ERRORS, BANK_ERRORS, CHECKOUT_ERRORS
+from cuota.web.passkey_routes import passkey_routes
 from cuota.web.probe import Probe
 from cuota.web.server import edge
 from cuota.web.server.metrics import metrics
@@ -178,6 +179,7 @@ ROUTES = (
     Route("GET", "/desk/code", desk.enter.ENTRANCE.show_code, DESK),
     Route("POST", "/desk/code", desk.enter.ENTRANCE.check_code, DESK),
     Route("POST", "/desk/leave", desk.enter.ENTRANCE.leave, DESK),
+    *passkey_routes("/desk", desk.enter.BY_PASSKEY, desk.passkeys, DESK),
     Route("GET", "/desk/orders", desk.orders.orders, DESK),
     Route("GET", "/desk/orders/export", desk.export.show, DESK),
     Route("POST", "/desk/orders/export", desk.export.export, DESK),
@@ -223,6 +225,7 @@ ROUTES = (
     Route("GET", "/operator/code", operator.enter.ENTRANCE.show_code, OPERATOR),
     Route("POST", "/operator/code", operator.enter.ENTRANCE.check_code, OPERATOR),
     Route("POST", "/operator/leave", operator.enter.ENTRANCE.leave, OPERATOR),
+    *passkey_routes("/operator", operator.enter.BY_PASSKEY, operator.passkeys, OPERATOR),
     Route("GET", "/operator/orders", operator.orders.orders, OPERATOR),
     Route("GET", "/operator/orders/letters/{decision_id}", operator.orders.letter, OPERATOR),
     Route("GET", "/operator/orders/{order_id}", operator.orders.order, OPERATOR),

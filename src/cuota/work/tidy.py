@@ -10,10 +10,10 @@ from datetime import timedelta
 from cuota.core.plan.declines import ATTEMPTS_WITHIN, FINAL_KEPT
 from cuota.core.risk.policy import MOST_HOURS
 from cuota.db.checkout import checkouts, codes, remembered
-from cuota.db.desk import sessions
+from cuota.db.desk import passkeys, sessions
 from cuota.db.hosts import NodeLost
 from cuota.db.merchant import credentials
-from cuota.db.operator import operator_sessions
+from cuota.db.operator import operator_passkeys, operator_sessions
 from cuota.db.order import idempotency
 from cuota.db.plan import accounts, asks, declines
 from cuota.db.risk import history
@@ -43,6 +43,8 @@ async def tidy(context: Context) -> int:
     await remembered.forget(pool, now)
     await sessions.forget(pool, now - LINKS_KEPT)
     await operator_sessions.forget(pool, now - LINKS_KEPT)
+    await passkeys.forget(pool, now - LINKS_KEPT)
+    await operator_passkeys.forget(pool, now - LINKS_KEPT)
     with _while_a_node_is_down():
         # Signals are written and deleted by the service's clock. This is longer than any policy's window.
         await history.forget(pool, context.now() - SIGNALS_KEPT)

@@ -1,4 +1,4 @@
-"""Visitors of the hosted checkout."""
+"""Visitors of the hosted checkout, and browsers with passkeys in either dashboard."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from support.makers import Running
+from support.makers import Merchant, Running
+from support.pages.operator_staff import OperatorStaff
+from support.pages.passkeys import Browsers, Keyed
+from support.pages.staff import Staff
 from support.pages.visitor import Visitor
 
 
@@ -30,3 +33,18 @@ async def visit(service: Running) -> AsyncIterator[Callable[..., Visitor]]:
 def visitor(visit: Callable[..., Visitor]) -> Visitor:
     """One browser."""
     return visit()
+
+
+@pytest.fixture(params=["desk", "operator"])
+async def keyed(request: pytest.FixtureRequest, merchant: Merchant) -> AsyncIterator[Browsers]:
+    """Makes browsers of one dashboard's people, each with an authenticator."""
+    async with AsyncExitStack() as stack:
+
+        def make() -> Keyed:
+            http = merchant.service.client()
+            stack.push_async_callback(http.aclose)
+            if request.param == "desk":
+                return Keyed(Staff(http, merchant), "/desk")
+            return Keyed(OperatorStaff(http, merchant.service), "/operator")
+
+        yield make

@@ -31,7 +31,8 @@ _OPEN = """INSERT INTO desk_sessions
     (merchant_id, session_hash, session_id, person_id, created_at, seen_at, ends_at, proved_at, one_step, browser, address)
     VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, $9, $10)"""
 _READ = """SELECT s.session_id, s.session_hash, s.seen_at, s.ends_at, s.proved_at, s.one_step, s.new_factor, p.merchant_id, p.person_id, p.email,
-        p.name, p.role, p.invited_at, p.joined_at, p.factor IS NOT NULL AS has_factor, m.name AS merchant
+        p.name, p.role, p.invited_at, p.joined_at, p.factor IS NOT NULL AS has_factor, m.name AS merchant,
+        EXISTS (SELECT FROM desk_passkeys k WHERE k.merchant_id = $1 AND k.person_id = s.person_id) AS has_passkey
     FROM desk_sessions s JOIN desk_people p ON p.merchant_id = $1 AND p.person_id = s.person_id
         JOIN merchants m ON m.merchant_id = $1
     WHERE s.merchant_id = $1 AND s.session_hash = $2 AND s.ends_at > $3 AND s.seen_at > $4 AND p.removed_at IS NULL"""
@@ -85,7 +86,7 @@ class NewSession:
 class DeskSession:
     """A browser's session. `proved_at` is the time of the last second factor; None before the person is signed in.
 
-    `new_factor` is the encrypted secret of an authenticator app that this browser sets up.
+    `new_factor` is the encrypted secret of an authenticator app that this browser sets up. `has_passkey`: the person has one.
     """
 
     session_id: UUID
@@ -97,6 +98,7 @@ class DeskSession:
     new_factor: bytes | None
     person: Person
     merchant: str
+    has_passkey: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,7 @@ async def read(
         return None
     return DeskSession(
         row["session_id"], row["session_hash"], row["seen_at"], row["ends_at"], row["proved_at"], row["one_step"],
-        row["new_factor"], person_of(row), row["merchant"],
+        row["new_factor"], person_of(row), row["merchant"], row["has_passkey"],
     )  # fmt: skip
 
 

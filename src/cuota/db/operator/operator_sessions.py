@@ -28,7 +28,8 @@ _OPEN = """INSERT INTO operator_sessions
     (session_hash, session_id, person_id, created_at, seen_at, ends_at, proved_at, one_step, browser, address)
     VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8, $9)"""
 _READ = """SELECT s.session_id, s.session_hash, s.seen_at, s.proved_at, s.one_step, s.new_factor, p.person_id, p.email, p.name,
-        p.role, p.invited_at, p.joined_at, p.factor IS NOT NULL AS has_factor
+        p.role, p.invited_at, p.joined_at, p.factor IS NOT NULL AS has_factor,
+        EXISTS (SELECT FROM operator_passkeys k WHERE k.person_id = s.person_id) AS has_passkey
     FROM operator_sessions s JOIN operator_people p ON p.person_id = s.person_id
     WHERE s.session_hash = $1 AND s.ends_at > $2 AND s.seen_at > $3 AND p.removed_at IS NULL"""
 _SEEN = "UPDATE operator_sessions SET seen_at = $2 WHERE session_hash = $1"
@@ -50,7 +51,7 @@ _FORGET_LINKS = "DELETE FROM operator_links WHERE ends_at < $1"
 class OperatorSession:
     """A browser's session. `proved_at` is the time of the last second factor; None before the person is signed in.
 
-    `new_factor` is the encrypted secret of an authenticator app that this browser sets up.
+    `new_factor` is the encrypted secret of an authenticator app that this browser sets up. `has_passkey`: the person has one.
     """
 
     session_id: UUID
@@ -60,6 +61,7 @@ class OperatorSession:
     one_step: bool
     new_factor: bytes | None
     person: Operator
+    has_passkey: bool
 
 
 async def add_link(
@@ -112,7 +114,7 @@ async def read(
         return None
     return OperatorSession(
         row["session_id"], row["session_hash"], row["seen_at"], row["proved_at"], row["one_step"], row["new_factor"],
-        operator_of(row),
+        operator_of(row), row["has_passkey"],
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from cuota.core.desk.person import Person, read_email, read_name
 from cuota.core.desk.role import ROLE_WORDS, Role, may_grant
-from cuota.db.desk import people, sessions
+from cuota.db.desk import passkeys, people, sessions
 from cuota.db.pool import Connection
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.record import Actor, AuditNote, record
@@ -102,6 +102,7 @@ async def remove(context: Context, merchant_id: UUID, actor: Actor, person_id: U
         if actor.person is None or actor.person.person_id != person_id:
             _require(actor, person.role)
         await people.remove(session, merchant_id, person_id, now)
+        await passkeys.remove_all(session, merchant_id, person_id)
         await sessions.end_all(session, merchant_id, person_id, now)
         done = AuditNote(
             "team.remove", f"{person.name} <{person.email}>", reason, before={"role": person.role}
@@ -112,7 +113,7 @@ async def remove(context: Context, merchant_id: UUID, actor: Actor, person_id: U
 async def reset_factor(
     context: Context, merchant_id: UUID, actor: Actor, person_id: UUID, reason: str
 ) -> None:
-    """Forget a person's authenticator app after the phone was lost. All sessions of the person end. Raises BadTeam."""
+    """Forget a person's authenticator app and passkeys after the phone was lost. All sessions end. Raises BadTeam."""
     reason = _text(reason, "reason", "Say why, in a few words. The audit log keeps the reason.")
     now = utc_now()
     async with context.pool.session() as session, session.transaction():
@@ -121,6 +122,7 @@ async def reset_factor(
             raise BadTeam(GONE)
         _require(actor, person.role)
         await people.reset_factor(session, merchant_id, person_id)
+        await passkeys.remove_all(session, merchant_id, person_id)
         await sessions.end_all(session, merchant_id, person_id, now)
         await record(
             context,

@@ -10,7 +10,7 @@ from uuid import UUID
 from cuota.core.desk.person import read_email, read_name
 from cuota.core.operator.person import Operator
 from cuota.core.operator.role import OPERATOR_WORDS, OperatorRole, operator_grantable
-from cuota.db.operator import operator_sessions, operators
+from cuota.db.operator import operator_passkeys, operator_sessions, operators
 from cuota.db.pool import Connection
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.change_team import GONE, LAST_OWNER, BadTeam
@@ -88,13 +88,14 @@ async def remove_operator(context: Context, actor: OperatorActor, person_id: UUI
         if actor.person is None or actor.person.person_id != person_id:
             _require(actor, person.role)
         await operators.remove(session, person_id, now)
+        await operator_passkeys.remove_all(session, person_id)
         await operator_sessions.end_all(session, person_id, now)
         note = OperatorNote("team.remove", _subject(person), reason, before={"role": person.role})
         await log_action(context, actor, note, session)
 
 
 async def reset_operator_factor(context: Context, actor: OperatorActor, person_id: UUID, reason: str) -> None:
-    """Forget a person's authenticator app after the phone was lost. All sessions of the person end. Raises BadTeam."""
+    """Forget a person's authenticator app and passkeys after the phone was lost. All sessions end. Raises BadTeam."""
     reason, now = reason_of(reason), utc_now()
     async with context.pool.session() as session, session.transaction():
         person = await operators.read(session, person_id)
@@ -102,6 +103,7 @@ async def reset_operator_factor(context: Context, actor: OperatorActor, person_i
             raise BadTeam(GONE)
         _require(actor, person.role)
         await operators.reset_factor(session, person_id)
+        await operator_passkeys.remove_all(session, person_id)
         await operator_sessions.end_all(session, person_id, now)
         await log_action(context, actor, OperatorNote("team.factor", _subject(person), reason), session)
 

@@ -19,11 +19,19 @@ from cuota.flows.webhook.show_event import event_id
 from cuota.web.app import DESK, ROUTES
 from support.disputes import disputed
 from support.makers import Merchant
+from support.pages.passkeys import Keyed
 from support.pages.staff import Staff
 from support.settlement_rows import Row, paid
 
 # They are for a browser that is not signed in yet, or that signs out.
-OPEN = {"/desk/sign-in", "/desk/enter/{merchant_id}/{link_id}/{code}", "/desk/code", "/desk/leave"}
+OPEN = {
+    "/desk/sign-in",
+    "/desk/enter/{merchant_id}/{link_id}/{code}",
+    "/desk/code",
+    "/desk/leave",
+    "/desk/sign-in/passkey",
+    "/desk/sign-in/passkey/options",
+}
 GUARDED = [
     (method, row)
     for row in ROUTES
@@ -86,6 +94,14 @@ async def asked_for(shop: Merchant, person: Person, order: dict[str, Any]) -> UU
     return found.approval_id
 
 
+async def passkey_of(staff: Staff) -> str:
+    """Sign in, and add a passkey. Return its id."""
+    await staff.enter()
+    keyed = Keyed(staff, "/desk")
+    await keyed.add()
+    return (await keyed.listed()).link("laptop").rpartition("/")[2]
+
+
 async def test_another_merchants_ids_are_answered_like_ids_that_nobody_has(
     staff: Staff, browser: Callable[..., Staff], auto_merchant: Merchant
 ) -> None:
@@ -105,6 +121,7 @@ async def test_another_merchants_ids_are_answered_like_ids_that_nobody_has(
         "payout_id": await paid(auto_merchant, Row("capture", 100)),
         "dispute_id": str(dispute.dispute_id),
         "approval_id": str(await asked_for(auto_merchant, person, order)),
+        "passkey_id": await passkey_of(other),
         "evidence_id": str(file["evidence_id"]),
         "number": "1",
     }

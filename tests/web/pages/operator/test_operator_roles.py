@@ -20,7 +20,10 @@ from support.makers import Merchant
 from support.pages.operator_staff import OperatorStaff
 from support.pages.staff import Staff
 
-OPEN = {"/operator/sign-in", "/operator/enter/{link_id}/{code}", "/operator/code", "/operator/leave"}
+OPEN = {
+    "/operator/sign-in", "/operator/enter/{link_id}/{code}", "/operator/code", "/operator/leave",
+    "/operator/sign-in/passkey", "/operator/sign-in/passkey/options",
+}  # fmt: skip
 GUARDED = [
     (method, row)
     for row in ROUTES

@@ -12,15 +12,17 @@ from cuota.db.row_security import narrow
 from cuota.flows.context import Context
 from cuota.flows.desk import sign_in
 from cuota.flows.desk.factor import factor_address, new_factor
+from cuota.flows.desk.keep_passkeys import DeskPasskeys, enter_by_passkey, passkeys_of_browser
 from cuota.flows.desk.sign_in import DeskVisit, Place
 from cuota.web.ids import guid
 from cuota.web.pages.desk.entrance import Entrance
+from cuota.web.pages.desk.passkey_entrance import PasskeyEntrance
 from cuota.web.pages.desk.visit import PATH, PLACE, keep_cookie, visit_of
 from cuota.web.service import service_of
 
 
 class _DeskDoor:
-    path, place = PATH, PLACE
+    path, place, cookie = PATH, PLACE, "desk-passkey"
 
     async def visit(self, request: Request) -> DeskVisit | None:
         return await visit_of(request)
@@ -69,5 +71,16 @@ class _DeskDoor:
     def keep(self, request: Request, response: Response, text: str) -> None:
         keep_cookie(request, response, text)
 
+    def passkeys(self, context: Context, secret: str, place: Place) -> DeskPasskeys:
+        return passkeys_of_browser(context, secret, place.address)
 
-ENTRANCE = Entrance(_DeskDoor())
+    async def enter_by_passkey(
+        self, context: Context, store: DeskPasskeys, before: DeskVisit | None, place: Place
+    ) -> str:
+        merchant_id, secret = await enter_by_passkey(context, store, before, place)
+        return f"{merchant_id.hex}.{secret}"
+
+
+_DOOR = _DeskDoor()
+ENTRANCE = Entrance(_DOOR)
+BY_PASSKEY = PasskeyEntrance(_DOOR, ENTRANCE)

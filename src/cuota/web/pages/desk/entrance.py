@@ -26,7 +26,7 @@ _SAID = {
     "ended": ("Your session has ended. Sign in again.", "calm"),
 }
 # The answer takes this long for every address, because queuing a mail takes longer than finding nobody.
-_ANSWER_SECONDS = 0.25
+ANSWER_SECONDS = 0.25
 _CODE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 
@@ -101,6 +101,8 @@ class Entrance(Generic[V]):
             "values": {},
             "notice": None,
             "notice_tone": "error",
+            "passkey": "",
+            "passkey_script": False,
         }
 
     async def show_sign_in(self, request: Request) -> Response:
@@ -108,11 +110,15 @@ class Entrance(Generic[V]):
         visit = await self.door.visit(request)
         if visit is not None and visit.signed_in:
             return see_other(self.door.path)
+        return self.sign_in_page(request, _SAID.get(request.query_params.get("said", ""), (None, "error")))
+
+    def sign_in_page(
+        self, request: Request, said: tuple[str | None, str], *, status: int = 200, **more: object
+    ) -> Response:
+        """Return the sign-in page, with a notice and its tone."""
         shown = self._shell(request, "Sign in", "We mail you a link. No password is needed.")
-        shown["notice"], shown["notice_tone"] = _SAID.get(
-            request.query_params.get("said", ""), (None, "error")
-        )
-        return page(request, "desk/sign_in.html", shown)
+        shown |= {"notice": said[0], "notice_tone": said[1], "passkey_script": True, **more}
+        return page(request, "desk/sign_in.html", shown, status=status)
 
     async def ask_link(self, request: Request) -> Response:
         """Queue the mail with the link. The answer is the same for every address."""
@@ -123,14 +129,10 @@ class Entrance(Generic[V]):
             return stop.response
         email = read_email(form.get("email", ""))
         if email is None:
-            shown = self._shell(request, "Sign in", "We mail you a link. No password is needed.")
-            shown |= {
-                "errors": {"email": "Enter an e-mail address, such as ana@example.com."},
-                "values": form,
-            }
-            return page(request, "desk/sign_in.html", shown, status=400)
+            errors = {"email": "Enter an e-mail address, such as ana@example.com."}
+            return self.sign_in_page(request, (None, "error"), status=400, errors=errors, values=form)
         asked = self.door.ask_link(service_of(request).context, email)
-        await asyncio.gather(asked, asyncio.sleep(_ANSWER_SECONDS))
+        await asyncio.gather(asked, asyncio.sleep(ANSWER_SECONDS))
         lead = f"If {email} belongs to a team, a link is on its way. It works once, for 15 minutes."
         return page(request, "desk/mailed.html", self._shell(request, "Look at your mail", lead))
 

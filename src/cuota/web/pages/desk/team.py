@@ -11,7 +11,7 @@ from starlette.responses import Response
 from cuota.core.desk.person import Person
 from cuota.core.desk.role import ROLE_WORDS, Action, Role, grantable
 from cuota.core.refusal import Refused
-from cuota.db.desk import people, sessions
+from cuota.db.desk import passkeys, people, sessions
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk import change_team
 from cuota.flows.desk.change_team import BadTeam
@@ -139,6 +139,9 @@ async def _person_page(
         **common(request, desk, found.name, here=_TEAM),
         "one": _row(found, me=own),
         "roles": _roles(grantable(desk.visit.person.role)),
+        "passkeys": len(
+            await passkeys.of_person(service_of(request).context.pool, desk.merchant_id, found.person_id)
+        ),
         "may_change": may_grant,
         "may_leave": own,
         "asks_code": not desk.fresh,

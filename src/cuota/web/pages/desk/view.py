@@ -18,6 +18,12 @@ from cuota.web.service import service_of
 
 # The dashboard shows times of the time zone in which the cutoffs are, unless the merchant's terms name another.
 ZONE = "America/New_York"
+# What both dashboards say after a change of one's passkeys.
+PASSKEYS_SAID = {
+    "passkey-added": "The passkey is added. From now on, it signs you in.",
+    "passkey-renamed": "The passkey has its new name.",
+    "passkey-removed": "The passkey is removed, and signs nobody in any more. Remove it from your device, too.",
+}
 _NAV = (
     ("Home", PATH, Action.READ_ORDERS),
     ("Orders", f"{PATH}/orders", Action.READ_ORDERS),
@@ -41,13 +47,14 @@ SAID = {
     "too-many": "This person got five links within an hour. Try again later.",
     "role": "The role was changed. It applies from the next click on.",
     "removed": "The person was removed, and is signed out everywhere.",
-    "factor": "The authenticator app was forgotten. At the next sign-in, the person sets up another.",
+    "factor": "The authenticator app was forgotten, and any passkey. At the next sign-in, the person sets up another.",
     "ended": "The session was ended.",
     "accepted": "You accepted. The consumer gets the amount back; it has already left your payouts.",
     "evidence": "Your evidence is there. You can add more until the dispute is decided.",
     "appealed": "Your appeal is there. The decision on it is final.",
     "asked": "Your request is there. The money moves when another person of your team approves it.",
     "rejected": "The request was rejected. Nothing was moved.",
+    **PASSKEYS_SAID,
     "keys": "The change is done. It is in force within a few seconds.",
     "moved": "The clock was moved. Everything that was due on the way has happened, each at its own time.",
     "sent-again": "The event is on its way again. Reload this page in a moment to see the result.",
@@ -75,7 +82,13 @@ def common(request: Request, desk: Desk, title: str, *, here: str, lead: str | N
         "values": {},
         "notice": said,
         "notice_tone": "done",
+        **by_passkey(PATH, available=desk.visit.session.has_passkey and not desk.fresh),
     }
+
+
+def by_passkey(root: str, *, available: bool) -> PageContext:
+    """Return the values of a page on which a passkey may take the place of a fresh code."""
+    return {"passkey": f"{root}/step-up" if available else "", "passkey_script": available}
 
 
 def shown(order: Order, cents: int) -> str:

@@ -11,6 +11,7 @@ from cuota.web.pages.operator import (
     merchants,
     new_merchant,
     orders,
+    passkeys,
     payouts,
     policies,
     risk,
@@ -20,5 +21,6 @@ from cuota.web.pages.operator import (
 )
 
 __all__ = [
-    "books", "consumers", "disputes", "enter", "home", "log", "losses", "merchants", "new_merchant", "orders", "payouts", "policies", "risk", "system", "team", "velocity",
+    "books", "consumers", "disputes", "enter", "home", "log", "losses", "merchants", "new_merchant", "orders", "passkeys", "payouts", "policies",
+    "risk", "system", "team", "velocity",
 ]  # fmt: skip

@@ -12,16 +12,22 @@ from cuota.flows.context import Context
 from cuota.flows.desk.sign_in import Place
 from cuota.flows.desk.totp import app_address
 from cuota.flows.operator import operator_sign_in as sign_in
+from cuota.flows.operator.keep_operator_passkeys import (
+    OperatorPasskeys,
+    enter_operator_by_passkey,
+    operator_passkeys_of_browser,
+)
 from cuota.flows.operator.operator_factor import new_operator_factor
 from cuota.flows.operator.operator_sign_in import OperatorVisit
 from cuota.web.ids import guid
 from cuota.web.pages.desk.entrance import Entrance
+from cuota.web.pages.desk.passkey_entrance import PasskeyEntrance
 from cuota.web.pages.operator.visit import PATH, PLACE, keep_cookie, visit_of
 from cuota.web.service import service_of
 
 
 class _OperatorDoor:
-    path, place = PATH, PLACE
+    path, place, cookie = PATH, PLACE, "operator-passkey"
 
     async def visit(self, request: Request) -> OperatorVisit | None:
         return await visit_of(request)
@@ -65,5 +71,15 @@ class _OperatorDoor:
     def keep(self, request: Request, response: Response, text: str) -> None:
         keep_cookie(request, response, text)
 
+    def passkeys(self, context: Context, secret: str, place: Place) -> OperatorPasskeys:
+        return operator_passkeys_of_browser(context, secret, place.address)
 
-ENTRANCE = Entrance(_OperatorDoor())
+    async def enter_by_passkey(
+        self, context: Context, store: OperatorPasskeys, before: OperatorVisit | None, place: Place
+    ) -> str:
+        return await enter_operator_by_passkey(context, store, before, place)
+
+
+_DOOR = _OperatorDoor()
+ENTRANCE = Entrance(_DOOR)
+BY_PASSKEY = PasskeyEntrance(_DOOR, ENTRANCE)

@@ -29,6 +29,7 @@ ACTIONS = (
     ("dispute.", "Disputes"),
     ("money.", "Money"),
     ("team.", "Team and access"),
+    ("passkey.", "Passkeys"),
 )
 _EMPTY = "Nothing yet. Each change, and each look at a consumer's name, stands here with the person and the reason."
 

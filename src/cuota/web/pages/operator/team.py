@@ -11,7 +11,7 @@ from starlette.responses import Response
 from cuota.core.operator.person import Operator
 from cuota.core.operator.role import OPERATOR_WORDS, OperatorAction, OperatorRole, operator_grantable
 from cuota.core.refusal import Refused
-from cuota.db.operator import operator_sessions, operators
+from cuota.db.operator import operator_passkeys, operator_sessions, operators
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.change_team import BadTeam
 from cuota.flows.desk.sign_in import IDLE
@@ -120,6 +120,7 @@ async def _person_page(
         **common(request, desk, found.name, here=_TEAM),
         "one": _row(found, me=own),
         "roles": _roles(operator_grantable(mine.role)),
+        "passkeys": len(await operator_passkeys.of_person(service_of(request).context.pool, found.person_id)),
         "may_change": may_grant,
         "may_leave": own,
         "values": {"role": found.role.value},

@@ -6,6 +6,7 @@ from starlette.requests import Request
 
 from cuota.core.operator.role import OPERATOR_WORDS, OperatorAction, operator_may
 from cuota.web.pages.checkout.session import csrf_of
+from cuota.web.pages.desk.view import PASSKEYS_SAID, by_passkey
 from cuota.web.pages.operator.visit import PATH, OperatorDesk
 from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
@@ -28,8 +29,9 @@ _SAID = {
     "invited": "The invitation is on its way by e-mail. The link in it works for seven days.",
     "role": "The role was changed. It applies from the next click on.",
     "removed": "The person was removed, and is signed out everywhere.",
-    "factor": "The authenticator app was forgotten. At the next sign-in, the person sets up another.",
+    "factor": "The authenticator app was forgotten, and any passkey. At the next sign-in, the person sets up another.",
     "ended": "The session was ended.",
+    **PASSKEYS_SAID,
     "changed": "The change is saved. It applies to orders from now on.",
     "terms": "The new version of the terms is saved.",
     "revoked": "The credentials are revoked. Their tokens stop working within 5 seconds.",
@@ -65,6 +67,7 @@ def common(
         "notice": _SAID.get(request.query_params.get("said", "")),
         "notice_tone": "done",
         "asks_code": not desk.fresh,
+        **by_passkey(PATH, available=desk.visit.session.has_passkey and not desk.fresh),
     }
 
 

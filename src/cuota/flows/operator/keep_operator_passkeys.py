@@ -1,0 +1,158 @@
+"""The passkeys of the operator's people: where they are stored, and signing in with one.
+
+The same rules as for a merchant's people (`flows/desk/keep_passkeys.py`), with other tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from cuota.core.desk.passkey import MOST_PASSKEYS, Passkey
+from cuota.core.operator.person import Operator
+from cuota.db.operator import operator_passkeys, operator_sessions, operators
+from cuota.flows.context import Context, utc_now
+from cuota.flows.desk.check_passkey import (
+    CHALLENGE_LIFE,
+    MOST_CHALLENGES,
+    MOST_OF_ADDRESS,
+    PasskeyPurpose,
+    PasskeyUser,
+)
+from cuota.flows.desk.sign_in import Place
+from cuota.flows.operator.log_action import OperatorActor, OperatorNote, log_action
+from cuota.flows.operator.operator_sign_in import OperatorVisit, open_proved_operator
+
+_ID_BYTES = 16
+
+
+@dataclass(slots=True)
+class OperatorPasskeys:
+    """The passkeys of one person, and the challenges of one browser.
+
+    `person` is None while nobody is known. Then `find` sets the person whom the passkey names.
+    """
+
+    context: Context
+    browser_hash: bytes
+    address: str
+    person: Operator | None = None
+
+    async def hold(self, challenge: bytes, purpose: PasskeyPurpose, now: datetime) -> bool:
+        """Store a challenge of this browser. False if there were too many.
+
+        The limit of an IP address is for strangers only.
+        """
+        address = self.address if self.person is None else ""
+        return await operator_passkeys.hold(
+            self.context.pool, self.browser_hash, challenge, purpose, address, now, now + CHALLENGE_LIFE,
+            now - CHALLENGE_LIFE, MOST_CHALLENGES, MOST_OF_ADDRESS,
+        )  # fmt: skip
+
+    async def take(self, challenge: bytes, purpose: PasskeyPurpose, now: datetime) -> bool:
+        """Use a challenge of this browser up. False if it is not there, was used, or has ended."""
+        return await operator_passkeys.take(self.context.pool, self.browser_hash, challenge, purpose, now)
+
+    async def find(self, handle: bytes | None, credential_id: bytes) -> Passkey | None:
+        """Return the passkey with this credential, if it is the person's whom the handle names."""
+        if self.person is None:
+            if handle is None or len(handle) != _ID_BYTES:
+                return None
+            self.person = await operators.read(self.context.pool, UUID(bytes=handle))
+            if self.person is None:
+                return None
+        elif handle is not None and handle != self.user().handle:
+            return None
+        return await operator_passkeys.by_credential(self.context.pool, self.person_id(), credential_id)
+
+    def _known(self) -> Operator:
+        assert self.person is not None, "nobody is known before a passkey was found"
+        return self.person
+
+    async def used(self, passkey: Passkey, sign_count: int, now: datetime) -> bool:
+        """Record a use. False if the authenticator's counter did not rise."""
+        return await operator_passkeys.used(self.context.pool, passkey.passkey_id, sign_count, now)
+
+    async def copied(self, passkey: Passkey, sign_count: int) -> None:
+        """Write into the audit log that the counter did not rise."""
+        said = f"The counter did not rise: {passkey.sign_count}, then {sign_count}. Perhaps the passkey was copied."
+        note = OperatorNote("passkey.refused", _subject(passkey.name), said)
+        await log_action(self.context, self._actor(), note)
+
+    def user(self) -> PasskeyUser:
+        """Return the person, as an authenticator shows the person."""
+        person = self._known()
+        return PasskeyUser(person.person_id.bytes, f"{person.email} (operator)", f"{person.name}, operator")
+
+    def person_id(self) -> UUID:
+        """Return the person's id."""
+        return self._known().person_id
+
+    def _actor(self) -> OperatorActor:
+        return OperatorActor(self.person, self.address)
+
+    async def mine(self) -> list[Passkey]:
+        """Return the person's passkeys."""
+        return await operator_passkeys.of_person(self.context.pool, self.person_id())
+
+    async def one(self, passkey_id: UUID) -> Passkey | None:
+        """Return one of the person's passkeys, or None."""
+        return await operator_passkeys.read(self.context.pool, self.person_id(), passkey_id)
+
+    async def add(self, new: Passkey) -> bool:
+        """Add a passkey, with an entry in the audit log. False if it is already there, or there are too many."""
+        async with self.context.pool.session() as session, session.transaction():
+            added = await operator_passkeys.add(session, new, MOST_PASSKEYS)
+            if added:
+                note = OperatorNote("passkey.add", _subject(new.name), "", after={"name": new.name})
+                await log_action(self.context, self._actor(), note, session)
+        return added
+
+    async def rename(self, passkey: Passkey, name: str) -> None:
+        """Give a passkey another name, with an entry in the audit log."""
+        async with self.context.pool.session() as session, session.transaction():
+            if await operator_passkeys.rename(session, self.person_id(), passkey.passkey_id, name):
+                before, after = {"name": passkey.name}, {"name": name}
+                note = OperatorNote("passkey.rename", _subject(passkey.name), "", before=before, after=after)
+                await log_action(self.context, self._actor(), note, session)
+
+    async def remove(self, passkey: Passkey) -> None:
+        """Remove a passkey, with an entry in the audit log."""
+        async with self.context.pool.session() as session, session.transaction():
+            if await operator_passkeys.remove(session, self.person_id(), passkey.passkey_id):
+                note = OperatorNote(
+                    "passkey.remove", _subject(passkey.name), "", before={"name": passkey.name}
+                )
+                await log_action(self.context, self._actor(), note, session)
+
+
+def _subject(name: str) -> str:
+    return f"Passkey {name}"
+
+
+def operator_passkeys_of_browser(context: Context, secret: str, address: str) -> OperatorPasskeys:
+    """Return the store of a browser that is not signed in, with the secret of its cookie."""
+    return OperatorPasskeys(context, context.vault.hash("operator-challenge", secret), address)
+
+
+def operator_passkeys_of_visit(context: Context, visit: OperatorVisit, address: str) -> OperatorPasskeys:
+    """Return the store of a signed-in person."""
+    browser_hash = context.vault.hash("operator-challenge", visit.secret)
+    return OperatorPasskeys(context, browser_hash, address, visit.person)
+
+
+async def enter_operator_by_passkey(
+    context: Context, store: OperatorPasskeys, before: OperatorVisit | None, place: Place
+) -> str:
+    """Open a session for the person whose passkey was checked. Return the session's secret."""
+    if before is not None:
+        await operator_sessions.end(context.pool, before.session.session_hash)
+    person = store.person
+    assert person is not None, "the passkey was checked"
+    return await open_proved_operator(context, person, place)
+
+
+async def prove_operator_by_passkey(context: Context, visit: OperatorVisit) -> None:
+    """Record a fresh second factor, after the passkey was checked."""
+    await operator_sessions.proved(context.pool, visit.session.session_hash, utc_now())
