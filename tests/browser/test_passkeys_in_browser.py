@@ -80,6 +80,7 @@ async def test_a_passkey_takes_the_place_of_a_code_in_the_middle_of_a_form(sit: 
     await one.page.get_by_role("button", name="Use a passkey instead").click()
     await expect(one.page.get_by_text("Confirmed with your passkey.")).to_be_focused()
     await expect(one.page.get_by_label("Code of your authenticator app")).to_be_hidden()
+    await expect(one.page.get_by_role("button", name="Use a passkey instead")).to_be_hidden()
     await look(one.page, "a form that a passkey confirmed")
     await one.page.get_by_role("button", name="Invite").click()
     await expect(one.page.get_by_role("status").first).to_contain_text("The invitation is on its way")
