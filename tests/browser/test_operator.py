@@ -12,7 +12,8 @@ from playwright.async_api import Page, expect
 from cuota.commands.desk import operator_sandbox_link
 from cuota.core.operator.role import OperatorRole
 from cuota.flows.dispute.answer_dispute import submit_evidence
-from cuota.web.app import OPERATOR, ROUTES
+from cuota.web.app import ROUTES
+from cuota.web.operator_routes import OPERATOR
 from cuota.web.pages.operator import disputes
 from support.browser.dashboards import HOW, WIDE, is_page, look
 from support.browser.tabs import OpenTab

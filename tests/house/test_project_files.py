@@ -35,3 +35,12 @@ def test_every_make_target_that_is_named_exists() -> None:
     for name in ("README.md", "CONTRIBUTING.md", "docs/proof.md", "docs/running.md"):
         for target in re.findall(r"(?:^|`)make ([a-z-]+)", (ROOT / name).read_text(), re.MULTILINE):
             assert target in targets, f"{name} names make {target}"
+
+
+def test_a_wheel_has_every_folder_of_the_code() -> None:
+    source = ROOT / "src"
+    folders = {".".join(path.parent.relative_to(source).parts) for path in source.rglob("*.py")}
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    assert sorted(set(packages) - {"cuota_demo", "cuota_docs", "cuota.policies"}) == sorted(
+        folders - {"cuota.policies"}
+    )

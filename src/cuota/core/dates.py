@@ -10,6 +10,11 @@ def day(value: date, *, year: bool = False) -> str:
     return f"{value:%a, %b} {value.day}" + (f", {value.year}" if year else "")
 
 
+def month(value: date) -> str:
+    """Return a month for people, such as "November 2026"."""
+    return f"{value:%B %Y}"
+
+
 def stamp(at: datetime) -> str:
     """Format an instant for a list, as `Dec 5, 2026, 6:00 AM`, in its own time zone."""
     return f"{at:%b} {at.day}, {at.year}, {at.hour % 12 or 12}:{at:%M %p}"

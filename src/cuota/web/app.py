@@ -32,10 +32,10 @@ from cuota.web.api.refund import refund
 from cuota.web.api.void import void
 from cuota.web.docs import pages as docs
 from cuota.web.docs.contract import openapi_json
-from cuota.web.pages import account, assets, desk, inbox, operator, sdk_script
+from cuota.web.operator_routes import OPERATOR_ROUTES
+from cuota.web.pages import account, assets, desk, inbox, sdk_script
 from cuota.web.pages.checkout import entry, steps, window
 from cuota.web.pages.desk.visit import DESK_ERRORS
-from cuota.web.pages.operator.visit import OPERATOR_ERRORS
 from cuota.web.pages.processor import cards as processor_cards
 from cuota.web.pages.processor import confirm as processor_confirm
 from cuota.web.pages.render import ACCOUNT_ERRORS, BANK_ERRORS, CHECKOUT_ERRORS
@@ -67,8 +67,6 @@ PLAN = "/account/plans/{merchant_id}/{order_id}"
 # The merchant's dashboard. A person's role decides (core/desk/role.py).
 DESK = Area(errors=DESK_ERRORS, party="desk")
 DESK_ORDER = "/desk/orders/{order_id}"
-# The operator's dashboard. Its people have other tables, cookies and roles (core/operator/role.py).
-OPERATOR = Area(errors=OPERATOR_ERRORS, party="operator")
 ACCOUNT = Area(errors=ACCOUNT_ERRORS, party="account")
 CHECKOUT = Area(errors=CHECKOUT_ERRORS, party="checkout", consumers=True)
 
@@ -217,57 +215,7 @@ ROUTES = (
     Route("GET", "/desk/sandbox", desk.sandbox.show, DESK),
     Route("POST", "/desk/sandbox", desk.sandbox.advance, DESK),
     Route("GET", "/desk/audit", desk.audit.audit, DESK),
-    Route("GET", "/operator", operator.home.home, OPERATOR),
-    Route("GET", "/operator/sign-in", operator.enter.ENTRANCE.show_sign_in, OPERATOR),
-    Route("POST", "/operator/sign-in", operator.enter.ENTRANCE.ask_link, OPERATOR),
-    Route("GET", "/operator/enter/{link_id}/{code}", operator.enter.ENTRANCE.show_link, OPERATOR),
-    Route("POST", "/operator/enter/{link_id}/{code}", operator.enter.ENTRANCE.use_link, OPERATOR),
-    Route("GET", "/operator/code", operator.enter.ENTRANCE.show_code, OPERATOR),
-    Route("POST", "/operator/code", operator.enter.ENTRANCE.check_code, OPERATOR),
-    Route("POST", "/operator/leave", operator.enter.ENTRANCE.leave, OPERATOR),
-    *passkey_routes("/operator", operator.enter.BY_PASSKEY, operator.passkeys, OPERATOR),
-    Route("GET", "/operator/orders", operator.orders.orders, OPERATOR),
-    Route("GET", "/operator/orders/letters/{decision_id}", operator.orders.letter, OPERATOR),
-    Route("GET", "/operator/orders/{order_id}", operator.orders.order, OPERATOR),
-    Route("GET", "/operator/merchants", operator.merchants.listed, OPERATOR),
-    Route("GET", "/operator/merchants/new", operator.new_merchant.ask, OPERATOR),
-    Route("POST", "/operator/merchants", operator.new_merchant.add, OPERATOR),
-    Route("GET", "/operator/merchants/{merchant_id}/owner", operator.new_merchant.ask_owner, OPERATOR),
-    Route("POST", "/operator/merchants/{merchant_id}/owner", operator.new_merchant.invite_owner, OPERATOR),
-    Route("GET", "/operator/merchants/{merchant_id}", operator.merchants.merchant, OPERATOR),
-    Route("POST", "/operator/merchants/{merchant_id}", operator.merchants.change, OPERATOR),
-    Route("GET", "/operator/consumers", operator.consumers.ask, OPERATOR),
-    Route("POST", "/operator/consumers", operator.consumers.find, OPERATOR),
-    Route("GET", "/operator/consumers/{consumer_id}", operator.consumers.consumer, OPERATOR),
-    Route("POST", "/operator/consumers/{consumer_id}/reveal", operator.consumers.reveal, OPERATOR),
-    Route("POST", "/operator/consumers/{consumer_id}/privacy", operator.consumers.privacy, OPERATOR),
-    Route("GET", "/operator/disputes", operator.disputes.disputes, OPERATOR),
-    Route("GET", "/operator/disputes/{dispute_id}", operator.disputes.dispute, OPERATOR),
-    Route("POST", "/operator/disputes/{dispute_id}", operator.disputes.decide, OPERATOR),
-    Route(
-        "GET",
-        "/operator/disputes/{dispute_id}/files/{evidence_id}/{number}",
-        operator.disputes.file,
-        OPERATOR,
-    ),
-    Route("GET", "/operator/risk", operator.risk.risk, OPERATOR),
-    Route("POST", "/operator/risk", operator.risk.try_limits, OPERATOR),
-    Route("GET", "/operator/risk/velocity", operator.velocity.velocity, OPERATOR),
-    Route("GET", "/operator/risk/policies", operator.policies.policies, OPERATOR),
-    Route("POST", "/operator/risk/policies", operator.policies.try_policy, OPERATOR),
-    Route("GET", "/operator/risk/policies/{version}", operator.policies.policy_text, OPERATOR),
-    Route("GET", "/operator/payouts", operator.payouts.payouts, OPERATOR),
-    Route("GET", "/operator/books", operator.books.books, OPERATOR),
-    Route("GET", "/operator/books/balance", operator.books.balance, OPERATOR),
-    Route("GET", "/operator/books/losses", operator.losses.shown_losses, OPERATOR),
-    Route("GET", "/operator/system", operator.system.system, OPERATOR),
-    Route("GET", "/operator/me", operator.team.me, OPERATOR),
-    Route("GET", "/operator/team", operator.team.team, OPERATOR),
-    Route("POST", "/operator/team", operator.team.invite, OPERATOR),
-    Route("GET", "/operator/team/{person_id}", operator.team.person, OPERATOR),
-    Route("POST", "/operator/team/{person_id}", operator.team.change, OPERATOR),
-    Route("POST", "/operator/team/{person_id}/sessions", operator.team.end_session, OPERATOR),
-    Route("GET", "/operator/log", operator.log.log, OPERATOR),
+    *OPERATOR_ROUTES,
     Route("GET", "/checkout/{merchant_id}", entry.enter, CHECKOUT),
     Route("GET", "/checkout/{merchant_id}/{order_id}", steps.show, CHECKOUT),
     Route("POST", "/checkout/{merchant_id}/{order_id}/again", steps.again, CHECKOUT),

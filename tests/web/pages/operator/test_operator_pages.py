@@ -6,9 +6,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from cuota.core.dates import month
 from cuota.core.dispute.dispute import Dispute, DisputeStatus
 from cuota.core.dispute.evidence import EvidenceFile
 from cuota.core.operator.role import OperatorRole
+from cuota.core.payout.arrival import day_at_bank
 from cuota.db.desk.orders import BEYOND
 from cuota.db.dispute import disputes
 from cuota.db.merchant import credentials, merchants
@@ -249,7 +251,7 @@ async def test_the_losses_are_listed_by_month_with_their_cause(
     await operator.press(end, do="adjust", amount="5.00", reason="sorry")
     await operator.open("/operator/books")
     page = await operator.open(operator.page.link("Losses by month"))
-    assert f"{operator.service.context.now():%B %Y}" in page.text
+    assert month(day_at_bank(operator.service.context.now())) in page.text
     assert "Corrections of merchants' balances" in page.text
 
 

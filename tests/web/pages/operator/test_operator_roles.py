@@ -15,7 +15,8 @@ from cuota.core.operator.role import (
     OperatorRole,
     operator_grantable,
 )
-from cuota.web.app import OPERATOR, ROUTES
+from cuota.web.app import ROUTES
+from cuota.web.operator_routes import OPERATOR
 from support.makers import Merchant
 from support.pages.operator_staff import OperatorStaff
 from support.pages.staff import Staff

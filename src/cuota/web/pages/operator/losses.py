@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core import money
+from cuota.core.dates import month
 from cuota.core.operator.role import OperatorAction
 from cuota.db.payout.losses import MonthlyLoss, losses
 from cuota.web.pages.desk.view import when
@@ -40,8 +41,8 @@ async def shown_losses(request: Request, desk: OperatorDesk) -> Response:
         found = await losses(context.pool, now)
     total = sum(each.lost for each in found)
     sections = [
-        _month(month, currency, list(rows))
-        for (month, currency), rows in groupby(found, key=lambda each: (each.month, each.currency))
+        _month(first, currency, list(rows))
+        for (first, currency), rows in groupby(found, key=lambda each: (each.month, each.currency))
     ]
     text = (
         f"All months together: {_signed(total, found[0].currency)}." if found else "Nothing was lost so far."
@@ -53,7 +54,7 @@ async def shown_losses(request: Request, desk: OperatorDesk) -> Response:
     return page(request, "operator/page.html", shown)
 
 
-def _month(month: date, currency: str, found: list[MonthlyLoss]) -> PageContext:
+def _month(first: date, currency: str, found: list[MonthlyLoss]) -> PageContext:
     rows = [
         [
             cell(_WORDS.get(each.posting, each.posting.replace("_", " "))),
@@ -70,7 +71,7 @@ def _month(month: date, currency: str, found: list[MonthlyLoss]) -> PageContext:
         ]
     )
     columns = [cell("Cause"), cell("Entries", amount=True, wide=True), cell("Lost", amount=True)]
-    return table(f"{month:%B %Y}", columns, rows, "")
+    return table(month(first), columns, rows, "")
 
 
 def _signed(cents: int, currency: str) -> str:
