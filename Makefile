@@ -31,12 +31,13 @@ test: .venv/dev tests/openapi/node_modules tools ## every test, against a real P
 test-system: ## install the system packages that some tests need (Chromium, PHP, strace), by sudo where you are not root
 	@tests/system_packages.sh
 
-check: .venv/dev ## lint, formatting, types, imports, unused code
+check: .venv/dev ## lint, formatting, types, imports, unused code, and that every test module can be loaded
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/vulture
+	@$(PYTEST) --collect-only > .venv/collected || { grep -v '::' .venv/collected; exit 1; }
 
 fix: .venv/dev ## mend what the linter and the formatter can
 	$(BIN)/ruff check --fix .
