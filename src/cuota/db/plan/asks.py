@@ -25,22 +25,17 @@ _ASK = f"""INSERT INTO consumer_asks AS t (subject, value_hash, asked, last_at)
         paid = later_than(t.paid, $4::timestamptz), last_at = $3::timestamptz
     WHERE NOT ({_FULL}) RETURNING subject"""
 _ASKED = f"SELECT t.asked FROM consumer_asks t JOIN {_THESE} USING (subject, value_hash)"
-_PAID = f"""UPDATE consumer_asks t SET paid = t.paid || $3::timestamptz FROM {_THESE}
-    WHERE t.subject = q.subject AND t.value_hash = q.value_hash"""
-_GIVEN_BACK = f"""UPDATE consumer_asks t SET asked = array_remove(t.asked, $3::timestamptz) FROM {_THESE}
-    WHERE t.subject = q.subject AND t.value_hash = q.value_hash"""
+# One statement for each subject, and no transaction around them: a statement that holds one row at a time cannot deadlock with _ASK.
+_ONE = "WHERE subject = $1 AND value_hash = $2"
+_PAID = f"UPDATE consumer_asks SET paid = paid || $3::timestamptz {_ONE}"
+_GIVEN_BACK = f"UPDATE consumer_asks SET asked = array_remove(asked, $3::timestamptz) {_ONE}"
 _FORGET = "DELETE FROM consumer_asks WHERE last_at < $1"
 # Kept as long as risk decisions look back (work/tidy).
 KEPT = timedelta(days=60)
 
 
-def _columns(subjects: Subjects) -> tuple[list[str], list[bytes]]:
-    return [subject.value for subject in subjects], list(subjects.values())
-
-
 async def ask(pool: Pool, subjects: Subjects, now: datetime) -> datetime | None:
     """Count one attempt for all subjects, or for none. Return None if it is allowed, otherwise when the next one is."""
-    these = _columns(subjects)
     since = [now - window for window, _ in LIMITS]
     async with pool.session() as connection:
         begun = connection.transaction()
@@ -56,19 +51,21 @@ async def ask(pool: Pool, subjects: Subjects, now: datetime) -> datetime | None:
         await (begun.commit() if allowed else begun.rollback())
     if allowed:
         return None
-    rows = await pool.fetch(_ASKED, *these)
+    rows = await pool.fetch(_ASKED, [subject.value for subject in subjects], list(subjects.values()))
     free = [at for row in rows if (at := again_at(row["asked"], now))]
     return max(free, default=now + timedelta(seconds=1))
 
 
 async def paid(session: Session, subjects: Subjects, at: datetime) -> None:
     """Record that a card paid for the attempt of that time, so that risk does not count it as a failure."""
-    await session.fetch(_PAID, *_columns(subjects), at)
+    for subject, value_hash in subjects.items():
+        await session.fetch(_PAID, subject.value, value_hash, at)
 
 
 async def give_back(session: Session, subjects: Subjects, at: datetime) -> None:
     """Remove the attempt of that time from the counts, because no card was charged."""
-    await session.fetch(_GIVEN_BACK, *_columns(subjects), at)
+    for subject, value_hash in subjects.items():
+        await session.fetch(_GIVEN_BACK, subject.value, value_hash, at)
 
 
 async def forget(session: Session, before: datetime) -> None:
