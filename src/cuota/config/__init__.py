@@ -15,6 +15,7 @@ from cuota.config import derived
 from cuota.config.reading import SECRET_BYTES, Network, secret
 from cuota.config.table import SETTINGS
 from cuota.core.checkout.texting import TextLimits
+from cuota.core.plan.hardship import HardshipPolicy
 from cuota.core.risk.adverse import AGENCY
 from cuota.rails.senders import Senders
 from cuota.rails.settings import BankFileSettings, RailSettings, StripeKeys
@@ -43,6 +44,10 @@ class Settings:
     order_minutes: int
     authorization_days: int
     write_off_days: int
+    hardship_move_days: int
+    hardship_pause_days: int
+    hardship_payments: int
+    hardship_fee_a_year: int
     card_rail: str
     message_rail: str
     issuing_rail: str
@@ -173,6 +178,8 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
     )
 
 
+# The defaults of what may be changed in a plan.
+HARDSHIP = HardshipPolicy()
 # The settings whose value is used as it was read, each with its default.
 _PLAIN: dict[str, tuple[str, object]] = {
     "database_url": ("CUOTA_DATABASE_URL", None),
@@ -181,6 +188,10 @@ _PLAIN: dict[str, tuple[str, object]] = {
     "order_minutes": ("CUOTA_ORDER_MINUTES", 60),
     "authorization_days": ("CUOTA_AUTHORIZATION_DAYS", 13),
     "write_off_days": ("CUOTA_WRITE_OFF_DAYS", 120),
+    "hardship_move_days": ("CUOTA_HARDSHIP_MOVE_DAYS", HARDSHIP.move_days),
+    "hardship_pause_days": ("CUOTA_HARDSHIP_PAUSE_DAYS", HARDSHIP.pause_days),
+    "hardship_payments": ("CUOTA_HARDSHIP_PAYMENTS", HARDSHIP.payments),
+    "hardship_fee_a_year": ("CUOTA_HARDSHIP_FEE_A_YEAR", HARDSHIP.fee_a_year),
     "card_rail": ("CUOTA_CARD_RAIL", "sandbox"),
     "cards_kept": ("CUOTA_CARD_RAILS_KEPT", ()),
     "message_rail": ("CUOTA_MESSAGE_RAIL", "sandbox"),

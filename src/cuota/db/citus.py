@@ -53,6 +53,7 @@ _BY_MERCHANT = (
     "dispute_evidence",
     "dispute_files",
     "return_notices",
+    "plan_changes",
     "settlement_days",
     "desk_links",
     "desk_sessions",
@@ -63,10 +64,11 @@ _BY_MERCHANT = (
     "order_terms_read",
 )
 # The limit of a consumer: changed by each press of the checkout's button. The first table; the others are colocated with it.
-_BY_CONSUMER = ("consumer_exposure", "consumer_reservations")
+_BY_CONSUMER = ("consumer_exposure", "consumer_reservations", "consumer_waivers")
 # Tables that are small, or joined with rows of every merchant. The table merchants has a unique name, which a distributed
-# table could not enforce; consumer_asks is found by phone, card and IP address, and desk_people by e-mail address.
-_EVERYWHERE = ("merchants", "credentials", "consumers", "consumer_asks", "desk_people")
+# table could not enforce; consumer_asks is found by phone, card and IP address, and desk_people by e-mail address. consumer_blocks is
+# read with the history of a consumer at all merchants.
+_EVERYWHERE = ("merchants", "credentials", "consumers", "consumer_asks", "consumer_blocks", "desk_people")
 # Tables that are never joined with a merchant's rows. account_sessions changes its own key, and token_failures is unlogged;
 # neither could be distributed. Who answers one of desk_challenges has not named a merchant yet.
 _COORDINATOR = (
@@ -118,6 +120,7 @@ PLACES = {
 _FUNCTIONS = {
     "save_orders": _BY_MERCHANT[0],
     "save_claims": _BY_MERCHANT[0],
+    "save_plan_change": _BY_MERCHANT[0],
     "create_orders": _BY_MERCHANT[0],
     "blank_orders": _BY_MERCHANT[0],
     "post_merchant_transfer": _BY_MERCHANT[0],
@@ -128,6 +131,7 @@ _FUNCTIONS = {
     "cancel_bank_change": _BY_MERCHANT[0],
     "resume_payouts": _BY_MERCHANT[0],
     "reserve_exposure": _BY_CONSUMER[0],
+    "reserve_waiver": _BY_CONSUMER[0],
     "finish_reservation": _BY_CONSUMER[0],
 }
 # Citus must send these to the merchant's node also inside a transaction of several statements. blank_orders writes with the

@@ -15,6 +15,7 @@ from cuota.core.order.job import CardRefund, Settled
 from cuota.core.order.movement import Movement
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
+from cuota.core.plan.change import PlanChange
 from cuota.core.plan.charge import Charge
 from cuota.core.plan.notice import Notice
 from cuota.core.plan.plan import Plan
@@ -45,6 +46,7 @@ class Outcome:
     disputes: tuple[Dispute, ...] = ()
     evidence: Evidence | None = None
     returned: ReturnNotice | None = None
+    plan_change: PlanChange | None = None
     at: datetime = field(kw_only=True)
 
     @property

@@ -78,6 +78,11 @@ def fee_returned(cause: UUID, unpaid: int, to_card: int) -> list[Transfer]:
     return _post("fee_returned", cause, (PLAN_FEES, RECEIVABLE, unpaid), (PLAN_FEES, REFUND_DUE, to_card))
 
 
+def fee_waived(cause: UUID, amount: int) -> list[Transfer]:
+    """Post a part of the plan's fee that the consumer need not pay. Cuota gives up this part of its revenue; no merchant bears it."""
+    return _post("fee_waived", cause, (PLAN_FEES, RECEIVABLE, amount))
+
+
 def merchant_fee(cause: UUID, amount: int) -> list[Transfer]:
     """Post the fee that the merchant pays for a capture."""
     return _post("merchant_fee", cause, (PAYABLE, MERCHANT_FEES, amount))

@@ -34,6 +34,7 @@ class NoticeKind(StrEnum):
         "dispute_ended"  # closed; `standing` has what goes back, and the days of the next payments
     )
     RETURN_NOTED = "return_noted"  # the goods are on their way back; the next payment waits until `day`
+    PLAN_CHANGED = "plan_changed"  # the operator agreed with the consumer on another plan; `standing` has the new payments
     DECLINED = "declined"  # risk declined the order; the notice is a letter with the reasons
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from uuid import UUID
 
 from cuota.core import money
@@ -26,7 +27,9 @@ class About:
     """What a message is about. `page` is the address of the consumer's account page.
 
     `card` is the card that pays the plan, such as `Visa ending 4242`; `cards` are the cards that paid, by charge.
-    `overtaken` is true if a later message about the order says what is left to pay.
+    `agreement` is what was agreed, in full: the agreement, or the change of the plan. `overtaken` is true if a later message about
+    the order says what is left to pay. `payments` is how many payments the plan has. `changed_on` is the day on which the plan was
+    last changed for a consumer in hardship.
     """
 
     merchant: str
@@ -37,6 +40,8 @@ class About:
     cards: Mapping[UUID, str] = field(default_factory=dict)
     agreement: str | None = None
     overtaken: bool = False
+    payments: int = COUNT
+    changed_on: date | None = None
 
     @property
     def order(self) -> str:
@@ -69,7 +74,7 @@ def words(notice: Notice, about: About) -> Words:
 
 
 def _which(notice: Notice, about: About) -> str:
-    return f"payment {notice.installment} of {COUNT} for your {about.order}"
+    return f"payment {notice.installment} of {about.payments} for your {about.order}"
 
 
 def _left(stands: PlanStanding | None, about: About) -> str:
@@ -106,6 +111,8 @@ def _plan_started(notice: Notice, about: About) -> Words:
 def _reminder(notice: Notice, about: About) -> Words:
     amount, when = about.shown(notice.amount), day(notice.day)
     text = f"On {when} we charge {amount} to {about.paying}: {_which(notice, about)}."
+    if about.changed_on is not None:
+        text += f" This is the plan that we agreed on with you on {day(about.changed_on)}."
     return Words(f"{amount} is due on {when}", f"{text} Pay early or change the card: {about.page}")
 
 
@@ -230,6 +237,14 @@ def _return_noted(notice: Notice, about: About) -> Words:
     return Words("Your next payment waits for the refund", text)
 
 
+def _plan_changed(notice: Notice, about: About) -> Words:
+    # The second paragraph of what was agreed says it in one sentence.
+    said = (about.agreement or "").split("\n\n")[1:2]
+    text = f"We changed your plan for your {about.order}, as agreed with you. {''.join(said)}".rstrip()
+    text += f"{_left(notice.standing, about)} Your plan: {about.page}"
+    return Words(f"Your plan at {about.merchant} has changed", text, about.agreement or "")
+
+
 _WORDS: Mapping[NoticeKind, Callable[[Notice, About], Words]] = {
     NoticeKind.PLAN_STARTED: _plan_started,
     NoticeKind.REMINDER: _reminder,
@@ -248,4 +263,5 @@ _WORDS: Mapping[NoticeKind, Callable[[Notice, About], Words]] = {
     NoticeKind.DISPUTE_APPEALED: _dispute_appealed,
     NoticeKind.DISPUTE_ENDED: _dispute_ended,
     NoticeKind.RETURN_NOTED: _return_noted,
+    NoticeKind.PLAN_CHANGED: _plan_changed,
 }

@@ -32,7 +32,14 @@ STAYS = (
         "risk decisions: numbers and reasons",
         "a creditor must keep them for 25 months (12 CFR 1002.12); they do not identify the person",
     ),
-    ("the hash of the payment agreement", "a person who has a copy of the agreement can still prove it"),
+    (
+        "the hashes of the payment agreement and of its changes",
+        "a person who has a copy can still prove what was agreed",
+    ),
+    (
+        "that the number was blocked, by a keyed hash, without the reason",
+        "an erasure must not end a block; the number itself cannot be read",
+    ),
     ("the items of an order, without a name", "they show what the amounts were for"),
     (
         "keyed hashes of number, card, address and device, for at most 60 days",

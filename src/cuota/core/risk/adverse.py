@@ -16,6 +16,20 @@ AGENCY = "Federal Trade Commission, Equal Credit Opportunity, Washington, DC 205
 
 _TOO_MANY = "We saw very many orders {with_what} in a short time. Waiting a day or more could help."
 SENTENCES = {
+    "blocked_identity": (
+        "We could not confirm who you are, so we take no new orders with your phone number. Write to us to confirm it."
+    ),
+    "blocked_misuse": (
+        "We saw activity with your phone number that we could not explain, so we take no new orders with it. "
+        "If it was not you, or to explain it, write to us."
+    ),
+    "blocked_unpaid": (
+        "You owe us money from earlier plans that was not paid as agreed, so we take no new orders. "
+        "Paying what is owed, or writing to us, could help."
+    ),
+    "blocked_own_request": (
+        "You asked us to take no new orders with your phone number. Write to us if you want to order again."
+    ),
     "overdue_payments": "A payment of an earlier plan is overdue. Once it is paid, you can order again.",
     "over_limit": (
         "With this order you would owe us more than {limit}. "

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
 
+from cuota.core.risk.block import BLOCK_CODES, reason_code
 from cuota.core.risk.facts import Facts
 from cuota.core.risk.policy import Counted, Policy
 from cuota.core.risk.signal import Signal
@@ -17,6 +18,7 @@ DAYS_A_MONTH = 30
 
 # Reasons that decline an order whatever its score, the most important first.
 REFUSALS = (
+    *BLOCK_CODES,
     "overdue_payments",
     "over_limit",
     "velocity_phone",
@@ -90,11 +92,11 @@ class ScorePart(NamedTuple):
 
 
 def decide(facts: Facts, policy: Policy) -> Decision:
-    """Decide. The sandbox's test surnames come before everything else."""
+    """Decide. The sandbox's test surnames come before everything but a block."""
     refused, parts = refusals(facts, policy), score_parts(facts, policy)
     score = sum(part.points for part in parts)
     approved = not refused and score >= policy.score.threshold
-    if facts.steer:
+    if facts.steer and not facts.block:
         approved = facts.steer == "approve"
         reasons: tuple[str, ...] = (SANDBOX_APPROVE if approved else SANDBOX_DECLINE,)
     elif approved:
@@ -110,6 +112,7 @@ def refusals(facts: Facts, policy: Policy) -> tuple[str, ...]:
     """Return the rules that decline this order whatever its score."""
     history, seen, most = facts.history, facts.velocity, policy.velocity
     broken = {
+        **{code: facts.block != "" and code == reason_code(facts.block) for code in BLOCK_CODES},
         "overdue_payments": history.overdue_installments >= policy.refuse_overdue,
         "over_limit": max(0, history.outstanding) + max(0, facts.amount) > policy.limit(history),
         # The count is of earlier orders; this order would be one more than allowed.

@@ -17,6 +17,10 @@ APPROVED_BECAUSE = {
     "sandbox_approve_requested": "the last name is the sandbox's test name for an approval",
 }
 _DECLINED_BECAUSE = {
+    "blocked_identity": "the operator has blocked the consumer, whose identity could not be confirmed",
+    "blocked_misuse": "the operator has blocked the consumer after activity that nobody could explain",
+    "blocked_unpaid": "the operator has blocked the consumer, who has not paid earlier plans as agreed",
+    "blocked_own_request": "the operator has blocked the consumer, who asked for it",
     "overdue_payments": "the consumer has overdue payments",
     "over_limit": "the consumer would owe more than their limit",
     "velocity_phone": "too many orders with the same phone number",
@@ -81,7 +85,9 @@ def explain(decision: Decision, facts: Facts, policy: Policy, unreadable: Sequen
     """
     lines = [f"Why: {because(decision.reasons[0])}."]
     lines += [f"     {because(code)}." for code in decision.reasons[1:]]
-    if facts.steer:
+    if facts.block:
+        lines.append("A block declines every order, whatever the numbers below say.")
+    if facts.steer and not facts.block:
         lines.append("Without the test last name, the numbers below would have decided.")
     return [
         *lines,

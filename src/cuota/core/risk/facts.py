@@ -11,10 +11,13 @@ from typing import Literal, TypeVar, get_args
 
 Mode = Literal["off", "trial", "on"]
 Steer = Literal["", "decline", "approve"]
+# The operator has blocked the consumer, for one of the reasons of core/risk/block.py; empty: not blocked.
+BlockFact = Literal["", "identity", "misuse", "unpaid", "own_request"]
 FieldValue = bool | int | str
 
 _MODES: tuple[Mode, ...] = get_args(Mode)
 _STEERS: tuple[Steer, ...] = get_args(Steer)
+_BLOCKS: tuple[BlockFact, ...] = get_args(BlockFact)
 _Word = TypeVar("_Word", bound=str)
 
 
@@ -110,6 +113,7 @@ class Facts:
     approvals: Approvals | None = None
     steer: Steer = ""
     merchant_disputes: MerchantDisputes = MerchantDisputes()
+    block: BlockFact = ""
 
     def as_inputs(self) -> dict[str, object]:
         """Return the facts as plain JSON values, which `of_inputs` reads back exactly."""
@@ -121,8 +125,9 @@ class Facts:
     @staticmethod
     def of_inputs(inputs: Mapping[str, object]) -> Facts:
         """Read the stored facts of a decision. Raises BadInputs if anything is missing, unknown or of another type."""
-        # Decisions that were made before this fact was known do not have it.
-        given = _members({"merchant_disputes": asdict(MerchantDisputes()), **inputs}, Facts, "inputs")
+        # Decisions that were made before these facts were known do not have them.
+        later = {"merchant_disputes": asdict(MerchantDisputes()), "block": ""}
+        given = _members({**later, **inputs}, Facts, "inputs")
         approvals = given["approvals"]
         return Facts(
             amount=_integer(given["amount"], "amount"),
@@ -137,6 +142,7 @@ class Facts:
             merchant_disputes=MerchantDisputes(
                 **_integers(given["merchant_disputes"], MerchantDisputes, "merchant_disputes")
             ),
+            block=_one_of(given["block"], _BLOCKS, "block"),
         )
 
 

@@ -19,7 +19,7 @@ from cuota.core.order.event import Event
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.db.gathered import Gathered
-from cuota.db.order import claim_tables
+from cuota.db.order import change_tables, claim_tables
 from cuota.db.order import outcome_tables as tables
 from cuota.db.order.columns import Values, changed_row, new_row
 from cuota.db.order.save_call import ANSWER, Answer, answer_values, call
@@ -58,7 +58,10 @@ CREATE_PARAMETERS = (
 )
 # An outcome about a dispute or a return notice writes more tables. It is always saved alone.
 SAVE_CLAIMS_PARAMETERS = (*SAVE_PARAMETERS, *claim_tables.PARAMETERS)
+# So does a change of a plan, which is seldom.
+SAVE_CHANGE_PARAMETERS = (*SAVE_PARAMETERS, *change_tables.PARAMETERS)
 SAVE = call("save_orders", SAVE_PARAMETERS)
+SAVE_CHANGE = call("save_plan_change", SAVE_CHANGE_PARAMETERS)
 SAVE_CLAIMS = call("save_claims", SAVE_CLAIMS_PARAMETERS)
 CREATE = call("create_orders", CREATE_PARAMETERS)
 
@@ -69,8 +72,12 @@ async def save(session: Session, outcome: Outcome, answer: Answer | None = None)
     Nothing is written if the order changed since the read, the lease was lost, or a unique key was taken.
     The call is never cancelled once it was sent, even if the caller is. On a pool, outcomes that wait at the same
     moment are saved in one batch. An outcome is saved alone if it is inside the caller's transaction, has an answer for an
-    Idempotency-Key, or has a risk decision, or is about a dispute.
+    Idempotency-Key, or has a risk decision, or is about a dispute or a change of the plan.
     """
+    if outcome.plan_change is not None:
+        assert not outcome.is_about_claims, "a change of a plan leaves disputes alone"
+        values = (*_changed([outcome], answer), *change_tables.change_values(outcome))
+        return await _alone(session, SAVE_CHANGE, values)
     if outcome.is_about_claims:
         values = (*_changed([outcome], answer), *claim_tables.claim_values(outcome))
         return await _alone(session, SAVE_CLAIMS, values)

@@ -9,9 +9,11 @@ from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from cuota.core.checkout.card import card_name
+from cuota.core.installment import COUNT
 from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
 from cuota.db.cluster.across import claim_across
 from cuota.db.nested import Nested
+from cuota.db.plan import plan_changes
 from cuota.db.plan.plans import CARD, CARD_JOIN
 from cuota.db.pool import Row
 from cuota.db.session import Session
@@ -35,17 +37,23 @@ UPDATE messages m SET try_at = $3, tries = least(m.tries + 1, 1000) FROM (
     LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = due.order_id {CARD_JOIN} {_CHARGES.join}
     LEFT JOIN LATERAL (SELECT d.reasons, d.credit_limit, d.consumer_id FROM decisions d WHERE due.kind = 'declined'
         AND d.merchant_id = $1 AND d.order_id = due.order_id AND NOT d.approved ORDER BY d.decided_at DESC LIMIT 1) g ON true
+    LEFT JOIN plan_changes h ON due.kind = 'plan_changed' AND h.merchant_id = $1 AND h.order_id = due.order_id
+        AND h.message_id = due.message_id
 WHERE m.merchant_id = $1 AND m.order_id = due.order_id AND m.message_id = due.message_id AND m.try_at <= $2
 RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amount, m.day, m.created_at,
     m.tries, m.standing, EXISTS (SELECT 1 FROM messages l WHERE l.merchant_id = $1 AND l.order_id = m.order_id
         AND l.standing IS NOT NULL AND l.message_id > m.message_id) AS overtaken, s.name, o.currency,
     (SELECT d.reference FROM order_details d WHERE d.merchant_id = $1 AND d.order_id = m.order_id) AS reference,
-    p.payer, p.time_zone, CASE WHEN m.kind = 'plan_started' THEN p.agreement END AS agreement, {CARD}, {_CHARGES.columns},
+    p.payer, p.time_zone, {CARD}, {_CHARGES.columns},
+    CASE WHEN m.kind = 'plan_started' THEN p.agreement WHEN m.kind = 'plan_changed' THEN h.text END AS agreement,
+    (SELECT count(*) FROM installments i WHERE i.merchant_id = $1 AND i.order_id = m.order_id) AS payments,
+    (SELECT max(a.changed_at) FROM plan_changes a WHERE a.merchant_id = $1 AND a.order_id = m.order_id
+        AND a.changed_at <= m.created_at) AS changed_at,
     g.reasons, g.credit_limit, g.consumer_id
 """
 # Consumers belong to no merchant, so they are read apart.
 _CONSUMERS = "SELECT consumer_id, phone, profile FROM consumers WHERE consumer_id = ANY ($1::uuid[])"
-_SETTLED = """UPDATE messages SET state = $4, reason = $5, settled_at = $6, try_at = NULL
+_SETTLED = """UPDATE messages SET state = $4, reason = $5, settled_at = $6, said = $7, try_at = NULL
     WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
 _AGAIN = """UPDATE messages SET try_at = $4, reason = $5
     WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
@@ -68,8 +76,9 @@ class DueMessage:
 
     `reference` is the merchant's own number of the order. `card` is the card that pays the plan, `cards` are the cards
     that paid so far, by charge. `zone` is the consumer's time zone, `agreement` the agreement that was accepted.
-    `declined` is the content of the letter about a declined order. `overtaken`: a later message says what is left to
-    pay.
+    For a message about a change of the plan, `agreement` is the text of the change. `changed_at` is when the plan was last changed
+    for a consumer in hardship, `payments` how many installments it has. `declined` is the content of the letter about a
+    declined order. `overtaken`: a later message says what is left to pay.
     """
 
     merchant_id: UUID
@@ -87,6 +96,25 @@ class DueMessage:
     agreement: str | None = None
     declined: Declined | None = None
     overtaken: bool = False
+    payments: int = COUNT
+    changed_at: datetime | None = None
+
+    @property
+    def name(self) -> str:
+        """The name in a letter; empty for other messages, which have none."""
+        return self.declined.name if self.declined else ""
+
+
+@dataclass(frozen=True, slots=True)
+class SentText:
+    """A message as it was sent. `attached`: an agreement followed the text in the mail. `name` is the name in the text, if there is one."""
+
+    subject: str
+    text: str
+    phone: str | None
+    email: str | None
+    attached: bool = False
+    name: str = ""
 
 
 async def claim(session: Session, now: datetime, limit: int) -> list[DueMessage]:
@@ -116,6 +144,7 @@ def _due_of(row: Row, consumer: Row | None) -> DueMessage:
     return DueMessage(
         row["merchant_id"], row["order_id"], notice, row["tries"], who.get("phone"), who.get("email"), row["name"],
         row["reference"], row["currency"], card, cards, row["time_zone"], row["agreement"], declined, row["overtaken"],
+        row["payments"] or COUNT, row["changed_at"],
     )  # fmt: skip
 
 
@@ -127,11 +156,15 @@ def _standing_of(text: str | None) -> PlanStanding | None:
     return PlanStanding(left, tuple((UUID(charge), cents) for charge, cents in value["back"]))
 
 
-async def settle(session: Session, due: DueMessage, reason: str | None, at: datetime) -> None:
-    """Record that the message was sent (`reason` None) or given up."""
+async def settle(
+    session: Session, due: DueMessage, reason: str | None, at: datetime, said: bytes | None = None
+) -> None:
+    """Record that the message was sent (`reason` None) or given up. `said` is the encrypted text as it was sent."""
     state = "sent" if reason is None else "failed"
     ids = (due.merchant_id, due.order_id, due.notice.notice_id)
-    await session.fetchrow(_SETTLED, *ids, state, reason, at)
+    await session.fetchrow(_SETTLED, *ids, state, reason, at, said)
+    if reason is None and due.notice.kind is NoticeKind.PLAN_CHANGED:
+        await plan_changes.told(session, *ids, at)
 
 
 async def wait_for_day(session: Session, due: DueMessage, at: datetime) -> None:

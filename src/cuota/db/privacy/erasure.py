@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 
 from cuota.core.privacy.erasure import OpenObligations
 from cuota.db.desk import terms
+from cuota.db.plan import plan_changes
 from cuota.db.pool import Connection, Pool
 from cuota.db.session import Session
 
@@ -63,6 +64,10 @@ _FILES = """DELETE FROM dispute_files f USING disputes d WHERE f.merchant_id = $
     AND d.order_id = ANY ($2::uuid[]) AND f.dispute_id = d.dispute_id"""
 _RETURNS = """UPDATE return_notices SET carrier = '', tracking = ''
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[])"""
+# Messages as they were sent.
+_SAID = "UPDATE messages SET said = NULL WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND said IS NOT NULL"
+# A block stays, so that nobody ends it by an erasure. Why it was made is removed.
+_BLOCKS = "UPDATE consumer_blocks SET reason = NULL WHERE consumer_id = $1 AND reason IS NOT NULL"
 _ANSWERS = """UPDATE delivery_attempts SET answer = NULL
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND answer IS NOT NULL"""
 _UNSENT = """UPDATE messages SET state = 'failed', reason = 'the consumer was erased', settled_at = $3, try_at = NULL
@@ -141,6 +146,8 @@ async def blank_orders(
     for sql in (_FILES, _WRITTEN, _RETURNS):
         await session.fetch(sql, merchant_id, ids)
     await terms.forget(session, merchant_id, ids)
+    await session.fetch(_SAID, merchant_id, ids)
+    await plan_changes.forget(session, merchant_id, ids)
     plans = await session.fetch(_PLANS, merchant_id, ids, now, new_id)
     return (row["blanked"] if row else 0), len(plans)
 
@@ -163,6 +170,7 @@ async def erase(
         done["browsers"] += len(await session.fetch(sql, phone, consumer_id))
     done["browsers"] += len(await session.fetch(_REMEMBERED, consumer_id))
     await session.fetch(AT_STRIPE, consumer_id)
+    await session.fetch(_BLOCKS, consumer_id)
     done["profiles"] = len(await session.fetch(_CONSUMER, consumer_id))
     if any(done.values()):
         await session.fetch(_NOTE, consumer_id, now, done["orders"])

@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuota.core.risk.decision import SANDBOX_DECLINE
-from cuota.core.risk.facts import History, MerchantDisputes, Velocity
+from cuota.core.risk.facts import BlockFact, History, MerchantDisputes, Velocity
 from cuota.core.risk.signal import SignalKind
+from cuota.db.pool import Row
 from cuota.db.session import Session
 
 # The reasons by which card rails say that the cardholder disputed a charge.
@@ -85,6 +86,8 @@ SELECT past.*, charging.whole AS charging, declined.orders AS declined,
         AND y.day >= ($4::timestamptz AT TIME ZONE 'UTC')::date - {DISPUTE_DAYS}) AS merchant_captures,
     (SELECT coalesce(sum(y.disputes), 0)::bigint FROM settlement_days y WHERE y.merchant_id = $1
         AND y.day >= ($4::timestamptz AT TIME ZONE 'UTC')::date - {DISPUTE_DAYS}) AS merchant_disputes,
+    (SELECT b.kind FROM consumer_blocks b WHERE b.consumer_id = $3 AND b.ended_at IS NULL
+        AND (b.until IS NULL OR b.until > $4::timestamptz) LIMIT 1) AS block,
     m.approvals, m.approvals_model, f.document AS model, s.additional,
     EXISTS (SELECT 1 FROM checkout_sessions b JOIN order_details d USING (merchant_id, order_id) WHERE b.merchant_id = $1
         AND b.order_id = $2 AND b.session_hash = ${8 + 2 * len(_KINDS)} AND d.erased_at IS NULL) AS known
@@ -93,6 +96,8 @@ FROM merchants m CROSS JOIN past CROSS JOIN charging CROSS JOIN declined
     LEFT JOIN sdk_checkouts s ON s.merchant_id = $1 AND s.order_id = $2
 WHERE m.merchant_id = $1
 """
+_READ_PAST = f"""{_PAST} SELECT past.*, charging.whole AS charging, declined.orders AS declined
+    FROM past CROSS JOIN charging CROSS JOIN declined"""
 _LOCK = "SELECT 1 FROM consumer_exposure WHERE consumer_id = $1 FOR UPDATE"
 # At a consumer's first order there is no row to lock, so the row is created.
 _LOCK_FIRST = """INSERT INTO consumer_exposure AS e (consumer_id, version) VALUES ($1, 0)
@@ -124,6 +129,7 @@ class RiskHistory:
 
     `surname` is the last name in the consumer's latest plan. `approvals` is the merchant's mode of Advanced Approvals, `model`
     (JSON text) the model in force, `additional` (JSON text) the merchant's data that came with this order.
+    `block` is why the operator has blocked the consumer, or empty.
     `known`: the browser's checkout session exists, and the order was not erased.
     """
 
@@ -136,6 +142,7 @@ class RiskHistory:
     additional: str | None
     known: bool
     merchant_disputes: MerchantDisputes
+    block: BlockFact = ""
 
 
 async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
@@ -147,19 +154,8 @@ async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
         _READ, *ids, asked.at, since, list(DISPUTED), SANDBOX_DECLINE, *tried, asked.session_hash, list(asked.reserved),
     )  # fmt: skip
     assert row is not None, "orders have a merchant"
-    known = row["known_since"]
-    history = History(
-        approved_orders=row["approved_orders"],
-        paid_installments=int(row["paid"]),
-        late_installments=int(row["late"]),
-        overdue_installments=int(row["overdue"]),
-        outstanding=int(row["unpaid"] + row["charging"]),
-        declined_orders=row["declined"],
-        days_known=None if known is None else max(0, (asked.at - known).days),
-        disputes=int(row["disputes"]),
-    )
     return RiskHistory(
-        history=history,
+        history=_history(row, asked.at),
         velocity=Velocity(**{kind.value: row[kind.value] for kind in _KINDS}),
         counted=frozenset(row["counted"]),
         surname=row["surname"],
@@ -168,6 +164,31 @@ async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
         additional=row["additional"],
         known=row["known"],
         merchant_disputes=MerchantDisputes(row["merchant_captures"], row["merchant_disputes"]),
+        block=row["block"] or "",
+    )
+
+
+async def past(session: Session, consumer_id: UUID, at: datetime) -> History:
+    """Read a consumer's history at all merchants, as a decision about a new order would see it. Other orders may be reserved."""
+    since, nobody = at - DECLINED_DAYS, UUID(int=0)
+    row = await session.fetchrow(
+        _READ_PAST, nobody, nobody, consumer_id, at, since, list(DISPUTED), SANDBOX_DECLINE
+    )
+    assert row is not None, "aggregates return one row"
+    return _history(row, at)
+
+
+def _history(row: Row, at: datetime) -> History:
+    known = row["known_since"]
+    return History(
+        approved_orders=row["approved_orders"],
+        paid_installments=int(row["paid"]),
+        late_installments=int(row["late"]),
+        overdue_installments=int(row["overdue"]),
+        outstanding=int(row["unpaid"] + row["charging"]),
+        declined_orders=row["declined"],
+        days_known=None if known is None else max(0, (at - known).days),
+        disputes=int(row["disputes"]),
     )
 
 

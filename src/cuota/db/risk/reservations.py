@@ -20,6 +20,8 @@ _RESERVE = "SELECT reserve_exposure($1, $2, $3, $4, $5, $6) AS reserved"
 _FINISH = "SELECT finish_reservation($1, $2, $3) AS finished"
 _EXPIRED = """SELECT consumer_id, ticket, merchant_id, order_id, expires_at FROM consumer_reservations
     WHERE expires_at <= now() ORDER BY expires_at LIMIT $1"""
+_OF_CONSUMER = """SELECT ticket, merchant_id, order_id, amount FROM consumer_reservations
+    WHERE consumer_id = $1 AND expires_at > now() ORDER BY ticket"""
 _OPEN = "SELECT count(*) AS reservations FROM consumer_reservations WHERE consumer_id = $1"
 
 
@@ -40,6 +42,16 @@ class Expired:
     merchant_id: UUID
     order_id: UUID
     expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A reservation that is in force: an order of a consumer that is being decided. The amount is in cents."""
+
+    ticket: int
+    merchant_id: UUID
+    order_id: UUID
+    amount: int
 
 
 async def reserve(
@@ -65,6 +77,11 @@ async def finish(session: Session, consumer_id: UUID, ticket: int, seen: datetim
 async def expired(session: Session, limit: int) -> list[Expired]:
     """Return reservations that have expired, the oldest first."""
     return [Expired(**row) for row in await session.fetch(_EXPIRED, limit)]
+
+
+async def of_consumer(session: Session, consumer_id: UUID) -> list[Reservation]:
+    """Return a consumer's reservations that are in force, in the order in which they were made."""
+    return [Reservation(**row) for row in await session.fetch(_OF_CONSUMER, consumer_id)]
 
 
 async def count(session: Session, consumer_id: UUID) -> int:

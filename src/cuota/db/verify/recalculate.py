@@ -14,6 +14,7 @@ from cuota.db.migrate import OnProgress, untold
 from cuota.db.nested import Nested
 from cuota.db.order.columns import PLAN
 from cuota.db.payout.terms import TERMS
+from cuota.db.plan.plan_changes import CHANGES
 from cuota.db.pool import Pool
 from cuota.db.risk.decisions import INTACT
 from cuota.db.session import Session
@@ -77,6 +78,7 @@ _ROWS = {
         ("w.installment", "w.due_on"),
         "FROM return_notices w WHERE w.merchant_id = $1 AND w.order_id = o.order_id",
     ),
+    "changes": CHANGES,
     "terms": TERMS,
     "moved_at": Nested(
         "moved_at",

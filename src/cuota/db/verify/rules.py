@@ -12,8 +12,10 @@ from cuota.core import money
 from cuota.core.installment import Installment, lost, next_at, owed, schedule
 from cuota.core.ledger import Account, Transfer, balance
 from cuota.core.order.event import MOVED
+from cuota.core.plan.change import PlannedPayment, planned
 from cuota.core.privacy.erasure import still_has
-from cuota.db.verify import dispute_rules, fees, write_offs
+from cuota.db.plan.plan_changes import change_of
+from cuota.db.verify import dispute_rules, fees, plan_changes, plan_replay
 
 Disagreements = Iterator[tuple[str, str]]
 POSTING_OF = {
@@ -33,7 +35,9 @@ def disagreements_of(facts: dict[str, Any]) -> Disagreements:
     yield from _balances(facts, ledger)
     yield from fees.disagreements(facts, ledger)
     yield from dispute_rules.disagreements(facts, dispute_rules.disputes_of(facts), ledger)
-    yield from write_offs.disagreements(facts, ledger)
+    changes = [change_of(*row) for row in facts["changes"]]
+    yield from plan_changes.disagreements(facts, changes, ledger)
+    yield from plan_replay.disagreements(facts, changes, ledger)
     yield from _charges(facts)
     yield from _plan(facts)
     yield from _told(facts)
@@ -68,7 +72,7 @@ def _totals(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
         "captured": sums["capture"],
         "voided": sums["void"] + sums["expiry"] + sums["chargeback_void"],
         "refunded": sums["refund"] + sums["dispute_lost"],
-        "fee_returned": sums["fee_returned"],
+        "fee_returned": sums["fee_returned"] + sums["fee_waived"],
     }
     for name, expected in derived.items():
         if facts[name] != expected:
@@ -111,7 +115,11 @@ def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
                 f"card_refunds {refund_id}",
                 f"{state} {amount}, the ledger says {returned}",
             )
-    known = {cause for cause, _ in expected} | dispute_rules.causes(dispute_rules.disputes_of(facts))
+    known = (
+        {cause for cause, _ in expected}
+        | {row[1] for row in facts["changes"]}
+        | dispute_rules.causes(dispute_rules.disputes_of(facts))
+    )
     for cause, name in posted:
         if cause not in known and name not in {"authorization", "write_off"}:
             yield f"transfers {name}", f"{posted[cause, name]} of a cause that does not exist ({cause})"
@@ -168,10 +176,12 @@ def _plan(facts: dict[str, Any]) -> Disagreements:
             yield "installments", f"the order is {facts['status']}, but it has a plan"
         return
     owed = facts["amount"] - facts["voided"] - facts["refunded"]
-    planned = sum(row[2] for row in facts["plan"])
-    if planned != owed:
-        yield "installments", f"sum to {planned}, the order owes {owed}"
-    agreed = _agreed(facts)
+    in_plan = sum(row[2] for row in facts["plan"])
+    if in_plan != owed:
+        yield "installments", f"sum to {in_plan}, the order owes {owed}"
+    changes = [change_of(*row) for row in facts["changes"]]
+    # What the consumer agreed to last: the first agreement, or the last change of it.
+    agreed = changes[-1].after if changes else planned(_agreed(facts))
     if len(facts["plan"]) != len(agreed):
         yield "installments", f"there are {len(facts['plan'])}, the agreed number is {len(agreed)}"
     expected = next_at([Installment(*row) for row in facts["plan"]])
@@ -193,7 +203,7 @@ def _plan(facts: dict[str, Any]) -> Disagreements:
 
 def _installment(
     item: Installment,
-    first: Installment,
+    first: PlannedPayment,
     charged: dict[Any, int],
     returning: Counter[Any],
     *,

@@ -57,13 +57,17 @@ async def _read_to_charge(session: Session, merchant_id: UUID, order_id: UUID) -
 async def _with_declines(session: Session, agreed: Agreed) -> Agreed:
     """Add the declines of the card in all plans. A card without a fingerprint is known in its own plan only.
 
-    Declines that an earlier release recorded are known in their own plan only, so the longer of the two lists counts.
+    Declines that an earlier release recorded are known in their own plan only, so the longer of the two lists counts. After a change
+    in hardship no payment has failed yet, so the charges say whether the card may be charged at all.
     """
+    order = agreed.order
+    if await declines.ended_in_plan(session, order.merchant_id, order.order_id, agreed.card.token):
+        agreed = replace(agreed, refused=True)
     if agreed.card.card_hash is None:
         return agreed
     found = await declines.of_card(session, agreed.card.card_hash)
     longer = max(agreed.declined_at, found.declined_at, key=len)
-    return replace(agreed, declined_at=longer, refused=found.final)
+    return replace(agreed, declined_at=longer, refused=agreed.refused or found.final)
 
 
 def _read_due(context: Context) -> ReadAgreed:

@@ -12,9 +12,10 @@ from cuota.core.plan.notice import MOVED
 from cuota.core.plan.notice_words import About, Words, letter_words, words
 from cuota.core.plan.payday import Days
 from cuota.db.plan import messages
-from cuota.db.plan.messages import DueMessage
+from cuota.db.plan.messages import DueMessage, SentText
 from cuota.flows.checkout.answer_text import is_stopped
 from cuota.flows.context import Context
+from cuota.flows.plan.read_messages import seal_text
 from cuota.flows.risk.write_letter import write_letter
 from cuota.rails.bounded import MESSAGE_SECONDS
 from cuota.rails.unavailable import RailUnavailable
@@ -51,8 +52,11 @@ def _words(context: Context, due: DueMessage) -> Words:
     settings, notice = context.settings, due.notice
     if due.declined is None:
         page = f"{settings.public_url}/account"
+        zone = ZoneInfo(due.zone) if due.zone else None
+        changed_on = due.changed_at.astimezone(zone).date() if due.changed_at else None
         about = About(
-            due.merchant, due.reference, due.currency, page, due.card, due.cards, due.agreement, due.overtaken
+            due.merchant, due.reference, due.currency, page, due.card, due.cards, due.agreement, due.overtaken,
+            due.payments, changed_on,
         )  # fmt: skip
         return words(notice, about)
     paragraphs = write_letter(
@@ -98,4 +102,6 @@ async def _send_one(context: Context, due: DueMessage) -> None:
         wait = min(timedelta(seconds=10) * 2 ** min(due.tries, 10), LONGEST_WAIT)
         await messages.try_again(context.pool, due, context.now() + wait, reason)
         return
-    await messages.settle(context.pool, due, None, context.now())
+    attached = bool(said.attached) and due.email is not None
+    sent = SentText(said.subject, said.text, phone, due.email, attached, due.name)
+    await messages.settle(context.pool, due, None, context.now(), seal_text(context, key, sent))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
 from cuota.db.privacy import erasure, person
 from cuota.flows.context import Context, utc_now
 from cuota.flows.dispute.evidence import statements
+from cuota.flows.plan.change_plan import sealed_for
+from cuota.flows.plan.read_messages import open_text
+from cuota.flows.risk.block_consumer import reason_of_block
 from cuota.rails import inbox
 
 FORMAT = "cuota-consumer-export/1"
@@ -25,8 +29,11 @@ async def export_consumer(context: Context, phone: str) -> dict[str, Any]:
     async with erasure.patient(context.pool) as connection:
         theirs = await erasure.find(connection, consumer_id, phone)
         about = await person.read_person(connection, consumer_id, phone)
+        for block in about["consumer_blocks"]:
+            block["reason"] = reason_of_block(context, UUID(block["block_id"]), _bytes_of(block["reason"]))
         orders = [
-            await _with_statements(context, order) for order in await person.read_orders(connection, theirs)
+            _with_texts(context, await _with_statements(context, order))
+            for order in await person.read_orders(connection, theirs)
         ]
         recipients = [phone, *await erasure.mails(connection, consumer_id)]
         received = [
@@ -52,6 +59,22 @@ async def export_consumer(context: Context, phone: str) -> dict[str, Any]:
         "orders_naming_this_number": named,
         "sandbox_inbox": received,
     }
+
+
+def _with_texts(context: Context, order: dict[str, Any]) -> dict[str, Any]:
+    """Replace encrypted columns by their texts: messages as they were sent, and why the plan was changed."""
+    for message in order["messages"]:
+        sent = open_text(context, UUID(message["message_id"]), _bytes_of(message["said"]))
+        message["said"] = asdict(sent) if sent else None
+    for change in order["plan_changes"]:
+        sealed, bound_to = _bytes_of(change["reason"]), sealed_for(UUID(order["order_id"]), change["number"])
+        change["reason"] = context.vault.decrypt(sealed, bound_to) if sealed else None
+    return order
+
+
+def _bytes_of(text: str | None) -> bytes | None:
+    """Return the bytes of a column as JSON has them."""
+    return None if text is None else bytes.fromhex(text.removeprefix("\\x"))
 
 
 async def _with_statements(context: Context, order: dict[str, Any]) -> dict[str, Any]:

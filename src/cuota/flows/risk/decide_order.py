@@ -145,6 +145,7 @@ class Case:
             mismatches=_mismatches(self._checkout, self._profile, seen.surname),
             approvals=_approvals(seen, order.amount, self._asked.at),
             merchant_disputes=seen.merchant_disputes,
+            block=seen.block,
             steer=_steer(self._profile.surname) if self._context.settings.sandbox else "",
         )
 

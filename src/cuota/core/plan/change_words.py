@@ -1,0 +1,83 @@
+"""What was agreed in a change of a plan, in words: one sentence, and the text that is stored with its hash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from cuota.core import money
+from cuota.core.dates import day
+from cuota.core.plan.change import ChangeKind, PlannedPayment
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedOrder:
+    """What a change is about. `agreed_on` and `agreement_hash` are those of the agreement that the consumer accepted."""
+
+    merchant: str
+    reference: str
+    currency: str
+    agreed_on: date
+    agreement_hash: str
+
+
+def summary(kind: ChangeKind, days: int, waived: int, left: Sequence[PlannedPayment], currency: str) -> str:
+    """Return one sentence for the consumer. `left` are the payments that are left after the change."""
+    if kind is ChangeKind.PAUSED:
+        until = f" The next payment is on {day(left[0].due_on)}." if left else ""
+        return f"Your payments pause for {_counted(days, 'day')}.{until}"
+    if kind is ChangeKind.DATES_MOVED:
+        return "You have more time: payments move to later days."
+    if kind is ChangeKind.SMALLER_PAYMENTS:
+        return f"What is left is divided into {len(left)} smaller payments."
+    return f"You need not pay {money.shown(waived, currency)} of the fee for this plan."
+
+
+def change_text(
+    about: ChangedOrder,
+    on: date,
+    said: str,
+    before: Sequence[PlannedPayment],
+    after: Sequence[PlannedPayment],
+) -> str:
+    """Return the text of a change: `said` is its summary, `before` and `after` are the payments that are left, `on` its day."""
+    total, total_before = sum(each.total for each in after), sum(each.total for each in before)
+    owed = f"You owe {money.shown(total, about.currency)}"
+    owed += (
+        ", as before."
+        if total == total_before
+        else f", which was {money.shown(total_before, about.currency)}."
+    )
+    order = f"order {about.reference}" if about.reference else "your order"
+    stays = (
+        f"The agreement that you accepted on {day(about.agreed_on, year=True)} (SHA-256 {about.agreement_hash}) stays in force in"
+        " everything else."
+    )
+    return "\n\n".join(
+        (
+            f"Change of the payment plan for {order} at {about.merchant}, agreed on {day(on, year=True)}",
+            said,
+            "Payments that were left before this change:\n" + _listed(before, about.currency),
+            "Payments from now on:\n" + _listed(after, about.currency),
+            f"{owed} This change costs nothing: no interest and no fee is added. You can still pay early at any time.",
+            stays,
+        )
+    )
+
+
+def hash_of(text: str) -> str:
+    """Return the SHA-256 of a text, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _listed(payments: Sequence[PlannedPayment], currency: str) -> str:
+    return "\n".join(
+        f"{each.number}. {money.shown(each.total, currency)} on {day(each.due_on, year=True)}"
+        for each in payments
+    )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,282 @@
+"""Hardship: what the operator may change in an agreed plan, within a policy, when a consumer cannot pay as planned.
+
+Each function returns the plan as it becomes. It changes only installments that are owed and not written off: `changeable` returns
+them. The sum of the plan never changes, except by a waived fee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta, tzinfo
+from itertools import pairwise
+
+from cuota.core import money
+from cuota.core.dates import day as shown_day
+from cuota.core.installment import Installment, owed
+from cuota.core.plan.change import ChangeKind, PlanChange
+from cuota.core.plan.payday import Days
+
+# The database allows no higher number of an installment (migration 0039).
+MOST_INSTALLMENTS = 40
+# A smaller payment than this costs more than it brings, in cents.
+SMALLEST_PAYMENT = 100
+# The fewest and the most days between two smaller payments.
+BETWEEN = (7, 31)
+
+
+class CannotChange(Exception):
+    """The plan cannot be changed like this, and nothing was changed. `field` is the part of the request that is wrong, or empty."""
+
+    def __init__(self, text: str, field: str = "") -> None:
+        super().__init__(text)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class HardshipPolicy:
+    """The most that anybody may agree to. No role allows more.
+
+    `move_days` and `pause_days` are for all changes of one plan together, `fee_a_year` (cents) is for one consumer within 365
+    days. `payments` is the most payments in place of those that are left.
+    """
+
+    move_days: int = 30
+    pause_days: int = 60
+    payments: int = 12
+    fee_a_year: int = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class MoveDates:
+    """Move installments to later days, by number."""
+
+    days: Mapping[int, date]
+
+
+@dataclass(frozen=True, slots=True)
+class PausePlan:
+    """Charge nothing for some days from today. Every payment is due later by these days."""
+
+    days: int
+
+
+@dataclass(frozen=True, slots=True)
+class SmallerPayments:
+    """Replace what is left to pay by `payments` equal payments: the first on the day `first`, the others every `every` days."""
+
+    payments: int
+    every: int
+    first: date
+
+
+@dataclass(frozen=True, slots=True)
+class WaiveFee:
+    """Waive a part of the unpaid fee for the plan, in cents; all of it if `amount` is None."""
+
+    amount: int | None = None
+
+
+HardshipRequest = MoveDates | PausePlan | SmallerPayments | WaiveFee
+
+
+@dataclass(frozen=True, slots=True)
+class NewPlan:
+    """What a request makes of a plan. `days` and `waived` are those of PlanChange."""
+
+    kind: ChangeKind
+    plan: tuple[Installment, ...]
+    days: int = 0
+    waived: int = 0
+
+
+def changeable(plan: Sequence[Installment]) -> list[Installment]:
+    """Return the installments that a change may touch: owed, and not written off."""
+    return [item for item in owed(plan) if item.written_off_at is None]
+
+
+def unpaid_fee(plan: Sequence[Installment]) -> int:
+    """Return the part of the plan's fee that can be waived, in cents."""
+    return sum(item.fee for item in changeable(plan))
+
+
+def new_plan(
+    request: HardshipRequest,
+    plan: Sequence[Installment],
+    earlier: Sequence[PlanChange],
+    policy: HardshipPolicy,
+    zone: tzinfo,
+    now: datetime,
+) -> NewPlan:
+    """Return what a request makes of a plan. `earlier` are the plan's changes so far. Raises CannotChange.
+
+    The limit of waived fees is not checked here, because it counts the consumer's plans at all merchants.
+    """
+    case = _Case(tuple(plan), earlier, policy, zone, now)
+    if not case.left:
+        raise CannotChange(
+            "Nothing of this plan can be changed: every payment is paid, canceled or written off."
+        )
+    if isinstance(request, MoveDates):
+        return _move(case, request)
+    if isinstance(request, PausePlan):
+        return _pause(case, request)
+    if isinstance(request, SmallerPayments):
+        return _smaller(case, request)
+    return _waive(case, request)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    plan: tuple[Installment, ...]
+    earlier: Sequence[PlanChange]
+    policy: HardshipPolicy
+    zone: tzinfo
+    now: datetime
+
+    @property
+    def left(self) -> list[Installment]:
+        return changeable(self.plan)
+
+    @property
+    def today(self) -> date:
+        return self.now.astimezone(self.zone).date()
+
+    @property
+    def next_day(self) -> date:
+        """The day of the payment that is due first. A return notice may have moved it behind the others."""
+        return min(item.due_on for item in self.left)
+
+    def used(self, kind: ChangeKind) -> int:
+        """The days that earlier changes of this kind have used."""
+        return sum(each.days for each in self.earlier if each.kind is kind)
+
+    def on(self, item: Installment, day: date) -> Installment:
+        """Return an installment that is due on this day, as if no charge had failed before."""
+        days = Days(self.zone)
+        at, remind_at = days.charge_at(day), days.remind_at(day, self.now)
+        return replace(item, due_on=day, charge_at=at, remind_at=remind_at, failures=0)
+
+    def with_these(self, changed: Sequence[Installment]) -> tuple[Installment, ...]:
+        after = {item.number: item for item in (*self.plan, *changed)}
+        return tuple(after[number] for number in sorted(after))
+
+
+def _move(case: _Case, request: MoveDates) -> NewPlan:
+    left = {item.number: item for item in case.left}
+    if not request.days:
+        raise CannotChange("Give at least one payment a later day.")
+    for number, day in request.days.items():
+        field = f"day_{number}"
+        if number not in left:
+            raise CannotChange(
+                f"Payment {number} cannot be moved: it is not owed, or it is written off.", field
+            )
+        if day <= left[number].due_on:
+            raise CannotChange(
+                f"Payment {number} can only move to a day after {_named(left[number].due_on)}.", field
+            )
+        if day <= case.today:
+            raise CannotChange(f"Payment {number} must move to a day after today.", field)
+    changed = [case.on(left[number], day) for number, day in request.days.items()]
+    after = case.with_these(changed)
+    _require_order(changeable(after), lambda number: f"day_{number}")
+    most = max((day - left[number].due_on).days for number, day in request.days.items())
+    _require_within(most, case.used(ChangeKind.DATES_MOVED), case.policy.move_days, "A payment may move",
+        f"day_{max(request.days, key=lambda number: request.days[number] - left[number].due_on)}")  # fmt: skip
+    return NewPlan(ChangeKind.DATES_MOVED, after, days=most)
+
+
+def _pause(case: _Case, request: PausePlan) -> NewPlan:
+    if request.days < 1:
+        raise CannotChange("A pause lasts at least one day.", "pause")
+    used, most = case.used(ChangeKind.PAUSED), case.policy.pause_days
+    _require_within(request.days, used, most, "A plan may pause for", "pause")
+    # If a payment is late already, the first one comes right after the pause. The days between the payments stay.
+    late = max(0, (case.today - case.next_day).days)
+    later = timedelta(days=request.days + late)
+    changed = [case.on(item, item.due_on + later) for item in case.left]
+    after = case.with_these(changed)
+    return NewPlan(ChangeKind.PAUSED, after, days=request.days)
+
+
+def _smaller(case: _Case, request: SmallerPayments) -> NewPlan:
+    left, most = case.left, case.policy.payments
+    if not len(left) < request.payments <= most:
+        raise CannotChange(
+            f"Choose more than the {len(left)} payments that are left, and at most {most}.", "payments"
+        )
+    if not BETWEEN[0] <= request.every <= BETWEEN[1]:
+        raise CannotChange(f"Choose {BETWEEN[0]} to {BETWEEN[1]} days between two payments.", "every")
+    earliest = max(case.today + timedelta(days=1), case.next_day)
+    latest = max(case.today, case.next_day) + timedelta(days=case.policy.move_days)
+    if not earliest <= request.first <= latest:
+        raise CannotChange(
+            f"The first payment must be due from {_named(earliest)} to {_named(latest)}.", "first"
+        )
+    amounts = money.split(sum(item.amount for item in left), request.payments)
+    fees = money.split(sum(item.fee for item in left), request.payments)
+    if amounts[-1] + fees[-1] < SMALLEST_PAYMENT:
+        raise CannotChange("Each payment must be at least $1.00. Choose fewer payments.", "payments")
+    # The numbers of unpaid installments are used again, also of canceled ones, and new numbers follow.
+    numbers = [item.number for item in case.plan if not item.paid and item.written_off_at is None]
+    numbers = [*numbers, *range(len(case.plan) + 1, MOST_INSTALLMENTS + 1)][: request.payments]
+    if len(numbers) < request.payments:
+        raise CannotChange(
+            f"A plan can have at most {MOST_INSTALLMENTS} payments in all. Choose fewer.", "payments"
+        )
+    days = (request.first + timedelta(days=request.every * index) for index in range(request.payments))
+    parts = zip(numbers, days, amounts, fees, strict=True)
+    changed = [case.on(Installment(number, day, amount, fee), day) for number, day, amount, fee in parts]
+    _require_nothing_earlier(left, changed)
+    return NewPlan(ChangeKind.SMALLER_PAYMENTS, case.with_these(changed))
+
+
+def _require_nothing_earlier(left: Sequence[Installment], changed: Sequence[Installment]) -> None:
+    """On no day may more be due than before."""
+    due = 0
+    for item in changed:
+        due += item.total
+        before = sum(each.total for each in left if each.due_on <= item.due_on)
+        if due > before:
+            raise CannotChange(
+                f"By {_named(item.due_on)}, more would be due than now: {money.shown(due)} instead of {money.shown(before)}."
+                " Choose more days between the payments, or more payments.",
+                "every",
+            )
+
+
+def _waive(case: _Case, request: WaiveFee) -> NewPlan:
+    most = unpaid_fee(case.plan)
+    if not most:
+        raise CannotChange("Nothing is left to pay of the fee for this plan.", "waive")
+    amount = most if request.amount is None else request.amount
+    if not 1 <= amount <= most:
+        raise CannotChange(f"At most {money.shown(most)} of the fee is not paid yet.", "waive")
+    changed, rest = [], amount
+    for item in reversed(case.left):
+        less = min(item.fee, rest)
+        rest -= less
+        if less:
+            changed.append(replace(item, fee=item.fee - less))
+    return NewPlan(ChangeKind.FEE_WAIVED, case.with_these(changed), waived=amount)
+
+
+def _require_order(left: Sequence[Installment], field: Callable[[int], str]) -> None:
+    for first, second in pairwise(left):
+        if second.due_on <= first.due_on:
+            raise CannotChange(
+                f"Payment {second.number} must be due after payment {first.number}, which is due on {_named(first.due_on)}."
+                f" Move payment {second.number} too.",
+                field(second.number),
+            )
+
+
+def _require_within(asked: int, used: int, most: int, what: str, field: str) -> None:
+    if used + asked > most:
+        before = f", and earlier changes have used {used}" if used else ""
+        raise CannotChange(f"{what} at most {most} days in all{before}. This asks for {asked}.", field)
+
+
+def _named(value: date) -> str:
+    return shown_day(value, year=True)

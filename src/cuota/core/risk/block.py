@@ -1,0 +1,52 @@
+"""A block: the operator takes no new orders from a consumer. The consumer can still pay what is owed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+
+class BlockKind(StrEnum):
+    """Why a consumer is blocked. A decline must give the consumer a specific reason (12 CFR 1002.9), so the kinds are few and fixed."""
+
+    IDENTITY = "identity"
+    MISUSE = "misuse"
+    UNPAID = "unpaid"
+    OWN_REQUEST = "own_request"
+
+
+# For the operator's people.
+BLOCK_WORDS = {
+    BlockKind.IDENTITY: "We could not confirm who the consumer is",
+    BlockKind.MISUSE: "Activity that nobody could explain, such as a stolen phone or card",
+    BlockKind.UNPAID: "Money from earlier plans was not paid as agreed",
+    BlockKind.OWN_REQUEST: "The consumer asked for it",
+}
+
+
+def reason_code(kind: str) -> str:
+    """Return the reason of a decision that declines an order because of a block."""
+    return f"blocked_{kind}"
+
+
+BLOCK_CODES = tuple(reason_code(kind) for kind in BlockKind)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block. `until` is when it ends by itself, `ended_at` when it ended. `reason` is encrypted; None after an erasure."""
+
+    block_id: UUID
+    kind: BlockKind
+    reason: bytes | None
+    blocked_at: datetime
+    blocked_by: str
+    until: datetime | None = None
+    ended_at: datetime | None = None
+    ended_by: str | None = None
+
+    def holds(self, now: datetime) -> bool:
+        """Return whether the block is in force."""
+        return self.ended_at is None and (self.until is None or self.until > now)

@@ -1,0 +1,162 @@
+"""Changes an agreed plan for a consumer in hardship: shows the new plan first, and then makes the change once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from cuota.core import money
+from cuota.core.order.outcome import Outcome
+from cuota.core.plan.change import PlanChange
+from cuota.core.plan.change_plan import Agreeing, change_plan, preview, said_of, text_of
+from cuota.core.plan.hardship import CannotChange, HardshipPolicy, HardshipRequest, NewPlan, WaiveFee
+from cuota.db.plan import plan_changes, waivers
+from cuota.db.plan.plan_changes import PlanToChange
+from cuota.db.plan.waivers import Waiver
+from cuota.db.row_security import everyone
+from cuota.db.session import Session
+from cuota.flows.context import Context
+from cuota.flows.settle import settle
+
+YEAR = timedelta(days=365)
+# Longer than a save may take. After this, a waiver without a change was never saved.
+IN_DOUBT = timedelta(minutes=15)
+NO_PLAN = "There is no plan of this order."
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPreview:
+    """What a request would make of a plan. `said` is one sentence, `text` is what would be stored and sent."""
+
+    found: PlanToChange
+    new: NewPlan
+    said: str
+    text: str
+
+
+def hardship_policy(context: Context) -> HardshipPolicy:
+    """Return the limits that the operator has set."""
+    settings = context.settings
+    return HardshipPolicy(
+        settings.hardship_move_days,
+        settings.hardship_pause_days,
+        settings.hardship_payments,
+        settings.hardship_fee_a_year,
+    )
+
+
+def sealed_for(order_id: UUID, number: int) -> str:
+    """Return the value to which the reason of a change is bound."""
+    return f"plan-change:{order_id}:{number}"
+
+
+def reason_of_change(context: Context, order_id: UUID, change: PlanChange) -> str:
+    """Return why a plan was changed; empty after an erasure."""
+    return context.vault.decrypt(change.reason, sealed_for(order_id, change.number)) if change.reason else ""
+
+
+async def find_plan_to_change(context: Context, merchant_id: UUID, order_id: UUID) -> PlanToChange | None:
+    """Return a plan with its changes, or None."""
+    return await plan_changes.read_to_change(context.pool, merchant_id, order_id)
+
+
+async def preview_change(
+    context: Context, merchant_id: UUID, order_id: UUID, request: HardshipRequest
+) -> PlanPreview:
+    """Return what a request would make of the plan now. Nothing is changed. Raises CannotChange."""
+    found = await find_plan_to_change(context, merchant_id, order_id)
+    if found is None:
+        raise CannotChange(NO_PLAN)
+    now = context.now()
+    new = preview(found.before, request, hardship_policy(context), now)
+    if new.waived:
+        await _settle_old(context, found.consumer_id)
+        used = await waived_this_year(context, found.consumer_id)
+        _require_waivable(hardship_policy(context), used, new.waived)
+    return PlanPreview(found, new, said_of(found.before, new), text_of(found.before, new, now))
+
+
+async def waived_this_year(context: Context, consumer_id: UUID) -> int:
+    """Return how much of plan fees was waived for a consumer within the last 365 days, in cents."""
+    with everyone():
+        return await waivers.used(context.pool, consumer_id, context.now() - YEAR)
+
+
+def _require_waivable(policy: HardshipPolicy, used: int, asked: int) -> None:
+    if used + asked > policy.fee_a_year:
+        before = f"; {money.shown(used)} was waived already" if used else ""
+        raise CannotChange(
+            f"At most {money.shown(policy.fee_a_year)} of fees may be waived for a consumer within 365 days{before}.",
+            "waive",
+        )
+
+
+async def agree_on_change(
+    context: Context,
+    merchant_id: UUID,
+    order_id: UUID,
+    request: HardshipRequest,
+    *,
+    by: str,
+    reason: str,
+    mark: str,
+) -> PlanChange:
+    """Change the plan, and tell the consumer. Raises CannotChange, also if the plan differs from the one with the mark `mark`."""
+    shown = await preview_change(context, merchant_id, order_id, request)
+    change_id, consumer_id = context.new_id(), shown.found.consumer_id
+    number = len(shown.found.before.earlier) + 1
+    sealed = context.vault.encrypt(reason, sealed_for(order_id, number))
+    if shown.new.waived:
+        await _reserve(context, Waiver(consumer_id, change_id, merchant_id, order_id, shown.new.waived))
+        # The amount that was reserved is the amount that is waived.
+        request = WaiveFee(shown.new.waived)
+
+    def decide(found: PlanToChange) -> Outcome | None:
+        if _made(found, change_id):
+            # Our own earlier save, whose answer was lost.
+            return None
+        agreeing = Agreeing(change_id, by, sealed, mark, context.now())
+        return change_plan(found.before, request, hardship_policy(context), agreeing, context.new_id)
+
+    try:
+        done = await settle(context, merchant_id, order_id, decide, _read)
+    except CannotChange:
+        if shown.new.waived:
+            with everyone():
+                await waivers.release(context.pool, consumer_id, change_id)
+        raise
+    if shown.new.waived:
+        with everyone():
+            await waivers.settle(context.pool, consumer_id, change_id)
+    change = done.outcome.plan_change if done.outcome else _made(done.found, change_id)
+    assert change is not None
+    return change
+
+
+def _made(found: PlanToChange, change_id: UUID) -> PlanChange | None:
+    return next((each for each in found.before.earlier if each.change_id == change_id), None)
+
+
+async def _read(session: Session, merchant_id: UUID, order_id: UUID) -> PlanToChange | None:
+    return await plan_changes.read_to_change(session, merchant_id, order_id)
+
+
+async def _reserve(context: Context, waiver: Waiver) -> None:
+    policy, now = hardship_policy(context), context.now()
+    with everyone():
+        used = await waivers.reserve(context.pool, waiver, now, now - YEAR, policy.fee_a_year)
+    if used is not None:
+        _require_waivable(policy, used, waiver.amount)
+
+
+async def _settle_old(context: Context, consumer_id: UUID) -> None:
+    """Settle waivers of which a crash left unknown whether the plan was changed."""
+    with everyone():
+        for change_id, merchant_id in await waivers.unsettled(
+            context.pool, consumer_id, context.now() - IN_DOUBT
+        ):
+            if await plan_changes.exists(context.pool, merchant_id, change_id):
+                await waivers.settle(context.pool, consumer_id, change_id)
+            else:
+                await waivers.release(context.pool, consumer_id, change_id)
