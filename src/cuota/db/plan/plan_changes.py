@@ -8,9 +8,9 @@ from datetime import date, datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from cuota.core.order.change_plan import PlanBefore
 from cuota.core.order.order import Order
 from cuota.core.plan.change import ChangeKind, PlanChange, PlannedPayment
-from cuota.core.plan.change_plan import PlanBefore
 from cuota.core.plan.change_words import ChangedOrder
 from cuota.db.nested import Nested
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of

@@ -7,9 +7,9 @@ from datetime import timedelta
 from uuid import UUID
 
 from cuota.core import money
+from cuota.core.order.change_plan import Agreeing, change_plan, preview, said_of, text_of
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.change import PlanChange
-from cuota.core.plan.change_plan import Agreeing, change_plan, preview, said_of, text_of
 from cuota.core.plan.hardship import CannotChange, HardshipPolicy, HardshipRequest, NewPlan, WaiveFee
 from cuota.db.plan import plan_changes, waivers
 from cuota.db.plan.plan_changes import PlanToChange

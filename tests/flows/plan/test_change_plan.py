@@ -1,0 +1,190 @@
+"""A change of a plan for a consumer in hardship: saved once, kept with its text, told to the consumer, and found whole by verify."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from cuota.core.order.change_plan import BUSY, CHANGED_MEANWHILE, DISPUTED
+from cuota.core.plan.change import ChangeKind, PlanChange
+from cuota.core.plan.hardship import CannotChange, HardshipRequest, MoveDates, PausePlan, SmallerPayments, WaiveFee
+from cuota.db.payout.books import balances
+from cuota.db.verify.recalculate import verify
+from cuota.flows.dispute.notice_return import notice_return
+from cuota.flows.plan.change_plan import agree_on_change, preview_change
+from cuota.flows.plan.send_messages import send_messages
+from cuota.rails import inbox
+from cuota.work.due_orders import settle_due_orders
+from support.disputes import disputed
+from support.flows.collecting import agreed, charged, set_clock
+from support.makers import complete
+from support.own_service import Own
+
+WHY = "Lost her job; called on the 24th."
+
+
+PHONE = "2125550187"
+
+
+async def order_of(own: Own, amount: str = "100.00", fee: str | None = None) -> UUID:
+    created = await own.auto_merchant.create(amount, **({"merchantFeeForPaymentPlan": fee} if fee else {}))
+    await complete(own.service, own.auto_merchant.merchant_id, created, phone=PHONE)
+    return UUID(created["orderId"])
+
+
+async def mark_of(own: Own, order_id: UUID, request: HardshipRequest) -> str:
+    shown = await preview_change(own.context, own.auto_merchant.merchant_id, order_id, request)
+    return shown.found.before.mark
+
+
+async def change(own: Own, order_id: UUID, request: HardshipRequest, mark: str | None = None) -> PlanChange:
+    mark = mark or await mark_of(own, order_id, request)
+    return await agree_on_change(
+        own.context, own.auto_merchant.merchant_id, order_id, request, by="Ana <ana@example.com>", reason=WHY, mark=mark
+    )
+
+
+async def whole(own: Own) -> None:
+    found = await balances(own.context.pool, own.service.clock.now() + timedelta(days=1))
+    assert sum(each.balance for each in found) == 0
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def plan_of(own: Own, order_id: UUID) -> list[tuple[int, int]]:
+    return [(item.number, item.total) for item in (await agreed(own, order_id)).plan]
+
+
+async def test_smaller_payments_are_collected_to_the_last_one_and_the_books_are_exact(own: Own) -> None:
+    order_id = await order_of(own)
+    first = (await agreed(own, order_id)).plan[1].due_on
+    made = await change(own, order_id, SmallerPayments(6, 14, first))
+    assert await plan_of(own, order_id) == [(1, 2500), *((number, 1250) for number in range(2, 8))]
+    assert (made.number, made.kind, made.payments) == (1, ChangeKind.SMALLER_PAYMENTS, 7)
+    await whole(own)
+    while (at := (await agreed(own, order_id)).order.collect_at) is not None:
+        set_clock(own, at)
+        await settle_due_orders(own.context)
+    assert [number for number, *_ in await charged(own)] == [1, 2, 3, 4, 5, 6, 7]
+    await whole(own)
+    await send_messages(own.context)
+    texts = [each.text for each in await inbox.look(own.context.pool, limit=100)]
+    assert any("payment 7 of 7" in text for text in texts)
+
+
+async def test_nothing_is_charged_during_a_pause_and_reminders_name_the_change(own: Own) -> None:
+    order_id = await order_of(own)
+    before = (await agreed(own, order_id)).plan
+    await change(own, order_id, PausePlan(30))
+    after = (await agreed(own, order_id)).plan
+    assert [item.due_on for item in after[1:]] == [item.due_on + timedelta(days=30) for item in before[1:]]
+    for item in before[1:3]:
+        assert item.charge_at is not None
+        set_clock(own, item.charge_at)
+        await settle_due_orders(own.context)
+    assert [number for number, *_ in await charged(own)] == [1]
+    at = (await agreed(own, order_id)).order.collect_at
+    assert at is not None
+    set_clock(own, at)
+    await settle_due_orders(own.context)
+    set_clock(own, at + timedelta(hours=12))
+    await send_messages(own.context)
+    texts = [each.text for each in await inbox.look(own.context.pool, limit=100)]
+    assert any("we charge $25.00" in text and "that we agreed on with you" in text for text in texts)
+    await whole(own)
+
+
+async def test_the_message_has_the_new_plan_and_the_change_keeps_when_it_was_sent(own: Own) -> None:
+    order_id = await order_of(own)
+    days = {item.number: item.due_on + timedelta(days=7) for item in (await agreed(own, order_id)).plan[1:]}
+    made = await change(own, order_id, MoveDates(days))
+    assert made.told_at is None
+    set_clock(own, own.context.now() + timedelta(hours=14))
+    await send_messages(own.context)
+    shown = await preview_change(own.context, own.auto_merchant.merchant_id, order_id, PausePlan(1))
+    kept = shown.found.before.earlier[0]
+    assert kept.told_at is not None
+    assert kept.text == made.text
+    told = next(each for each in await inbox.look(own.context.pool, limit=100) if "has changed" in (each.subject or ""))
+    assert "more time" in told.text
+    await whole(own)
+
+
+async def test_a_waived_fee_is_cuotas_and_the_merchant_keeps_its_money(own: Own) -> None:
+    order_id = await order_of(own, fee="8.00")
+    made = await change(own, order_id, WaiveFee())
+    assert made.waived == 600
+    assert await plan_of(own, order_id) == [(1, 2700), (2, 2500), (3, 2500), (4, 2500)]
+    found = {each.account.value: each.balance for each in await balances(own.context.pool, own.context.now() + timedelta(days=1))}
+    assert found["plan_fees"] == -200
+    await whole(own)
+
+
+async def test_after_a_waiver_a_full_refund_returns_the_fee_that_was_paid_and_no_more(own: Own) -> None:
+    order_id = await order_of(own, fee="8.00")
+    await change(own, order_id, WaiveFee())
+    answer = await own.auto_merchant.move({"orderId": str(order_id)}, "refund", "100.00")
+    assert answer.status_code == 200
+    async with own.owner() as owner:
+        assert await owner.fetchval("SELECT sum(amount) FROM card_refunds") == 2700
+    await whole(own)
+
+
+async def test_a_refund_after_smaller_payments_cuts_from_the_last_backwards(own: Own) -> None:
+    order_id = await order_of(own)
+    first = (await agreed(own, order_id)).plan[1].due_on
+    await change(own, order_id, SmallerPayments(6, 14, first))
+    await own.auto_merchant.move({"orderId": str(order_id)}, "refund", "20.00")
+    assert await plan_of(own, order_id) == [(1, 2500), *((n, 1250) for n in (2, 3, 4, 5)), (6, 500), (7, 0)]
+    await whole(own)
+    await change(own, order_id, PausePlan(3))
+    await whole(own)
+
+
+async def test_of_two_people_at_the_same_moment_one_changes_the_plan_and_the_other_is_told(own: Own) -> None:
+    order_id = await order_of(own)
+    mark = await mark_of(own, order_id, PausePlan(7))
+    pauses = (change(own, order_id, PausePlan(days), mark) for days in (7, 10, 13))
+    done = await asyncio.gather(*pauses, return_exceptions=True)
+    assert sum(isinstance(each, PlanChange) for each in done) == 1
+    assert {str(each) for each in done if isinstance(each, CannotChange)} == {CHANGED_MEANWHILE}
+    await whole(own)
+
+
+async def test_a_plan_that_a_card_is_charged_for_or_that_is_disputed_is_not_changed(own: Own) -> None:
+    order_id = await order_of(own)
+    mark = await mark_of(own, order_id, PausePlan(7))
+    async with own.owner() as owner:
+        await owner.execute("UPDATE orders SET charging = gen_random_uuid(), charging_since = now()")
+    with pytest.raises(CannotChange, match=BUSY[:30]):
+        await change(own, order_id, PausePlan(7), mark)
+    async with own.owner() as owner:
+        await owner.execute("UPDATE orders SET charging = NULL, charging_since = NULL")
+    await disputed(own.auto_merchant, {"orderId": str(order_id)}, 1000)
+    with pytest.raises(CannotChange, match=DISPUTED[:30]):
+        await change(own, order_id, PausePlan(7), mark)
+
+
+async def test_the_fees_waived_for_one_consumer_have_a_limit_within_a_year_also_at_two_moments_at_once(own: Own) -> None:
+    ids = [await order_of(own, "400.00", fee="40.00") for _ in range(3)]
+    done = await asyncio.gather(*(change(own, each, WaiveFee()) for each in ids), return_exceptions=True)
+    assert sum(isinstance(each, PlanChange) for each in done) == 1
+    assert {each.field for each in done if isinstance(each, CannotChange)} == {"waive"}
+    async with own.owner() as owner:
+        assert await owner.fetch("SELECT amount, settled FROM consumer_waivers") == [(3000, True)]
+    left = ids[[isinstance(each, PlanChange) for each in done].index(False)]
+    set_clock(own, own.context.now() + timedelta(days=366))
+    await whole(own)
+    assert (await preview_change(own.context, own.auto_merchant.merchant_id, left, WaiveFee())).new.waived > 0
+
+
+async def test_a_return_notice_does_not_pull_a_payment_back_that_was_moved_after_it(own: Own) -> None:
+    order_id = await order_of(own)
+    await notice_return(own.context, own.auto_merchant.merchant_id, order_id, "UPS", "1Z999")
+    await change(own, order_id, PausePlan(20))
+    days = [item.due_on for item in (await agreed(own, order_id)).plan]
+    await own.auto_merchant.move({"orderId": str(order_id)}, "refund", "10.00")
+    assert [item.due_on for item in (await agreed(own, order_id)).plan] == days
+    await whole(own)
