@@ -34,7 +34,9 @@ def changed(
     return new_plan(request, agreed or timed(), earlier, replace(POLICY, **policy), ZONE, NOW)
 
 
-def refused(request: HardshipRequest, agreed: list[Installment] | None = None, **more: object) -> CannotChange:
+def refused(
+    request: HardshipRequest, agreed: list[Installment] | None = None, **more: object
+) -> CannotChange:
     with pytest.raises(CannotChange) as refusal:
         changed(request, agreed, **more)  # type: ignore[arg-type]
     return refusal.value
@@ -68,7 +70,12 @@ def test_a_moved_payment_keeps_its_amount_and_gets_a_charge_and_a_reminder_on_it
 
 def test_an_overdue_payment_that_moves_is_not_overdue_any_more() -> None:
     late = overdue(30, 2)
-    new = changed(MoveDates({2: TODAY + timedelta(days=1), 3: TODAY + timedelta(days=15), 4: TODAY + timedelta(days=29)}), late)
+    new = changed(
+        MoveDates(
+            {2: TODAY + timedelta(days=1), 3: TODAY + timedelta(days=15), 4: TODAY + timedelta(days=29)}
+        ),
+        late,
+    )
     assert [item.state for item in new.plan] == ["paid", "scheduled", "scheduled", "scheduled"]
 
 
@@ -85,7 +92,9 @@ def test_an_overdue_payment_that_moves_is_not_overdue_any_more() -> None:
         ({4: date.max}, "day_4", "at most 30 days"),
     ],
 )
-def test_a_move_that_breaks_the_order_or_the_policy_is_refused(days: dict[int, date], field: str, words: str) -> None:
+def test_a_move_that_breaks_the_order_or_the_policy_is_refused(
+    days: dict[int, date], field: str, words: str
+) -> None:
     said = refused(MoveDates(days))
     assert said.field == field
     assert words in str(said)
@@ -111,7 +120,9 @@ def test_a_pause_makes_every_payment_later_by_its_days_and_leaves_no_payment_in_
 
 
 @pytest.mark.parametrize("late", [1, 5, 40])
-def test_after_a_pause_of_a_late_plan_its_first_payment_comes_first_and_the_days_between_stay(late: int) -> None:
+def test_after_a_pause_of_a_late_plan_its_first_payment_comes_first_and_the_days_between_stay(
+    late: int,
+) -> None:
     agreed = overdue(14 + late, 2)
     new = changed(PausePlan(10), agreed)
     days = [item.due_on for item in new.plan[1:]]
@@ -128,12 +139,17 @@ def test_smaller_payments_use_the_unpaid_numbers_again_and_add_new_ones() -> Non
     new = changed(SmallerPayments(6, 14, DAYS[1]), timed(10_001))
     assert [item.number for item in new.plan] == [1, 2, 3, 4, 5, 6, 7]
     assert [item.total for item in new.plan[1:]] == [1250] * 6
-    assert [item.due_on for item in new.plan[1:]] == [DAYS[1] + timedelta(days=14 * index) for index in range(6)]
+    assert [item.due_on for item in new.plan[1:]] == [
+        DAYS[1] + timedelta(days=14 * index) for index in range(6)
+    ]
     assert total(new.plan) == 10_001
 
 
 def test_a_payment_that_was_paid_early_keeps_its_place_among_smaller_payments() -> None:
-    agreed = [replace(item, charge_id=MOVEMENT, charge_at=None, remind_at=None) if item.number == 3 else item for item in timed()]
+    agreed = [
+        replace(item, charge_id=MOVEMENT, charge_at=None, remind_at=None) if item.number == 3 else item
+        for item in timed()
+    ]
     new = changed(SmallerPayments(5, 28, DAYS[1]), agreed)
     assert [item.number for item in new.plan] == [1, 2, 3, 4, 5, 6, 7]
     assert [item.number for item in owed(new.plan)] == [2, 4, 5, 6, 7]
@@ -190,5 +206,7 @@ def test_written_off_payments_are_left_alone() -> None:
     new = changed(PausePlan(7), lost)
     assert new.plan[1] == lost[1]
     assert new.plan[2].due_on == TODAY + timedelta(days=7)
-    everything = [replace(item, written_off_at=NOW) if item.number > 1 else item for item in overdue(200, 2, 3, 4)]
+    everything = [
+        replace(item, written_off_at=NOW) if item.number > 1 else item for item in overdue(200, 2, 3, 4)
+    ]
     assert "Nothing of this plan" in str(refused(PausePlan(7), everything))

@@ -10,7 +10,14 @@ import pytest
 
 from cuota.core.order.change_plan import BUSY, CHANGED_MEANWHILE, DISPUTED
 from cuota.core.plan.change import ChangeKind, PlanChange
-from cuota.core.plan.hardship import CannotChange, HardshipRequest, MoveDates, PausePlan, SmallerPayments, WaiveFee
+from cuota.core.plan.hardship import (
+    CannotChange,
+    HardshipRequest,
+    MoveDates,
+    PausePlan,
+    SmallerPayments,
+    WaiveFee,
+)
 from cuota.db.payout.books import balances
 from cuota.db.verify.recalculate import verify
 from cuota.flows.dispute.notice_return import notice_return
@@ -43,7 +50,13 @@ async def mark_of(own: Own, order_id: UUID, request: HardshipRequest) -> str:
 async def change(own: Own, order_id: UUID, request: HardshipRequest, mark: str | None = None) -> PlanChange:
     mark = mark or await mark_of(own, order_id, request)
     return await agree_on_change(
-        own.context, own.auto_merchant.merchant_id, order_id, request, by="Ana <ana@example.com>", reason=WHY, mark=mark
+        own.context,
+        own.auto_merchant.merchant_id,
+        order_id,
+        request,
+        by="Ana <ana@example.com>",
+        reason=WHY,
+        mark=mark,
     )
 
 
@@ -107,7 +120,11 @@ async def test_the_message_has_the_new_plan_and_the_change_keeps_when_it_was_sen
     kept = shown.found.before.earlier[0]
     assert kept.told_at is not None
     assert kept.text == made.text
-    told = next(each for each in await inbox.look(own.context.pool, limit=100) if "has changed" in (each.subject or ""))
+    told = next(
+        each
+        for each in await inbox.look(own.context.pool, limit=100)
+        if "has changed" in (each.subject or "")
+    )
     assert "more time" in told.text
     await whole(own)
 
@@ -117,7 +134,10 @@ async def test_a_waived_fee_is_cuotas_and_the_merchant_keeps_its_money(own: Own)
     made = await change(own, order_id, WaiveFee())
     assert made.waived == 600
     assert await plan_of(own, order_id) == [(1, 2700), (2, 2500), (3, 2500), (4, 2500)]
-    found = {each.account.value: each.balance for each in await balances(own.context.pool, own.context.now() + timedelta(days=1))}
+    found = {
+        each.account.value: each.balance
+        for each in await balances(own.context.pool, own.context.now() + timedelta(days=1))
+    }
     assert found["plan_fees"] == -200
     await whole(own)
 
@@ -167,7 +187,9 @@ async def test_a_plan_that_a_card_is_charged_for_or_that_is_disputed_is_not_chan
         await change(own, order_id, PausePlan(7), mark)
 
 
-async def test_the_fees_waived_for_one_consumer_have_a_limit_within_a_year_also_at_two_moments_at_once(own: Own) -> None:
+async def test_the_fees_waived_for_one_consumer_have_a_limit_within_a_year_also_at_two_moments_at_once(
+    own: Own,
+) -> None:
     ids = [await order_of(own, "400.00", fee="40.00") for _ in range(3)]
     done = await asyncio.gather(*(change(own, each, WaiveFee()) for each in ids), return_exceptions=True)
     assert sum(isinstance(each, PlanChange) for each in done) == 1

@@ -23,6 +23,9 @@ class OperatorAction(StrEnum):
     # Without this, a consumer's name, phone number and e-mail address are masked.
     REVEAL_CONSUMERS = "consumers.reveal"
     ERASE_CONSUMERS = "consumers.erase"
+    BLOCK_CONSUMERS = "consumers.block"
+    # Hardship: move dates, pause, smaller payments, waive a fee. The policy limits everybody.
+    CHANGE_PLANS = "plans.change"
     READ_MERCHANTS = "merchants.read"
     CHANGE_MERCHANTS = "merchants.change"
     READ_DISPUTES = "disputes.read"
@@ -42,15 +45,22 @@ _EVERYBODY = frozenset(
 )
 OPERATOR_MAY: dict[OperatorRole, frozenset[OperatorAction]] = {
     OperatorRole.OWNER: frozenset(OperatorAction),
-    OperatorRole.SUPPORT: _EVERYBODY | {_A.REVEAL_CONSUMERS, _A.DECIDE_DISPUTES},
-    OperatorRole.RISK: _EVERYBODY | {_A.REVEAL_CONSUMERS, _A.READ_RISK, _A.DECIDE_DISPUTES},
+    OperatorRole.SUPPORT: _EVERYBODY | {_A.REVEAL_CONSUMERS, _A.CHANGE_PLANS, _A.DECIDE_DISPUTES},
+    OperatorRole.RISK: _EVERYBODY
+    | {_A.REVEAL_CONSUMERS, _A.BLOCK_CONSUMERS, _A.READ_RISK, _A.DECIDE_DISPUTES},
     OperatorRole.FINANCE: _EVERYBODY | {_A.READ_MONEY, _A.ADJUST_MONEY, _A.READ_AUDIT},
     OperatorRole.READ_ONLY: _EVERYBODY | {_A.READ_RISK, _A.READ_MONEY},
 }
 OPERATOR_WORDS = {
     OperatorRole.OWNER: ("Owner", "everything"),
-    OperatorRole.SUPPORT: ("Support", "orders, consumers with their names, and disputes with their decision"),
-    OperatorRole.RISK: ("Risk", "what support may, and the decisions and the policy"),
+    OperatorRole.SUPPORT: (
+        "Support",
+        "orders, consumers with their names, plans of consumers in hardship, and disputes with their decision",
+    ),
+    OperatorRole.RISK: (
+        "Risk",
+        "orders, consumers with their names, blocks, disputes with their decision, and the decisions and the policy",
+    ),
     OperatorRole.FINANCE: ("Finance", "money, corrections of a merchant's balance, and the audit log"),
     OperatorRole.READ_ONLY: ("Read-only", "looks at everything except names, the team and the audit log"),
 }

@@ -61,6 +61,11 @@ class PlanChange:
     told_at: datetime | None = None
 
     @property
+    def said(self) -> str:
+        """The change in one sentence, which is the second paragraph of its text; empty after an erasure."""
+        return "".join(self.text.split("\n\n")[1:2])
+
+    @property
     def payments(self) -> int:
         """How many installments the plan has after the change, with the paid and the canceled ones."""
         return len(self.after)

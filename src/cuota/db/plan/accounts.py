@@ -10,8 +10,10 @@ from uuid import UUID
 from cuota.core.installment import Installment
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
+from cuota.core.plan.change import PlanChange
 from cuota.db.nested import Nested
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
+from cuota.db.plan.plan_changes import CHANGES, changes_of
 from cuota.db.plan.plans import CARD, CARD_JOIN, card_of
 from cuota.db.session import Session
 
@@ -60,8 +62,8 @@ _LESSENED = Nested(
 )
 _PLAN = f"""
 SELECT p.agreement, p.agreement_hash,
-    {_RECEIPTS.columns}, {_RETURNS.columns}, {_LESSENED.columns},
-    {_SHOWN} {_RECEIPTS.join} {_RETURNS.join} {_LESSENED.join}
+    {_RECEIPTS.columns}, {_RETURNS.columns}, {_LESSENED.columns}, {CHANGES.columns},
+    {_SHOWN} {_RECEIPTS.join} {_RETURNS.join} {_LESSENED.join} {CHANGES.join}
 WHERE p.merchant_id = $1 AND p.order_id = $2 AND p.consumer_id = $3 AND o.status = 'Approved'
 """
 
@@ -123,7 +125,7 @@ class Less:
 
 @dataclass(frozen=True, slots=True)
 class PlanDetail:
-    """A plan with the accepted agreement, its payments, its refunds, and the reasons for them."""
+    """A plan with the accepted agreement and its agreed changes, its payments, its refunds, and the reasons for them."""
 
     shown: ShownPlan
     agreement: str
@@ -131,6 +133,7 @@ class PlanDetail:
     receipts: tuple[Receipt, ...]
     returns: tuple[Return, ...]
     lessened: tuple[Less, ...] = ()
+    changes: tuple[PlanChange, ...] = ()
 
 
 async def open_session(
@@ -197,7 +200,9 @@ async def plan_of_consumer(
     receipts = tuple(Receipt(*item) for item in _RECEIPTS.of(row))
     returns = tuple(Return(*item) for item in _RETURNS.of(row))
     lessened = tuple(Less(*item) for item in _LESSENED.of(row))
-    return PlanDetail(_shown(row), row["agreement"], row["agreement_hash"], receipts, returns, lessened)
+    return PlanDetail(
+        _shown(row), row["agreement"], row["agreement_hash"], receipts, returns, lessened, changes_of(row)
+    )
 
 
 def _shown(row: Any) -> ShownPlan:

@@ -20,12 +20,14 @@ from cuota.core.wire.script_json import for_scripts
 from cuota.db.checkout import consumers
 from cuota.db.order import story
 from cuota.db.order.story import Charged, Story
+from cuota.db.plan import plan_changes
 from cuota.db.risk import decisions
 from cuota.db.risk.decisions import Made
 from cuota.flows.context import Context
 from cuota.flows.dispute.tell_disputes import tell_disputes
 from cuota.flows.order.find_order import NothingToExplain, order_id_of
 from cuota.flows.risk.review_decisions import Policies, ReplayedDecision, differences
+from cuota.flows.risk.tell_change import change_facts, change_lines
 from cuota.flows.risk.tell_installment import installment_facts, installment_line
 from cuota.flows.risk.write_letter import write_letter
 
@@ -113,6 +115,8 @@ async def explain_plan(context: Context, named: str | UUID) -> Explanation:
         f"Fees for the plan: {cents(order.fee - order.fee_returned)}.",
         *(f"  {item.number}. {installment_line(item, found)}" for item in found.plan),
     ]
+    changes = await plan_changes.of_order(context.pool, order.merchant_id, order_id)
+    lines += [line for each in changes for line in change_lines(each)]
     if made and made[-1].approved:
         why = "; ".join(because(code) for code in made[-1].reasons)
         lines.append(f"Decision {made[-1].decision_id} approved this plan. Reasons: {why}.")
@@ -120,6 +124,7 @@ async def explain_plan(context: Context, named: str | UUID) -> Explanation:
         **_order_facts(found),
         "owed": money.text_of(owed),
         "installments": [installment_facts(item) for item in found.plan],
+        "changes": [change_facts(each) for each in changes],
         "decisionId": str(made[-1].decision_id) if made else None,
     }
     return Explanation(facts, lines)

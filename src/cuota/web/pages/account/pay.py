@@ -20,7 +20,8 @@ from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.render import page
 from cuota.web.service import service_of
 
-_NUMBERS = re.compile(r"[1-4](,[1-4]){0,3}", re.ASCII)
+# A plan has at most MOST_INSTALLMENTS payments (core/plan/hardship.py).
+_NUMBERS = re.compile(r"[1-9][0-9]?(,[1-9][0-9]?){0,39}", re.ASCII)
 _CENTS = re.compile(r"[0-9]{1,15}", re.ASCII)
 
 

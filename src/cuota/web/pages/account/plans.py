@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.checkout.card import card_name
-from cuota.core.installment import COUNT, Installment, owed, plan_state
+from cuota.core.installment import Installment, owed, plan_state
 from cuota.core.plan.collection import needs_card
 from cuota.core.refusal import Refused
 from cuota.db.checkout import remembered
@@ -19,6 +19,7 @@ from cuota.flows.context import utc_now
 from cuota.flows.dispute.ask_consumer import disputes_of_order
 from cuota.flows.plan.manage_plan import BUSY
 from cuota.web.ids import guid
+from cuota.web.pages.account.change_view import changes_of, pause_words
 from cuota.web.pages.account.charging import charging
 from cuota.web.pages.account.dispute_view import problems_of
 from cuota.web.pages.account.view import (
@@ -117,6 +118,7 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
         "returns": [return_words(detail, back, brand) for back in detail.returns],
         "now": now,
         "causes": cause_words(detail),
+        "changes": changes_of(detail),
         "problems": problems_of(
             detail,
             await disputes_of_order(
@@ -146,6 +148,7 @@ def _now(request: Request, detail: PlanDetail) -> PageContext:
     if not waiting:
         return {"title": "Nothing left to pay", "texts": [next_words(shown, now)], "busy": False, "pay": None}
     texts = [overdue_words(shown, item, now) for item in late] or [f"{next_words(shown, now)}."]
+    texts += pause_words(detail, now)
     pay = late or waiting[:1]
     rest = amount(shown, sum(item.total for item in waiting)) if len(waiting) > len(pay) else None
     return {
@@ -183,6 +186,7 @@ async def agreement(request: Request, known: Known, detail: PlanDetail) -> Respo
         "paragraphs": detail.agreement.split("\n\n"),
         "creditor": service_of(request).settings.creditor,
         "hash": detail.agreement_hash,
+        "changes": changes_of(detail),
     }
     return page(request, "account/agreement.html", context)
 
@@ -202,7 +206,7 @@ async def receipt(request: Request, known: Known, detail: PlanDetail) -> Respons
     returned = shown.plan[paid.installment - 1].returned
     rows = [
         ("Paid on", f"{day_there(paid.paid_at, shown.zone, year=True)}, {local:%I:%M %p %Z}".replace(", 0", ", ")),
-        ("Payment", f"{paid.installment} of {COUNT}"),
+        ("Payment", f"{paid.installment} of {len(shown.plan)}"),
         ("For your order at", shown.merchant),
         ("Order", shown.reference),
         ("Card", card_name(paid.card_brand, paid.card_last4)),

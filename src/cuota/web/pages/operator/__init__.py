@@ -1,14 +1,17 @@
 """The operator's dashboard, at `/operator`."""
 
 from cuota.web.pages.operator import (
+    blocks,
     books,
     consumers,
     disputes,
     enter,
+    hardship,
     home,
     log,
     losses,
     merchants,
+    messages,
     new_merchant,
     orders,
     passkeys,
@@ -21,6 +24,6 @@ from cuota.web.pages.operator import (
 )
 
 __all__ = [
-    "books", "consumers", "disputes", "enter", "home", "log", "losses", "merchants", "new_merchant", "orders", "passkeys", "payouts", "policies",
-    "risk", "system", "team", "velocity",
+    "blocks", "books", "consumers", "disputes", "enter", "hardship", "home", "log", "losses", "merchants", "messages", "new_merchant",
+    "orders", "passkeys", "payouts", "policies", "risk", "system", "team", "velocity",
 ]  # fmt: skip

@@ -20,18 +20,24 @@ from cuota.db.plan.accounts import ShownPlan
 from cuota.flows.desk.change_team import BadTeam
 from cuota.flows.operator.change_operators import reason_of
 from cuota.flows.operator.log_action import OperatorNote, log_action
+from cuota.flows.plan.read_messages import read_messages
 from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
 from cuota.flows.privacy.export_consumer import export_consumer
+from cuota.flows.risk.block_consumer import blocks_of
+from cuota.flows.risk.show_exposure import Exposure, show_exposure
 from cuota.web.pages.checkout.session import Stop, see_other
 from cuota.web.pages.desk.view import day_of
+from cuota.web.pages.operator.block_view import block_section, in_force, kinds
+from cuota.web.pages.operator.message_list import shown_messages
 from cuota.web.pages.operator.parts import cell, section, state, table
 from cuota.web.pages.operator.view import common, failed
 from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed, id_in_path, missing, prove
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
-_CONSUMERS = f"{PATH}/consumers"
+CONSUMERS = f"{PATH}/consumers"
 MOST_SHOWN = 100
+LAST_MESSAGES = 5
 _WRONG_NUMBER = "Enter a US mobile number of ten digits, such as (212) 555-0142."
 
 
@@ -44,7 +50,7 @@ async def ask(request: Request, desk: OperatorDesk) -> Response:
 def _ask_page(request: Request, desk: OperatorDesk, error: str = "") -> Response:
     lead = "A consumer is known by the phone number that a code has proved."
     shown: PageContext = {
-        **common(request, desk, "Consumers", here=_CONSUMERS, lead=lead),
+        **common(request, desk, "Consumers", here=CONSUMERS, lead=lead),
         "sections": [],
         "values": {},
     }
@@ -67,10 +73,10 @@ async def find(request: Request, desk: OperatorDesk) -> Response:
     await log_action(context, desk.actor, note)
     if await consumers.read(context.pool, consumer_id) is None:
         return _ask_page(request, desk, "Nobody has proved this number, or the person's data was erased.")
-    return see_other(f"{_CONSUMERS}/{consumer_id}")
+    return see_other(f"{CONSUMERS}/{consumer_id}")
 
 
-async def _find(request: Request) -> Consumer:
+async def find_consumer(request: Request) -> Consumer:
     """Return the consumer in the path. Raises Stop with the 404 page."""
     found = await consumers.read(service_of(request).context.pool, id_in_path(request, "consumer_id"))
     if found is None:
@@ -81,10 +87,10 @@ async def _find(request: Request) -> Consumer:
 @allowed(OperatorAction.READ_CONSUMERS)
 async def consumer(request: Request, desk: OperatorDesk) -> Response:
     """Show a consumer, with masked personal data."""
-    return await _page(request, desk, await _find(request))
+    return await consumer_page(request, desk, await find_consumer(request))
 
 
-async def _page(
+async def consumer_page(
     request: Request,
     desk: OperatorDesk,
     found: Consumer,
@@ -92,21 +98,37 @@ async def _page(
     *,
     revealed: bool = False,
     planned: Erasure | None = None,
+    form: str = "",
+    notice: str | None = None,
 ) -> Response:
-    plans = await accounts.plans_of(service_of(request).context.pool, found.consumer_id, MOST_SHOWN, 0)
+    """Show a consumer. `form` names the form that `errors` and the typed values belong to; empty: the others."""
+    context, consumer_id = service_of(request).context, found.consumer_id
+    plans = await accounts.plans_of(context.pool, consumer_id, MOST_SHOWN, 0)
+    blocks = await blocks_of(context, consumer_id)
+    messages = await read_messages(context, consumer_id, None, LAST_MESSAGES)
+    blocked = block_section(context, blocks)
     shown: PageContext = {
-        **common(request, desk, "Consumer", here=_CONSUMERS),
+        **common(request, desk, "Consumer", here=CONSUMERS),
         "sections": [
+            *([blocked] if blocked and in_force(blocks, context.now()) else []),
             section(pairs=_person(found, revealed=revealed)),
-            section("Owes", pairs=_owed(plans)),
+            _owed(plans, await show_exposure(context, consumer_id)),
             _plans(plans),
+            *([blocked] if blocked and not in_force(blocks, context.now()) else []),
         ],
-        "address": f"{_CONSUMERS}/{found.consumer_id}",
+        "messages": shown_messages(messages, revealed=revealed),
+        "address": f"{CONSUMERS}/{consumer_id}",
         "can_reveal": desk.may(OperatorAction.REVEAL_CONSUMERS) and not revealed,
+        "can_block": desk.may(OperatorAction.BLOCK_CONSUMERS),
+        "is_blocked": in_force(blocks, context.now()) is not None,
+        "block_kinds": kinds(),
         "can_erase": desk.may(OperatorAction.ERASE_CONSUMERS),
         "planned": _planned(planned) if planned else None,
+        "failed_form": form,
         "values": {},
     }
+    if notice:
+        shown["notice"] = notice
     if errors:
         return page(request, "operator/consumer.html", failed(shown, errors, desk.form), status=400)
     if planned:
@@ -138,9 +160,19 @@ def _late(each: ShownPlan) -> int:
     return sum(item.total for item in owed(each.plan) if item.state in {"overdue", "written_off"})
 
 
-def _owed(plans: Sequence[ShownPlan]) -> Sequence[tuple[str, object]]:
-    left, late = sum(map(_left, plans)), sum(map(_late, plans))
-    return [("In all plans", money.shown(left)), ("of this overdue or written off", money.shown(late))]
+def _owed(plans: Sequence[ShownPlan], exposure: Exposure) -> PageContext:
+    """Return what the consumer owes at all merchants, against the limit."""
+    held = exposure.reserved
+    pairs: list[tuple[str, object]] = [
+        ("Owes at all merchants", money.shown(exposure.owed)),
+        ("of this overdue or written off", money.shown(sum(map(_late, plans)))),
+        ("Limit by the policy in force", money.shown(exposure.limit)),
+        ("A new order may be at most", money.shown(exposure.left)),
+    ]
+    if held:
+        reserved = money.shown(sum(each.amount for each in held))
+        pairs.insert(2, ("Reserved by orders that are being decided", f"{reserved} by {len(held)}"))
+    return section("Exposure", pairs=pairs)
 
 
 def _plans(plans: Sequence[ShownPlan]) -> PageContext:
@@ -170,15 +202,15 @@ def _state(each: ShownPlan) -> PageContext:
 @allowed(OperatorAction.READ_CONSUMERS, OperatorAction.REVEAL_CONSUMERS)
 async def reveal(request: Request, desk: OperatorDesk) -> Response:
     """Show the personal data once. The log keeps who looked, and why."""
-    found = await _find(request)
+    found = await find_consumer(request)
     if errors := await prove(request, desk):
-        return await _page(request, desk, found, errors)
+        return await consumer_page(request, desk, found, errors, form="reveal")
     try:
         reason = reason_of(desk.form.get("reason", ""))
     except BadTeam as bad:
-        return await _page(request, desk, found, {bad.name: str(bad)})
+        return await consumer_page(request, desk, found, {bad.name: str(bad)}, form="reveal")
     await _log(request, desk, found, "consumer.reveal", reason)
-    return await _page(request, desk, found, revealed=True)
+    return await consumer_page(request, desk, found, revealed=True)
 
 
 async def _log(request: Request, desk: OperatorDesk, found: Consumer, action: str, reason: str) -> None:
@@ -189,10 +221,10 @@ async def _log(request: Request, desk: OperatorDesk, found: Consumer, action: st
 @allowed(OperatorAction.READ_CONSUMERS, OperatorAction.ERASE_CONSUMERS)
 async def privacy(request: Request, desk: OperatorDesk) -> Response:
     """Export or erase a consumer's data. An erasure is shown before it is done. Both need the phone number once more."""
-    found, do = await _find(request), desk.form.get("do")
+    found, do = await find_consumer(request), desk.form.get("do")
     phone, errors = typed_number(desk.form.get("phone", "")), await _errors(request, desk, found)
     if errors:
-        return await _page(request, desk, found, errors)
+        return await consumer_page(request, desk, found, errors)
     context = service_of(request).context
     if do in {"export", "erase"}:
         await _log(request, desk, found, f"consumer.{do}", reason_of(desk.form["reason"]))
@@ -200,8 +232,8 @@ async def privacy(request: Request, desk: OperatorDesk) -> Response:
         return _file(await export_consumer(context, phone))
     done = await erase_consumer(context, phone, dry_run=do != "erase")
     if done.done:
-        return see_other(f"{_CONSUMERS}?said=erased")
-    return await _page(request, desk, found, planned=done)
+        return see_other(f"{CONSUMERS}?said=erased")
+    return await consumer_page(request, desk, found, planned=done)
 
 
 async def _errors(request: Request, desk: OperatorDesk, found: Consumer) -> dict[str, str]:

@@ -90,6 +90,11 @@ async def order(request: Request, desk: OperatorDesk) -> Response:
         sections.append(section("The plan", lines=(await explain_plan(context, order_id)).lines))
     except NothingToExplain:
         sections.append(section("The plan", texts=["There is no plan: the order was not approved."]))
+    else:
+        if desk.may(OperatorAction.CHANGE_PLANS):
+            sections[-1]["links"] = [
+                {"address": f"{_ORDERS}/{order_id}/hardship", "label": "Hardship: change the plan"}
+            ]
     ids = UUID(str(facts["merchantId"])), order_id
     sections += [
         _messages(await operator_figures.messages(context.pool, *ids)),

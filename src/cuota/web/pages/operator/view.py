@@ -38,6 +38,9 @@ _SAID = {
     "reinstated": "The merchant has new credentials.",
     "adjusted": "The correction is booked. It changes the next payout.",
     "decided": "The dispute is decided. The side that lost may appeal once.",
+    "blocked": "The consumer is blocked. New orders are declined; what is owed can still be paid.",
+    "unblocked": "The block has ended. New orders are decided as usual.",
+    "plan-changed": "The plan is changed, and the consumer gets a message with the new plan.",
     "erased": "The personal data is erased.",
     "verified": "The check is done.",
 }
