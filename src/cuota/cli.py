@@ -24,6 +24,7 @@ from cuota.commands import (
     operate,
     payout_export,
     payouts,
+    plans,
     rails,
     risk,
     sandbox,
@@ -37,6 +38,7 @@ from cuota.commands.place import NoService
 from cuota.config import BadSettings
 from cuota.config.table import SETTINGS
 from cuota.core.instant import BadInstant
+from cuota.core.plan.hardship import CannotChange
 from cuota.core.refusal import Refused
 from cuota.db.backup.archive import BadArchive
 from cuota.db.backup.programs import ProgramFailed
@@ -45,6 +47,7 @@ from cuota.db.pool import LOST, UnsafeDatabase
 from cuota.db.vault import WrongKey
 from cuota.flows.merchant.manage_merchants import BadMerchant
 from cuota.flows.order.find_order import NothingToExplain
+from cuota.flows.risk.block_consumer import CannotBlock
 from cuota.flows.risk.keep_policy import WrongPolicy
 from cuota.flows.risk.try_approvals import NotProved
 from cuota.flows.sandbox.move_time import CannotMoveTime
@@ -55,7 +58,7 @@ from cuota.run.serve import CannotServe, serve
 from cuota.run.worker import work_alone
 
 EXPECTED_FAILURES = (
-    BadInstant, BadSettings, BadMerchant, CannotMoveTime, CannotServe, CannotWalk, EmbeddedFailed, NoService, NoSuchRail,
+    BadInstant, BadSettings, BadMerchant, CannotBlock, CannotChange, CannotMoveTime, CannotServe, CannotWalk, EmbeddedFailed, NoService, NoSuchRail,
     NothingToExplain, NotProved, Refused,
     UnsafeDatabase, WrongKey, WrongPolicy, BadArchive, CannotBackUp, CannotRestore, ProgramFailed,
 )  # fmt: skip
@@ -119,7 +122,9 @@ def _parser() -> argparse.ArgumentParser:
     money.register_merchant(merchant)
     approvals.register_merchant(merchant)
     approvals.register(group("approvals", "judge the data that merchants send about their customers"))
-    consumers.register(group("consumer", "export or erase what is stored about a person"))
+    consumers.register(
+        group("consumer", "export or erase what is stored about a person, or block a consumer")
+    )
     sandbox.register(group("sandbox", "tools for the sandbox"))
     events.register_listen(add)
     events.register_webhook(group("webhook", "send webhooks again"))
@@ -131,6 +136,7 @@ def _parser() -> argparse.ArgumentParser:
     bank.register(group("bank", "files for a bank, and the reports that it sends back"))
     desk.register(group("desk", "the merchant's dashboard: sign-in links and invitations"))
     disputes.register(group("dispute", "disputes about orders: open, decide, list, and act for a side"))
+    plans.register(group("plan", "change an agreed plan"))
     risk.register_explain(group("explain", "explain what happened and why, with the numbers"))
     risk.register_policy(group("policy", "risk policies"))
     risk.register(add)

@@ -103,10 +103,15 @@ async def _logged(
     if named is not None:
         with contextlib.suppress(BadMerchant):  # the flow says what is wrong with the name
             merchant = await find_merchant(context, named)
-    result = await logged(context, OperatorActor(None, user=_user()), note, flow)
+    result = await logged(context, acting(), note, flow)
     if merchant is not None:
         await tell_merchant(context, merchant.merchant_id, note)
     return result
+
+
+def acting() -> OperatorActor:
+    """Return who runs the command, for the operator's log."""
+    return OperatorActor(None, user=_user())
 
 
 def _user() -> str:

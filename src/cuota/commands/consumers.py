@@ -1,4 +1,4 @@
-"""`cuota consumer`: export or erase what is stored about a person."""
+"""`cuota consumer`: export or erase what is stored about a person, and block a consumer (blocks.py)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from cuota.commands import blocks
 from cuota.commands.common import Add, require_database, run, show
 from cuota.core.consumer import is_us_number, typed_number
 from cuota.core.privacy.erasure import STAYS
@@ -152,6 +153,7 @@ def register(add: Add) -> None:
         action="store_true",
         help="confirm that you paid the person, in another way, every refund that a card refused",
     )
+    blocks.register(add, _phone)
     for parser in (export, erase):
         parser.add_argument(
             "--phone", type=_phone, required=True, metavar="NUMBER", help="the person's phone number"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from cuota.core import money
 from cuota.core.dates import day
+from cuota.core.installment import Installment
 from cuota.core.plan.change import ChangeKind, PlannedPayment
+from cuota.core.plan.hardship import changeable
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,30 @@ def change_text(
             stays,
         )
     )
+
+
+def effect_rows(
+    before: Sequence[Installment], after: Sequence[Installment], currency: str
+) -> list[tuple[str, str, str]]:
+    """Return the payments that are left, as (label, now, after), and what they add up to."""
+    now = {item.number: item for item in changeable(before)}
+    then = {item.number: item for item in changeable(after)}
+    rows = [
+        (f"Payment {number}", _payment(now.get(number), currency), _payment(then.get(number), currency))
+        for number in sorted({*now, *then})
+    ]
+    return [*rows, ("Left to pay", _sum(now.values(), currency), _sum(then.values(), currency))]
+
+
+def _payment(item: Installment | None, currency: str) -> str:
+    if item is None:
+        return "none"
+    late = ", overdue" if item.failures else ""
+    return f"{money.shown(item.total, currency)} on {day(item.due_on, year=True)}{late}"
+
+
+def _sum(items: Iterable[Installment], currency: str) -> str:
+    return money.shown(sum(item.total for item in items), currency)
 
 
 def hash_of(text: str) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime, time
 from enum import StrEnum
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 
 class BlockKind(StrEnum):
@@ -32,6 +33,11 @@ def reason_code(kind: str) -> str:
 
 
 BLOCK_CODES = tuple(reason_code(kind) for kind in BlockKind)
+
+
+def block_until(day: date) -> datetime:
+    """Return when a block ends that is made until a day: as the day begins, in the time zone of the dashboards."""
+    return datetime.combine(day, time(0), ZoneInfo("America/New_York"))
 
 
 @dataclass(frozen=True, slots=True)

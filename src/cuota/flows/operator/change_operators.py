@@ -9,6 +9,7 @@ from uuid import UUID
 
 from cuota.core.desk.person import read_email, read_name
 from cuota.core.operator.person import Operator
+from cuota.core.operator.reason import read_reason
 from cuota.core.operator.role import OPERATOR_WORDS, OperatorRole, operator_grantable
 from cuota.db.operator import operator_passkeys, operator_sessions, operators
 from cuota.db.pool import Connection
@@ -21,7 +22,7 @@ from cuota.flows.operator.operator_sign_in import make_operator_link
 
 def reason_of(typed: str) -> str:
     """Return the reason without surrounding spaces. Raises BadTeam if there is none."""
-    if not (text := " ".join(typed.split())):
+    if (text := read_reason(typed)) is None:
         raise BadTeam("Say why, in a few words. The log keeps the reason.", "reason")
     return text
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, time
+from datetime import date, datetime
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.consumer import Consumer
 from cuota.core.operator.role import OperatorAction
-from cuota.core.risk.block import BlockKind
+from cuota.core.risk.block import BlockKind, block_until
 from cuota.flows.context import Context
 from cuota.flows.desk.change_team import BadTeam
 from cuota.flows.operator.change_operators import reason_of
 from cuota.flows.operator.log_action import OperatorNote, logged
 from cuota.flows.risk.block_consumer import Blocked, CannotBlock, block_consumer, unblock_consumer
 from cuota.web.pages.checkout.session import see_other
-from cuota.web.pages.desk.view import ZONE
 from cuota.web.pages.operator.block_view import meanwhile_words
 from cuota.web.pages.operator.consumers import CONSUMERS, consumer_page, find_consumer
 from cuota.web.pages.operator.visit import OperatorDesk, allowed, prove
@@ -80,4 +78,4 @@ def _until(text: str) -> datetime | None:
         raise CannotBlock("Enter a day, such as 2026-12-05, or none.", "until") from None
     if not 2000 <= day.year <= 2200:
         raise CannotBlock("Enter a day, such as 2026-12-05, or none.", "until")
-    return datetime.combine(day, time(0), ZoneInfo(ZONE))
+    return block_until(day)

@@ -13,13 +13,15 @@ from cuota.core.dates import day
 from cuota.core.installment import Installment
 from cuota.core.operator.role import OperatorAction
 from cuota.core.plan.change import ChangeKind, PlanChange
+from cuota.core.plan.change_words import effect_rows
 from cuota.core.plan.hardship import CannotChange, changeable, unpaid_fee
 from cuota.db.plan.plan_changes import PlanToChange
 from cuota.db.risk import decisions
 from cuota.flows.context import Context
 from cuota.flows.desk.change_team import BadTeam
 from cuota.flows.operator.change_operators import reason_of
-from cuota.flows.operator.log_action import OperatorNote, logged
+from cuota.flows.operator.log_action import logged
+from cuota.flows.operator.note_change import note_of_change
 from cuota.flows.plan.change_plan import (
     PlanPreview,
     agree_on_change,
@@ -31,7 +33,7 @@ from cuota.flows.plan.change_plan import (
 )
 from cuota.web.pages.checkout.session import Stop, see_other
 from cuota.web.pages.desk.view import when
-from cuota.web.pages.operator.hardship_form import defaults, effect_rows, fields_of, read_request
+from cuota.web.pages.operator.hardship_form import defaults, fields_of, read_request
 from cuota.web.pages.operator.parts import cell, section, state, table
 from cuota.web.pages.operator.view import common, failed
 from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed, id_in_path, missing, prove
@@ -111,11 +113,7 @@ async def _agree(
         )
 
     shown = await preview_change(context, merchant_id, order_id, asked)
-    rows = effect_rows(shown.found.before.plan, shown.new.plan, found.order.currency)
-    before = {label: now for label, now, _ in rows}
-    after = {"kind": shown.new.kind.value, **{label: then for label, _, then in rows}}
-    note = OperatorNote("plan.change", f"Order {order_id}", reason, order_id, before, after)
-    await logged(context, desk.actor, note, act)
+    await logged(context, desk.actor, note_of_change(shown, reason), act)
 
 
 async def _page(

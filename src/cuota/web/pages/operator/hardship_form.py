@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 
 from cuota.core import money
-from cuota.core.dates import day
 from cuota.core.installment import Installment
 from cuota.core.plan.change import ChangeKind
 from cuota.core.plan.hardship import (
@@ -79,30 +78,6 @@ def _cents(given: Mapping[str, str], name: str) -> int:
         return money.cents_of(given.get(name, "").replace("$", "").strip())
     except money.BadAmount:
         raise CannotChange("Enter an amount such as 5.00.", name) from None
-
-
-def effect_rows(
-    before: Sequence[Installment], after: Sequence[Installment], currency: str
-) -> list[tuple[str, str, str]]:
-    """Return the payments that are left, as (label, now, after), and what they add up to."""
-    now = {item.number: item for item in changeable(before)}
-    then = {item.number: item for item in changeable(after)}
-    rows = [
-        (f"Payment {number}", _payment(now.get(number), currency), _payment(then.get(number), currency))
-        for number in sorted({*now, *then})
-    ]
-    return [*rows, ("Left to pay", _sum(now.values(), currency), _sum(then.values(), currency))]
-
-
-def _payment(item: Installment | None, currency: str) -> str:
-    if item is None:
-        return "none"
-    late = ", overdue" if item.failures else ""
-    return f"{money.shown(item.total, currency)} on {day(item.due_on, year=True)}{late}"
-
-
-def _sum(items: object, currency: str) -> str:
-    return money.shown(sum(item.total for item in items), currency)  # type: ignore[attr-defined]
 
 
 def defaults(plan: Sequence[Installment], fee: int) -> PageContext:
