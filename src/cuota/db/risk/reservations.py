@@ -21,7 +21,7 @@ _FINISH = "SELECT finish_reservation($1, $2, $3) AS finished"
 _EXPIRED = """SELECT consumer_id, ticket, merchant_id, order_id, expires_at FROM consumer_reservations
     WHERE expires_at <= now() ORDER BY expires_at LIMIT $1"""
 _OF_CONSUMER = """SELECT ticket, merchant_id, order_id, amount FROM consumer_reservations
-    WHERE consumer_id = $1 AND expires_at > now() ORDER BY ticket"""
+    WHERE consumer_id = $1 ORDER BY ticket"""
 _OPEN = "SELECT count(*) AS reservations FROM consumer_reservations WHERE consumer_id = $1"
 
 
@@ -46,7 +46,7 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """A reservation that is in force: an order of a consumer that is being decided. The amount is in cents."""
+    """A reservation: an order of a consumer that is being decided, or was when its process crashed. The amount is in cents."""
 
     ticket: int
     merchant_id: UUID
@@ -80,7 +80,7 @@ async def expired(session: Session, limit: int) -> list[Expired]:
 
 
 async def of_consumer(session: Session, consumer_id: UUID) -> list[Reservation]:
-    """Return a consumer's reservations that are in force, in the order in which they were made."""
+    """Return a consumer's reservations, in the order in which they were made. An expired one counts until its order was looked at."""
     return [Reservation(**row) for row in await session.fetch(_OF_CONSUMER, consumer_id)]
 
 
