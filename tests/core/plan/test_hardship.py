@@ -206,6 +206,9 @@ def test_written_off_payments_are_left_alone() -> None:
     new = changed(PausePlan(7), lost)
     assert new.plan[1] == lost[1]
     assert new.plan[2].due_on == TODAY + timedelta(days=7)
+    divided = changed(SmallerPayments(4, 31, TODAY + timedelta(days=1)), lost)
+    assert divided.plan[1] == lost[1]
+    assert [item.total for item in divided.plan[2:]] == [1250] * 4
     everything = [
         replace(item, written_off_at=NOW) if item.number > 1 else item for item in overdue(200, 2, 3, 4)
     ]
