@@ -122,9 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     money.register_merchant(merchant)
     approvals.register_merchant(merchant)
     approvals.register(group("approvals", "judge the data that merchants send about their customers"))
-    consumers.register(
-        group("consumer", "export or erase what is stored about a person, or block a consumer")
-    )
+    consumers.register(group("consumer", "export or erase a person's data, or block a person"))
     sandbox.register(group("sandbox", "tools for the sandbox"))
     events.register_listen(add)
     events.register_webhook(group("webhook", "send webhooks again"))

@@ -139,12 +139,13 @@ def test_no_statement_joins_a_consumers_shard_with_anything_else() -> None:
     }
     assert {name for name, places in found.items() if CONSUMER in places} == {
         "history._LOCK", "history._LOCK_FIRST", "history._CHANGED", "reservations._EXPIRED", "reservations._OPEN",
-        "reservations._RESERVED",
+        "reservations._RESERVED", "reservations._OF_CONSUMER", "waivers._SETTLE", "waivers._RELEASE", "waivers._UNSETTLED",
+        "waivers._USED",
     }  # fmt: skip
     assert [name for name, places in found.items() if CONSUMER in places and len(places) > 1] == []
 
 
-@pytest.mark.parametrize("function", ["reserve_exposure", "finish_reservation"])
+@pytest.mark.parametrize("function", ["reserve_exposure", "finish_reservation", "reserve_waiver"])
 def test_a_function_of_the_limit_names_one_consumer_in_each_statement(function: str) -> None:
     _, body = save_functions.sources()[function]
     statements = save_functions.STATEMENT.findall(body)

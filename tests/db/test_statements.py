@@ -55,6 +55,8 @@ ALLOWED = {
     "bank_accounts._MERCHANTS": "a start of the sandbox finds every merchant; each is then named",
     "bank_accounts._HAVING": "the same, those that have a bank account",
     "bank_accounts._PAUSED": "finds the merchants whose payouts may continue; each is then named",
+    "history._READ_PAST": "the same, for the operator's page about the consumer",
+    "consumer_messages._PAGE": "the operator's list of the messages to one consumer: each table is joined by the order's merchant",
     "history._READ": "a consumer's past at all merchants, by the consumer's id",
     "history._PAST": "the same",
     "history._FORGET": "drops every merchant's signals that no window reaches back to",

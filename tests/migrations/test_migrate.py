@@ -164,7 +164,8 @@ async def test_every_table_of_a_merchant_has_the_merchant_first_in_its_key(
         JOIN pg_attribute m ON m.attrelid = c.oid AND m.attname = 'merchant_id'
         JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
         WHERE c.relnamespace = 'public'::regnamespace AND i.indkey[0] <> m.attnum"""
-    # A credential, and what a browser holds, are looked up before it is known whose they are. A reservation is the consumer's.
+    # A credential, and what a browser holds, are looked up before it is known whose they are. A reservation and a waiver are the
+    # consumer's.
     assert sorted(await ask(own_database, keyless)) == [
-        "consumer_reservations", "credentials", "remembered_browsers",
+        "consumer_reservations", "consumer_waivers", "credentials", "remembered_browsers",
     ]  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 from datetime import timedelta
 
@@ -13,7 +12,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import balances
-from cuota.core.plan.hardship import SMALLEST_PAYMENT, CannotChange, MoveDates, PausePlan, SmallerPayments, WaiveFee
+from cuota.core.plan.hardship import (
+    SMALLEST_PAYMENT,
+    CannotChange,
+    MoveDates,
+    PausePlan,
+    SmallerPayments,
+    WaiveFee,
+)
 from cuota.core.refusal import Refused
 from support.core.values import TODAY, charge_id, held
 from support.long_run import LONG
@@ -211,7 +217,9 @@ class HardshipWalk(RuleBasedStateMachine):
         takes = next((index for index, item in enumerate(parts) if item.amount), None)
         if takes is not None and len(parts) > 1:
             gets = (takes + 1) % len(parts)
-            forged = [altered(item, -1 if n == takes else 1 if n == gets else 0) for n, item in enumerate(parts)]
+            forged = [
+                altered(item, -1 if n == takes else 1 if n == gets else 0) for n, item in enumerate(parts)
+            ]
             assert self.book.verified(forged) != []
         for index, change in enumerate(self.book.changes):
             for each in (self._with_a_cent(change), self._with_a_day(change)):

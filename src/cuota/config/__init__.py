@@ -44,10 +44,7 @@ class Settings:
     order_minutes: int
     authorization_days: int
     write_off_days: int
-    hardship_move_days: int
-    hardship_pause_days: int
-    hardship_payments: int
-    hardship_fee_a_year: int
+    hardship: HardshipPolicy
     card_rail: str
     message_rail: str
     issuing_rail: str
@@ -172,14 +169,13 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         hosts=derived.hosts(given, listen, public_url),
         brand_name=brand_name,
         creditor=str(given.get("CUOTA_CREDITOR", f"{brand_name}, {public_url}")),
+        hardship=derived.hardship(given),
         text_limits=derived.text_limits(given, environment),
         own_rails={name: text for name, text in environ.items() if name.startswith(OWN_RAIL)},
         **_plain(given),
     )
 
 
-# The defaults of what may be changed in a plan.
-HARDSHIP = HardshipPolicy()
 # The settings whose value is used as it was read, each with its default.
 _PLAIN: dict[str, tuple[str, object]] = {
     "database_url": ("CUOTA_DATABASE_URL", None),
@@ -188,10 +184,6 @@ _PLAIN: dict[str, tuple[str, object]] = {
     "order_minutes": ("CUOTA_ORDER_MINUTES", 60),
     "authorization_days": ("CUOTA_AUTHORIZATION_DAYS", 13),
     "write_off_days": ("CUOTA_WRITE_OFF_DAYS", 120),
-    "hardship_move_days": ("CUOTA_HARDSHIP_MOVE_DAYS", HARDSHIP.move_days),
-    "hardship_pause_days": ("CUOTA_HARDSHIP_PAUSE_DAYS", HARDSHIP.pause_days),
-    "hardship_payments": ("CUOTA_HARDSHIP_PAYMENTS", HARDSHIP.payments),
-    "hardship_fee_a_year": ("CUOTA_HARDSHIP_FEE_A_YEAR", HARDSHIP.fee_a_year),
     "card_rail": ("CUOTA_CARD_RAIL", "sandbox"),
     "cards_kept": ("CUOTA_CARD_RAILS_KEPT", ()),
     "message_rail": ("CUOTA_MESSAGE_RAIL", "sandbox"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from urllib.parse import urlsplit
 
 from cuota.config.reading import LOOPBACK_NAMES, is_loopback, is_wildcard, own_address, url_host
 from cuota.core.checkout.texting import TextLimits
 from cuota.core.payout.bank_order import Originator
+from cuota.core.plan.hardship import HardshipPolicy
 from cuota.rails.senders import MailServer, Senders
 from cuota.rails.settings import BankFileSettings, StripeKeys
 
@@ -47,6 +49,16 @@ def audiences(given: Given, public_url: str) -> tuple[str, ...]:
 
 
 _TEXTS = {"installation": 2000, "prefix": 60, "address": 12}
+
+
+def hardship(given: Given) -> HardshipPolicy:
+    """Return the limits of what may be changed in a plan for a consumer in hardship."""
+    known = {
+        field.name: given[name]
+        for field in fields(HardshipPolicy)
+        if (name := f"CUOTA_HARDSHIP_{field.name.upper()}") in given
+    }
+    return HardshipPolicy(**known)  # type: ignore[arg-type]
 
 
 def text_limits(given: Given, environment: str) -> TextLimits:

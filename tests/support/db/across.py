@@ -46,6 +46,8 @@ ACROSS = {
     "claims._OF_WORKER": "reads: the same, of one worker",
     "events._WAITING": "reads: the same, for what is to be published",
     "history._READ": "reads: a consumer's past at all merchants, once for each press of the button",
+    "history._READ_PAST": "reads: the same, for the operator's page about the consumer",
+    "consumer_messages._PAGE": "reads: the messages to one consumer about the orders of all merchants, for the operator",
     "history._PAST": "reads: the same, of one consumer",
     "accounts._PLANS": "reads: a consumer's plans at all merchants, on the account page",
     "story._FIND": "reads: the operator's look for an order by the merchant's reference",

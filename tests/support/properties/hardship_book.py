@@ -75,7 +75,9 @@ class HardshipBook(Book):
         outcome = write_off(self.order, self.parts, WRITE_OFF_DAYS, self.now, self.new_id)
         return None if outcome is None else self.save(outcome)
 
-    def verified(self, plan: Sequence[Installment] | None = None, changes: Sequence[PlanChange] | None = None) -> list[Any]:
+    def verified(
+        self, plan: Sequence[Installment] | None = None, changes: Sequence[PlanChange] | None = None
+    ) -> list[Any]:
         """Return what `cuota verify` says about a plan and its changes; by default those of the order."""
         made = self.changes if changes is None else changes
         facts = {
@@ -83,12 +85,17 @@ class HardshipBook(Book):
             "fee": self.order.fee,
             "first_day": TODAY,
             "plan": [astuple(item) for item in (self.parts if plan is None else plan)],
-            "charged": [(charge, number, cents, "succeeded") for charge, (number, cents) in self.paid_by.items()],
+            "charged": [
+                (charge, number, cents, "succeeded") for charge, (number, cents) in self.paid_by.items()
+            ],
             "disputes": [],
             "held_returns": [],
             "erased": False,
         }
-        return [*plan_changes.disagreements(facts, made, self.transfers), *plan_replay.disagreements(facts, made, self.transfers)]
+        return [
+            *plan_changes.disagreements(facts, made, self.transfers),
+            *plan_replay.disagreements(facts, made, self.transfers),
+        ]
 
     def pass_days(self, days: int) -> None:
         self.now += timedelta(days=days)

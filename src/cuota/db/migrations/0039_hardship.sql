@@ -1,12 +1,16 @@
 -- The operator changes an agreed plan for a consumer in hardship (docs/plan.md), blocks a consumer, and sees messages as they were sent.
 
 -- A plan may have more than four installments after a change. NOT VALID: every older row satisfies the narrower check.
+-- Widened: what the previous release writes still passes.
 ALTER TABLE installments DROP CONSTRAINT installments_number_check;
 ALTER TABLE installments ADD CONSTRAINT installments_number_check CHECK (number BETWEEN 1 AND 40) NOT VALID;
+-- Widened: what the previous release writes still passes.
 ALTER TABLE charges DROP CONSTRAINT charges_installment_check;
 ALTER TABLE charges ADD CONSTRAINT charges_installment_check CHECK (installment BETWEEN 1 AND 40) NOT VALID;
+-- Widened: what the previous release writes still passes.
 ALTER TABLE messages DROP CONSTRAINT messages_installment_check;
 ALTER TABLE messages ADD CONSTRAINT messages_installment_check CHECK (installment BETWEEN 1 AND 40) NOT VALID;
+-- Widened: what the previous release writes still passes.
 ALTER TABLE return_notices DROP CONSTRAINT return_notices_installment_check;
 ALTER TABLE return_notices ADD CONSTRAINT return_notices_installment_check CHECK (installment BETWEEN 1 AND 40) NOT VALID;
 -- Widened: what the previous release writes still passes.

@@ -17,7 +17,6 @@ from cuota.core.installment import total as total_of
 from cuota.core.ledger import Transfer
 from cuota.core.plan.change import PlanChange, planned
 
-Disagreements = Iterator[tuple[str, str]]
 _GIVEN_BACK = ("void", "expiry", "refund", "dispute_lost")
 _POSTINGS = ("write_off", "write_off_reversed", "recovery")
 _SOME_TIME = datetime.min.replace(tzinfo=UTC)
@@ -25,7 +24,7 @@ _SOME_TIME = datetime.min.replace(tzinfo=UTC)
 
 def disagreements(
     facts: dict[str, Any], changes: Sequence[PlanChange], ledger: Sequence[Transfer]
-) -> Disagreements:
+) -> Iterator[tuple[str, str]]:
     """Yield every row that differs, as (row, problem). The ledger's order is the order in which everything happened."""
     stored = [Installment(*row) for row in facts["plan"]]
     marked = sorted(
@@ -58,7 +57,7 @@ class _Replay:
         self.marked = marked
         self.whole = True
 
-    def run(self, ledger: Sequence[Transfer]) -> Disagreements:
+    def run(self, ledger: Sequence[Transfer]) -> Iterator[tuple[str, str]]:
         """Replay the ledger, and each change at its place."""
         sums: dict[UUID, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         first: dict[UUID, int] = {}
@@ -99,7 +98,7 @@ class _Replay:
             expected["write_off_reversed"] = lost(before) - lost(self.plan)
         return expected
 
-    def _changed(self, transfers: int) -> Disagreements:
+    def _changed(self, transfers: int) -> Iterator[tuple[str, str]]:
         """Apply the changes that were made when the ledger had so many rows or fewer."""
         while self.changes and self.changes[0].transfers <= transfers:
             change = self.changes.pop(0)
@@ -115,7 +114,7 @@ class _Replay:
                 for each in change.after
             ]  # fmt: skip
 
-    def compare(self, stored: Sequence[Installment]) -> Disagreements:
+    def compare(self, stored: Sequence[Installment]) -> Iterator[tuple[str, str]]:
         """Compare each installment's amounts with the replayed plan."""
         if not self.whole or len(stored) != len(self.plan):
             return

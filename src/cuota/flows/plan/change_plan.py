@@ -35,17 +35,6 @@ class PlanPreview:
     text: str
 
 
-def hardship_policy(context: Context) -> HardshipPolicy:
-    """Return the limits that the operator has set."""
-    settings = context.settings
-    return HardshipPolicy(
-        settings.hardship_move_days,
-        settings.hardship_pause_days,
-        settings.hardship_payments,
-        settings.hardship_fee_a_year,
-    )
-
-
 def sealed_for(order_id: UUID, number: int) -> str:
     """Return the value to which the reason of a change is bound."""
     return f"plan-change:{order_id}:{number}"
@@ -69,11 +58,11 @@ async def preview_change(
     if found is None:
         raise CannotChange(NO_PLAN)
     now = context.now()
-    new = preview(found.before, request, hardship_policy(context), now)
+    new = preview(found.before, request, context.settings.hardship, now)
     if new.waived:
         await _settle_old(context, found.consumer_id)
         used = await waived_this_year(context, found.consumer_id)
-        _require_waivable(hardship_policy(context), used, new.waived)
+        _require_waivable(context.settings.hardship, used, new.waived)
     return PlanPreview(found, new, said_of(found.before, new), text_of(found.before, new, now))
 
 
@@ -117,7 +106,7 @@ async def agree_on_change(
             # Our own earlier save, whose answer was lost.
             return None
         agreeing = Agreeing(change_id, by, sealed, mark, context.now())
-        return change_plan(found.before, request, hardship_policy(context), agreeing, context.new_id)
+        return change_plan(found.before, request, context.settings.hardship, agreeing, context.new_id)
 
     try:
         done = await settle(context, merchant_id, order_id, decide, _read)
@@ -143,7 +132,7 @@ async def _read(session: Session, merchant_id: UUID, order_id: UUID) -> PlanToCh
 
 
 async def _reserve(context: Context, waiver: Waiver) -> None:
-    policy, now = hardship_policy(context), context.now()
+    policy, now = context.settings.hardship, context.now()
     with everyone():
         used = await waivers.reserve(context.pool, waiver, now, now - YEAR, policy.fee_a_year)
     if used is not None:

@@ -13,7 +13,7 @@ from cuota.flows.context import Context
 
 
 @dataclass(frozen=True, slots=True)
-class Exposure:
+class ConsumerExposure:
     """Amounts are in cents. `limit` is the most that the consumer may owe by the policy in force."""
 
     history: History
@@ -31,9 +31,9 @@ class Exposure:
         return max(0, self.limit - self.owed - sum(each.amount for each in self.reserved))
 
 
-async def show_exposure(context: Context, consumer_id: UUID) -> Exposure:
+async def show_exposure(context: Context, consumer_id: UUID) -> ConsumerExposure:
     """Return a consumer's exposure, as a decision about a new order would see it now."""
     with everyone():
         held = await reservations.of_consumer(context.pool, consumer_id)
         past = await history.past(context.pool, consumer_id, context.now())
-    return Exposure(past, context.policy.limit(past), tuple(held))
+    return ConsumerExposure(past, context.policy.limit(past), tuple(held))

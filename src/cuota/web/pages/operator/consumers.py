@@ -24,7 +24,7 @@ from cuota.flows.plan.read_messages import read_messages
 from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
 from cuota.flows.privacy.export_consumer import export_consumer
 from cuota.flows.risk.block_consumer import blocks_of
-from cuota.flows.risk.show_exposure import Exposure, show_exposure
+from cuota.flows.risk.show_exposure import ConsumerExposure, show_exposure
 from cuota.web.pages.checkout.session import Stop, see_other
 from cuota.web.pages.desk.view import day_of
 from cuota.web.pages.operator.block_view import block_section, in_force, kinds
@@ -160,7 +160,7 @@ def _late(each: ShownPlan) -> int:
     return sum(item.total for item in owed(each.plan) if item.state in {"overdue", "written_off"})
 
 
-def _owed(plans: Sequence[ShownPlan], exposure: Exposure) -> PageContext:
+def _owed(plans: Sequence[ShownPlan], exposure: ConsumerExposure) -> PageContext:
     """Return what the consumer owes at all merchants, against the limit."""
     held = exposure.reserved
     pairs: list[tuple[str, object]] = [

@@ -26,7 +26,6 @@ from cuota.flows.plan.change_plan import (
     PlanPreview,
     agree_on_change,
     find_plan_to_change,
-    hardship_policy,
     preview_change,
     reason_of_change,
     waived_this_year,
@@ -168,7 +167,7 @@ def _preview(found: PlanToChange, shown: PlanPreview | None) -> PageContext | No
 
 
 async def _sections(context: Context, found: PlanToChange) -> list[PageContext]:
-    before, policy = found.before, hardship_policy(context)
+    before, policy = found.before, context.settings.hardship
     used = await waived_this_year(context, found.consumer_id)
     days = {kind: sum(each.days for each in before.earlier if each.kind is kind) for kind in ChangeKind}
     rules = [
