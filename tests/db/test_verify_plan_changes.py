@@ -94,25 +94,26 @@ async def test_what_was_altered_is_named(own: Own, what: str) -> None:
     assert row in set(named(report)), list(named(report))
 
 
+INSERT = """INSERT INTO plan_changes SELECT merchant_id, order_id, 5, gen_random_uuid(), {kind}, changed_at, changed_by, {numbers}, 7,
+    transfers, {plans}, reason, text, text_hash, message_id FROM plan_changes WHERE number = {number}"""
+EXTRA = """INSERT INTO installments (merchant_id, order_id, number, due_on, amount, fee)
+    SELECT merchant_id, order_id, 41, due_on, 0, 0 FROM installments WHERE number = 1"""
 REFUSED = {
     "other cents": ("UPDATE installments SET amount = amount + 1 WHERE number = 3", "sums to"),
     "an installment less": ("DELETE FROM installments WHERE number = 7", "not 7"),
     "a change that is rewritten": ("UPDATE plan_changes SET days = 1", "stays as it was agreed"),
     "another text": ("UPDATE plan_changes SET text = 'You owe nothing.'", "stays as it was agreed"),
     "a change less": ("DELETE FROM plan_changes", "stays as it was agreed"),
-    "an installment with a number of its own": (
-        "INSERT INTO installments (merchant_id, order_id, number, due_on, amount, fee) SELECT merchant_id, order_id, 41, due_on, 0, 0"
-        " FROM installments WHERE number = 1", "installments_number_check",
-    ),
+    "an installment with a number of its own": (EXTRA, "installments_number_check"),
     "a change that does not say what the plan is": (
-        "INSERT INTO plan_changes SELECT merchant_id, order_id, 5, gen_random_uuid(), 'paused', changed_at, changed_by, 7, 0, 7, transfers,"
-        " before, before, reason, text, text_hash, message_id FROM plan_changes WHERE number = 2", "says that the plan",
+        INSERT.format(kind="'paused'", numbers="7, 0", plans="before, before", number=2),
+        "says that the plan",
     ),
     "a waiver that the ledger does not post": (
-        "INSERT INTO plan_changes SELECT merchant_id, order_id, 5, gen_random_uuid(), 'fee_waived', changed_at, changed_by, 0, 1, 7, transfers,"
-        " after, after, reason, text, text_hash, message_id FROM plan_changes WHERE number = 4", "the ledger says",
+        INSERT.format(kind="'fee_waived'", numbers="0, 1", plans="after, after", number=4),
+        "the ledger says",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", list(REFUSED))

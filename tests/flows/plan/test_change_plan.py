@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
+import asyncpg
 import pytest
 
 from cuota.core.order.change_plan import BUSY, CHANGED_MEANWHILE, DISPUTED
@@ -19,17 +22,23 @@ from cuota.core.plan.hardship import (
     WaiveFee,
 )
 from cuota.db.payout.books import balances
+from cuota.db.pool import Pool
 from cuota.db.verify.recalculate import verify
 from cuota.flows.dispute.notice_return import notice_return
+from cuota.flows.plan import change_plan as flow
 from cuota.flows.plan.change_plan import agree_on_change, preview_change
 from cuota.flows.plan.send_messages import send_messages
+from cuota.flows.privacy.erase_consumer import erase_consumer
+from cuota.flows.privacy.export_consumer import export_consumer
 from cuota.rails import inbox
+from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
 from support.disputes import disputed
 from support.flows.collecting import agreed, charged, set_clock
 from support.makers import complete
 from support.own_service import Own
 
+LOST_LATER = "4000 0000 0000 9987"
 WHY = "Lost her job; called on the 24th."
 
 
@@ -209,4 +218,103 @@ async def test_a_return_notice_does_not_pull_a_payment_back_that_was_moved_after
     days = [item.due_on for item in (await agreed(own, order_id)).plan]
     await own.auto_merchant.move({"orderId": str(order_id)}, "refund", "10.00")
     assert [item.due_on for item in (await agreed(own, order_id)).plan] == days
+    await whole(own)
+
+
+async def test_a_waiver_whose_process_died_before_the_plan_was_changed_does_not_count_for_ever(
+    own: Own, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order_id = await order_of(own, "400.00", fee="60.00")
+
+    async def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    mark = await mark_of(own, order_id, WaiveFee(4000))
+    with monkeypatch.context() as patched:
+        patched.setattr(flow, "settle", killed)
+        with pytest.raises(KeyboardInterrupt):
+            await change(own, order_id, WaiveFee(4000), mark)
+    with pytest.raises(CannotChange, match=r"\$40.00 was waived already"):
+        await mark_of(own, order_id, WaiveFee(2000))
+    set_clock(own, own.context.now() + timedelta(minutes=16))
+    assert (await change(own, order_id, WaiveFee(4000))).waived == 4000
+    await whole(own)
+
+
+async def test_a_change_whose_answer_was_lost_is_made_once_and_told(own: Own) -> None:
+    order_id = await order_of(own, fee="8.00")
+    mark = await mark_of(own, order_id, WaiveFee())
+    struck = replace(own.context, pool=LostAnswer(own))
+    made = await agree_on_change(
+        struck, own.auto_merchant.merchant_id, order_id, WaiveFee(), by="Ana", reason=WHY, mark=mark
+    )
+    assert (made.number, made.waived) == (1, 600)
+    async with own.owner() as owner:
+        assert await owner.fetchval("SELECT count(*) FROM plan_changes") == 1
+        assert await owner.fetchval("SELECT bool_and(settled) FROM consumer_waivers")
+    await whole(own)
+
+
+class LostAnswer(Pool):
+    """The service's pool; the answer of the first change of a plan is lost after the commit."""
+
+    def __init__(self, own: Own) -> None:
+        super().__init__(own.context.pool._pool)
+        self._lost = False
+
+    async def fetchrow(self, sql: str, *values: object) -> Any:
+        row = await super().fetchrow(sql, *values)
+        if "save_plan_change(" in sql and not self._lost:
+            self._lost = True
+            raise asyncpg.ConnectionDoesNotExistError("the connection was closed")
+        return row
+
+
+async def test_after_a_change_a_card_that_must_not_be_charged_is_not_charged_again(own: Own) -> None:
+    created = await own.auto_merchant.create("100.00")
+    await complete(own.service, own.auto_merchant.merchant_id, created, LOST_LATER, phone=PHONE)
+    order_id = UUID(created["orderId"])
+    while (
+        at := (await agreed(own, order_id)).order.collect_at
+    ) is not None and at < own.context.now() + timedelta(days=15):
+        set_clock(own, at)
+        await settle_due_orders(own.context)
+    assert (await agreed(own, order_id)).plan[1].state == "overdue"
+    before = await charged(own)
+    await change(own, order_id, PausePlan(20))
+    assert [item.state for item in (await agreed(own, order_id)).plan] == ["paid", *["scheduled"] * 3]
+    due = (await agreed(own, order_id)).plan[1].charge_at
+    assert due is not None
+    set_clock(own, due)
+    for _ in range(4):
+        await settle_due_orders(own.context)
+    assert (await agreed(own, order_id)).plan[1].state == "overdue"
+    assert await charged(own) == before, "the bank said never to try this card again"
+    await whole(own)
+
+
+async def test_a_change_of_another_order_or_of_no_plan_is_refused(own: Own) -> None:
+    created = await own.auto_merchant.create("100.00")
+    for merchant_id in (own.auto_merchant.merchant_id, own.merchant.merchant_id):
+        with pytest.raises(CannotChange, match="no plan"):
+            await preview_change(own.context, merchant_id, UUID(created["orderId"]), PausePlan(7))
+
+
+async def test_after_an_erasure_only_the_hash_of_a_change_is_left(own: Own) -> None:
+    order_id = await order_of(own)
+    made = await change(own, order_id, PausePlan(7))
+    await send_messages(own.context)
+    found = await export_consumer(own.context, PHONE)
+    (order,) = found["orders"]
+    assert order["plan_changes"][0]["reason"] == WHY
+    assert order["plan_changes"][0]["text"] == made.text
+    assert any("We charged" in message["said"]["text"] for message in order["messages"] if message["said"])
+    await own.auto_merchant.move({"orderId": str(order_id)}, "refund", "100.00")
+    while await return_due_money(own.context):
+        pass
+    assert (await erase_consumer(own.context, PHONE, dry_run=False)).done
+    async with own.owner() as owner:
+        row = await owner.fetchrow("SELECT text, text_hash, reason FROM plan_changes")
+        assert tuple(row) == ("", made.text_hash, None)
+        assert await owner.fetchval("SELECT count(*) FROM messages WHERE said IS NOT NULL") == 0
     await whole(own)
