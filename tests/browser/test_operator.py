@@ -11,7 +11,12 @@ from playwright.async_api import Page, expect
 
 from cuota.commands.desk import operator_sandbox_link
 from cuota.core.operator.role import OperatorRole
+from cuota.core.plan.hardship import PausePlan, WaiveFee
+from cuota.core.risk.block import BlockKind
 from cuota.flows.dispute.answer_dispute import submit_evidence
+from cuota.flows.plan.change_plan import agree_on_change, preview_change
+from cuota.flows.plan.send_messages import send_messages
+from cuota.flows.risk.block_consumer import block_consumer
 from cuota.web.app import ROUTES
 from cuota.web.operator_routes import OPERATOR
 from cuota.web.pages.operator import disputes
@@ -64,6 +69,62 @@ async def test_every_page_fits_its_screen_and_breaks_no_rule_of_axe(
     ):
         await page.goto(base + path)
         await look(page, path)
+
+
+@HOW
+async def test_the_pages_of_hardship_blocks_and_messages_fit_and_break_no_rule_of_axe(
+    open_tab: OpenTab, merchant: Merchant, how: dict[str, Any]
+) -> None:
+    page = await open_tab(**how)
+    await enter(page, merchant)
+    context, phone = merchant.service.context, phone_number()
+    person = replace(PROFILE, given_names=LONG, surname=LONG)
+    ids = []
+    for reference in ("R" * 100, "A-1042"):
+        order = await merchant.create(
+            "1000.00", merchantReference=reference, merchantFeeForPaymentPlan="9.00"
+        )
+        await complete(merchant.service, merchant.merchant_id, order, profile=person, phone=phone)
+        ids.append(UUID(order["orderId"]))
+    consumer_id = context.vault.consumer_id(phone)
+    for request in (PausePlan(20), WaiveFee(100)):
+        given = merchant.merchant_id, ids[0], request
+        mark = (await preview_change(context, *given)).found.before.mark
+        await agree_on_change(context, *given, by="Ana " + LONG, reason="W" * 400, mark=mark)
+    await block_consumer(context, consumer_id, BlockKind.IDENTITY, "W" * 400, None, by="Ana " + LONG)
+    await send_messages(context)
+    base = merchant.service.settings.public_url
+    for path in (
+        f"/operator/orders/{ids[0]}/hardship",
+        f"/operator/orders/{ids[0]}/hardship?kind=paused&pause=7",
+        f"/operator/orders/{ids[1]}/hardship?kind=paused&pause=99",
+        f"/operator/consumers/{consumer_id}",
+        f"/operator/consumers/{consumer_id}/messages",
+        f"/operator/orders/{ids[0]}",
+    ):
+        await page.goto(base + path)
+        await look(page, path)
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
+async def test_a_support_person_pauses_a_plan_from_the_consumers_page(
+    open_tab: OpenTab, merchant: Merchant, *, script: bool
+) -> None:
+    phone = phone_number()
+    order = await merchant.create("100.00", merchantReference="H-77")
+    await complete(merchant.service, merchant.merchant_id, order, phone=phone)
+    page = await open_tab(viewport=WIDE, java_script_enabled=script)
+    await enter(page, merchant, OperatorRole.SUPPORT)
+    await page.goto(
+        f"{merchant.service.settings.public_url}/operator/consumers/{merchant.service.context.vault.consumer_id(phone)}"
+    )
+    await page.get_by_role("link", name="H-77").click()
+    await page.get_by_role("link", name="Hardship: change the plan").click()
+    await page.get_by_label("Days", exact=True).fill("21")
+    await page.get_by_role("button", name="Show what happens").first.click()
+    await page.get_by_label("Reason").fill("Lost the job, called today.")
+    await page.get_by_role("button", name="Change the plan").click()
+    await expect(page.get_by_role("status").first).to_contain_text("The plan is changed")
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])

@@ -184,7 +184,7 @@ async def _sections(context: Context, found: PlanToChange) -> list[PageContext]:
 
 
 def _plan(plan: Sequence[Installment], currency: str) -> PageContext:
-    columns = [cell("Payment"), cell("Day"), cell("State"), cell("Amount", amount=True)]
+    columns = [cell("No."), cell("Day"), cell("State"), cell("Amount", amount=True)]
     rows = [
         [
             cell(item.number),
@@ -198,19 +198,17 @@ def _plan(plan: Sequence[Installment], currency: str) -> PageContext:
 
 
 def _history(context: Context, order_id: UUID, changes: Sequence[PlanChange]) -> PageContext:
-    columns = [
-        cell("Change"),
-        cell("By", wide=True),
-        cell("Reason", wide=True),
-        cell("Consumer told", wide=True),
-    ]
     rows = [
         [
-            cell(_KINDS[each.kind], more=f"{when(each.changed_at)}. {each.said}"),
-            cell(each.changed_by, wide=True),
-            cell(reason_of_change(context, order_id, each), wide=True),
-            cell(when(each.told_at) if each.told_at else "not yet", wide=True),
+            cell(f"{_KINDS[each.kind]}, {when(each.changed_at)}", more=_more(context, order_id, each)),
+            state(f"Told {when(each.told_at)}", "done") if each.told_at else state("Not told yet", "wait"),
         ]
         for each in reversed(changes)
     ]
-    return table("Changes so far", columns, rows, "None: the plan is as the consumer agreed to it.")
+    empty = "None: the plan is as the consumer agreed to it."
+    return table("Changes so far", [cell("Change"), cell("The consumer")], rows, empty)
+
+
+def _more(context: Context, order_id: UUID, change: PlanChange) -> str:
+    reason = reason_of_change(context, order_id, change) or "erased"
+    return f"{change.said} By {change.changed_by}. Reason: {reason}"
