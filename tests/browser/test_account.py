@@ -10,6 +10,8 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
+from cuota.core.plan.hardship import SmallerPayments
+from cuota.flows.plan.change_plan import agree_on_change, find_plan_to_change
 from cuota.flows.plan.collect_installments import collect
 from support.browser.shopper import CARD_THAT_PAYS, fill, paid, press
 from support.browser.tabs import PHONE, OpenTab
@@ -208,3 +210,25 @@ async def test_every_state_of_a_plan_is_accessible_and_fits(
     await press(page, page.get_by_role("link", name="Receipt"))
     await inspector.look("receipt")
     assert inspector.found == []
+
+
+@LOOKS
+async def test_a_plan_that_was_changed_in_hardship_fits_the_screen_and_breaks_no_rule_of_axe(
+    open_tab: OpenTab, service: Running, auto_merchant: Merchant, number: str, look: dict[str, Any]
+) -> None:
+    order_id = UUID(await buy(service, auto_merchant, number, amount="1000.00"))
+    given = auto_merchant.merchant_id, order_id
+    found = await find_plan_to_change(service.context, *given)
+    assert found is not None
+    smaller = SmallerPayments(12, 14, found.before.plan[1].due_on)
+    mark = found.before.mark
+    await agree_on_change(service.context, *given, smaller, by="Ana", reason="called", mark=mark)
+    page = await open_tab(**look)
+    await enter(page, service, number)
+    await page.get_by_role("link", name=auto_merchant.name).click()
+    for link in (None, "Agreed on"):
+        if link:
+            await page.get_by_role("link", name=link).click()
+        assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        result = await Axe().run(page)
+        assert result.violations_count == 0, result.generate_report()
