@@ -92,7 +92,8 @@ async def test_the_pages_of_hardship_blocks_and_messages_fit_and_break_no_rule_o
         mark = (await preview_change(context, *given)).found.before.mark
         await agree_on_change(context, *given, by="Ana " + LONG, reason="W" * 400, mark=mark)
     await block_consumer(context, consumer_id, BlockKind.IDENTITY, "W" * 400, None, by="Ana " + LONG)
-    await send_messages(context)
+    while await send_messages(context):
+        pass
     base = merchant.service.settings.public_url
     for path in (
         f"/operator/orders/{ids[0]}/hardship",

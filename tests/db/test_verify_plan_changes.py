@@ -79,6 +79,7 @@ FORGED = {
     ),
     "a change that is gone": ("DELETE FROM plan_changes WHERE number = 4", "installments 6"),
     "the first change that is gone": ("DELETE FROM plan_changes WHERE number = 1", "plan_changes 2"),
+    "what counts for the consumer": ("UPDATE consumer_waivers SET amount = amount - 1", "consumer_waivers"),
     "the ledger row of the waiver": (
         "UPDATE transfers SET amount = amount + 1 WHERE posting = 'fee_waived'", "plan_changes 3",
     ),
@@ -91,7 +92,7 @@ async def test_what_was_altered_is_named(own: Own, what: str) -> None:
     sql, row = FORGED[what]
     report = await tamper(own, sql)
     assert {found.order_id for found in report.disagreements} == {order_id}
-    assert row in set(named(report)), list(named(report))
+    assert any(each.startswith(row) for each in named(report)), list(named(report))
 
 
 INSERT = """INSERT INTO plan_changes SELECT merchant_id, order_id, 5, gen_random_uuid(), {kind}, changed_at, changed_by, {numbers}, 7,

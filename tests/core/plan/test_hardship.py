@@ -100,6 +100,21 @@ def test_a_move_that_breaks_the_order_or_the_policy_is_refused(
     assert words in str(said)
 
 
+def test_the_days_for_which_a_payment_is_overdue_do_not_count_as_moved() -> None:
+    late = overdue(75, 2, 3, 4)
+    days = {number: TODAY + timedelta(days=14 * number - 27) for number in (2, 3, 4)}
+    assert changed(MoveDates(days), late).days == 29
+    assert refused(MoveDates({**days, 4: TODAY + timedelta(days=31)}), late).field == "day_4"
+
+
+def test_days_by_which_the_first_of_smaller_payments_is_later_count_as_moved() -> None:
+    new = changed(SmallerPayments(6, 14, DAYS[1] + timedelta(days=20)))
+    assert new.days == 20
+    earlier = (an_earlier(ChangeKind.SMALLER_PAYMENTS, 20),)
+    assert refused(MoveDates({4: DAYS[3] + timedelta(days=11)}), earlier=earlier).field == "day_4"
+    assert refused(SmallerPayments(6, 14, DAYS[1] + timedelta(days=11)), earlier=earlier).field == "first"
+
+
 def test_an_overdue_payment_cannot_move_to_today() -> None:
     assert "after today" in str(refused(MoveDates({2: TODAY}), overdue(30, 2)))
 
@@ -167,6 +182,7 @@ def test_a_payment_that_was_paid_early_keeps_its_place_among_smaller_payments() 
         (SmallerPayments(4, 7, DAYS[1]), "every"),  # after seven days more would be due than before
         (SmallerPayments(6, 14, DAYS[1] - timedelta(days=1)), "first"),
         (SmallerPayments(6, 14, DAYS[1] + timedelta(days=31)), "first"),
+        (SmallerPayments(6, 14, date.max - timedelta(days=400)), "first"),
     ],
 )
 def test_smaller_payments_outside_the_policy_are_refused(request_: SmallerPayments, field: str) -> None:

@@ -91,6 +91,7 @@ class HardshipBook(Book):
             "disputes": [],
             "held_returns": [],
             "erased": False,
+            "time_zone": "UTC",
         }
         return [
             *plan_changes.disagreements(facts, made, self.transfers),

@@ -39,7 +39,8 @@ class PlannedPayment(NamedTuple):
 class PlanChange:
     """One change. It never changes itself; only `told_at` is added later, when the message with the new plan was sent.
 
-    `number` counts the changes of the plan from 1. `days` is the pause, or the most by which a date was moved. `waived` is the part
+    `number` counts the changes of the plan from 1. `days` is the pause, or the most by which a date was moved (an overdue
+    payment: from the day of the change), or by which the first of smaller payments is later. `waived` is the part
     of the plan's fee that the consumer need not pay, in cents. `transfers` is how many ledger rows the order had before the change.
     `text` is what was agreed, with its SHA-256; an erasure leaves the hash only. `reason` is encrypted.
     """

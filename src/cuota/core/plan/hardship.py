@@ -38,7 +38,7 @@ class HardshipPolicy:
     """The most that anybody may agree to. No role allows more.
 
     `move_days` and `pause_days` are for all changes of one plan together, `fee_a_year` (cents) is for one consumer within 365
-    days. `payments` is the most payments in place of those that are left.
+    days. `payments` is the most payments in place of those that are left. Days of an overdue payment count from today.
     """
 
     move_days: int = 30
@@ -100,6 +100,11 @@ def unpaid_fee(plan: Sequence[Installment]) -> int:
     return sum(item.fee for item in changeable(plan))
 
 
+def days_used(changes: Sequence[PlanChange], *kinds: ChangeKind) -> int:
+    """Return the days that changes of these kinds have used."""
+    return sum(each.days for each in changes if each.kind in kinds)
+
+
 def new_plan(
     request: HardshipRequest,
     plan: Sequence[Installment],
@@ -147,9 +152,9 @@ class _Case:
         """The day of the payment that is due first. A return notice may have moved it behind the others."""
         return min(item.due_on for item in self.left)
 
-    def used(self, kind: ChangeKind) -> int:
-        """The days that earlier changes of this kind have used."""
-        return sum(each.days for each in self.earlier if each.kind is kind)
+    def later(self, was: date, day: date) -> int:
+        """The days by which a payment moves. The days for which it is overdue already do not count."""
+        return (day - max(was, self.today)).days
 
     def on(self, item: Installment, day: date) -> Installment:
         """Return an installment that is due on this day, as if no charge had failed before."""
@@ -181,16 +186,16 @@ def _move(case: _Case, request: MoveDates) -> NewPlan:
     changed = [case.on(left[number], day) for number, day in request.days.items()]
     after = case.with_these(changed)
     _require_order(changeable(after), lambda number: f"day_{number}")
-    most = max((day - left[number].due_on).days for number, day in request.days.items())
-    _require_within(most, case.used(ChangeKind.DATES_MOVED), case.policy.move_days, "A payment may move",
-        f"day_{max(request.days, key=lambda number: request.days[number] - left[number].due_on)}")  # fmt: skip
-    return NewPlan(ChangeKind.DATES_MOVED, after, days=most)
+    later = {number: case.later(left[number].due_on, day) for number, day in request.days.items()}
+    farthest = max(later, key=lambda number: later[number])
+    _require_move(case, later[farthest], f"day_{farthest}")
+    return NewPlan(ChangeKind.DATES_MOVED, after, days=later[farthest])
 
 
 def _pause(case: _Case, request: PausePlan) -> NewPlan:
     if request.days < 1:
         raise CannotChange("A pause lasts at least one day.", "pause")
-    used, most = case.used(ChangeKind.PAUSED), case.policy.pause_days
+    used, most = days_used(case.earlier, ChangeKind.PAUSED), case.policy.pause_days
     _require_within(request.days, used, most, "A plan may pause for", "pause")
     # If a payment is late already, the first one comes right after the pause. The days between the payments stay.
     late = max(0, (case.today - case.next_day).days)
@@ -209,11 +214,10 @@ def _smaller(case: _Case, request: SmallerPayments) -> NewPlan:
     if not BETWEEN[0] <= request.every <= BETWEEN[1]:
         raise CannotChange(f"Choose {BETWEEN[0]} to {BETWEEN[1]} days between two payments.", "every")
     earliest = max(case.today + timedelta(days=1), case.next_day)
-    latest = max(case.today, case.next_day) + timedelta(days=case.policy.move_days)
-    if not earliest <= request.first <= latest:
-        raise CannotChange(
-            f"The first payment must be due from {_named(earliest)} to {_named(latest)}.", "first"
-        )
+    if request.first < earliest:
+        raise CannotChange(f"The first payment can be due on {_named(earliest)} at the earliest.", "first")
+    later = case.later(case.next_day, request.first)
+    _require_move(case, later, "first")
     amounts = money.split(sum(item.amount for item in left), request.payments)
     fees = money.split(sum(item.fee for item in left), request.payments)
     if amounts[-1] + fees[-1] < SMALLEST_PAYMENT:
@@ -229,7 +233,7 @@ def _smaller(case: _Case, request: SmallerPayments) -> NewPlan:
     parts = zip(numbers, days, amounts, fees, strict=True)
     changed = [case.on(Installment(number, day, amount, fee), day) for number, day, amount, fee in parts]
     _require_nothing_earlier(left, changed)
-    return NewPlan(ChangeKind.SMALLER_PAYMENTS, case.with_these(changed))
+    return NewPlan(ChangeKind.SMALLER_PAYMENTS, case.with_these(changed), days=later)
 
 
 def _require_nothing_earlier(left: Sequence[Installment], changed: Sequence[Installment]) -> None:
@@ -270,6 +274,12 @@ def _require_order(left: Sequence[Installment], field: Callable[[int], str]) -> 
                 f" Move payment {second.number} too.",
                 field(second.number),
             )
+
+
+def _require_move(case: _Case, days: int, field: str) -> None:
+    """The first of smaller payments may move, too: these days count together with moved dates."""
+    used = days_used(case.earlier, ChangeKind.DATES_MOVED, ChangeKind.SMALLER_PAYMENTS)
+    _require_within(days, used, case.policy.move_days, "A payment may move", field)
 
 
 def _require_within(asked: int, used: int, most: int, what: str, field: str) -> None:

@@ -30,7 +30,7 @@ CREATE TABLE plan_changes (
     kind        text NOT NULL CHECK (kind IN ('dates_moved', 'paused', 'smaller_payments', 'fee_waived')),
     changed_at  timestamptz NOT NULL,
     changed_by  text NOT NULL,                      -- the person or command of the operator
-    days        smallint NOT NULL CHECK (days BETWEEN 0 AND 3650),    -- dates_moved: the most for one installment; paused: the pause
+    days        smallint NOT NULL CHECK (days BETWEEN 0 AND 3650),    -- of the pause; by which a payment moved at the most
     waived      bigint NOT NULL CHECK (waived >= 0),                  -- cents of the plan's fee
     payments    smallint NOT NULL CHECK (payments BETWEEN 4 AND 40),  -- installments of the plan after the change
     transfers   integer NOT NULL,                   -- the ledger rows of the order before the change
@@ -42,7 +42,8 @@ CREATE TABLE plan_changes (
     message_id  uuid NOT NULL,
     told_at     timestamptz,                        -- when the message with the new plan was sent
     PRIMARY KEY (merchant_id, order_id, number),
-    CONSTRAINT each_kind_has_its_numbers CHECK ((kind = 'fee_waived') = (waived > 0) AND (kind IN ('dates_moved', 'paused')) = (days > 0))
+    CONSTRAINT each_kind_has_its_numbers CHECK ((kind = 'fee_waived') = (waived > 0)
+        AND CASE kind WHEN 'fee_waived' THEN days = 0 WHEN 'smaller_payments' THEN true ELSE days > 0 END)
 );
 CREATE UNIQUE INDEX plan_changes_id ON plan_changes (merchant_id, change_id);
 

@@ -25,7 +25,9 @@ _BY_ID = f"SELECT {_MADE} FROM decisions d WHERE d.decision_id = $1"
 _RANGE = f"""
 SELECT {_MADE}, o.status, o.amount, o.currency, (SELECT coalesce(sum(i.amount + i.fee), 0) FROM installments i
     WHERE i.merchant_id = $1 AND i.order_id = d.order_id AND i.charge_id IS NULL
-    AND (i.failures > 0 OR i.due_on < $6::date))::bigint AS overdue
+    AND (i.failures > 0 OR i.due_on < $6::date))::bigint AS overdue,
+    EXISTS (SELECT FROM installments i WHERE i.merchant_id = $1 AND i.order_id = d.order_id AND i.charge_id IS NULL
+        AND i.amount + i.fee > 0 AND i.failures = 0 AND i.due_on >= $6::date) AS waits
 FROM decisions d JOIN orders o ON o.merchant_id = $1 AND o.order_id = d.order_id
 WHERE d.merchant_id = $1 AND d.decided_at >= $2 AND d.decided_at < $3 AND (d.decided_at, d.order_id) > ($4, $5)
 ORDER BY d.decided_at, d.order_id LIMIT {BATCH}
@@ -59,13 +61,17 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Became:
-    """A decision and the outcome of its order. `overdue` is the amount that is due and unpaid now. Amounts are cents."""
+    """A decision and the outcome of its order. `overdue` is the amount that is due and unpaid now. Amounts are cents.
+
+    `waits`: a payment is not due yet.
+    """
 
     made: Made
     status: str
     amount: int
     currency: str
     overdue: int
+    waits: bool
 
 
 def _made(row: Row) -> Made:
@@ -108,5 +114,7 @@ async def between(
     after: tuple[datetime, UUID] = since, _FIRST
     while rows := await session.fetch(_RANGE, merchant_id, since, until, *after, today.date()):
         for row in rows:
-            yield Became(_made(row), row["status"], row["amount"], row["currency"], row["overdue"])
+            yield Became(
+                _made(row), row["status"], row["amount"], row["currency"], row["overdue"], row["waits"]
+            )
         after = rows[-1]["decided_at"], rows[-1]["order_id"]

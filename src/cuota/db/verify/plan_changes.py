@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from cuota.core.installment import schedule
 from cuota.core.ledger import Transfer
@@ -25,7 +26,7 @@ def disagreements(
             yield row, f"should have number {number}"
         for problem in _before(change, agreed, may_wait=may_wait):
             yield row, problem
-        for problem in _numbers(change):
+        for problem in _numbers(change, ZoneInfo(facts["time_zone"])):
             yield row, problem
         posted = sum(t.amount for t in ledger if t.cause == change.change_id and t.posting == "fee_waived")
         if posted != change.waived:
@@ -46,7 +47,7 @@ def _before(change: PlanChange, agreed: Sequence[PlannedPayment], *, may_wait: b
             yield f"says that installment {before.number} was due on {before.due_on}, it was {was.due_on}"
 
 
-def _numbers(change: PlanChange) -> Iterator[str]:
+def _numbers(change: PlanChange, zone: ZoneInfo) -> Iterator[str]:
     """Check that the plan before and after differ by what the change says."""
     before, after = change.before, change.after
     amounts = sum(each.amount for each in before), sum(each.amount for each in after)
@@ -57,16 +58,29 @@ def _numbers(change: PlanChange) -> Iterator[str]:
         yield f"says that {change.waived} is waived, the fees differ by {waived}"
     if [each.number for each in after] != list(range(1, len(after) + 1)):
         yield f"has the numbers {[each.number for each in after]}"
-    later = [new.due_on - old.due_on for old, new in zip(before, after, strict=False)]
-    if any(each.days < 0 for each in later) and change.kind is not ChangeKind.SMALLER_PAYMENTS:
+    if change.kind is not ChangeKind.SMALLER_PAYMENTS and any(
+        new.due_on < old.due_on for old, new in zip(before, after, strict=False)
+    ):
         yield "moves a payment to an earlier day"
-    most = max(each.days for each in later)
-    said = {ChangeKind.DATES_MOVED: most == change.days, ChangeKind.PAUSED: most >= change.days}
-    if not said.get(change.kind, change.days == 0):
-        yield f"says {change.days} days, the plan says {most}"
+    if (days := _days(change, zone)) != change.days:
+        yield f"says {change.days} days, the plan says {days}"
     if change.kind is not ChangeKind.SMALLER_PAYMENTS:
         kept = [(each.number, each.amount) for each in before] == [
             (each.number, each.amount) for each in after
         ]
         if not kept:
             yield "changes amounts"
+
+
+def _days(change: PlanChange, zone: ZoneInfo) -> int:
+    """Return the days that the change should have, by the plan before and after it."""
+    on = change.changed_at.astimezone(zone).date()
+    known = {each.number: each for each in change.before}
+    changed = [each for each in change.after if known.get(each.number) != each]
+    was = [known[each.number].due_on for each in changed if each.number in known and known[each.number].total]
+    if change.kind is ChangeKind.FEE_WAIVED or not was:
+        return 0
+    if change.kind is ChangeKind.DATES_MOVED:
+        return max((new.due_on - max(old, on)).days for old, new in zip(was, changed, strict=False))
+    # A pause, and smaller payments: from the payment that was due first, or from the day of the change if it was late.
+    return (min(each.due_on for each in changed) - max(min(was), on)).days

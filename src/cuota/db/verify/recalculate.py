@@ -18,7 +18,7 @@ from cuota.db.plan.plan_changes import CHANGES
 from cuota.db.pool import Pool
 from cuota.db.risk.decisions import INTACT
 from cuota.db.session import Session
-from cuota.db.verify import reservations, settlements
+from cuota.db.verify import reservations, settlements, waivers
 from cuota.db.verify.rules import disagreements_of
 
 BATCH = 500
@@ -106,7 +106,7 @@ SELECT o.*,
     d.document ->> 'merchantFeeForPaymentPlan' AS created_fee, d.order_id IS NOT NULL AS has_details,
     CASE WHEN d.erased_at IS NOT NULL THEN d.document::text END AS erased_document,
     p.order_id IS NOT NULL AS agreed, p.agreement, p.agreement_hash, p.erased_at IS NOT NULL AS erased,
-    p.payer IS NOT NULL AS has_payer, p.first_day
+    p.payer IS NOT NULL AS has_payer, p.first_day, p.time_zone, p.consumer_id
 FROM orders o LEFT JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id
     LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = o.order_id
     {" ".join(nested.join for nested in _ROWS.values())}
@@ -172,6 +172,8 @@ async def _verify_merchant(
             report.orders += 1
             report.transfers += len(facts["ledger"])
             for place, problem in disagreements_of(facts):
+                report.disagreements.append(Disagreement(merchant_id, facts["order_id"], place, problem))
+            async for place, problem in waivers.disagreements(session, facts):
                 report.disagreements.append(Disagreement(merchant_id, facts["order_id"], place, problem))
         after = rows[-1]["order_id"]
         told()

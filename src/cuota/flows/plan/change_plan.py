@@ -7,7 +7,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from cuota.core import money
-from cuota.core.order.change_plan import Agreeing, change_plan, preview, said_of, text_of
+from cuota.core.order.change_plan import CHANGED_MEANWHILE, Agreeing, change_plan, preview, said_of, text_of
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.change import PlanChange
 from cuota.core.plan.hardship import CannotChange, HardshipPolicy, HardshipRequest, NewPlan, WaiveFee
@@ -51,12 +51,17 @@ async def find_plan_to_change(context: Context, merchant_id: UUID, order_id: UUI
 
 
 async def preview_change(
-    context: Context, merchant_id: UUID, order_id: UUID, request: HardshipRequest
+    context: Context, merchant_id: UUID, order_id: UUID, request: HardshipRequest, mark: str | None = None
 ) -> PlanPreview:
-    """Return what a request would make of the plan now. Nothing is changed. Raises CannotChange."""
+    """Return what a request would make of the plan now. Nothing is changed. Raises CannotChange.
+
+    With `mark`, it also raises CannotChange if the plan differs from the one with this mark.
+    """
     found = await find_plan_to_change(context, merchant_id, order_id)
     if found is None:
         raise CannotChange(NO_PLAN)
+    if mark is not None and mark != found.before.mark:
+        raise CannotChange(CHANGED_MEANWHILE)
     now = context.now()
     new = preview(found.before, request, context.settings.hardship, now)
     if new.waived:
@@ -92,7 +97,7 @@ async def agree_on_change(
     mark: str,
 ) -> PlanChange:
     """Change the plan, and tell the consumer. Raises CannotChange, also if the plan differs from the one with the mark `mark`."""
-    shown = await preview_change(context, merchant_id, order_id, request)
+    shown = await preview_change(context, merchant_id, order_id, request, mark)
     change_id, consumer_id = context.new_id(), shown.found.consumer_id
     number = len(shown.found.before.earlier) + 1
     sealed = context.vault.encrypt(reason, sealed_for(order_id, number))

@@ -90,7 +90,8 @@ async def _orders(context: Context, merchant_id: UUID) -> list[TrialOrder]:
     for became in await last_of_each(context, BEGINNING, END, merchant_id):
         again = await kept.again(became.made)
         if again.facts is not None and again.policy is not None and _counts(became, again.facts):
-            matured = became.made.decided_at + MATURES_AFTER <= now
+            # A dispute, or a change in hardship, moves payments to later days.
+            matured = became.made.decided_at + MATURES_AFTER <= now and not became.waits
             found.append(_decided(became, again.facts, again.policy, matured=matured))
     return found
 

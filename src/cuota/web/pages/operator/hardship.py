@@ -14,7 +14,7 @@ from cuota.core.installment import Installment
 from cuota.core.operator.role import OperatorAction
 from cuota.core.plan.change import ChangeKind, PlanChange
 from cuota.core.plan.change_words import effect_rows
-from cuota.core.plan.hardship import CannotChange, changeable, unpaid_fee
+from cuota.core.plan.hardship import CannotChange, changeable, days_used, unpaid_fee
 from cuota.db.plan.plan_changes import PlanToChange
 from cuota.db.risk import decisions
 from cuota.flows.context import Context
@@ -111,7 +111,7 @@ async def _agree(
             mark=form.get("mark", ""),
         )
 
-    shown = await preview_change(context, merchant_id, order_id, asked)
+    shown = await preview_change(context, merchant_id, order_id, asked, form.get("mark", ""))
     await logged(context, desk.actor, note_of_change(shown, reason), act)
 
 
@@ -169,10 +169,10 @@ def _preview(found: PlanToChange, shown: PlanPreview | None) -> PageContext | No
 async def _sections(context: Context, found: PlanToChange) -> list[PageContext]:
     before, policy = found.before, context.settings.hardship
     used = await waived_this_year(context, found.consumer_id)
-    days = {kind: sum(each.days for each in before.earlier if each.kind is kind) for kind in ChangeKind}
+    moved = days_used(before.earlier, ChangeKind.DATES_MOVED, ChangeKind.SMALLER_PAYMENTS)
     rules = [
-        ("A payment may move", f"{policy.move_days} days in all, {days[ChangeKind.DATES_MOVED]} used"),
-        ("The plan may pause", f"{policy.pause_days} days in all, {days[ChangeKind.PAUSED]} used"),
+        ("A payment may move", f"{policy.move_days} days in all, {moved} used"),
+        ("The plan may pause", f"{policy.pause_days} days in all, {days_used(before.earlier, ChangeKind.PAUSED)} used"),
         ("Smaller payments", f"at most {policy.payments}, 7 to 31 days apart"),
         ("Fees waived", f"{money.shown(policy.fee_a_year)} for this consumer within 365 days, {money.shown(used)} used"),
     ]  # fmt: skip
