@@ -162,9 +162,10 @@ async def settle(
     """Record that the message was sent (`reason` None) or given up. `said` is the encrypted text as it was sent."""
     state = "sent" if reason is None else "failed"
     ids = (due.merchant_id, due.order_id, due.notice.notice_id)
-    await session.fetchrow(_SETTLED, *ids, state, reason, at, said)
     if reason is None and due.notice.kind is NoticeKind.PLAN_CHANGED:
+        # First, because a message that is settled is not looked at again.
         await plan_changes.told(session, *ids, at)
+    await session.fetchrow(_SETTLED, *ids, state, reason, at, said)
 
 
 async def wait_for_day(session: Session, due: DueMessage, at: datetime) -> None:
