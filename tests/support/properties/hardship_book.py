@@ -24,7 +24,7 @@ from support.properties.book import Book
 WRITE_OFF_DAYS = 30
 # Wide, so that a walk may do much.
 POLICY = HardshipPolicy(move_days=10_000, pause_days=10_000, payments=12, fee_a_year=0)
-_ABOUT = ChangedOrder("Alder & Oak", "A-1042", "USD", TODAY, "hash")
+ABOUT = ChangedOrder("Alder & Oak", "A-1042", "USD", TODAY, "hash")
 _CARD = PlanCard("card_token", "visa", "4242")
 
 
@@ -43,7 +43,7 @@ class HardshipBook(Book):
 
     @property
     def before(self) -> PlanBefore:
-        return PlanBefore(self.order, tuple(self.parts), tuple(self.changes), UTC, _ABOUT)
+        return PlanBefore(self.order, tuple(self.parts), tuple(self.changes), UTC, ABOUT)
 
     def begin_charge(self, number: int | None) -> bool:
         """Charge the card for an installment, or for the first that is due. Return False if nothing is due."""
