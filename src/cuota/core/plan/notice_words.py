@@ -26,7 +26,8 @@ class About:
     """What a message is about. `page` is the address of the consumer's account page.
 
     `card` is the card that pays the plan, such as `Visa ending 4242`; `cards` are the cards that paid, by charge.
-    `overtaken` is true if a later message about the order says what is left to pay.
+    `overtaken` is true if a later message about the order says what is left to pay. `checkout` is the address of an open
+    checkout, `until` the time of day at which it ends.
     """
 
     merchant: str
@@ -37,6 +38,8 @@ class About:
     cards: Mapping[UUID, str] = field(default_factory=dict)
     agreement: str | None = None
     overtaken: bool = False
+    checkout: str = ""
+    until: str = ""
 
     @property
     def order(self) -> str:
@@ -230,6 +233,24 @@ def _return_noted(notice: Notice, about: About) -> Words:
     return Words("Your next payment waits for the refund", text)
 
 
+def _review_approved(notice: Notice, about: About) -> Words:
+    amount = about.shown(notice.amount)
+    text = (
+        f"You can complete your {about.order} ({amount}) now. Nothing was charged so far: confirm it and pay until {about.until}."
+        f" {about.checkout}"
+    )
+    return Words(f"Your order at {about.merchant}: you can complete it now", text)
+
+
+def _review_declined(notice: Notice, about: About) -> Words:
+    amount = about.shown(notice.amount)
+    text = (
+        f"We could not approve your {about.order} ({amount}). Nothing was charged. You get the reasons in writing. You can choose"
+        " another way to pay in the shop."
+    )
+    return Words(f"Your order at {about.merchant} was not approved", text)
+
+
 _WORDS: Mapping[NoticeKind, Callable[[Notice, About], Words]] = {
     NoticeKind.PLAN_STARTED: _plan_started,
     NoticeKind.REMINDER: _reminder,
@@ -248,4 +269,6 @@ _WORDS: Mapping[NoticeKind, Callable[[Notice, About], Words]] = {
     NoticeKind.DISPUTE_APPEALED: _dispute_appealed,
     NoticeKind.DISPUTE_ENDED: _dispute_ended,
     NoticeKind.RETURN_NOTED: _return_noted,
+    NoticeKind.REVIEW_APPROVED: _review_approved,
+    NoticeKind.REVIEW_DECLINED: _review_declined,
 }

@@ -10,11 +10,13 @@ from dataclasses import asdict, dataclass, fields
 from typing import Literal, TypeVar, get_args
 
 Mode = Literal["off", "trial", "on"]
-Steer = Literal["", "decline", "approve"]
+Steer = Literal["", "decline", "approve", "refer"]
+ReviewFact = Literal["", "unavailable", "approved", "declined"]
 FieldValue = bool | int | str
 
 _MODES: tuple[Mode, ...] = get_args(Mode)
 _STEERS: tuple[Steer, ...] = get_args(Steer)
+_REVIEWS: tuple[ReviewFact, ...] = get_args(ReviewFact)
 _Word = TypeVar("_Word", bound=str)
 
 
@@ -97,7 +99,9 @@ class Approvals:
 class Facts:
     """Everything that is known when the consumer presses the button. Money is in cents.
 
-    `steer` is the result that a test surname of the sandbox asks for; it is always empty in production.
+    `steer` is the result that a test surname of the sandbox asks for; it is always empty in production. `review` is what a
+    person answered who looked at this order for this consumer. It is empty if nobody has looked, and `unavailable` if in
+    addition the order cannot be referred to a person: too little of its time is left, for example.
     """
 
     amount: int
@@ -110,6 +114,7 @@ class Facts:
     approvals: Approvals | None = None
     steer: Steer = ""
     merchant_disputes: MerchantDisputes = MerchantDisputes()
+    review: ReviewFact = ""
 
     def as_inputs(self) -> dict[str, object]:
         """Return the facts as plain JSON values, which `of_inputs` reads back exactly."""
@@ -121,8 +126,9 @@ class Facts:
     @staticmethod
     def of_inputs(inputs: Mapping[str, object]) -> Facts:
         """Read the stored facts of a decision. Raises BadInputs if anything is missing, unknown or of another type."""
-        # Decisions that were made before this fact was known do not have it.
-        given = _members({"merchant_disputes": asdict(MerchantDisputes()), **inputs}, Facts, "inputs")
+        # Decisions that were made before these facts were known do not have them.
+        later = {"merchant_disputes": asdict(MerchantDisputes()), "review": ""}
+        given = _members({**later, **inputs}, Facts, "inputs")
         approvals = given["approvals"]
         return Facts(
             amount=_integer(given["amount"], "amount"),
@@ -137,6 +143,7 @@ class Facts:
             merchant_disputes=MerchantDisputes(
                 **_integers(given["merchant_disputes"], MerchantDisputes, "merchant_disputes")
             ),
+            review=_one_of(given["review"], _REVIEWS, "review"),
         )
 
 

@@ -31,6 +31,7 @@ TREATED = {
     "remembered_browsers": TERM,
     "messages": GOES,
     **dict.fromkeys(("dispute_evidence", "dispute_files", "return_notices"), TERM),
+    "reviews": TERM,  # the operator's reason, which may name somebody; the numbers stay
     "delivery_attempts": TERM,
     "idempotency_keys": GOES,
     "consumer_reservations": GOES,
@@ -99,6 +100,7 @@ _LISTED = {
     "events": "sequence",
     "messages": "created_at",
     "decisions": "decided_at",
+    "reviews": "referred_at",
     "signals": "at",
     "virtual_cards": "created_at",
     "checkout_sessions": "created_at",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from cuota.core.risk.decision import SANDBOX_DECLINE
+from cuota.core.risk.decision import SANDBOX_DECLINES
 from cuota.core.risk.facts import History, MerchantDisputes, Velocity
 from cuota.core.risk.signal import SignalKind
 from cuota.db.session import Session
@@ -21,7 +21,7 @@ DISPUTE_DAYS = 90
 MOST_SEEN = 1000
 
 # A LIMIT or an aggregate inside a LATERAL part makes the planner use the primary key, one order at a time, whatever its
-# statistics say. Orders declined by a sandbox test name ($7) do not count.
+# statistics say. Orders declined by a sandbox test name (one of $7) do not count.
 # $3 is the consumer, $4 the service's time, $5 the start of the period in which declined orders count.
 _PAST = """
 WITH agreed AS MATERIALIZED (
@@ -50,7 +50,7 @@ WITH agreed AS MATERIALIZED (
 ), declined AS (
     SELECT count(*) AS orders FROM (
         SELECT merchant_id, order_id FROM decisions
-            WHERE consumer_id = $3 AND NOT approved AND decided_at >= $5::timestamptz AND reasons <> ARRAY[$7::text]
+            WHERE consumer_id = $3 AND NOT approved AND decided_at >= $5::timestamptz AND NOT reasons <@ $7::text[]
         UNION SELECT merchant_id, order_id FROM agreed WHERE status = 'Declined' AND agreed_at >= $5::timestamptz
     ) d
 )
@@ -85,12 +85,13 @@ SELECT past.*, charging.whole AS charging, declined.orders AS declined,
         AND y.day >= ($4::timestamptz AT TIME ZONE 'UTC')::date - {DISPUTE_DAYS}) AS merchant_captures,
     (SELECT coalesce(sum(y.disputes), 0)::bigint FROM settlement_days y WHERE y.merchant_id = $1
         AND y.day >= ($4::timestamptz AT TIME ZONE 'UTC')::date - {DISPUTE_DAYS}) AS merchant_disputes,
-    m.approvals, m.approvals_model, f.document AS model, s.additional,
+    m.approvals, m.approvals_model, f.document AS model, s.additional, v.consumer_id AS reviewed,
     EXISTS (SELECT 1 FROM checkout_sessions b JOIN order_details d USING (merchant_id, order_id) WHERE b.merchant_id = $1
         AND b.order_id = $2 AND b.session_hash = ${8 + 2 * len(_KINDS)} AND d.erased_at IS NULL) AS known
 FROM merchants m CROSS JOIN past CROSS JOIN charging CROSS JOIN declined
     LEFT JOIN models f ON f.merchant_id = $1 AND f.version = m.approvals_model
     LEFT JOIN sdk_checkouts s ON s.merchant_id = $1 AND s.order_id = $2
+    LEFT JOIN reviews v ON v.merchant_id = $1 AND v.order_id = $2
 WHERE m.merchant_id = $1
 """
 _LOCK = "SELECT 1 FROM consumer_exposure WHERE consumer_id = $1 FOR UPDATE"
@@ -124,7 +125,8 @@ class RiskHistory:
 
     `surname` is the last name in the consumer's latest plan. `approvals` is the merchant's mode of Advanced Approvals, `model`
     (JSON text) the model in force, `additional` (JSON text) the merchant's data that came with this order.
-    `known`: the browser's checkout session exists, and the order was not erased.
+    `known`: the browser's checkout session exists, and the order was not erased. `reviewed` is the consumer for whom the order
+    was referred to a person; None if it was not.
     """
 
     history: History
@@ -136,6 +138,7 @@ class RiskHistory:
     additional: str | None
     known: bool
     merchant_disputes: MerchantDisputes
+    reviewed: UUID | None = None
 
 
 async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
@@ -144,7 +147,7 @@ async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
     since = asked.at - DECLINED_DAYS
     ids = (asked.merchant_id, asked.order_id, asked.consumer_id)
     row = await session.fetchrow(
-        _READ, *ids, asked.at, since, list(DISPUTED), SANDBOX_DECLINE, *tried, asked.session_hash, list(asked.reserved),
+        _READ, *ids, asked.at, since, list(DISPUTED), list(SANDBOX_DECLINES), *tried, asked.session_hash, list(asked.reserved),
     )  # fmt: skip
     assert row is not None, "orders have a merchant"
     known = row["known_since"]
@@ -168,6 +171,7 @@ async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
         additional=row["additional"],
         known=row["known"],
         merchant_disputes=MerchantDisputes(row["merchant_captures"], row["merchant_disputes"]),
+        reviewed=row["reviewed"],
     )
 
 

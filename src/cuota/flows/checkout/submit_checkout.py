@@ -8,6 +8,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from cuota.core.checkout import ending as ends
+from cuota.core.checkout.referral import refer
 from cuota.core.consumer import Profile
 from cuota.core.installment import schedule
 from cuota.core.order.job import JobState, Settled
@@ -19,6 +20,7 @@ from cuota.core.plan.collection import started
 from cuota.core.plan.notice import Notice, NoticeKind
 from cuota.core.plan.payday import timed
 from cuota.core.plan.plan import Plan
+from cuota.core.risk.review import Review, answer_by
 from cuota.db.checkout.loaded import Checkout
 from cuota.db.order.orders import Found
 from cuota.db.plan.charges import PendingCharge
@@ -56,11 +58,11 @@ NOT_REACHED = "We cannot reach your card's bank right now. Nothing was charged; 
 async def submit_checkout(
     context: Context, checkout: Checkout, card_token: str, agreement_hash: str, return_url: str
 ) -> Order:
-    """Decide, charge, and approve or decline. Return the order as it is then.
+    """Decide, charge, and approve or decline. Return the order as it is then. If it was referred to a person, it waits.
 
     `card_token` is what the processor's fields gave to the browser. `return_url` is the address to which the consumer comes back
-    from a confirmation at the card's bank. Raises Problem; Final, Charging or Lapsed if the order has changed meanwhile;
-    Forgotten if the consumer was erased meanwhile.
+    from a confirmation at the card's bank. Raises Problem; Final, UnderReview, Charging or Lapsed if the order has changed
+    meanwhile; Forgotten if the consumer was erased meanwhile.
     """
     ends.require_open(checkout.order, context.now())
     consumer_id, profile, _, _ = _agreed_terms(context, checkout, agreement_hash)
@@ -110,10 +112,14 @@ async def pay_with(
 
     def decide_start(considered: Considered) -> Outcome:
         ends.require_open(considered.order, now)
-        decided = case.decide(considered)
-        if not decided.decision.approved:
-            return ends.decline(considered.order, decided, letter, now)
-        return ends.begin(considered.order, plan, charge, decided, now)
+        order, decided = considered.order, case.decide(considered)
+        made = decided.decision
+        if made.referred:
+            until = answer_by(order.expires_at)
+            return refer(order, Review(consumer_id, made, terms.zone, now, until, decided.signals), now)
+        if not made.approved:
+            return ends.decline(order, decided, letter, now)
+        return ends.begin(order, plan, charge, decided, now)
 
     # The order's version protects this save: of twenty presses at the same moment one begins a charge, and the others see
     # it.
@@ -127,8 +133,9 @@ async def pay_with(
         if isinstance(problem, OtherPurchase):
             raise Problem(notice=OTHER_PURCHASE) from None
         raise
-    if outcome.decision is not None:
-        context.decided(outcome.decision.decision)
+    made = outcome.decision or outcome.review
+    if made is not None:
+        context.decided(made.decision)
     if outcome.charge is None:
         await case.hold.end()
         return outcome.order
