@@ -25,6 +25,7 @@ from cuota.commands import (
     payout_export,
     payouts,
     rails,
+    reviews,
     risk,
     sandbox,
     time,
@@ -45,6 +46,7 @@ from cuota.db.pool import LOST, UnsafeDatabase
 from cuota.db.vault import WrongKey
 from cuota.flows.merchant.manage_merchants import BadMerchant
 from cuota.flows.order.find_order import NothingToExplain
+from cuota.flows.risk.answer_review import NoReview, ReviewEnded
 from cuota.flows.risk.keep_policy import WrongPolicy
 from cuota.flows.risk.try_approvals import NotProved
 from cuota.flows.sandbox.move_time import CannotMoveTime
@@ -56,7 +58,7 @@ from cuota.run.worker import work_alone
 
 EXPECTED_FAILURES = (
     BadInstant, BadSettings, BadMerchant, CannotMoveTime, CannotServe, CannotWalk, EmbeddedFailed, NoService, NoSuchRail,
-    NothingToExplain, NotProved, Refused,
+    NothingToExplain, NoReview, NotProved, Refused, ReviewEnded,
     UnsafeDatabase, WrongKey, WrongPolicy, BadArchive, CannotBackUp, CannotRestore, ProgramFailed,
 )  # fmt: skip
 
@@ -133,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     disputes.register(group("dispute", "disputes about orders: open, decide, list, and act for a side"))
     risk.register_explain(group("explain", "explain what happened and why, with the numbers"))
     risk.register_policy(group("policy", "risk policies"))
+    reviews.register(group("review", "orders that wait for a person: list, approve, decline"))
     risk.register(add)
     time.register(add)
     return whole

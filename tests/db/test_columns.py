@@ -46,7 +46,9 @@ async def test_every_column_of_the_table_is_in_the_list_with_its_type(own: Own, 
 def test_every_field_of_an_order_is_read_and_every_column_is_written_once() -> None:
     listed = {column.name for column in columns.ORDER}
     assert {field.name for field in fields(Order)} | {"token", "due_at"} == listed
-    written = set(names(columns.NEW) + names(columns.CHANGED) + names(columns.CLAIMED))
+    written = set(
+        names(columns.NEW) + names(columns.CHANGED) + names(columns.CLAIMED) + names(columns.REVIEWED)
+    )
     assert written | KEYS == listed
     for typed, flag in ((columns.NEW, "new"), (columns.CHANGED, "changed")):
         assert len(set(typed)) == len(typed)

@@ -103,13 +103,13 @@ async def _logged(
     if named is not None:
         with contextlib.suppress(BadMerchant):  # the flow says what is wrong with the name
             merchant = await find_merchant(context, named)
-    result = await logged(context, OperatorActor(None, user=_user()), note, flow)
+    result = await logged(context, OperatorActor(None, user=command_user()), note, flow)
     if merchant is not None:
         await tell_merchant(context, merchant.merchant_id, note)
     return result
 
 
-def _user() -> str:
+def command_user() -> str:
     """Return the user who runs the command, also behind sudo."""
     try:
         return os.environ.get("SUDO_USER") or getpass.getuser()

@@ -28,6 +28,9 @@ class OperatorAction(StrEnum):
     READ_DISPUTES = "disputes.read"
     DECIDE_DISPUTES = "disputes.decide"
     READ_RISK = "risk.read"
+    # The orders that risk referred to a person.
+    READ_REVIEWS = "reviews.read"
+    ANSWER_REVIEWS = "reviews.answer"
     READ_MONEY = "money.read"
     ADJUST_MONEY = "money.adjust"
     READ_SYSTEM = "system.read"
@@ -43,14 +46,18 @@ _EVERYBODY = frozenset(
 OPERATOR_MAY: dict[OperatorRole, frozenset[OperatorAction]] = {
     OperatorRole.OWNER: frozenset(OperatorAction),
     OperatorRole.SUPPORT: _EVERYBODY | {_A.REVEAL_CONSUMERS, _A.DECIDE_DISPUTES},
-    OperatorRole.RISK: _EVERYBODY | {_A.REVEAL_CONSUMERS, _A.READ_RISK, _A.DECIDE_DISPUTES},
+    OperatorRole.RISK: _EVERYBODY
+    | {_A.REVEAL_CONSUMERS, _A.READ_RISK, _A.DECIDE_DISPUTES, _A.READ_REVIEWS, _A.ANSWER_REVIEWS},
     OperatorRole.FINANCE: _EVERYBODY | {_A.READ_MONEY, _A.ADJUST_MONEY, _A.READ_AUDIT},
-    OperatorRole.READ_ONLY: _EVERYBODY | {_A.READ_RISK, _A.READ_MONEY},
+    OperatorRole.READ_ONLY: _EVERYBODY | {_A.READ_RISK, _A.READ_REVIEWS, _A.READ_MONEY},
 }
 OPERATOR_WORDS = {
     OperatorRole.OWNER: ("Owner", "everything"),
     OperatorRole.SUPPORT: ("Support", "orders, consumers with their names, and disputes with their decision"),
-    OperatorRole.RISK: ("Risk", "what support may, and the decisions and the policy"),
+    OperatorRole.RISK: (
+        "Risk",
+        "what support may, the decisions, the reviews with their answer, and the policy",
+    ),
     OperatorRole.FINANCE: ("Finance", "money, corrections of a merchant's balance, and the audit log"),
     OperatorRole.READ_ONLY: ("Read-only", "looks at everything except names, the team and the audit log"),
 }

@@ -34,8 +34,12 @@ class NoticeKind(StrEnum):
         "dispute_ended"  # closed; `standing` has what goes back, and the days of the next payments
     )
     RETURN_NOTED = "return_noted"  # the goods are on their way back; the next payment waits until `day`
-    REVIEW_APPROVED = "review_approved"  # a person approved the order; the consumer may confirm it until the checkout ends
-    REVIEW_DECLINED = "review_declined"  # a person declined the order, or nobody answered; the letter has the reasons
+    REVIEW_APPROVED = (
+        "review_approved"  # a person approved the order; the consumer may confirm it until the checkout ends
+    )
+    REVIEW_DECLINED = (
+        "review_declined"  # a person declined the order, or nobody answered; the letter has the reasons
+    )
     DECLINED = "declined"  # risk declined the order; the notice is a letter with the reasons
 
 

@@ -58,7 +58,9 @@ _PLANS = """UPDATE plans SET payer = NULL, agreement = '', browser = NULL, card_
     consumer_id = coalesce($4, consumer_id)
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND erased_at IS NULL RETURNING 1"""
 # The operator's words about a review. Its numbers stay, like those of a decision.
-_REVIEWED = "UPDATE reviews SET reason = '' WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND reason <> ''"
+_REVIEWED = (
+    "UPDATE reviews SET reason = '' WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND reason <> ''"
+)
 # The texts and files of disputes, and where a parcel went.
 _WRITTEN = "UPDATE dispute_evidence SET text = NULL WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND text IS NOT NULL"
 # Also files whose statement was never saved, because the service was killed in between.

@@ -21,7 +21,9 @@ BATCH = 500
 _REFERRAL = """r.merchant_id, r.order_id, r.consumer_id, r.policy_version, r.inputs, r.reasons, r.score, r.credit_limit,
     r.referred_at, r.answer_by"""
 _ENDED = "r.state, r.answered_at, r.person_id, r.answerer, r.reason"
-_INTACT = "r.inputs_hash = sha256(convert_to(r.inputs::text, 'UTF8')) AS intact"
+# True if the stored inputs are unchanged.
+INTACT = "r.inputs_hash = sha256(convert_to(r.inputs::text, 'UTF8'))"
+_INTACT = f"{INTACT} AS intact"
 _READ = f"""SELECT {MONEY}, {_REFERRAL}, r.time_zone, {_ENDED}, {_INTACT}, m.name AS merchant, d.reference
 FROM reviews r JOIN orders o ON o.merchant_id = $1 AND o.order_id = r.order_id JOIN merchants m ON m.merchant_id = $1
     JOIN order_details d ON d.merchant_id = $1 AND d.order_id = r.order_id
@@ -111,9 +113,7 @@ async def read(session: Session, merchant_id: UUID, order_id: UUID) -> ReviewedO
         limit=row["credit_limit"],
         referred=True,
     )
-    review = Review(
-        row["consumer_id"], decision, row["time_zone"], row["referred_at"], row["answer_by"]
-    )
+    review = Review(row["consumer_id"], decision, row["time_zone"], row["referred_at"], row["answer_by"])
     return ReviewedOrder(order_of(row), review, _ended(row), made, row["merchant"], row["reference"])
 
 

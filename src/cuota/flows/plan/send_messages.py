@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
-from cuota.core.message import Message
 from cuota.core.dates import time_of_day
+from cuota.core.message import Message
 from cuota.core.plan.notice import AWAITED, MOVED, NoticeKind
 from cuota.core.plan.notice_words import About, Words, letter_words, words
 from cuota.core.plan.payday import Days

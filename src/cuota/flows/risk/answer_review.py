@@ -20,9 +20,10 @@ from cuota.core.order.outcome import Outcome
 from cuota.core.plan.notice import Notice, NoticeKind
 from cuota.core.refusal import Code, Refused
 from cuota.core.risk.review import Review, ReviewAnswer, ReviewState
-from cuota.db.risk import reviews
+from cuota.db.risk import decisions, reviews
 from cuota.db.risk.reviews import EndedReview, ReviewedOrder
 from cuota.flows.context import Context
+from cuota.flows.operator.log_action import printable
 from cuota.flows.settle import settle
 
 FIRST_INSTALLMENT = 1
@@ -54,7 +55,7 @@ async def approve(context: Context, merchant_id: UUID, order_id: UUID, by: Revie
 
     Risk decides once more when the consumer confirms: the limits may still decline the order.
     """
-    answer = ReviewAnswer(ReviewState.APPROVED, by.person_id, by.words, reason)
+    answer = ReviewAnswer(ReviewState.APPROVED, by.person_id, by.words, printable(reason))
 
     def decide(found: ReviewedOrder) -> Outcome:
         now = context.now()
@@ -66,7 +67,7 @@ async def approve(context: Context, merchant_id: UUID, order_id: UUID, by: Revie
 
 async def decline(context: Context, merchant_id: UUID, order_id: UUID, by: Reviewer, reason: str) -> Order:
     """Decline the order on the facts of the referral, and tell the consumer why. Raises NoReview or ReviewEnded."""
-    answer = ReviewAnswer(ReviewState.DECLINED, by.person_id, by.words, reason)
+    answer = ReviewAnswer(ReviewState.DECLINED, by.person_id, by.words, printable(reason))
     return await _answered(context, merchant_id, order_id, answer, _declines(context, answer))
 
 
@@ -121,7 +122,9 @@ async def _answered(
             # A second click, or our own save whose result was lost.
             return found.order
         waits = found.ended.state is ReviewState.WAITING
-        raise ReviewEnded(f"{_HOW[late.state] if waits else how_ended(found.ended)}. Nothing was changed.") from None
+        raise ReviewEnded(
+            f"{_HOW[late.state] if waits else how_ended(found.ended)}. Nothing was changed."
+        ) from None
     except Refused as refused:
         if refused.code is Code.ORDER_NOT_FOUND:
             raise NoReview(f"Order {order_id} was never referred to a person.") from None
@@ -140,3 +143,12 @@ def _is(ended: EndedReview, answer: ReviewAnswer) -> bool:
 def how_ended(ended: EndedReview) -> str:
     """Say in words how a review ended, without a full stop."""
     return _HOW.get(ended.state, f"{ended.answerer} has {ended.state} this order already")
+
+
+async def find_review(context: Context, order_id: UUID) -> ReviewedOrder:
+    """Return the review of an order of any merchant. Raises NoReview."""
+    merchant_id = await decisions.whose(context.pool, order_id)
+    found = None if merchant_id is None else await reviews.read(context.pool, merchant_id, order_id)
+    if found is None:
+        raise NoReview(f"Order {order_id} was never referred to a person.")
+    return found

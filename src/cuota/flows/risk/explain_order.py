@@ -92,6 +92,11 @@ async def explain_order(context: Context, named: str | UUID) -> Explanation:
     )
 
 
+async def explain_referral(context: Context, found: ReviewedOrder) -> Explanation:
+    """Explain why an order was referred to a person: the facts of that moment."""
+    return await _decision(context, found.made, await _story(context, found.order.order_id))
+
+
 async def explain_plan(context: Context, named: str | UUID) -> Explanation:
     """Explain each installment of an order's plan, and why the plan exists.
 

@@ -95,7 +95,11 @@ class Simulated:
         was, would = became.made.outcome, decision.outcome
         then = {"approved": self.approved, "declined": self.declined, "referred": self.referred}
         now = {"approved": self.would_approve, "declined": self.would_decline, "referred": self.would_refer}
-        newly = {"approved": self.newly_approved, "declined": self.newly_declined, "referred": self.newly_referred}
+        newly = {
+            "approved": self.newly_approved,
+            "declined": self.newly_declined,
+            "referred": self.newly_referred,
+        }
         then[was].add(became)
         now[would].add(became)
         # A person has looked at an order that was referred, also if it was decided afterwards.

@@ -97,9 +97,9 @@ async def _page(
     shown: PageContext = {
         **common(request, desk, "Consumer", here=_CONSUMERS),
         "sections": [
-            section(pairs=_person(found, revealed=revealed)),
-            section("Owes", pairs=_owed(plans)),
-            _plans(plans),
+            section(pairs=person_pairs(found, revealed=revealed)),
+            section("Owes", pairs=owed_pairs(plans)),
+            plans_table(plans),
         ],
         "address": f"{_CONSUMERS}/{found.consumer_id}",
         "can_reveal": desk.may(OperatorAction.REVEAL_CONSUMERS) and not revealed,
@@ -114,7 +114,8 @@ async def _page(
     return page(request, "operator/consumer.html", shown)
 
 
-def _person(found: Consumer, *, revealed: bool) -> Sequence[tuple[str, object]]:
+def person_pairs(found: Consumer, *, revealed: bool = False) -> Sequence[tuple[str, object]]:
+    """Return who the consumer is, masked unless `revealed`."""
     profile = found.profile
     name, email = (profile.name, profile.email) if profile else ("not known", "")
     pairs: list[tuple[str, object]] = [("Consumer id", found.consumer_id)]
@@ -138,12 +139,14 @@ def _late(each: ShownPlan) -> int:
     return sum(item.total for item in owed(each.plan) if item.state in {"overdue", "written_off"})
 
 
-def _owed(plans: Sequence[ShownPlan]) -> Sequence[tuple[str, object]]:
+def owed_pairs(plans: Sequence[ShownPlan]) -> Sequence[tuple[str, object]]:
+    """Return what the consumer owes in these plans."""
     left, late = sum(map(_left, plans)), sum(map(_late, plans))
     return [("In all plans", money.shown(left)), ("of this overdue or written off", money.shown(late))]
 
 
-def _plans(plans: Sequence[ShownPlan]) -> PageContext:
+def plans_table(plans: Sequence[ShownPlan]) -> PageContext:
+    """Return the list of the consumer's plans at all merchants."""
     columns = [
         cell("Order"), cell("Merchant", wide=True), cell("Agreed", wide=True), cell("Status"), cell("Left", amount=True),
     ]  # fmt: skip

@@ -38,6 +38,8 @@ _SAID = {
     "reinstated": "The merchant has new credentials.",
     "adjusted": "The correction is booked. It changes the next payout.",
     "decided": "The dispute is decided. The side that lost may appeal once.",
+    "review-approved": "The order is approved. The consumer gets a message with a link, confirms once more, and pays.",
+    "review-declined": "The order is declined. The consumer gets a message, and the letter with the reasons.",
     "erased": "The personal data is erased.",
     "verified": "The check is done.",
 }
