@@ -13,6 +13,7 @@ PARAMETERS = {
     "save_orders": outcomes.SAVE_PARAMETERS,
     "create_orders": outcomes.CREATE_PARAMETERS,
     "save_claims": outcomes.SAVE_CLAIMS_PARAMETERS,
+    "save_reviewed": outcomes.SAVE_REVIEWED_PARAMETERS,
 }
 _FUNCTION = re.compile(
     r"CREATE FUNCTION (\w+)\(([^()]*)\) RETURNS \S+ LANGUAGE plpgsql AS \$\$(.*?)\$\$", re.DOTALL

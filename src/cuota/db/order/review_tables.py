@@ -20,10 +20,10 @@ _ANSWERS = JsonTable(
     "reviews_answered",
     ("state text", "answered_at timestamptz", "person_id uuid", "answerer text", "reason text"),
 )
+JSONS = (_REVIEWS, _ANSWERS)
 PARAMETERS = (
     *(f"reviewed_{typed}" for typed in REVIEWED),
-    *_REVIEWS.parameters,
-    *_ANSWERS.parameters,
+    *(parameter for table in JSONS for parameter in table.parameters),
 )
 
 

@@ -28,15 +28,16 @@ _READ = f"""SELECT {MONEY}, {_REFERRAL}, r.time_zone, {_ENDED}, {_INTACT}, m.nam
 FROM reviews r JOIN orders o ON o.merchant_id = $1 AND o.order_id = r.order_id JOIN merchants m ON m.merchant_id = $1
     JOIN order_details d ON d.merchant_id = $1 AND d.order_id = r.order_id
 WHERE r.merchant_id = $1 AND r.order_id = $2"""
-_LISTED = f"""SELECT {_REFERRAL}, {_ENDED}, m.name AS merchant, o.amount, o.currency
-FROM reviews r JOIN orders o ON o.merchant_id = r.merchant_id AND o.order_id = r.order_id
+_SHOWN = f"{_REFERRAL}, {_ENDED}, m.name AS merchant, o.amount, o.currency"
+_ALL = """FROM reviews r JOIN orders o ON o.merchant_id = r.merchant_id AND o.order_id = r.order_id
     JOIN merchants m ON m.merchant_id = r.merchant_id"""
 # $3 and $4 are the last row of the page before. The index reviews_waiting holds only what waits.
-_WAITING = f"""{_LISTED} WHERE r.state = 'waiting' AND ($1::uuid IS NULL OR r.merchant_id = $1)
+_WAITING = f"""SELECT {_SHOWN} {_ALL} WHERE r.state = 'waiting' AND ($1::uuid IS NULL OR r.merchant_id = $1)
     AND ($3::timestamptz IS NULL OR (r.answer_by, r.order_id) > ($3, $4::uuid)) ORDER BY r.answer_by, r.order_id LIMIT $2"""
-_BEFORE = """r.state = $1 AND ($3::timestamptz IS NULL OR (r.referred_at, r.order_id) < ($3, $4::uuid))"""
-_ENDED_ALL = f"{_LISTED} WHERE {_BEFORE} ORDER BY r.referred_at DESC, r.order_id DESC LIMIT $2"
-_ENDED_OF_MERCHANT = f"""{_LISTED} WHERE r.merchant_id = $5 AND {_BEFORE}
+_BEFORE = "r.state = $1 AND ($3::timestamptz IS NULL OR (r.referred_at, r.order_id) < ($3, $4::uuid))"
+_ANSWERED = f"SELECT {_SHOWN} {_ALL} WHERE {_BEFORE} ORDER BY r.referred_at DESC, r.order_id DESC LIMIT $2"
+_ANSWERED_OF_MERCHANT = f"""SELECT {_SHOWN} FROM reviews r JOIN orders o ON o.merchant_id = $5 AND o.order_id = r.order_id
+    JOIN merchants m ON m.merchant_id = $5 WHERE r.merchant_id = $5 AND {_BEFORE}
     ORDER BY r.referred_at DESC, r.order_id DESC LIMIT $2"""
 _COUNT = """SELECT count(*) AS waiting, count(*) FILTER (WHERE answer_by <= $1) AS running_out, min(answer_by) AS first
     FROM reviews WHERE state = 'waiting'"""
@@ -131,9 +132,9 @@ async def ended(
     """Return the reviews that ended in this state, of one merchant or of all, the newest first."""
     place = (state, limit, *(after or (None, None)))
     if merchant_id is None:
-        rows = await session.fetch(_ENDED_ALL, *place)
+        rows = await session.fetch(_ANSWERED, *place)
     else:
-        rows = await session.fetch(_ENDED_OF_MERCHANT, *place, merchant_id)
+        rows = await session.fetch(_ANSWERED_OF_MERCHANT, *place, merchant_id)
     return [_listed(row) for row in rows]
 
 
