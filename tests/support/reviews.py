@@ -22,7 +22,7 @@ from support.own_service import Own, opened_own
 ANA = Reviewer(None, "Ana Silva <ana@example.com>")
 BEN = Reviewer(None, "Ben Okafor <ben@example.com>")
 REASON = "the address is on file"
-# Under the standard policy a new consumer's order of 150.00 gets 585 points, and one of 600.00 gets 540.
+# Under the standard policy a new consumer's order of 150.00 gets 596 points.
 _STANDARD = resources.files("cuota.policies").joinpath("standard.toml").read_text()
 _POLICY = _STANDARD.replace(load_policy(_STANDARD).version, "tests-refer", 1)
 

@@ -222,8 +222,7 @@ def _welcome(settings: config.Settings, credentials: dict[str, str], shop_url: s
 
   One-time code    {code}
   Cards            {cards}
-  Last names       {DECLINED_SURNAME} is always declined, {APPROVED_SURNAME} is approved for any amount,
-                   {REFERRED_SURNAME} waits for an answer at {url}/operator/risk/reviews
+  Last names       {DECLINED_SURNAME} is always declined, {APPROVED_SURNAME} is approved for any amount, {REFERRED_SURNAME} waits for a person
 
   To fill a shop without orders with six weeks of orders, payouts and disputes: {command} demo history
 

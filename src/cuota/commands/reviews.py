@@ -21,7 +21,7 @@ from cuota.flows.risk.answer_review import Reviewer, approve, decline, find_revi
 from cuota.flows.risk.tell_review import review_ended, review_facts
 
 MOST_SHOWN = 1000
-Answer = Callable[[Context, UUID, UUID, Reviewer, str], Awaitable[Order]]
+ReviewAct = Callable[[Context, UUID, UUID, Reviewer, str], Awaitable[Order]]
 
 
 def list_all(options: argparse.Namespace) -> int:
@@ -52,7 +52,7 @@ def _line(each: ListedReview, now: datetime) -> str:
     else:
         told = review_ended(each.ended)
     amount = money.shown(each.amount, each.currency)
-    return f"{each.order_id}  {amount} at {each.merchant}, score {each.score}: {told}"
+    return f"{each.order_id}  {amount} at {each.merchant} (reference {each.reference}), score {each.score}: {told}"
 
 
 def _facts(each: ListedReview) -> dict[str, object]:
@@ -60,6 +60,7 @@ def _facts(each: ListedReview) -> dict[str, object]:
         "orderId": str(each.order_id),
         "merchantId": str(each.merchant_id),
         "merchant": each.merchant,
+        "merchantReference": each.reference,
         "amount": money.text_of(each.amount),
         "score": each.score,
         "reasons": list(each.reasons),
@@ -79,7 +80,7 @@ def decline_one(options: argparse.Namespace) -> int:
     return _answer(options, decline, "decline", done)
 
 
-def _answer(options: argparse.Namespace, act: Answer, word: str, done: str) -> int:
+def _answer(options: argparse.Namespace, act: ReviewAct, word: str, done: str) -> int:
     by = Reviewer(None, f"command line, user {command_user()}")
 
     async def flow(context: Context) -> Order:

@@ -105,11 +105,12 @@ class ScorePart(NamedTuple):
 def decide(facts: Facts, policy: Policy) -> Decision:
     """Decide. The sandbox's test surnames come before everything else.
 
-    A reviewer's approval lowers the score that an approval needs to `refer_from`, and never overrules a limit.
+    A reviewer's approval lowers the score that an approval needs to `refer_from`, and never overrules a limit. After a reviewer's
+    decline the order is decided as if it could not be referred: its score is below the threshold.
     """
     refused, parts = refusals(facts, policy), score_parts(facts, policy)
     score, needed = sum(part.points for part in parts), _needed(facts, policy)
-    approved = not refused and score >= needed and facts.review != "declined"
+    approved = not refused and score >= needed
     referred = not approved and not refused and _may_refer(facts, policy, score)
     reasons: tuple[str, ...]
     if facts.steer:

@@ -36,7 +36,7 @@ _DECLINED_BECAUSE = {
     "other_surname": "the last name differs from the one in earlier orders",
     "merchant_information": "the merchant's data about its customer is unfavorable",
     "sandbox_decline_requested": "the last name is the sandbox's test name for a decline",
-    "sandbox_review_requested": "the last name is the sandbox's test name for a review, which did not approve the order",
+    "sandbox_review_requested": "the last name is the sandbox's test name for a review",
 }
 _REVIEWS: dict[ReviewFact, str] = {
     "unavailable": "The order could not be referred to a person.",

@@ -28,8 +28,9 @@ _READ = f"""SELECT {MONEY}, {_REFERRAL}, r.time_zone, {_ENDED}, {_INTACT}, m.nam
 FROM reviews r JOIN orders o ON o.merchant_id = $1 AND o.order_id = r.order_id JOIN merchants m ON m.merchant_id = $1
     JOIN order_details d ON d.merchant_id = $1 AND d.order_id = r.order_id
 WHERE r.merchant_id = $1 AND r.order_id = $2"""
-_SHOWN = f"{_REFERRAL}, {_ENDED}, m.name AS merchant, o.amount, o.currency"
+_SHOWN = f"{_REFERRAL}, {_ENDED}, m.name AS merchant, d.reference, o.amount, o.currency"
 _ALL = """FROM reviews r JOIN orders o ON o.merchant_id = r.merchant_id AND o.order_id = r.order_id
+    JOIN order_details d ON d.merchant_id = r.merchant_id AND d.order_id = r.order_id
     JOIN merchants m ON m.merchant_id = r.merchant_id"""
 # $3 and $4 are the last row of the page before. The index reviews_waiting holds only what waits.
 _WAITING = f"""SELECT {_SHOWN} {_ALL} WHERE r.state = 'waiting' AND ($1::uuid IS NULL OR r.merchant_id = $1)
@@ -37,7 +38,7 @@ _WAITING = f"""SELECT {_SHOWN} {_ALL} WHERE r.state = 'waiting' AND ($1::uuid IS
 _BEFORE = "r.state = $1 AND ($3::timestamptz IS NULL OR (r.referred_at, r.order_id) < ($3, $4::uuid))"
 _ANSWERED = f"SELECT {_SHOWN} {_ALL} WHERE {_BEFORE} ORDER BY r.referred_at DESC, r.order_id DESC LIMIT $2"
 _ANSWERED_OF_MERCHANT = f"""SELECT {_SHOWN} FROM reviews r JOIN orders o ON o.merchant_id = $5 AND o.order_id = r.order_id
-    JOIN merchants m ON m.merchant_id = $5 WHERE r.merchant_id = $5 AND {_BEFORE}
+    JOIN order_details d ON d.merchant_id = $5 AND d.order_id = r.order_id JOIN merchants m ON m.merchant_id = $5 WHERE r.merchant_id = $5 AND {_BEFORE}
     ORDER BY r.referred_at DESC, r.order_id DESC LIMIT $2"""
 _COUNT = """SELECT count(*) AS waiting, count(*) FILTER (WHERE answer_by <= $1) AS running_out, min(answer_by) AS first
     FROM reviews WHERE state = 'waiting'"""
@@ -81,6 +82,7 @@ class ListedReview:
     merchant_id: UUID
     merchant: str
     order_id: UUID
+    reference: str
     amount: int
     currency: str
     score: int
@@ -173,6 +175,6 @@ def _ended(row: Row) -> EndedReview:
 
 def _listed(row: Row) -> ListedReview:
     return ListedReview(
-        row["merchant_id"], row["merchant"], row["order_id"], row["amount"], row["currency"], row["score"],
+        row["merchant_id"], row["merchant"], row["order_id"], row["reference"], row["amount"], row["currency"], row["score"],
         tuple(row["reasons"]), row["referred_at"], row["answer_by"], _ended(row),
     )  # fmt: skip

@@ -123,7 +123,7 @@ def _row(each: ListedReview, view: ReviewState, now: datetime) -> list[PageConte
     if view is ReviewState.WAITING:
         word, mark = time_left(each.answer_by, now), "bad" if each.answer_by - now < RUNNING_OUT else "wait"
     return [
-        cell(f"…{str(each.order_id)[-12:]}", f"{_REVIEWS}/{each.order_id}", more=because(each.reasons[0]).partition(": ")[2]),
+        cell(each.reference or f"…{str(each.order_id)[-12:]}", f"{_REVIEWS}/{each.order_id}", more=because(each.reasons[0]).partition(": ")[2]),
         cell(each.merchant, f"{_REVIEWS}?state={view}&merchant={each.merchant_id}", wide=True),
         cell(when(each.referred_at), wide=True),
         state(word, mark),
@@ -229,11 +229,10 @@ async def _consumer(context: Context, found: ReviewedOrder) -> list[PageContext]
     return [
         section(
             "The consumer",
-            pairs=[*person_pairs(known), *owed_pairs(plans)],
-            links=[
-                (f"{PATH}/consumers/{consumer_id}", "The consumer's page, which shows the name on request")
-            ],
+            pairs=person_pairs(known),
+            links=[(f"{PATH}/consumers/{consumer_id}", "The consumer's page")],
         ),
+        section("Owes", pairs=owed_pairs(plans)),
         plans_table(plans),
     ]
 
