@@ -18,9 +18,12 @@ from cuota import config
 from cuota.core.order.order import Status
 from cuota.core.risk.decision import decide
 from cuota.core.risk.facts import Facts
+from cuota.core.risk.review import ReviewState
 from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.risk.answer_review import NoReview, ReviewEnded
+from cuota.flows.risk.watch_reviews import watch_reviews
+from cuota.web.server import metrics
 from cuota.work.due_orders import settle_due_orders
 from support import reviews
 from support.flows.buttons import opened, press
@@ -221,3 +224,39 @@ async def test_the_default_policy_refers_nobody(
         assert own.context.policy.score.refer_from is None
         order = await own.merchant.create("600.00")
         assert (await buy(own, order, phone_number())).review is None
+
+
+async def test_the_metrics_count_referrals_how_reviews_end_and_what_runs_out(own: Own) -> None:
+    made: list[str] = []
+    ended: list[str] = []
+    seen: list[tuple[int, int]] = []
+    own.service.context = replace(
+        own.context,
+        decided=lambda decision: made.append(decision.outcome),
+        reviewed=ended.append,
+        reviews_wait=lambda waiting, soon: seen.append((waiting, soon)),
+    )
+    first, _ = await referred(own)
+    second, _ = await referred(own)
+    await watch_reviews(own.context)
+    async with own.service.clock.moved(minutes=46):
+        await watch_reviews(own.context)
+    await reviews.approve(own.service, first)
+    async with own.service.clock.moved(minutes=51):
+        await settle_due_orders(own.context)
+        await watch_reviews(own.context)
+    assert made == ["referred", "referred", "declined"]
+    assert ended == ["approved", "unanswered"]
+    assert seen == [(2, 0), (2, 2), (0, 0)]
+    assert (await reviews.stored(own.service, second))["state"] == "unanswered"
+
+
+def test_every_way_in_which_a_review_ends_has_its_series_from_the_start() -> None:
+    for state in ReviewState:
+        if state is not ReviewState.WAITING:
+            metrics.count_review(state)
+    metrics.show_reviews(3, 1)
+    samples = {
+        (each.name, *each.labels.values()): each.value for each in metrics.REVIEWS_WAIT.collect()[0].samples
+    }
+    assert samples == {("cuota_reviews_open", "waiting"): 3.0, ("cuota_reviews_open", "running_out"): 1.0}

@@ -162,7 +162,7 @@ class Order:
 
     @property
     def due_at(self) -> datetime | None:
-        """When the order's next scheduled work is due: looking up a charge, a timeout, an unanswered review, the end of the authorization, ..."""
+        """When the order's next scheduled work is due: looking up a charge, a timeout, a review, the end of the authorization, ..."""
         if self.charging_since is not None:
             return self.charging_since + LOOK_UP_AFTER
         if self.status is Status.CREATED:

@@ -55,8 +55,8 @@ SANDBOX_DECLINES = (SANDBOX_DECLINE, SANDBOX_REVIEW)
 class Decision:
     """Approved, declined or referred, with the codes of the reasons, the most important first.
 
-    `referred`: a person decides. Then `approved` is False, and the reasons are those of a decline. `limit` is the most that the consumer may owe at once, in cents. `inputs` and the policy's version suffice to repeat
-    the decision.
+    `referred`: a person decides. Then `approved` is False, and the reasons are those of a decline. `limit` is the most that the
+    consumer may owe at once, in cents. `inputs` and the policy's version suffice to repeat the decision.
     """
 
     approved: bool

@@ -82,8 +82,8 @@ class Counted:
 class Score:
     """How the score is made: `base`, and points. Below `threshold` an order is declined.
 
-    From `refer_from` up to the threshold an order is referred to a person instead; None refers no order. `amount` is the points that an order of the consumer's whole limit takes off; a smaller order takes off
-    proportionally less.
+    From `refer_from` up to the threshold an order is referred to a person instead; None refers no order. `amount` is the points
+    that an order of the consumer's whole limit takes off; a smaller order takes off proportionally less.
     """
 
     base: int

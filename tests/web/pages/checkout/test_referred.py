@@ -12,6 +12,8 @@ from cuota.core.risk.adverse import sentences
 from cuota.work.due_orders import settle_due_orders
 from support import reviews
 from support.makers import Merchant, Running, phone_number
+from support.pages.returning import again
+from support.pages.staff import Staff
 from support.pages.visitor import CARD_DECLINED, Visitor, address_of, charges, rows
 
 LOOKING = "We are looking at your order"
@@ -200,3 +202,35 @@ async def test_less_than_fifteen_minutes_before_the_end_nothing_is_referred(
     async with service.clock.moved(minutes=minutes):
         assert (await visitor.buy(order, surname="Refertest")).outcome == "declined"
     assert await service.context.pool.fetch("SELECT FROM reviews WHERE order_id = $1", order["orderId"]) == []
+
+
+async def test_one_press_in_a_browser_that_bought_before_may_be_referred_too(
+    service: Running, merchant: Merchant, visitor: Visitor
+) -> None:
+    phone = phone_number()
+    first = await referred(merchant, visitor, phone=phone)
+    await reviews.approve(service, first)
+    await visitor.open(first["redirectUrl"])
+    assert (await visitor.send("pay")).outcome == "approved"
+    second, page = await again(merchant, visitor)
+    assert page.heading == "Welcome back"
+    assert (await visitor.send("again")).heading == LOOKING
+    await reviews.approve(service, second)
+    page = await visitor.open(address_of(second))
+    assert page.heading == "Review and pay"
+    assert (await visitor.send("pay")).outcome == "approved"
+
+
+async def test_the_merchants_staff_sees_that_the_order_is_under_review_and_no_more(
+    service: Running, merchant: Merchant, visitor: Visitor, visit: Callable[..., Visitor]
+) -> None:
+    order = await referred(merchant, visitor)
+    staff = Staff(visit().http, merchant)
+    await staff.enter()
+    page = await staff.open(f"/desk/orders/{order['orderId']}")
+    assert "Under review" in page.text
+    assert "score" not in page.text.lower()
+    await reviews.decline(service, order, reason="looks like fraud")
+    page = await staff.open(f"/desk/orders/{order['orderId']}")
+    assert "Declined" in page.text
+    assert "looks like fraud" not in page.answer.text
