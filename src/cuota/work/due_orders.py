@@ -1,6 +1,7 @@
 """The job for orders that need work.
 
-That is: a charge to look up, a review without an answer, a checkout that timed out, an authorization that ends, a payment or reminder that is due.
+That is: a charge to look up, a review without an answer, a checkout that timed out, an authorization that ends, a payment or
+reminder that is due.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from cuota.core.plan.collection import started
 from cuota.core.plan.notice import Notice, NoticeKind
 from cuota.core.plan.payday import timed
 from cuota.core.plan.plan import Plan
-from cuota.core.risk.review import Review, answer_by
+from cuota.core.risk.review import Review, ReviewState, answer_by
 from cuota.db.checkout.loaded import Checkout
 from cuota.db.order.orders import Found
 from cuota.db.plan.charges import PendingCharge
@@ -48,6 +48,9 @@ AGREEMENT_CHANGED = "The dates have changed since you opened this page. Please r
 
 OTHER_PURCHASE = (
     "Another purchase of yours is being completed. Nothing was charged; please try again in a moment."
+)
+OTHER_NUMBER = (
+    "This order was placed with another phone number. Go back to the first step and confirm that number."
 )
 NOT_DECIDING = "Orders cannot be completed right now. Nothing was charged; please try again."
 
@@ -88,6 +91,9 @@ def _agreed_terms(
         raise Problem(notice="Confirm your phone number and details first.")
     if checkout.express and session.shipping is None:
         raise Problem(notice="Enter the shipping address first.")
+    if checkout.order.review is ReviewState.APPROVED and checkout.reviewed != session.consumer_id:
+        # The approval is of no use to this consumer, whose press would only decline the order of the other.
+        raise Problem(notice=OTHER_NUMBER)
     terms = propose(context, checkout, session.profile)
     if terms.agreement.hash != agreement_hash:
         raise Problem(notice=AGREEMENT_CHANGED)

@@ -73,9 +73,9 @@ class DecisionTally:
 class Simulated:
     """The decisions as they were made, beside the results of another policy. An order counts once, by its last decision.
 
-    `referred`: orders that were referred to a person and have no decision, such as when the consumer left. What a person answered counts
-    as approved or declined. The other policy is asked without that answer. `reasons`: why it would have declined orders that it
-    declines newly. `before`: decisions made before facts were stored.
+    `referred`: orders that were referred to a person and have no decision, such as when the consumer left. What a person
+    answered counts as approved or declined. The other policy is asked without that answer. `reasons`: why it would have
+    declined orders that it declines newly. `before`: decisions made before facts were stored.
     """
 
     approved: DecisionTally = field(default_factory=DecisionTally)

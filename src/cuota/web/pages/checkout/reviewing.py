@@ -16,6 +16,7 @@ from cuota.core.consumer import zone_of
 from cuota.core.dates import time_of_day
 from cuota.core.risk.review import ReviewState
 from cuota.db.checkout.loaded import Checkout
+from cuota.flows.checkout.submit_checkout import OTHER_NUMBER
 from cuota.web.pages.checkout.session import page_address
 from cuota.web.pages.checkout.view import common, masked, place_of
 from cuota.web.pages.render import page
@@ -63,7 +64,7 @@ def answer_notice(checkout: Checkout) -> str | None:
     if not checkout.verified:
         return f"You can complete this order now, until {ends}. Confirm the phone number with which you placed it."
     if not _is_theirs(checkout):
-        return "This order was placed with another phone number. Go back and confirm that number."
+        return OTHER_NUMBER
     return f"We have looked at your order, and you can complete it now, until {ends}. Nothing was charged so far."
 
 
