@@ -209,3 +209,18 @@ async def test_a_long_queue_has_pages_and_no_order_is_shown_twice(
 async def test_what_an_address_names_wrongly_is_ignored(operator: OperatorStaff, query: str) -> None:
     await operator.enter(OperatorRole.RISK)
     assert (await operator.open(f"{QUEUE}?{query}")).status == 200
+
+
+async def test_other_limits_say_how_many_orders_a_person_would_have_decided(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    await merchant.approved()
+    await operator.enter(OperatorRole.RISK)
+    page = await operator.open("/operator/risk")
+    assert "Referred to a personnobody" in page.text
+    page = await operator.press("risk", threshold="601", refer_from="600", days="1")
+    assert "Referred to a person with these limits" in page.text
+    assert "Newly referred" in page.text
+    for wrong in ("601", "900", "x", "-1"):
+        page = await operator.press("risk", threshold="601", refer_from=wrong, days="1")
+        assert (page.status, "Enter a whole number below 601, or nothing." in page.text) == (400, True)
