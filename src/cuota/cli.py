@@ -26,6 +26,7 @@ from cuota.commands import (
     payouts,
     plans,
     rails,
+    reviews,
     risk,
     sandbox,
     time,
@@ -47,6 +48,7 @@ from cuota.db.pool import LOST, UnsafeDatabase
 from cuota.db.vault import WrongKey
 from cuota.flows.merchant.manage_merchants import BadMerchant
 from cuota.flows.order.find_order import NothingToExplain
+from cuota.flows.risk.answer_review import NoReview, ReviewEnded
 from cuota.flows.risk.block_consumer import CannotBlock
 from cuota.flows.risk.keep_policy import WrongPolicy
 from cuota.flows.risk.try_approvals import NotProved
@@ -59,7 +61,7 @@ from cuota.run.worker import work_alone
 
 EXPECTED_FAILURES = (
     BadInstant, BadSettings, BadMerchant, CannotBlock, CannotChange, CannotMoveTime, CannotServe, CannotWalk, EmbeddedFailed, NoService, NoSuchRail,
-    NothingToExplain, NotProved, Refused,
+    NothingToExplain, NoReview, NotProved, Refused, ReviewEnded,
     UnsafeDatabase, WrongKey, WrongPolicy, BadArchive, CannotBackUp, CannotRestore, ProgramFailed,
 )  # fmt: skip
 
@@ -137,6 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     plans.register(group("plan", "change an agreed plan"))
     risk.register_explain(group("explain", "explain what happened and why, with the numbers"))
     risk.register_policy(group("policy", "risk policies"))
+    reviews.register(group("review", "orders that wait for a person: list, approve, decline"))
     risk.register(add)
     time.register(add)
     return whole

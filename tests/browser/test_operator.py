@@ -13,13 +13,14 @@ from cuota.commands.desk import operator_sandbox_link
 from cuota.core.operator.role import OperatorRole
 from cuota.core.plan.hardship import PausePlan, WaiveFee
 from cuota.core.risk.block import BlockKind
+from cuota.core.sandbox import REFERRED_SURNAME
 from cuota.flows.dispute.answer_dispute import submit_evidence
 from cuota.flows.plan.change_plan import agree_on_change, preview_change
 from cuota.flows.plan.send_messages import send_messages
 from cuota.flows.risk.block_consumer import block_consumer
 from cuota.web.app import ROUTES
 from cuota.web.operator_routes import OPERATOR
-from cuota.web.pages.operator import disputes
+from cuota.web.pages.operator import disputes, reviews
 from support.browser.dashboards import HOW, WIDE, is_page, look
 from support.browser.tabs import OpenTab
 from support.disputes import disputed
@@ -48,6 +49,15 @@ async def lived(shop: Merchant) -> tuple[str, str, str]:
     return str(UUID(order["orderId"])), str(dispute.dispute_id), str(context.vault.consumer_id(phone))
 
 
+async def referred(shop: Merchant) -> str:
+    """Make an order with a long reference that waits for a person. Return its id."""
+    order = await shop.create("120.00", merchantReference="R" * 100)
+    person = replace(PROFILE, given_names=LONG, surname=REFERRED_SURNAME)
+    made = await complete(shop.service, shop.merchant_id, order, profile=person, phone=phone_number())
+    assert made.review == "waiting"
+    return str(made.order_id)
+
+
 @HOW
 async def test_every_page_fits_its_screen_and_breaks_no_rule_of_axe(
     open_tab: OpenTab, merchant: Merchant, how: dict[str, Any]
@@ -60,6 +70,8 @@ async def test_every_page_fits_its_screen_and_breaks_no_rule_of_axe(
         *(row.path for row in ROUTES if is_page(row, OPERATOR)),
         f"/operator/orders/{order_id}",
         "/operator/orders?q=nothing",
+        f"/operator/risk/reviews/{await referred(merchant)}",
+        "/operator/risk/reviews?state=unanswered",
         f"/operator/disputes/{dispute_id}",
         "/operator/disputes?view=decide",
         f"/operator/consumers/{consumer_id}",
@@ -142,6 +154,22 @@ async def test_a_support_person_decides_a_dispute_from_the_first_page_in_three_c
     await page.get_by_label("Reason").fill("The carrier shows no delivery.")
     await page.get_by_role("button", name="Decide for the consumer, $40.00").click()
     await expect(page.get_by_role("status").first).to_contain_text("The dispute is decided")
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
+async def test_a_risk_person_answers_a_review_from_the_first_page_in_three_clicks(
+    open_tab: OpenTab, merchant: Merchant, monkeypatch: pytest.MonkeyPatch, *, script: bool
+) -> None:
+    # Other tests' reviews may wait too.
+    monkeypatch.setattr(reviews, "A_PAGE", 10_000)
+    order_id = await referred(merchant)
+    page = await open_tab(viewport=WIDE, java_script_enabled=script)
+    await enter(page, merchant, OperatorRole.RISK)
+    await page.get_by_role("link", name="Orders to review").click()
+    await page.locator(f"a[href$='{order_id}']").click()
+    await page.get_by_label("Reason").fill("Known at this shop for years.")
+    await page.get_by_role("button", name="Approve, $120.00").click()
+    await expect(page.get_by_role("status").first).to_contain_text("The order is approved")
 
 
 async def test_a_support_person_finds_a_consumer_and_shows_the_name_with_a_reason(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
 from cuota.client import NotFound, RequestRefused, cents
+from cuota.core.sandbox import REFERRED_SURNAME
 from support.client_tools import Both
-from support.makers import Merchant, order_body
+from support.makers import PROFILE, Merchant, complete, order_body
 
 
 async def test_configuration_tells_the_merchant_s_terms(shop: Both) -> None:
@@ -28,6 +30,16 @@ async def test_an_order_is_created_and_read(shop: Both) -> None:
     assert (order.merchant_reference, order.metadata) == ("A-1042", {"channel": "web"})
     assert order.expires_at - order.created_at == timedelta(minutes=60)
     assert (await shop("get_order", made.token)).order_id == made.order_id
+
+
+async def test_an_order_that_waits_for_a_person_says_until_when(shop: Both, merchant: Merchant) -> None:
+    made = await shop("create_order", order_body("100.00"))
+    assert (await shop("get_order", made.order_id)).review_until is None
+    person = replace(PROFILE, surname=REFERRED_SURNAME)
+    ids = {"orderId": made.order_id, "token": made.token}
+    await complete(merchant.service, merchant.merchant_id, ids, profile=person)
+    order = await shop("get_order", made.order_id)
+    assert (order.status, order.expires_at - order.review_until) == ("Created", timedelta(minutes=10))
 
 
 async def test_items_keep_their_decimals(shop: Both) -> None:

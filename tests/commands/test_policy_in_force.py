@@ -140,7 +140,8 @@ def test_a_check_says_where_a_new_consumer_begins_and_warns_where_none_is_approv
 ) -> None:
     facts = json.loads(bare("policy", "check", str(_changed(tmp_path, "good")), "--json").stdout)
     assert facts["newConsumer"] == {
-        "amount": "150.00", "base": 600, "score": 597, "approved": True, "reasons": ["within_limit"],
+        "amount": "150.00", "base": 600, "score": 597, "approved": True, "outcome": "approved",
+        "reasons": ["within_limit"],
     }  # fmt: skip
     assert facts["warnings"] == []
     never = bare("policy", "check", str(_changed(tmp_path, "never", "base = 600", "base = 450")))

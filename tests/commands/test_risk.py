@@ -145,7 +145,7 @@ def test_every_decision_made_again_comes_out_the_same(decided: Decided) -> None:
     facts = json.loads(
         decided.cuota("decide", "--replay", "--json", "--since", "1h", "--merchant", decided.shop).stdout
     )
-    assert facts == {"decisions": 3, "madeBeforeFactsWereKept": 0, "differences": []}
+    assert facts == {"decisions": 3, "referrals": 0, "madeBeforeFactsWereKept": 0, "differences": []}
     assert json.loads(decided.cuota("decide", "--replay", "--json", "--until", "1h").stdout)["decisions"] == 0
 
 

@@ -13,7 +13,7 @@ from cuota.core.ledger import Account, Transfer
 from cuota.core.order.event import Event
 from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome
-from cuota.db.order import columns, orders, outcome_tables, outcomes
+from cuota.db.order import columns, orders, outcome_tables, outcomes, review_tables
 from cuota.db.order.outcomes import NewOrder
 from cuota.flows.context import new_id, new_token
 from support.db import save_functions
@@ -46,7 +46,9 @@ async def test_every_column_of_the_table_is_in_the_list_with_its_type(own: Own, 
 def test_every_field_of_an_order_is_read_and_every_column_is_written_once() -> None:
     listed = {column.name for column in columns.ORDER}
     assert {field.name for field in fields(Order)} | {"token", "due_at"} == listed
-    written = set(names(columns.NEW) + names(columns.CHANGED) + names(columns.CLAIMED))
+    written = set(
+        names(columns.NEW) + names(columns.CHANGED) + names(columns.CLAIMED) + names(columns.REVIEWED)
+    )
     assert written | KEYS == listed
     for typed, flag in ((columns.NEW, "new"), (columns.CHANGED, "changed")):
         assert len(set(typed)) == len(typed)
@@ -69,6 +71,8 @@ async def test_the_functions_that_save_take_what_is_sent_in_this_order(own: Own)
 def test_the_functions_that_save_read_every_field_of_a_json_row() -> None:
     sent = {table.name: table.columns for table, _ in outcome_tables.JSONS}
     assert save_functions.json_columns("save_orders") == sent
+    reviewed = {table.name: table.columns for table in review_tables.JSONS}
+    assert save_functions.json_columns("save_reviewed") == reviewed
     started = outcome_tables.STARTED
     assert save_functions.json_columns("create_orders") == {started.name: started.columns}
 

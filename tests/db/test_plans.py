@@ -44,6 +44,8 @@ ALLOWED = {
     "operator_figures._AGING": "its index holds only what is overdue and not written off",
     "operator_figures._WAITING": "its index holds only the webhooks that wait",
     "operator_figures._TO_DECIDE": "its index holds only the disputes that wait for the operator",
+    "reviews._WAITING": "its index holds only the reviews that wait for the operator",
+    "reviews._COUNT": "the same, counted",
     "rail_figures._PENDING": "the operator asks for it by hand",
     "rail_figures._WAITING": "its index holds only the events that are to be applied",
     "story._FIND": "the operator looks for an order by a merchant's reference, by hand",

@@ -17,6 +17,8 @@ ALLOWED = {
     "operator_figures._AGING": "the operator's sum of what is overdue, over all merchants",
     "operator_figures._WAITING": "the operator's count of webhooks that wait",
     "operator_figures._TO_DECIDE": "the operator's count of disputes that wait",
+    "reviews._ANSWERED": "the operator's list of reviews that ended, of all merchants",
+    "reviews._COUNT": "the operator's count of reviews that wait",
     "deliveries._LANES": "the same, for receivers' queues",
     "deliveries._MERCHANTS_PENDING": "the same, for merchants with pending deliveries, on a Citus cluster",
     "recalculate._MERCHANTS_OF_SHARDS": "the operator's check finds every merchant, on a Citus cluster",

@@ -123,6 +123,13 @@ async def ends(camera: Camera, running: Sandbox) -> None:
     await camera.take("checkout-4-pay-fee")
     await pay(page, "4242 4242 4242 4242")
     await camera.take("checkout-6-declined")
+    waits = await running.order()
+    await camera.visit(waits["redirectUrl"])
+    await first_step(page)
+    await through(page, {**DETAILS, "surname": "Refertest"})
+    await pay(page, "4242 4242 4242 4242")
+    await page.locator("svg.mark").wait_for()
+    await camera.take("checkout-6-referred")
     many = [
         {"name": f"Stainless steel tent peg number {n}, 24 cm", "quantity": n, "price": "1.10"}
         for n in range(1, 60)

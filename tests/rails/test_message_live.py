@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID, uuid4
@@ -275,3 +276,12 @@ async def test_a_hook_s_certificate_is_verified_with_its_name(
             with pytest.raises(RailUnavailable, match="cannot be reached"):
                 await rail(port, scheme="https").send_code(PHONE, "739146", "Pay")
     assert len(hook.posted) == (name == "127.0.0.1")
+
+
+async def test_an_urgent_notice_goes_by_text_though_a_mail_is_possible_and_by_mail_without_a_phone() -> None:
+    mail, hook = MailListener(), Hook()
+    async with listening(mail.serve) as smtp, listening(hook.serve) as port:
+        await rail(port, smtp).send(replace(notice(), urgent=True))
+        assert (len(hook.posted), mail.taken) == (1, [])
+        await rail(port, smtp).send(replace(notice(phone=None), urgent=True))
+        assert (len(hook.posted), len(mail.taken)) == (1, 1)

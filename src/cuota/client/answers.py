@@ -176,6 +176,7 @@ class Order:
     created_at: datetime | None
     expires_at: datetime | None
     authorization_expires_at: datetime | None
+    review_until: datetime | None
     captures: tuple[Movement, ...]
     voids: tuple[Movement, ...]
     refunds: tuple[Movement, ...]
@@ -204,6 +205,7 @@ class Order:
             created_at=when_of(raw.get("createdDateTime")),
             expires_at=when_of(raw.get("expiryDateTime")),
             authorization_expires_at=when_of(raw.get("authorizationExpiryDateTime")),
+            review_until=when_of(raw.get("reviewUntilDateTime")),
             captures=movements("capture", "captures"),
             voids=movements("void", "voids"),
             refunds=movements("refund", "refunds"),

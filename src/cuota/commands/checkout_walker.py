@@ -13,9 +13,10 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, TEST_CARDS
+from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, REFERRED_SURNAME, TEST_CARDS
 
-SURNAMES = {"approved": APPROVED_SURNAME, "declined": DECLINED_SURNAME}
+REFERRED = "referred"
+SURNAMES = {"approved": APPROVED_SURNAME, "declined": DECLINED_SURNAME, REFERRED: REFERRED_SURNAME}
 ANSWERS = {
     "phone": "2125550142", "code": CODE, "given_names": "Sam", "email": "sam@example.com",
     "address_line1": "1 Main Street", "address_line2": "", "city": "Springfield", "state": "NY",
@@ -91,7 +92,7 @@ def walk(
 
     The merchant's address is not called. If the merchant's page is still open in the browser, the checkout has no address to
     return to; then this returns the address of the last page. Like a browser, the function follows redirects and refreshes;
-    links wait for a person. `typed` replaces values of ANSWERS, by field name. `before_retry` is called before a declined card
+    links wait for a person. An order that is `referred` is left waiting; then this returns the address of its page. `typed` replaces values of ANSWERS, by field name. `before_retry` is called before a declined card
     is tried again. Raises CannotWalk, and httpx errors if the service cannot be reached.
     """
     here, paid = urlsplit(redirect_url).netloc, False
@@ -155,7 +156,7 @@ def _target(refresh: str) -> str | None:
 def _checked(page: _Page, outcome: str, url: str) -> str:
     if page.outcome != outcome:
         raise CannotWalk(f"The checkout ended with another outcome: {page.heading.strip()}.")
-    if page.link and not page.refresh:
+    if page.link and not page.refresh and outcome != REFERRED:
         raise CannotWalk(
             "The checkout ended, but its last page does not redirect to the merchant automatically."
         )

@@ -111,10 +111,10 @@ async def _logged(
 
 def acting() -> OperatorActor:
     """Return who runs the command, for the operator's log."""
-    return OperatorActor(None, user=_user())
+    return OperatorActor(None, user=command_user())
 
 
-def _user() -> str:
+def command_user() -> str:
     """Return the user who runs the command, also behind sudo."""
     try:
         return os.environ.get("SUDO_USER") or getpass.getuser()

@@ -22,7 +22,7 @@ from cuota.config.reading import is_loopback, is_wildcard, own_address, url_host
 from cuota.core.desk.role import Role
 from cuota.core.merchant import Merchant
 from cuota.core.operator.role import OperatorRole
-from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, TEST_CARDS
+from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, REFERRED_SURNAME, TEST_CARDS
 from cuota.db.webhook import endpoints
 from cuota.db.webhook.events import OWN_ADDRESS
 from cuota.flows.context import Context
@@ -222,7 +222,7 @@ def _welcome(settings: config.Settings, credentials: dict[str, str], shop_url: s
 
   One-time code    {code}
   Cards            {cards}
-  Last names       {DECLINED_SURNAME} is always declined, {APPROVED_SURNAME} is approved for any amount
+  Last names       {DECLINED_SURNAME} is always declined, {APPROVED_SURNAME} is approved for any amount, {REFERRED_SURNAME} waits for a person
 
   To fill a shop without orders with six weeks of orders, payouts and disputes: {command} demo history
 

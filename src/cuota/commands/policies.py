@@ -34,20 +34,24 @@ def policy_check(options: argparse.Namespace) -> int:
         "ceiling": money.text_of(exposure.ceiling),
         "steps": len(exposure.steps),
         "threshold": needed,
+        "referFrom": policy.score.refer_from,
         "newConsumer": {
             "amount": money.text_of(TYPICAL),
             "base": policy.score.base,
             "score": typical.score,
             "approved": typical.approved,
+            "outcome": typical.outcome,
             "reasons": list(typical.reasons),
         },
         "warnings": [warning] if warning else [],
     }
-    word = "approved" if typical.approved else f"declined ({', '.join(typical.reasons)})"
+    word = "approved" if typical.approved else f"{typical.outcome} ({', '.join(typical.reasons)})"
+    refer_from = policy.score.refer_from
+    referring = "" if refer_from is None else f" An order with {refer_from} or more is referred to a person."
     lines = [
         f"{options.file} is policy {policy.version}.",
         f"A new consumer may owe at most {money.shown(exposure.new)}, any consumer at most {money.shown(exposure.ceiling)}.",
-        f"An approval needs a score of at least {needed}. A new consumer starts with {policy.score.base}.",
+        f"An approval needs a score of at least {needed}.{referring} A new consumer starts with {policy.score.base}.",
         f"A new consumer's first order of {money.shown(TYPICAL)} has the score {typical.score}: {word}.",
     ]
     show(options, facts, [*lines, f"Warning: {warning}"] if warning else lines)
@@ -60,9 +64,12 @@ def _first_order(policy: Policy, amount: int) -> Decision:
 
 
 def _warning(policy: Policy) -> str:
-    if not _first_order(policy, SMALLEST).approved:
+    smallest, typical = _first_order(policy, SMALLEST), _first_order(policy, TYPICAL)
+    if smallest.outcome == "declined":
         return "this policy declines every order of a new consumer, so no consumer can ever build a payment history."
-    if not _first_order(policy, TYPICAL).approved:
+    if not smallest.approved:
+        return "this policy refers every order of a new consumer to a person."
+    if typical.outcome == "declined":
         return f"this policy declines a new consumer's order of {money.shown(TYPICAL)} and approves only smaller ones."
     return ""
 

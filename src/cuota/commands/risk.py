@@ -95,12 +95,14 @@ def decide_again(options: argparse.Namespace) -> int:
     done = run(flow)
     facts = {
         "decisions": done.decisions,
+        "referrals": done.referrals,
         "madeBeforeFactsWereKept": done.before,
         "differences": [_difference(each) for each in done.differences],
     }
     lines = [line for each in done.differences for line in _difference_lines(each)]
-    summary = f"{counted(done.decisions, 'decision')} repeated; {_verb(len(done.differences), 'differ')}."
-    if not done.decisions:
+    referrals = f" and {counted(done.referrals, 'referral')}" if done.referrals else ""
+    summary = f"{counted(done.decisions, 'decision')}{referrals} repeated; {_verb(len(done.differences), 'differ')}."
+    if not done.decisions + done.referrals:
         summary = "There is no decision in this range."
     if done.before:
         were = "was" if done.before == 1 else "were"
@@ -115,7 +117,7 @@ def _verb(number: int, verb: str) -> str:
 
 def _difference(each: Difference) -> dict[str, object]:
     return {
-        "decisionId": str(each.made.decision_id),
+        "decisionId": None if each.made.referred else str(each.made.decision_id),
         "orderId": str(each.made.order_id),
         "policyVersion": each.made.policy_version,
         "values": words.difference_facts(each.values),
@@ -123,7 +125,9 @@ def _difference(each: Difference) -> dict[str, object]:
 
 
 def _difference_lines(each: Difference) -> list[str]:
-    head = f"decision {each.made.decision_id} of {timestamp(each.made.decided_at)} by policy {each.made.policy_version}:"
+    made = each.made
+    what = f"referral of order {made.order_id}" if made.referred else f"decision {made.decision_id}"
+    head = f"{what} of {timestamp(made.decided_at)} by policy {made.policy_version}:"
     return [head, *words.difference_lines(each.values)]
 
 
@@ -143,9 +147,18 @@ def policy_simulate(options: argparse.Namespace) -> int:
     facts = {
         "version": policy.version,
         "madeBeforeFactsWereKept": found.before,
-        "was": {"approved": _tally(found.approved), "declined": _tally(found.declined)},
-        "would": {"approve": _tally(found.would_approve), "decline": _tally(found.would_decline)},
+        "was": {
+            "approved": _tally(found.approved),
+            "declined": _tally(found.declined),
+            "referred": _tally(found.referred),
+        },
+        "would": {
+            "approve": _tally(found.would_approve),
+            "decline": _tally(found.would_decline),
+            "refer": _tally(found.would_refer),
+        },
         "newlyApproved": _tally(found.newly_approved),
+        "newlyReferred": _tally(found.newly_referred),
         "newlyDeclined": {**_tally(found.newly_declined), "reasons": dict(found.reasons.most_common())},
     }
     show(options, facts, _simulated(policy.version, found))
@@ -162,12 +175,13 @@ def _tally(tally: DecisionTally) -> dict[str, object]:
 
 def _simulated(version: str, found: Simulated) -> list[str]:
     left_out = f"Not included: {counted(found.before, 'order')} decided before Cuota stored facts."
-    if not found.approved.orders + found.declined.orders:
+    if not found.approved.orders + found.declined.orders + found.referred.orders:
         return ["There is no order in this range.", *([left_out] if found.before else [])]
     rows = (
-        ("approved", found.approved), ("declined", found.declined),
+        ("approved", found.approved), ("declined", found.declined), ("referred, and not decided", found.referred),
         (f"{version} approves", found.would_approve), (f"{version} declines", found.would_decline),
-        ("  newly approved", found.newly_approved), ("  newly declined", found.newly_declined),
+        (f"{version} refers", found.would_refer), ("  newly approved", found.newly_approved),
+        ("  newly declined", found.newly_declined), ("  newly referred", found.newly_referred),
     )  # fmt: skip
     width = max(len(name) for name, _ in rows)
     lines = [f"{'':{width}}  {'orders':>8}  {'amount':>14}  {'overdue now':>14}"]

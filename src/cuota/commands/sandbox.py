@@ -93,7 +93,9 @@ def register(add: Add) -> None:
         "complete a hosted checkout, as a browser without JavaScript would",
     )
     complete.add_argument("redirect_url", metavar="REDIRECT_URL")
-    complete.add_argument("--outcome", choices=["approved", "declined", "abandoned"], required=True)
+    complete.add_argument(
+        "--outcome", choices=["approved", "declined", "abandoned", "referred"], required=True
+    )
     complete.add_argument(
         "--card", metavar="NUMBER", help="pay with this test card (default 4242 4242 4242 4242)"
     )

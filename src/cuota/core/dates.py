@@ -20,6 +20,11 @@ def stamp(at: datetime) -> str:
     return f"{at:%b} {at.day}, {at.year}, {at.hour % 12 or 12}:{at:%M %p}"
 
 
+def time_of_day(at: datetime) -> str:
+    """Format the time of an instant as `6:00 AM PST`, in its own time zone."""
+    return f"{at.hour % 12 or 12}:{at:%M %p %Z}"
+
+
 def moment(at: datetime) -> str:
     """Format an instant as `Sat, Dec 5 at 6:00 AM PST`, in its own time zone."""
-    return f"{day(at.date())} at {at.hour % 12 or 12}:{at:%M %p %Z}"
+    return f"{day(at.date())} at {time_of_day(at)}"

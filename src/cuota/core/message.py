@@ -11,7 +11,8 @@ class Message:
     """A message. `key` is an idempotency key: a rail that gets the same key twice may send the message once.
 
     `phone` is a ten-digit US number, `email` an address; either may be None. `sender` is the name that consumers know.
-    `attached` follows the text in a mail. It is too long for a text message, and the consumer need not act on it.
+    `urgent`: the consumer waits for it now, so it goes to the phone if there is one, even if a mail is possible. `attached`
+    follows the text in a mail. It is too long for a text message, and the consumer need not act on it.
     """
 
     key: UUID
@@ -21,6 +22,7 @@ class Message:
     subject: str
     text: str
     attached: str = ""
+    urgent: bool = False
 
     @property
     def mail_text(self) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 CODE = "123456"
 DECLINED_SURNAME = "Declinetest"
 APPROVED_SURNAME = "Approvetest"
+REFERRED_SURNAME = "Refertest"
 
 
 # The tables with scheduled work, and what one of their rows is called.

@@ -62,6 +62,7 @@ _BY_MERCHANT = (
     "desk_passkeys",
     "order_terms",
     "order_terms_read",
+    "reviews",
 )
 # The limit of a consumer: changed by each press of the checkout's button. The first table; the others are colocated with it.
 _BY_CONSUMER = ("consumer_exposure", "consumer_reservations", "consumer_waivers")
@@ -121,6 +122,7 @@ _FUNCTIONS = {
     "save_orders": _BY_MERCHANT[0],
     "save_claims": _BY_MERCHANT[0],
     "save_plan_change": _BY_MERCHANT[0],
+    "save_reviewed": _BY_MERCHANT[0],
     "create_orders": _BY_MERCHANT[0],
     "blank_orders": _BY_MERCHANT[0],
     "post_merchant_transfer": _BY_MERCHANT[0],

@@ -135,6 +135,7 @@ HASHED = {
     "public.plans.browser", "public.plans.card_hash", "public.consumer_asks.value_hash",
     "public.card_declines.card_hash", "public.card_declines.charge_hash",
     "public.remembered_browsers.token_hash", "public.text_choices.phone_hash", "public.decisions.inputs_hash", "public.signals.value_hash",
+    "public.reviews.inputs_hash",
     "public.delivery_attempts.answer", "public.desk_sessions.session_hash", "public.operator_sessions.session_hash",
     "public.desk_passkeys.credential_id", "public.desk_passkeys.public_key", "public.desk_challenges.browser_hash",
     "public.desk_challenges.challenge", "public.operator_passkeys.credential_id", "public.operator_passkeys.public_key",

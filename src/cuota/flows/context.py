@@ -16,6 +16,7 @@ from cuota.config import Settings
 from cuota.core.order.event import Event
 from cuota.core.risk.decision import Decision
 from cuota.core.risk.policy import Policy
+from cuota.core.risk.review import ReviewState
 from cuota.db.pool import Pool
 from cuota.db.vault import Vault
 from cuota.rails.load import Rails
@@ -46,6 +47,10 @@ def _unnoticed(happened: object) -> None:
     del happened
 
 
+def _unwatched(waiting: int, running_out: int) -> None:
+    del waiting, running_out
+
+
 def _uncounted(rail: str, kind: str) -> None:
     del rail, kind
 
@@ -54,7 +59,8 @@ def _uncounted(rail: str, kind: str) -> None:
 class Context:
     """Everything that a flow needs from outside, passed as one argument, so that tests and the sandbox's clock can replace it.
 
-    `happened` is called with every event after it is saved, `decided` with every decision, and `texted` with the result of
+    `happened` is called with every event after it is saved, `decided` with every decision and referral, `reviewed` with how each
+    review ended, `reviews_wait` with the number of reviews that wait and of those that run out soon, and `texted` with the result of
     every one-time code (sent, failed, or the rate limit that refused it), `card_event` with the rail and the kind of every event
     of a card processor that was applied; the metrics count these. `sealed` are the versions of
     the policies with which this process has decided.
@@ -69,6 +75,8 @@ class Context:
     new_id: Callable[[], UUID] = new_id
     happened: Callable[[Event], None] = _unnoticed
     decided: Callable[[Decision], None] = _unnoticed
+    reviewed: Callable[[ReviewState], None] = _unnoticed
+    reviews_wait: Callable[[int, int], None] = _unwatched
     texted: Callable[[str], None] = _unnoticed
     card_event: Callable[[str, str], None] = _uncounted
     sealed: set[str] = field(default_factory=set)

@@ -124,10 +124,18 @@ async def settle(
         except Refused as refused:
             raise (unavailable(UNKNOWN) if lost and refused.code is Code.UNAVAILABLE else refused) from None
         else:
-            for event in done.outcome.events if done.outcome else ():
-                context.happened(event)
+            _tell(context, done.outcome)
             return done
     raise unavailable(UNKNOWN)
+
+
+def _tell(context: Context, outcome: Outcome | None) -> None:
+    if outcome is None:
+        return
+    for event in outcome.events:
+        context.happened(event)
+    if outcome.review_answer is not None:
+        context.reviewed(outcome.review_answer.state)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,12 @@ class LiveMessageRail:
         await self._text(uuid4(), phone, code_text(code, sender))
 
     async def send(self, message: Message) -> None:
-        """Send the notice by mail if possible, otherwise by text, but never both ways. Raises RailUnavailable."""
-        if message.email is not None and self._senders.mail is not None:
+        """Send the notice by mail if possible, otherwise by text, but never both ways. Raises RailUnavailable.
+
+        An urgent notice goes by text if possible.
+        """
+        by_text = message.urgent and message.phone is not None
+        if message.email is not None and self._senders.mail is not None and not by_text:
             await self._mail(self._senders.mail, message, message.email)
         elif message.phone is not None:
             await self._text(message.key, message.phone, message.text)

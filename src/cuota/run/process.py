@@ -33,7 +33,15 @@ from cuota.web.app import make_app, make_watched
 from cuota.web.server.deadlines import allow_open_files
 from cuota.web.server.edge import Edge, JsonLines
 from cuota.web.server.known_host import KnownHost
-from cuota.web.server.metrics import count, count_card_call, count_card_event, count_code, count_decision
+from cuota.web.server.metrics import (
+    count,
+    count_card_call,
+    count_card_event,
+    count_code,
+    count_decision,
+    count_review,
+    show_reviews,
+)
 from cuota.web.server.protocol import BoundedProtocol
 from cuota.web.server.standing import StandstillMiddleware
 from cuota.work.loop import Signals, work
@@ -128,6 +136,8 @@ async def _serve(
                 opened,
                 happened=_teller(signals),
                 decided=count_decision,
+                reviewed=count_review,
+                reviews_wait=show_reviews,
                 texted=count_code,
                 card_event=count_card_event,
             )

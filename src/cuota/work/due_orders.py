@@ -1,6 +1,7 @@
 """The job for orders that need work.
 
-That is: a charge to look up, a checkout that timed out, an authorization that ends, a payment or reminder that is due.
+That is: a charge to look up, a review without an answer, a checkout that timed out, an authorization that ends, a payment or
+reminder that is due.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from uuid import UUID
 
 from cuota.core.order.order import Order, Status
 from cuota.core.refusal import Refused
+from cuota.core.risk.review import ReviewState
 from cuota.db.hosts import NodeLost
 from cuota.db.order import orders
 from cuota.db.plan import charges
@@ -22,6 +24,7 @@ from cuota.flows.context import Context
 from cuota.flows.order.expire_authorizations import expire_authorization
 from cuota.flows.plan.collect_installments import collect, wait_longer
 from cuota.flows.plan.finish_pending import finish_pending
+from cuota.flows.risk.answer_review import decline_unanswered
 
 BATCH = 100
 # Several at a time, so that slow answers of the card rail about some orders do not delay the others.
@@ -70,6 +73,8 @@ async def _settle_one(context: Context, merchant_id: UUID, order_id: UUID) -> bo
     if order.charging is not None:
         if not await _finish(context, order):
             return False
+    elif order.review is ReviewState.WAITING:
+        await decline_unanswered(context, merchant_id, order_id)
     elif order.status is Status.CREATED:
         await lapse_order(context, merchant_id, order_id)
     elif order.collect_at is not None and order.collect_at <= now:

@@ -28,6 +28,7 @@ from cuota.flows.plan.fetch_card_events import fetch_card_events
 from cuota.flows.plan.write_off_installments import write_off_installments
 from cuota.flows.privacy.forget_cards import forget_cards
 from cuota.flows.risk.settle_reservations import settle_reservations
+from cuota.flows.risk.watch_reviews import watch_reviews
 from cuota.flows.sandbox.standstill import InFlightGate, Standstill
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
@@ -89,6 +90,7 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("virtual_cards", settle_cards, 1.0),
         Job("settlement_lines", settle_movements, 1.0, pause=0.05),
         Job("batches", close_batches, 1.0),
+        Job("reviews_watched", watch_reviews, 15.0, real=True),
         Job("reservations", settle_reservations, 5.0, real=True),
         Job("card_erasures", forget_cards, 60.0, real=True),
         Job("tidy", tidy, 300.0, real=True),

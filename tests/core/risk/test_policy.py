@@ -183,3 +183,25 @@ def test_a_text_that_is_no_policy_at_all_is_refused_with_a_line_of_it(text: str)
 
 def test_the_standard_policy_reads_the_same_with_the_line_ends_of_windows() -> None:
     assert load_policy(STANDARD_TEXT.replace("\n", "\r\n")) == STANDARD
+
+
+def test_a_policy_refers_nobody_unless_it_says_from_which_score_on() -> None:
+    assert STANDARD.score.refer_from is None
+    text = STANDARD_TEXT.replace("[score]\n", "[score]\nrefer_from = 480\n", 1)
+    assert load_policy(text).score.refer_from == 480
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("500", "must be below the threshold of 500"), ("501", "must be below the threshold of 500"),
+        ("-1", "must be a whole number from 0 to"), ("480.5", "must be a whole number from 0 to"),
+        ("true", "must be a whole number from 0 to"), ('"480"', "must be a whole number from 0 to"),
+    ],
+)  # fmt: skip
+def test_a_score_to_refer_from_that_cannot_be_is_refused_with_its_line(value: str, said: str) -> None:
+    assert STANDARD.score.threshold == 500
+    text = STANDARD_TEXT.replace("[score]\n", f"[score]\nrefer_from = {value}\n", 1)
+    refused = _refused(text)
+    assert said in str(refused)
+    assert text.split("\n")[refused.line - 1].startswith("refer_from")

@@ -193,13 +193,13 @@ async def test_among_many_rows_it_reads_no_table_from_end_to_end(own: Own) -> No
         await fill(owner, own.merchant.merchant_id, 150, 60)
         consumer_id: UUID = await consumer(owner, 7)
         now = own.service.clock.now()
-        past = "uuid, uuid, uuid, timestamptz, timestamptz, text[], text"
+        past = "uuid, uuid, uuid, timestamptz, timestamptz, text[], text[]"
         await owner.execute(
             f"PREPARE read ({past}{', bytea, timestamptz' * 4}, bytea, uuid[]) AS {history._READ}"
         )
         for mode in ("force_custom_plan", "force_generic_plan"):
             await owner.execute(f"SET plan_cache_mode = {mode}")
-            given = f"'{own.merchant.merchant_id}', '{uuid4()}', '{consumer_id}', '{now}', '{now - 30 * DAY}', '{{x}}', 'x'"
+            given = f"'{own.merchant.merchant_id}', '{uuid4()}', '{consumer_id}', '{now}', '{now - 30 * DAY}', '{{x}}', '{{x}}'"
             tried = f", '\\x01', '{now - DAY}'" * 4
             rows = await owner.fetch(f"EXPLAIN (FORMAT JSON) EXECUTE read ({given}{tried}, NULL, '{{}}')")
             plan = rows[0][0]

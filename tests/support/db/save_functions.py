@@ -14,6 +14,7 @@ PARAMETERS = {
     "create_orders": outcomes.CREATE_PARAMETERS,
     "save_claims": outcomes.SAVE_CLAIMS_PARAMETERS,
     "save_plan_change": outcomes.SAVE_CHANGE_PARAMETERS,
+    "save_reviewed": outcomes.SAVE_REVIEWED_PARAMETERS,
 }
 _FUNCTION = re.compile(
     r"CREATE FUNCTION (\w+)\(([^()]*)\) RETURNS \S+ LANGUAGE plpgsql AS \$\$(.*?)\$\$", re.DOTALL

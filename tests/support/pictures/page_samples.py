@@ -9,6 +9,13 @@ DAYS = [
     ("Wed, Dec 9", "2026-12-09"),
     ("Wed, Dec 23", "2026-12-23"),
 ]
+REVIEW_TEXTS = [
+    "Nothing has been charged. Nothing is charged before you confirm.",
+    "If the answer is yes, the message has a link. You confirm the order once more and pay, until 3:00 PM EST.",
+    "If the answer is no, you get the reasons in writing, and can choose another way to pay in the shop.",
+    "You need not wait here: you can close this page. If you leave it open, it shows the answer by itself.",
+]
+REVIEWED_NOTICE = "We have looked at your order, and you can complete it now, until 3:00 PM EST. Nothing was charged so far."
 SHOP = "http://127.0.0.1:8001/confirm?token=6c1f"
 LONG_SHOP = "The Extraordinarily Comprehensive Outdoor, Camping & Mountaineering Equipment Company of Northern California"
 BRAND: Context = {"name": "Pay in four", "logo": None, "stylesheet": None}
@@ -129,6 +136,12 @@ def pay(**more: object) -> Context:
     )
 
 
+def review(answer: str, **more: object) -> Context:
+    """Return the data of the page that waits for a person."""
+    lead = f"We need a little more time for this one: a person looks at it. The answer comes {answer}."
+    return page("We are looking at your order", lead, texts=REVIEW_TEXTS, **more)
+
+
 def result(
     outcome: str, headline: str, *text: str, label: str = "Back to Northwind Outfitters", **more: object
 ) -> Context:
@@ -209,6 +222,8 @@ SAMPLES: dict[str, tuple[str, Context]] = {
     "pay-declined": ("pay.html", pay(notice=DECLINED_NOTICE)),
     "pay-errors": ("pay.html", pay(errors=PAY_ERRORS, card={**CARD_FORM, "test_cards": []}, sandbox=False)),
     "pay-30-lines": ("pay.html", pay(lines=MANY, merchant={"name": LONG_SHOP})),
+    "review": ("review.html", review("by text message to •••• ••42, by 2:50 PM EST at the latest")),
+    "pay-reviewed": ("pay.html", pay(notice=REVIEWED_NOTICE, notice_tone="calm")),
     "working": ("working.html", page("Your payment is on its way", "There is nothing you need to do.")),
     "approved": (
         "result.html",

@@ -20,6 +20,7 @@ from cuota.core.plan.charge import Charge
 from cuota.core.plan.notice import Notice
 from cuota.core.plan.plan import Plan
 from cuota.core.risk.decision import StoredDecision
+from cuota.core.risk.review import ReviewAnswer, ReviewState
 
 CARD_TRIES = 3
 
@@ -32,10 +33,16 @@ class Lapsed(Exception):
     """The order has timed out."""
 
 
+class UnderReview(Exception):
+    """A person looks at the order. The answer decides what happens."""
+
+
 def require_open(order: Order, now: datetime) -> None:
-    """Check that the consumer may continue. Raises Final, Charging or Lapsed."""
+    """Check that the consumer may continue. Raises Final, UnderReview, Charging or Lapsed."""
     if order.status is not Status.CREATED:
         raise Final(order.status)
+    if order.review is ReviewState.WAITING:
+        raise UnderReview
     if order.charging is not None:
         raise Charging
     if now >= order.expires_at:
@@ -129,4 +136,9 @@ def abandon(order: Order, now: datetime, *, left: bool) -> Outcome:
         raise Charging
     message = "The consumer left the checkout." if left else "The order was not completed in time."
     event = Event(move.event, order.amount, message=message)
-    return Outcome(order=replace(order, status=move.after), events=(event,), at=now)
+    done = replace(order, status=move.after)
+    if order.review is not ReviewState.WAITING:
+        return Outcome(order=done, events=(event,), at=now)
+    closed = ReviewAnswer(ReviewState.CLOSED)
+    done = replace(done, review=closed.state, review_by=None)
+    return Outcome(order=done, events=(event,), review_answer=closed, at=now)

@@ -31,6 +31,9 @@ class OperatorAction(StrEnum):
     READ_DISPUTES = "disputes.read"
     DECIDE_DISPUTES = "disputes.decide"
     READ_RISK = "risk.read"
+    # The orders that risk referred to a person.
+    READ_REVIEWS = "reviews.read"
+    ANSWER_REVIEWS = "reviews.answer"
     READ_MONEY = "money.read"
     ADJUST_MONEY = "money.adjust"
     READ_SYSTEM = "system.read"
@@ -47,9 +50,16 @@ OPERATOR_MAY: dict[OperatorRole, frozenset[OperatorAction]] = {
     OperatorRole.OWNER: frozenset(OperatorAction),
     OperatorRole.SUPPORT: _EVERYBODY | {_A.REVEAL_CONSUMERS, _A.CHANGE_PLANS, _A.DECIDE_DISPUTES},
     OperatorRole.RISK: _EVERYBODY
-    | {_A.REVEAL_CONSUMERS, _A.BLOCK_CONSUMERS, _A.READ_RISK, _A.DECIDE_DISPUTES},
+    | {
+        _A.REVEAL_CONSUMERS,
+        _A.BLOCK_CONSUMERS,
+        _A.READ_RISK,
+        _A.DECIDE_DISPUTES,
+        _A.READ_REVIEWS,
+        _A.ANSWER_REVIEWS,
+    },
     OperatorRole.FINANCE: _EVERYBODY | {_A.READ_MONEY, _A.ADJUST_MONEY, _A.READ_AUDIT},
-    OperatorRole.READ_ONLY: _EVERYBODY | {_A.READ_RISK, _A.READ_MONEY},
+    OperatorRole.READ_ONLY: _EVERYBODY | {_A.READ_RISK, _A.READ_REVIEWS, _A.READ_MONEY},
 }
 OPERATOR_WORDS = {
     OperatorRole.OWNER: ("Owner", "everything"),
@@ -59,7 +69,7 @@ OPERATOR_WORDS = {
     ),
     OperatorRole.RISK: (
         "Risk",
-        "orders, consumers with their names, blocks, disputes with their decision, and the decisions and the policy",
+        "orders, consumers with their names, blocks, disputes with their decision, the decisions, reviews with their answer, the policy",
     ),
     OperatorRole.FINANCE: ("Finance", "money, corrections of a merchant's balance, and the audit log"),
     OperatorRole.READ_ONLY: ("Read-only", "looks at everything except names, the team and the audit log"),

@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
+from cuota.core.risk.review import ReviewState
+
 # A charge without an answer is looked up after this time, which is longer than a call of the rail may take (rails/bounded.py).
 LOOK_UP_AFTER = timedelta(seconds=15)
 
@@ -100,6 +102,9 @@ class Order:
     `disputed` and `charged_back` are withheld from the merchant, for the consumer's dispute and for chargebacks. While any dispute
     is open (`open_disputes`, of which `open_chargebacks` are chargebacks), no payment is scheduled; `paused_at` is when
     that began. `return_hold_until` is set while a payment waits for the refund of goods that the consumer sent back.
+
+    `review` is the state of the review if risk has referred the order to a person. While it waits, `review_by` is when the
+    answer must be there at the latest.
     """
 
     merchant_id: UUID
@@ -131,6 +136,8 @@ class Order:
     open_chargebacks: int = 0
     paused_at: datetime | None = None
     return_hold_until: datetime | None = None
+    review: ReviewState | None = None
+    review_by: datetime | None = None
 
     @property
     def capturable(self) -> int:
@@ -155,11 +162,11 @@ class Order:
 
     @property
     def due_at(self) -> datetime | None:
-        """When the order's next scheduled work is due: looking up a charge, a timeout, the end of the authorization, ..."""
+        """When the order's next scheduled work is due: looking up a charge, a timeout, a review, the end of the authorization, ..."""
         if self.charging_since is not None:
             return self.charging_since + LOOK_UP_AFTER
         if self.status is Status.CREATED:
-            return self.expires_at
+            return self.review_by or self.expires_at
         return min(filter(None, (self.authorization_due_at, self.collect_at)), default=None)
 
     @property

@@ -20,13 +20,15 @@ from cuota.core.plan.charge import Charge
 from cuota.core.plan.notice import Notice
 from cuota.core.plan.plan import Plan
 from cuota.core.risk.decision import StoredDecision
+from cuota.core.risk.review import Review, ReviewAnswer
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One decision. `order` is the new row; its `version` is still the one that was read.
 
-    `more_movements` are further movements of the same decision: a lost chargeback may both void and refund.
+    `more_movements` are further movements of the same decision: a lost chargeback may both void and refund. `review` begins a
+    review, `review_answer` ends it.
     """
 
     order: Order
@@ -47,9 +49,16 @@ class Outcome:
     evidence: Evidence | None = None
     returned: ReturnNotice | None = None
     plan_change: PlanChange | None = None
+    review: Review | None = None
+    review_answer: ReviewAnswer | None = None
     at: datetime = field(kw_only=True)
 
     @property
     def is_about_claims(self) -> bool:
         """True if the outcome changes a dispute or a return notice, which other outcomes leave alone."""
         return bool(self.disputes or self.evidence or self.returned)
+
+    @property
+    def is_about_review(self) -> bool:
+        """True if the outcome begins or ends a review, which other outcomes leave alone."""
+        return self.review is not None or self.review_answer is not None

@@ -35,6 +35,12 @@ class NoticeKind(StrEnum):
     )
     RETURN_NOTED = "return_noted"  # the goods are on their way back; the next payment waits until `day`
     PLAN_CHANGED = "plan_changed"  # the operator agreed with the consumer on another plan; `standing` has the new payments
+    REVIEW_APPROVED = (
+        "review_approved"  # a person approved the order; the consumer may confirm it until the checkout ends
+    )
+    REVIEW_DECLINED = (
+        "review_declined"  # a person declined the order, or nobody answered; the letter has the reasons
+    )
     DECLINED = "declined"  # risk declined the order; the notice is a letter with the reasons
 
 
@@ -64,3 +70,5 @@ class Notice:
 
 # Notices about actions of the merchant, which may happen at any hour, are sent in the consumer's daytime.
 MOVED = frozenset({NoticeKind.REFUNDED, NoticeKind.VOIDED, NoticeKind.EXPIRED})
+# The consumer waits for these with the phone in hand: they go by text message, even if mail is possible.
+AWAITED = frozenset({NoticeKind.REVIEW_APPROVED, NoticeKind.REVIEW_DECLINED})

@@ -29,7 +29,7 @@ class About:
     `card` is the card that pays the plan, such as `Visa ending 4242`; `cards` are the cards that paid, by charge.
     `agreement` is what was agreed, in full: the agreement, or the change of the plan. `overtaken` is true if a later message about
     the order says what is left to pay. `payments` is how many payments the plan has. `changed_on` is the day on which the plan was
-    last changed for a consumer in hardship.
+    last changed for a consumer in hardship. `checkout` is the address of an open checkout, `until` the time of day at which it ends.
     """
 
     merchant: str
@@ -42,6 +42,8 @@ class About:
     overtaken: bool = False
     payments: int = COUNT
     changed_on: date | None = None
+    checkout: str = ""
+    until: str = ""
 
     @property
     def order(self) -> str:
@@ -245,6 +247,24 @@ def _plan_changed(notice: Notice, about: About) -> Words:
     return Words(f"Your plan at {about.merchant} has changed", text, about.agreement or "")
 
 
+def _review_approved(notice: Notice, about: About) -> Words:
+    amount = about.shown(notice.amount)
+    text = (
+        f"You can complete your {about.order} ({amount}) now. Nothing was charged so far: confirm it and pay until {about.until}."
+        f" {about.checkout}"
+    )
+    return Words(f"Your order at {about.merchant}: you can complete it now", text)
+
+
+def _review_declined(notice: Notice, about: About) -> Words:
+    amount = about.shown(notice.amount)
+    text = (
+        f"We could not approve your {about.order} ({amount}). Nothing was charged. You get the reasons in writing. You can choose"
+        " another way to pay in the shop."
+    )
+    return Words(f"Your order at {about.merchant} was not approved", text)
+
+
 _WORDS: Mapping[NoticeKind, Callable[[Notice, About], Words]] = {
     NoticeKind.PLAN_STARTED: _plan_started,
     NoticeKind.REMINDER: _reminder,
@@ -264,4 +284,6 @@ _WORDS: Mapping[NoticeKind, Callable[[Notice, About], Words]] = {
     NoticeKind.DISPUTE_ENDED: _dispute_ended,
     NoticeKind.RETURN_NOTED: _return_noted,
     NoticeKind.PLAN_CHANGED: _plan_changed,
+    NoticeKind.REVIEW_APPROVED: _review_approved,
+    NoticeKind.REVIEW_DECLINED: _review_declined,
 }

@@ -29,7 +29,7 @@ STAYS = (
         "a later refund must go to the card that paid",
     ),
     (
-        "risk decisions: numbers and reasons",
+        "risk decisions and reviews: numbers and reason codes",
         "a creditor must keep them for 25 months (12 CFR 1002.12); they do not identify the person",
     ),
     (
@@ -76,6 +76,7 @@ class OpenObligations:
     refused: int
     letter_waits: bool
     open_disputes: int = 0
+    review_waits: bool = False
 
 
 def still_has(document: Mapping[str, Any]) -> list[str]:
@@ -114,6 +115,10 @@ def _reasons(order: OpenObligations, *, refunds_settled: bool) -> list[str]:
         )
     if order.open_disputes:
         reasons.append(f"{where}: a dispute is open, and its texts and files are needed to decide it.")
+    if order.review_waits:
+        reasons.append(
+            f"{where}: a person looks at the order. Answer the review (cuota review list), or wait until it has ended."
+        )
     if order.letter_waits:
         reasons.append(f"{where}: the letter about the declined order is not sent yet.")
     return reasons

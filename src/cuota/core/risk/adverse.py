@@ -72,6 +72,9 @@ SENTENCES = {
     "merchant_information": (
         "What the shop told us about your account there. Ask the shop, or ask us what it was."
     ),
+    "sandbox_review_requested": (
+        "This is a test: the last name that you gave asks the sandbox to have a person look at the order, and it was not approved."
+    ),
     "sandbox_decline_requested": (
         "This is a test: the last name that you gave asks the sandbox not to approve the order."
     ),

@@ -28,10 +28,12 @@ REFUSALS = (
     "disputed_payments",
 )
 SANDBOX_DECLINE, SANDBOX_APPROVE = "sandbox_decline_requested", "sandbox_approve_requested"
+SANDBOX_REVIEW = "sandbox_review_requested"
 WITHIN_LIMIT, GOOD_HISTORY, KNOWN_TO_MERCHANT = "within_limit", "good_history", "known_to_merchant"
+REVIEWED = "approved_by_reviewer"
 # Reasons that only approvals have.
-APPROVAL_CODES = (WITHIN_LIMIT, GOOD_HISTORY, KNOWN_TO_MERCHANT, SANDBOX_APPROVE)
-# Reasons that only declines have: REFUSALS, and the costs in the score.
+APPROVAL_CODES = (WITHIN_LIMIT, GOOD_HISTORY, KNOWN_TO_MERCHANT, REVIEWED, SANDBOX_APPROVE)
+# Reasons that only declines and referrals have: REFUSALS, and the costs in the score.
 DECLINE_CODES = (
     *REFUSALS,
     "late_payments",
@@ -45,15 +47,18 @@ DECLINE_CODES = (
     "other_surname",
     "merchant_information",
     SANDBOX_DECLINE,
+    SANDBOX_REVIEW,
 )
+# The declines that a test surname of the sandbox asked for. They do not count in the consumer's history.
+SANDBOX_DECLINES = (SANDBOX_DECLINE, SANDBOX_REVIEW)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Approved or declined, with the codes of the reasons, the most important first.
+    """Approved, declined or referred, with the codes of the reasons, the most important first.
 
-    `limit` is the most that the consumer may owe at once, in cents. `inputs` and the policy's version suffice to repeat
-    the decision.
+    `referred`: a person decides. Then `approved` is False, and the reasons are those of a decline. `limit` is the most that the
+    consumer may owe at once, in cents. `inputs` and the policy's version suffice to repeat the decision.
     """
 
     approved: bool
@@ -62,6 +67,14 @@ class Decision:
     inputs: dict[str, object]
     score: int
     limit: int
+    referred: bool = False
+
+    @property
+    def outcome(self) -> str:
+        """`approved`, `declined` or `referred`."""
+        if self.referred:
+            return "referred"
+        return "approved" if self.approved else "declined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +105,51 @@ class ScorePart(NamedTuple):
 
 
 def decide(facts: Facts, policy: Policy) -> Decision:
-    """Decide. The sandbox's test surnames come before everything but a block."""
+    """Decide. The sandbox's test surnames come before everything but a block.
+
+    A reviewer's approval lowers the score that an approval needs to `refer_from`, and never overrules a limit. After a reviewer's
+    decline the order is decided as if it could not be referred: its score is below the threshold.
+    """
     refused, parts = refusals(facts, policy), score_parts(facts, policy)
-    score = sum(part.points for part in parts)
-    approved = not refused and score >= policy.score.threshold
+    score, needed = sum(part.points for part in parts), _needed(facts, policy)
+    approved = not refused and score >= needed
+    referred = not approved and not refused and _may_refer(facts, policy, score)
+    reasons: tuple[str, ...]
     if facts.steer and not facts.block:
-        approved = facts.steer == "approve"
-        reasons: tuple[str, ...] = (SANDBOX_APPROVE if approved else SANDBOX_DECLINE,)
+        approved, referred, reasons = _steered(facts)
+    elif approved and score < policy.score.threshold:
+        reasons = (REVIEWED, WITHIN_LIMIT)
     elif approved:
         reasons = _carried_by(facts, policy, parts)
     else:
-        slack = sum(part.most for part in parts) - policy.score.threshold
-        reasons = principal_reasons(refused, parts, slack)
+        reasons = principal_reasons(refused, parts, sum(part.most for part in parts) - needed)
     limit = policy.limit(facts.history)
-    return Decision(approved, reasons, policy.version, facts.as_inputs(), score, limit)
+    return Decision(approved, reasons, policy.version, facts.as_inputs(), score, limit, referred)
+
+
+def _needed(facts: Facts, policy: Policy) -> int:
+    """Return the score that an approval needs.
+
+    If the policy has changed since the referral and refers no order any more, the reviewer's approval replaces the score.
+    """
+    if facts.review == "approved":
+        return policy.score.refer_from or 0
+    return policy.score.threshold
+
+
+def _may_refer(facts: Facts, policy: Policy, score: int) -> bool:
+    refer_from = policy.score.refer_from
+    return not facts.review and refer_from is not None and score >= refer_from
+
+
+def _steered(facts: Facts) -> tuple[bool, bool, tuple[str, ...]]:
+    """Return what a test surname asks for: approved, referred, and the reasons."""
+    if facts.steer != "refer":
+        approved = facts.steer == "approve"
+        return approved, False, (SANDBOX_APPROVE if approved else SANDBOX_DECLINE,)
+    if facts.review == "approved":
+        return True, False, (REVIEWED,)
+    return False, not facts.review, (SANDBOX_REVIEW,)
 
 
 def refusals(facts: Facts, policy: Policy) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cuota.core import money
 from cuota.core.risk.decision import Decision, refusals, score_parts
-from cuota.core.risk.facts import Approvals, Facts, FieldValue
+from cuota.core.risk.facts import Approvals, Facts, FieldValue, ReviewFact
 from cuota.core.risk.model import BOUND, SHIFT
 from cuota.core.risk.policy import Policy
 
@@ -14,6 +14,7 @@ APPROVED_BECAUSE = {
     "within_limit": "the consumer would owe no more than their limit",
     "good_history": "the consumer's payment history is good",
     "known_to_merchant": "the merchant's data about its customer is favorable",
+    "approved_by_reviewer": "a person looked at the order and approved it",
     "sandbox_approve_requested": "the last name is the sandbox's test name for an approval",
 }
 _DECLINED_BECAUSE = {
@@ -39,6 +40,12 @@ _DECLINED_BECAUSE = {
     "other_surname": "the last name differs from the one in earlier orders",
     "merchant_information": "the merchant's data about its customer is unfavorable",
     "sandbox_decline_requested": "the last name is the sandbox's test name for a decline",
+    "sandbox_review_requested": "the last name is the sandbox's test name for a review",
+}
+_REVIEWS: dict[ReviewFact, str] = {
+    "unavailable": "The order could not be referred to a person.",
+    "approved": "A person had looked at the order and approved it. The limits were checked again.",
+    "declined": "The order was referred to a person and not approved. The facts are those of the referral.",
 }
 PARTS = {
     "base": "starting score of every order",
@@ -89,6 +96,8 @@ def explain(decision: Decision, facts: Facts, policy: Policy, unreadable: Sequen
         lines.append("A block declines every order, whatever the numbers below say.")
     if facts.steer and not facts.block:
         lines.append("Without the test last name, the numbers below would have decided.")
+    if facts.review:
+        lines.append(_REVIEWS[facts.review])
     return [
         *lines,
         "",
@@ -131,11 +140,12 @@ def _of_merchant(facts: Facts) -> str:
 
 def _score(facts: Facts, policy: Policy) -> list[str]:
     parts = score_parts(facts, policy)
-    total = sum(part.points for part in parts)
-    verdict = "enough" if total >= policy.score.threshold else "not enough"
+    total, threshold = sum(part.points for part in parts), policy.score.threshold
+    verdict, refer_from = "enough" if total >= threshold else "not enough", policy.score.refer_from
+    referring = "" if refer_from is None else f" From {refer_from} on, a person decides."
     listed = [part for part in parts if part.points or part.missing]
     return [
-        f"Score: {total}, which is {verdict}: an approval needs at least {policy.score.threshold}.",
+        f"Score: {total}, which is {verdict}: an approval needs at least {threshold}.{referring}",
         *(
             f"  {part.points:+5d}  {PARTS.get(part.name, part.name)}{_best(part.missing, part.most)}"
             for part in listed

@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Literal, TypeVar, get_args
 
 Mode = Literal["off", "trial", "on"]
-Steer = Literal["", "decline", "approve"]
+Steer = Literal["", "decline", "approve", "refer"]
+ReviewFact = Literal["", "unavailable", "approved", "declined"]
 # The operator has blocked the consumer, for one of the reasons of core/risk/block.py; empty: not blocked.
 BlockFact = Literal["", "identity", "misuse", "unpaid", "own_request"]
 FieldValue = bool | int | str
@@ -18,6 +19,7 @@ FieldValue = bool | int | str
 _MODES: tuple[Mode, ...] = get_args(Mode)
 _STEERS: tuple[Steer, ...] = get_args(Steer)
 _BLOCKS: tuple[BlockFact, ...] = get_args(BlockFact)
+_REVIEWS: tuple[ReviewFact, ...] = get_args(ReviewFact)
 _Word = TypeVar("_Word", bound=str)
 
 
@@ -100,7 +102,9 @@ class Approvals:
 class Facts:
     """Everything that is known when the consumer presses the button. Money is in cents.
 
-    `steer` is the result that a test surname of the sandbox asks for; it is always empty in production.
+    `steer` is the result that a test surname of the sandbox asks for; it is always empty in production. `review` is what a
+    person answered who looked at this order for this consumer. It is empty if nobody has looked, and `unavailable` if in
+    addition the order cannot be referred to a person: too little of its time is left, for example.
     """
 
     amount: int
@@ -114,6 +118,7 @@ class Facts:
     steer: Steer = ""
     merchant_disputes: MerchantDisputes = MerchantDisputes()
     block: BlockFact = ""
+    review: ReviewFact = ""
 
     def as_inputs(self) -> dict[str, object]:
         """Return the facts as plain JSON values, which `of_inputs` reads back exactly."""
@@ -126,7 +131,7 @@ class Facts:
     def of_inputs(inputs: Mapping[str, object]) -> Facts:
         """Read the stored facts of a decision. Raises BadInputs if anything is missing, unknown or of another type."""
         # Decisions that were made before these facts were known do not have them.
-        later = {"merchant_disputes": asdict(MerchantDisputes()), "block": ""}
+        later = {"merchant_disputes": asdict(MerchantDisputes()), "block": "", "review": ""}
         given = _members({**later, **inputs}, Facts, "inputs")
         approvals = given["approvals"]
         return Facts(
@@ -143,6 +148,7 @@ class Facts:
                 **_integers(given["merchant_disputes"], MerchantDisputes, "merchant_disputes")
             ),
             block=_one_of(given["block"], _BLOCKS, "block"),
+            review=_one_of(given["review"], _REVIEWS, "review"),
         )
 
 

@@ -82,8 +82,8 @@ class Counted:
 class Score:
     """How the score is made: `base`, and points. Below `threshold` an order is declined.
 
-    `amount` is the points that an order of the consumer's whole limit takes off; a smaller order takes off
-    proportionally less.
+    From `refer_from` up to the threshold an order is referred to a person instead; None refers no order. `amount` is the points
+    that an order of the consumer's whole limit takes off; a smaller order takes off proportionally less.
     """
 
     base: int
@@ -95,6 +95,7 @@ class Score:
     overdue_installments: Counted
     declined_orders: Counted
     disputes: Counted
+    refer_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +205,13 @@ def _score(table: PolicyTable) -> Score:
         overdue_installments=counted("overdue_installments", -MOST_POINTS, 0),
         declined_orders=counted("declined_orders", -MOST_POINTS, 0),
         disputes=counted("disputes", -MOST_POINTS, 0),
+        refer_from=table.optional_integer("refer_from", 0, MOST_SCORE),
     )
+    if score.refer_from is not None and score.refer_from >= score.threshold:
+        raise table.refuse(
+            "refer_from",
+            f"must be below the threshold of {score.threshold}: from the threshold on, orders are approved",
+        )
     best = score.base + sum(each.points * each.most for each in (score.paid_installments, score.months_known))
     if score.threshold > best:
         raise table.refuse(

@@ -25,10 +25,11 @@ SELECT {MONEY}, o.token, d.document, {PLAN.columns}, {STARTED}, {LEFT},
     b.session_hash, b.phone, b.code_hash, b.codes_sent, b.verified_at, b.consumer_id,
     b.profile AS details, b.created_at AS opened_at, b.display, b.shipping, b.device_hash,
     m.name AS merchant, m.minimum, m.maximum, m.defer_funds_capture, m.profile AS body_profile,
-    m.currency AS merchant_currency, m.origins
+    m.currency AS merchant_currency, m.origins, v.consumer_id AS reviewed
 FROM checkout_sessions b JOIN orders o ON o.merchant_id = $1 AND o.order_id = b.order_id
     JOIN order_details d ON d.merchant_id = $1 AND d.order_id = b.order_id JOIN merchants m ON m.merchant_id = $1
-    LEFT JOIN sdk_checkouts s ON s.merchant_id = $1 AND s.order_id = b.order_id {PLAN.join}
+    LEFT JOIN sdk_checkouts s ON s.merchant_id = $1 AND s.order_id = b.order_id
+    LEFT JOIN reviews v ON v.merchant_id = $1 AND v.order_id = b.order_id {PLAN.join}
 WHERE b.merchant_id = $1 AND b.order_id = $2 AND b.session_hash = $3
 """
 _BY_LINK = f"""SELECT {MONEY}, {STARTED} FROM orders o
@@ -91,6 +92,7 @@ class Opened:
     plan: tuple[Installment, ...]
     start: Start | None
     left: bool
+    reviewed: UUID | None
 
 
 def profile_of(text: str | None) -> Profile | None:
@@ -161,6 +163,7 @@ async def read(session: Session, key: SessionKey) -> Opened | None:
         plan=plan_of(row),
         start=start_of(row),
         left=row["was_left"],
+        reviewed=row["reviewed"],
     )
 
 

@@ -17,7 +17,8 @@ from cuota.db.order.documents import Document
 class Checkout:
     """Everything that a page shows or a step decides on, as it was read at the start of the request.
 
-    `left` is true for an Abandoned order that its consumer canceled; other Abandoned orders timed out.
+    `left` is true for an Abandoned order that its consumer canceled; other Abandoned orders timed out. `reviewed` is the consumer
+    whose order was referred to a person; None if it was not.
     """
 
     merchant: Merchant
@@ -29,6 +30,7 @@ class Checkout:
     key: SessionKey
     start: Start | None = None
     left: bool = False
+    reviewed: UUID | None = None
 
     @property
     def verified(self) -> bool:

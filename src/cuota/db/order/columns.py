@@ -13,6 +13,7 @@ from cuota.core.installment import Installment
 from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome
+from cuota.core.risk.review import ReviewState
 from cuota.db.nested import Nested
 from cuota.db.pool import Row
 
@@ -44,6 +45,9 @@ _CLAIMED = (
     Column("return_hold_until", "timestamptz"),
 )
 CLAIMED = tuple(column.typed for column in _CLAIMED)
+# Only an outcome about a review changes these (db/order/review_tables.py).
+_REVIEWED = (Column("review", "text"), Column("review_by", "timestamptz"))
+REVIEWED = tuple(column.typed for column in _REVIEWED)
 ORDER = (
     Column("merchant_id", "uuid", new=True),
     Column("order_id", "uuid", new=True),
@@ -71,6 +75,7 @@ ORDER = (
     Column("transfers", "integer", changed=True),
     Column("events", "integer", new=True, changed=True),
     *_CLAIMED,
+    *_REVIEWED,
 )
 # Columns that are not attributes of an Order: the merchant, and counters that are changed while writing.
 _APART = ("merchant_id", "order_id", "token", "version", "transfers", "events")
@@ -104,6 +109,15 @@ def claimed_row(order: Order) -> Values:
     return values
 
 
+_reviewed_values = attrgetter(*(column.name for column in _REVIEWED))
+
+
+def reviewed_row(order: Order) -> Values:
+    """Return the values of REVIEWED."""
+    values: Values = _reviewed_values(order)
+    return values
+
+
 def changed_row(outcome: Outcome) -> Values:
     """Return the values of CHANGED for an outcome. `version` is the one that was read."""
     new = outcome.order
@@ -114,13 +128,15 @@ def changed_row(outcome: Outcome) -> Values:
 _READ = tuple(field.name for field in fields(Order))
 MONEY = ", ".join(f"o.{name}" for name in _READ)
 _read_values = itemgetter(*_READ)
-_STATUS = _READ.index("status")
+_STATUS, _REVIEW = _READ.index("status"), _READ.index("review")
 
 
 def order_of(row: Row) -> Order:
     """Return an Order from a row with the columns of MONEY."""
     values = list(_read_values(row))
     values[_STATUS] = Status(values[_STATUS])
+    if values[_REVIEW] is not None:
+        values[_REVIEW] = ReviewState(values[_REVIEW])
     return Order(*values)
 
 

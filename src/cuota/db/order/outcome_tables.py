@@ -256,7 +256,9 @@ _SIGNALS = JsonTable("signals", _columns("nth integer, kind text, value_hash byt
 
 
 def _signals(outcome: Outcome, nth: int) -> Rows:
-    seen = outcome.decision.signals if outcome.decision is not None else ()
+    # A referral is a press of the button too.
+    source = outcome.decision or outcome.review
+    seen = source.signals if source is not None else ()
     return [(nth, signal.kind, signal.value_hash, outcome.at) for signal in seen]
 
 

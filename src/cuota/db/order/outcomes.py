@@ -19,7 +19,7 @@ from cuota.core.order.event import Event
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.db.gathered import Gathered
-from cuota.db.order import change_tables, claim_tables
+from cuota.db.order import change_tables, claim_tables, review_tables
 from cuota.db.order import outcome_tables as tables
 from cuota.db.order.columns import Values, changed_row, new_row
 from cuota.db.order.save_call import ANSWER, Answer, answer_values, call
@@ -60,9 +60,12 @@ CREATE_PARAMETERS = (
 SAVE_CLAIMS_PARAMETERS = (*SAVE_PARAMETERS, *claim_tables.PARAMETERS)
 # So does a change of a plan, which is seldom.
 SAVE_CHANGE_PARAMETERS = (*SAVE_PARAMETERS, *change_tables.PARAMETERS)
+# An outcome that begins or ends a review is always saved alone, too.
+SAVE_REVIEWED_PARAMETERS = (*SAVE_PARAMETERS, *review_tables.PARAMETERS)
 SAVE = call("save_orders", SAVE_PARAMETERS)
 SAVE_CHANGE = call("save_plan_change", SAVE_CHANGE_PARAMETERS)
 SAVE_CLAIMS = call("save_claims", SAVE_CLAIMS_PARAMETERS)
+SAVE_REVIEWED = call("save_reviewed", SAVE_REVIEWED_PARAMETERS)
 CREATE = call("create_orders", CREATE_PARAMETERS)
 
 
@@ -72,7 +75,7 @@ async def save(session: Session, outcome: Outcome, answer: Answer | None = None)
     Nothing is written if the order changed since the read, the lease was lost, or a unique key was taken.
     The call is never cancelled once it was sent, even if the caller is. On a pool, outcomes that wait at the same
     moment are saved in one batch. An outcome is saved alone if it is inside the caller's transaction, has an answer for an
-    Idempotency-Key, or has a risk decision, or is about a dispute or a change of the plan.
+    Idempotency-Key, or has a risk decision, or is about a dispute, a change of the plan or a review.
     """
     if outcome.plan_change is not None:
         assert not outcome.is_about_claims, "a change of a plan leaves disputes alone"
@@ -81,6 +84,9 @@ async def save(session: Session, outcome: Outcome, answer: Answer | None = None)
     if outcome.is_about_claims:
         values = (*_changed([outcome], answer), *claim_tables.claim_values(outcome))
         return await _alone(session, SAVE_CLAIMS, values)
+    if outcome.is_about_review:
+        values = (*_changed([outcome], answer), *review_tables.review_values(outcome))
+        return await _alone(session, SAVE_REVIEWED, values)
     if isinstance(session, Pool) and answer is None and outcome.decision is None:
         return await session.together(_SAVES, outcome.order.merchant_id, outcome)
     return await _alone(session, SAVE, _changed([outcome], answer))

@@ -27,7 +27,8 @@ _CHARGES = Nested(
     ("c.charge_id", "c.card_brand", "c.card_last4"),
     "FROM charges c WHERE c.merchant_id = $1 AND c.order_id = due.order_id AND c.state = 'succeeded'",
 )
-# The recipient is the plan's consumer. A declined order has no plan; there the recipient is the consumer of the decision.
+# The recipient is the plan's consumer. An order that was declined or referred has no plan; there the recipient is the consumer of
+# the decision or of the review.
 # A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
 _CLAIM = f"""
 UPDATE messages m SET try_at = $3, tries = least(m.tries + 1, 1000) FROM (
@@ -39,6 +40,7 @@ UPDATE messages m SET try_at = $3, tries = least(m.tries + 1, 1000) FROM (
         AND d.merchant_id = $1 AND d.order_id = due.order_id AND NOT d.approved ORDER BY d.decided_at DESC LIMIT 1) g ON true
     LEFT JOIN plan_changes h ON due.kind = 'plan_changed' AND h.merchant_id = $1 AND h.order_id = due.order_id
         AND h.message_id = due.message_id
+    LEFT JOIN reviews v ON v.merchant_id = $1 AND v.order_id = due.order_id AND due.kind IN ('review_approved', 'review_declined')
 WHERE m.merchant_id = $1 AND m.order_id = due.order_id AND m.message_id = due.message_id AND m.try_at <= $2
 RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amount, m.day, m.created_at,
     m.tries, m.standing, EXISTS (SELECT 1 FROM messages l WHERE l.merchant_id = $1 AND l.order_id = m.order_id
@@ -49,7 +51,8 @@ RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amou
     (SELECT count(*) FROM installments i WHERE i.merchant_id = $1 AND i.order_id = m.order_id) AS payments,
     (SELECT max(a.changed_at) FROM plan_changes a WHERE a.merchant_id = $1 AND a.order_id = m.order_id
         AND a.changed_at <= m.created_at) AS changed_at,
-    g.reasons, g.credit_limit, g.consumer_id
+    g.reasons, g.credit_limit, coalesce(g.consumer_id, v.consumer_id) AS consumer_id, v.time_zone AS review_zone, o.token,
+    o.expires_at, o.status = 'Created' AND o.charging IS NULL AS is_open
 """
 # Consumers belong to no merchant, so they are read apart.
 _CONSUMERS = "SELECT consumer_id, phone, profile FROM consumers WHERE consumer_id = ANY ($1::uuid[])"
@@ -71,6 +74,19 @@ class Declined:
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewedCheckout:
+    """The checkout of an order that was referred to a person. `zone` is the consumer's time zone.
+
+    `is_open`: the consumer can still complete it, if it has not expired.
+    """
+
+    token: UUID
+    zone: str
+    expires_at: datetime
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DueMessage:
     """A claimed message, its recipient, and what its text is made of. `tries` includes the coming try.
 
@@ -78,7 +94,8 @@ class DueMessage:
     that paid so far, by charge. `zone` is the consumer's time zone, `agreement` the agreement that was accepted.
     For a message about a change of the plan, `agreement` is the text of the change. `changed_at` is when the plan was last changed
     for a consumer in hardship, `payments` how many installments it has. `declined` is the content of the letter about a
-    declined order. `overtaken`: a later message says what is left to pay.
+    declined order. `overtaken`: a later message says what is left to pay. `review` is the checkout of an order that was referred
+    to a person.
     """
 
     merchant_id: UUID
@@ -98,6 +115,7 @@ class DueMessage:
     overtaken: bool = False
     payments: int = COUNT
     changed_at: datetime | None = None
+    review: ReviewedCheckout | None = None
 
     @property
     def name(self) -> str:
@@ -120,11 +138,11 @@ class SentText:
 async def claim(session: Session, now: datetime, limit: int) -> list[DueMessage]:
     """Claim messages that are due, at most `limit`. The order of the merchants is random."""
     rows = await claim_across(session, _MERCHANTS_DUE, _CLAIM, now, LEASE, limit)
-    consumers = await _declined_consumers(session, rows)
+    consumers = await _consumers_without_plan(session, rows)
     return [_due_of(row, consumers.get(row["consumer_id"])) for row in rows]
 
 
-async def _declined_consumers(session: Session, rows: list[Row]) -> dict[UUID, Row]:
+async def _consumers_without_plan(session: Session, rows: list[Row]) -> dict[UUID, Row]:
     ids = [row["consumer_id"] for row in rows if row["consumer_id"]]
     return {row["consumer_id"]: row for row in await session.fetch(_CONSUMERS, ids)} if ids else {}
 
@@ -134,7 +152,11 @@ def _due_of(row: Row, consumer: Row | None) -> DueMessage:
     if consumer:
         who = {**json.loads(consumer["profile"] or "{}"), "phone": consumer["phone"]}
         name = f"{who.get('given_names', '')} {who.get('surname', '')}".strip()
-        declined = Declined(tuple(row["reasons"]), row["credit_limit"], name or "customer")
+        if row["reasons"] is not None:
+            declined = Declined(tuple(row["reasons"]), row["credit_limit"], name or "customer")
+    review = None
+    if row["review_zone"] is not None:
+        review = ReviewedCheckout(row["token"], row["review_zone"], row["expires_at"], row["is_open"])
     notice = Notice(
         row["message_id"], NoticeKind(row["kind"]), row["installment"], row["amount"], row["day"], row["created_at"],
         _standing_of(row["standing"]),
@@ -144,7 +166,7 @@ def _due_of(row: Row, consumer: Row | None) -> DueMessage:
     return DueMessage(
         row["merchant_id"], row["order_id"], notice, row["tries"], who.get("phone"), who.get("email"), row["name"],
         row["reference"], row["currency"], card, cards, row["time_zone"], row["agreement"], declined, row["overtaken"],
-        row["payments"] or COUNT, row["changed_at"],
+        row["payments"] or COUNT, row["changed_at"], review,
     )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ _ORDERS = """
 WITH found AS (
     SELECT merchant_id, order_id, true AS proved FROM plans WHERE consumer_id = $1
     UNION ALL SELECT merchant_id, order_id, true FROM decisions WHERE consumer_id = $1 AND NOT approved
+    UNION ALL SELECT merchant_id, order_id, true FROM reviews WHERE consumer_id = $1
     UNION ALL SELECT merchant_id, order_id, true FROM checkout_sessions WHERE consumer_id = $1
     UNION ALL SELECT merchant_id, order_id, false FROM order_details
         WHERE erased_at IS NULL AND document #>> '{consumer,phoneNumber}' = $2
@@ -41,7 +42,7 @@ SELECT m.name AS merchant, d.reference, o.currency, o.charging IS NOT NULL AS ch
     o.authorization_expires_at AS authorization_ends,
     coalesce(r.returning, 0)::bigint AS returning, coalesce(r.refused, 0)::bigint AS refused,
     EXISTS (SELECT FROM messages t WHERE t.merchant_id = $1 AND t.order_id = o.order_id AND t.kind = 'declined'
-        AND t.state = 'pending') AS letter_waits, o.open_disputes
+        AND t.state = 'pending') AS letter_waits, o.open_disputes, o.review IS NOT DISTINCT FROM 'waiting' AS review_waits
 FROM orders o JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id
     JOIN merchants m ON m.merchant_id = $1
     CROSS JOIN LATERAL (SELECT sum(amount + fee) AS unpaid, max(due_on) AS last_due FROM installments
@@ -57,6 +58,10 @@ _ADDITIONAL = """UPDATE sdk_checkouts SET additional = NULL
 _PLANS = """UPDATE plans SET payer = NULL, agreement = '', browser = NULL, card_hash = NULL, erased_at = $3,
     consumer_id = coalesce($4, consumer_id)
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND erased_at IS NULL RETURNING 1"""
+# The operator's words about a review. Its numbers stay, like those of a decision.
+_REVIEWED = (
+    "UPDATE reviews SET reason = '' WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND reason <> ''"
+)
 # The texts and files of disputes, and where a parcel went.
 _WRITTEN = "UPDATE dispute_evidence SET text = NULL WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND text IS NOT NULL"
 # Also files whose statement was never saved, because the service was killed in between.
@@ -143,7 +148,7 @@ async def blank_orders(
     ids = list(order_ids)
     row = await session.fetchrow(_BLANK, merchant_id, ids, now)
     await session.fetch(_ADDITIONAL, merchant_id, ids)
-    for sql in (_FILES, _WRITTEN, _RETURNS):
+    for sql in (_FILES, _WRITTEN, _RETURNS, _REVIEWED):
         await session.fetch(sql, merchant_id, ids)
     await terms.forget(session, merchant_id, ids)
     await session.fetch(_SAID, merchant_id, ids)

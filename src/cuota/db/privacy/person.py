@@ -33,6 +33,7 @@ TREATED = {
     "plan_changes": TERM,
     "consumer_blocks": TERM,
     **dict.fromkeys(("dispute_evidence", "dispute_files", "return_notices"), TERM),
+    "reviews": TERM,  # the operator's reason, which may name somebody; the numbers stay
     "delivery_attempts": TERM,
     "idempotency_keys": GOES,
     "consumer_reservations": GOES,
@@ -102,6 +103,7 @@ _LISTED = {
     "events": "sequence",
     "messages": "created_at",
     "decisions": "decided_at",
+    "reviews": "referred_at",
     "signals": "at",
     "virtual_cards": "created_at",
     "checkout_sessions": "created_at",

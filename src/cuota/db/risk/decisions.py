@@ -42,7 +42,8 @@ _FIRST = UUID(int=0)
 class Made:
     """One stored decision. `consumer_id`, `score` and `limit` (cents) are None if the release did not store them.
 
-    `intact` is False if the stored inputs were altered later.
+    `intact` is False if the stored inputs were altered later. With `referred`, this is a referral (db/risk/reviews.py), whose
+    `decision_id` is the id of its order.
     """
 
     merchant_id: UUID
@@ -57,6 +58,19 @@ class Made:
     score: int | None
     limit: int | None
     intact: bool
+    referred: bool = False
+
+    @property
+    def reviewed(self) -> bool:
+        """True if a person has looked at the order for this decision, or was asked to."""
+        return self.referred or self.inputs.get("review") in {"approved", "declined"}
+
+    @property
+    def outcome(self) -> str:
+        """`approved`, `declined` or `referred`."""
+        if self.referred:
+            return "referred"
+        return "approved" if self.approved else "declined"
 
 
 @dataclass(frozen=True, slots=True)

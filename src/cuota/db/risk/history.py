@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from cuota.core.risk.decision import SANDBOX_DECLINE
+from cuota.core.risk.decision import SANDBOX_DECLINES
 from cuota.core.risk.facts import BlockFact, History, MerchantDisputes, Velocity
 from cuota.core.risk.signal import SignalKind
 from cuota.db.pool import Row
@@ -22,7 +22,7 @@ DISPUTE_DAYS = 90
 MOST_SEEN = 1000
 
 # A LIMIT or an aggregate inside a LATERAL part makes the planner use the primary key, one order at a time, whatever its
-# statistics say. Orders declined by a sandbox test name ($7) do not count.
+# statistics say. Orders declined by a sandbox test name (one of $7) do not count.
 # $3 is the consumer, $4 the service's time, $5 the start of the period in which declined orders count.
 _PAST = """
 WITH agreed AS MATERIALIZED (
@@ -51,7 +51,7 @@ WITH agreed AS MATERIALIZED (
 ), declined AS (
     SELECT count(*) AS orders FROM (
         SELECT merchant_id, order_id FROM decisions
-            WHERE consumer_id = $3 AND NOT approved AND decided_at >= $5::timestamptz AND reasons <> ARRAY[$7::text]
+            WHERE consumer_id = $3 AND NOT approved AND decided_at >= $5::timestamptz AND NOT reasons <@ $7::text[]
         UNION SELECT merchant_id, order_id FROM agreed WHERE status = 'Declined' AND agreed_at >= $5::timestamptz
     ) d
 )
@@ -88,12 +88,13 @@ SELECT past.*, charging.whole AS charging, declined.orders AS declined,
         AND y.day >= ($4::timestamptz AT TIME ZONE 'UTC')::date - {DISPUTE_DAYS}) AS merchant_disputes,
     (SELECT b.kind FROM consumer_blocks b WHERE b.consumer_id = $3 AND b.ended_at IS NULL
         AND (b.until IS NULL OR b.until > $4::timestamptz) LIMIT 1) AS block,
-    m.approvals, m.approvals_model, f.document AS model, s.additional,
+    m.approvals, m.approvals_model, f.document AS model, s.additional, v.consumer_id AS reviewed,
     EXISTS (SELECT 1 FROM checkout_sessions b JOIN order_details d USING (merchant_id, order_id) WHERE b.merchant_id = $1
         AND b.order_id = $2 AND b.session_hash = ${8 + 2 * len(_KINDS)} AND d.erased_at IS NULL) AS known
 FROM merchants m CROSS JOIN past CROSS JOIN charging CROSS JOIN declined
     LEFT JOIN models f ON f.merchant_id = $1 AND f.version = m.approvals_model
     LEFT JOIN sdk_checkouts s ON s.merchant_id = $1 AND s.order_id = $2
+    LEFT JOIN reviews v ON v.merchant_id = $1 AND v.order_id = $2
 WHERE m.merchant_id = $1
 """
 _READ_PAST = f"""{_PAST} SELECT past.*, charging.whole AS charging, declined.orders AS declined
@@ -130,7 +131,8 @@ class RiskHistory:
     `surname` is the last name in the consumer's latest plan. `approvals` is the merchant's mode of Advanced Approvals, `model`
     (JSON text) the model in force, `additional` (JSON text) the merchant's data that came with this order.
     `block` is why the operator has blocked the consumer, or empty.
-    `known`: the browser's checkout session exists, and the order was not erased.
+    `known`: the browser's checkout session exists, and the order was not erased. `reviewed` is the consumer for whom the order
+    was referred to a person; None if it was not.
     """
 
     history: History
@@ -143,6 +145,7 @@ class RiskHistory:
     known: bool
     merchant_disputes: MerchantDisputes
     block: BlockFact = ""
+    reviewed: UUID | None = None
 
 
 async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
@@ -151,7 +154,7 @@ async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
     since = asked.at - DECLINED_DAYS
     ids = (asked.merchant_id, asked.order_id, asked.consumer_id)
     row = await session.fetchrow(
-        _READ, *ids, asked.at, since, list(DISPUTED), SANDBOX_DECLINE, *tried, asked.session_hash, list(asked.reserved),
+        _READ, *ids, asked.at, since, list(DISPUTED), list(SANDBOX_DECLINES), *tried, asked.session_hash, list(asked.reserved),
     )  # fmt: skip
     assert row is not None, "orders have a merchant"
     return RiskHistory(
@@ -165,6 +168,7 @@ async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
         known=row["known"],
         merchant_disputes=MerchantDisputes(row["merchant_captures"], row["merchant_disputes"]),
         block=row["block"] or "",
+        reviewed=row["reviewed"],
     )
 
 
@@ -172,7 +176,7 @@ async def past(session: Session, consumer_id: UUID, at: datetime) -> History:
     """Read a consumer's history at all merchants, as a decision about a new order would see it. Other orders may be reserved."""
     since, nobody = at - DECLINED_DAYS, UUID(int=0)
     row = await session.fetchrow(
-        _READ_PAST, nobody, nobody, consumer_id, at, since, list(DISPUTED), SANDBOX_DECLINE
+        _READ_PAST, nobody, nobody, consumer_id, at, since, list(DISPUTED), list(SANDBOX_DECLINES)
     )
     assert row is not None, "aggregates return one row"
     return _history(row, at)

@@ -19,6 +19,7 @@ from cuota.db.pool import Pool
 from cuota.db.risk.decisions import INTACT
 from cuota.db.session import Session
 from cuota.db.verify import reservations, settlements, waivers
+from cuota.db.verify.review_rules import REVIEWED
 from cuota.db.verify.rules import disagreements_of
 
 BATCH = 500
@@ -92,9 +93,10 @@ _ROWS = {
     ),
     "decided": Nested(
         "decided",
-        ("d.approved", "d.inputs ->> 'amount'", INTACT),
+        ("d.approved", "d.inputs ->> 'amount'", INTACT, "d.inputs ->> 'review'"),
         "FROM decisions d WHERE d.merchant_id = $1 AND d.order_id = o.order_id ORDER BY d.decided_at",
     ),
+    "reviewed": REVIEWED,
 }
 _ORDERS = f"""
 SELECT o.*,

@@ -15,7 +15,7 @@ from cuota.core.order.event import MOVED
 from cuota.core.plan.change import PlannedPayment, planned
 from cuota.core.privacy.erasure import still_has
 from cuota.db.plan.plan_changes import change_of
-from cuota.db.verify import dispute_rules, fees, plan_changes, plan_replay
+from cuota.db.verify import dispute_rules, fees, plan_changes, plan_replay, review_rules
 
 Disagreements = Iterator[tuple[str, str]]
 POSTING_OF = {
@@ -43,6 +43,7 @@ def disagreements_of(facts: dict[str, Any]) -> Disagreements:
     yield from _told(facts)
     yield from _accepted(facts)
     yield from _decided(facts)
+    yield from review_rules.disagreements(facts)
 
 
 def _numbers(facts: dict[str, Any]) -> Disagreements:
@@ -261,7 +262,7 @@ def _decided(facts: dict[str, Any]) -> Disagreements:
         yield "decisions", f"{said} approved the order, but the first installment was charged {asked} times"
     if any(not approved for approved, *_ in made) and facts["status"] != "Declined":
         yield "decisions", f"a decision declined the order, but the order is {facts['status']}"
-    for number, (_, amount, intact) in enumerate(made, start=1):
+    for number, (_, amount, intact, _) in enumerate(made, start=1):
         if not intact:
             yield f"decisions {number}", "its inputs were changed after it was made"
         if amount is not None and amount != str(facts["amount"]):

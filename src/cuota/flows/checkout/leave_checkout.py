@@ -8,6 +8,7 @@ from uuid import UUID
 from cuota.core.checkout.ending import Charging, abandon
 from cuota.core.order.order import Final, Order
 from cuota.core.order.outcome import Outcome
+from cuota.core.risk.review import ReviewState
 from cuota.db.order.orders import Found
 from cuota.flows.context import Context
 from cuota.flows.settle import settle
@@ -26,9 +27,11 @@ async def lapse_order(context: Context, merchant_id: UUID, order_id: UUID) -> No
     """Abandon the order if its time is over. The worker calls this; the order may have ended another way meanwhile."""
 
     def decide(found: Found) -> Outcome | None:
-        now = context.now()
-        # A card that was declined after the worker looked leaves the consumer the rest of the order's time.
-        return None if now < found.order.expires_at else abandon(found.order, now, left=False)
+        order, now = found.order, context.now()
+        # A card that was declined after the worker looked leaves the consumer the rest of the order's time. An order that waits
+        # for a person is never abandoned by the worker: it is declined first.
+        waits = order.review is ReviewState.WAITING
+        return None if waits or now < order.expires_at else abandon(order, now, left=False)
 
     with contextlib.suppress(Final, Charging):
         await settle(context, merchant_id, order_id, decide)

@@ -8,6 +8,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from cuota.core.checkout import ending as ends
+from cuota.core.checkout.referral import refer
 from cuota.core.consumer import Profile
 from cuota.core.installment import schedule
 from cuota.core.order.job import JobState, Settled
@@ -19,6 +20,7 @@ from cuota.core.plan.collection import started
 from cuota.core.plan.notice import Notice, NoticeKind
 from cuota.core.plan.payday import timed
 from cuota.core.plan.plan import Plan
+from cuota.core.risk.review import Review, ReviewState, answer_by
 from cuota.db.checkout.loaded import Checkout
 from cuota.db.order.orders import Found
 from cuota.db.plan.charges import PendingCharge
@@ -47,6 +49,9 @@ AGREEMENT_CHANGED = "The dates have changed since you opened this page. Please r
 OTHER_PURCHASE = (
     "Another purchase of yours is being completed. Nothing was charged; please try again in a moment."
 )
+OTHER_NUMBER = (
+    "This order was placed with another phone number. Go back to the first step and confirm that number."
+)
 NOT_DECIDING = "Orders cannot be completed right now. Nothing was charged; please try again."
 
 ENTER_AGAIN = "Your card could not be read, and nothing was charged. Please enter it again."
@@ -56,11 +61,11 @@ NOT_REACHED = "We cannot reach your card's bank right now. Nothing was charged; 
 async def submit_checkout(
     context: Context, checkout: Checkout, card_token: str, agreement_hash: str, return_url: str
 ) -> Order:
-    """Decide, charge, and approve or decline. Return the order as it is then.
+    """Decide, charge, and approve or decline. Return the order as it is then. If it was referred to a person, it waits.
 
     `card_token` is what the processor's fields gave to the browser. `return_url` is the address to which the consumer comes back
-    from a confirmation at the card's bank. Raises Problem; Final, Charging or Lapsed if the order has changed meanwhile;
-    Forgotten if the consumer was erased meanwhile.
+    from a confirmation at the card's bank. Raises Problem; Final, UnderReview, Charging or Lapsed if the order has changed
+    meanwhile; Forgotten if the consumer was erased meanwhile.
     """
     ends.require_open(checkout.order, context.now())
     consumer_id, profile, _, _ = _agreed_terms(context, checkout, agreement_hash)
@@ -86,6 +91,9 @@ def _agreed_terms(
         raise Problem(notice="Confirm your phone number and details first.")
     if checkout.express and session.shipping is None:
         raise Problem(notice="Enter the shipping address first.")
+    if checkout.order.review is ReviewState.APPROVED and checkout.reviewed != session.consumer_id:
+        # The approval is of no use to this consumer, whose press would only decline the order of the other.
+        raise Problem(notice=OTHER_NUMBER)
     terms = propose(context, checkout, session.profile)
     if terms.agreement.hash != agreement_hash:
         raise Problem(notice=AGREEMENT_CHANGED)
@@ -110,10 +118,14 @@ async def pay_with(
 
     def decide_start(considered: Considered) -> Outcome:
         ends.require_open(considered.order, now)
-        decided = case.decide(considered)
-        if not decided.decision.approved:
-            return ends.decline(considered.order, decided, letter, now)
-        return ends.begin(considered.order, plan, charge, decided, now)
+        order, decided = considered.order, case.decide(considered)
+        made = decided.decision
+        if made.referred:
+            until = answer_by(order.expires_at)
+            return refer(order, Review(consumer_id, made, terms.zone, now, until, decided.signals), now)
+        if not made.approved:
+            return ends.decline(order, decided, letter, now)
+        return ends.begin(order, plan, charge, decided, now)
 
     # The order's version protects this save: of twenty presses at the same moment one begins a charge, and the others see
     # it.
@@ -127,8 +139,9 @@ async def pay_with(
         if isinstance(problem, OtherPurchase):
             raise Problem(notice=OTHER_PURCHASE) from None
         raise
-    if outcome.decision is not None:
-        context.decided(outcome.decision.decision)
+    made = outcome.decision or outcome.review
+    if made is not None:
+        context.decided(made.decision)
     if outcome.charge is None:
         await case.hold.end()
         return outcome.order

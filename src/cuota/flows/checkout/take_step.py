@@ -90,6 +90,7 @@ async def load(context: Context, merchant_id: UUID, order_id: UUID, secret: str)
         key,
         found.start,
         found.left,
+        found.reviewed,
     )
 
 

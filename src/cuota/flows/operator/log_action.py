@@ -48,7 +48,7 @@ class OperatorNote:
     after: dict[str, Any] | None = None
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Return the text as the database can store it. A command may be given bytes that are no text."""
     return "".join(
         char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[:LONGEST_REASON]
@@ -65,8 +65,8 @@ async def log_action(
     person = actor.person
     entry = OperatorEntry(
         context.new_id(), context.now(), person.person_id if person else None, actor.words,
-        person.role if person else "command", actor.address, note.action, note.about, _printable(note.subject),
-        _printable(note.reason), note.before, note.after,
+        person.role if person else "command", actor.address, note.action, note.about, printable(note.subject),
+        printable(note.reason), note.before, note.after,
     )  # fmt: skip
     await operator_log.add(session or context.pool, entry)
 

@@ -50,6 +50,7 @@ def record(found: OrderRecord) -> bytes:
             "captures": [movement(item) for item in found.movements if item.kind is MovementKind.CAPTURE],
             "voids": [movement(item) for item in found.movements if item.kind is MovementKind.VOID],
             "refunds": [movement(item) for item in found.movements if item.kind is MovementKind.REFUND],
+            **({"reviewUntilDateTime": timestamp(order.review_by)} if order.review_by else {}),
             **({"shippingAddress": shipping} if shipping else {}),
         }
     )

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
+from cuota.core.dates import time_of_day
 from cuota.core.message import Message
-from cuota.core.plan.notice import MOVED
+from cuota.core.plan.notice import AWAITED, MOVED, NoticeKind
 from cuota.core.plan.notice_words import About, Words, letter_words, words
 from cuota.core.plan.payday import Days
 from cuota.db.plan import messages
 from cuota.db.plan.messages import DueMessage, SentText
 from cuota.flows.checkout.answer_text import is_stopped
 from cuota.flows.context import Context
+from cuota.flows.order.create_order import checkout_url
 from cuota.flows.plan.read_messages import seal_text
 from cuota.flows.risk.write_letter import write_letter
 from cuota.rails.bounded import MESSAGE_SECONDS
@@ -58,6 +61,10 @@ def _words(context: Context, due: DueMessage) -> Words:
             due.merchant, due.reference, due.currency, page, due.card, due.cards, due.agreement, due.overtaken,
             due.payments, changed_on,
         )  # fmt: skip
+        if due.review is not None:
+            ends = due.review.expires_at.astimezone(ZoneInfo(due.review.zone))
+            checkout = checkout_url(context, due.merchant_id, due.review.token)
+            about = replace(about, checkout=checkout, until=time_of_day(ends))
         return words(notice, about)
     paragraphs = write_letter(
         settings,
@@ -72,9 +79,20 @@ def _words(context: Context, due: DueMessage) -> Words:
     return letter_words(paragraphs, due.merchant)
 
 
+def _too_late(context: Context, due: DueMessage) -> bool:
+    """Whether the message asks the consumer to complete a checkout that has ended meanwhile, or that is being completed."""
+    review = due.review
+    if due.notice.kind is not NoticeKind.REVIEW_APPROVED or review is None:
+        return False
+    return not review.is_open or context.now() >= review.expires_at
+
+
 async def _send_one(context: Context, due: DueMessage) -> None:
     if due.phone is None and due.email is None:
         await messages.settle(context.pool, due, "nobody to send it to", context.now())
+        return
+    if _too_late(context, due):
+        await messages.settle(context.pool, due, "the checkout has ended", context.now())
         return
     if due.notice.kind in MOVED and due.zone is not None:
         now = context.now()
@@ -91,7 +109,8 @@ async def _send_one(context: Context, due: DueMessage) -> None:
     said = _words(context, due)
     sender = context.settings.brand_name
     key = due.notice.notice_id
-    message = Message(key, phone, due.email, sender, said.subject, said.text, said.attached)
+    urgent = due.notice.kind in AWAITED
+    message = Message(key, phone, due.email, sender, said.subject, said.text, said.attached, urgent)
     try:
         await context.rails.message.send(message)
     except RailUnavailable as problem:

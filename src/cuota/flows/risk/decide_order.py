@@ -12,16 +12,18 @@ from decimal import Decimal
 from uuid import UUID
 
 from cuota.core.checkout.ending import require_open
+from cuota.core.checkout.start import Integration
 from cuota.core.consumer import Profile, address_key
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
 from cuota.core.privacy.erasure import Forgotten
 from cuota.core.risk.approvals import read_fields, risk_level
 from cuota.core.risk.decision import Decision, StoredDecision, decide
-from cuota.core.risk.facts import Approvals, Facts, FieldValue, Mismatches, Mode, Steer
+from cuota.core.risk.facts import Approvals, Facts, FieldValue, Mismatches, Mode, ReviewFact, Steer
 from cuota.core.risk.model import BadModel, Model, model_of, points
+from cuota.core.risk.review import ReviewState, has_time
 from cuota.core.risk.signal import Signal, SignalKind
-from cuota.core.sandbox import APPROVED_SURNAME, DECLINED_SURNAME
+from cuota.core.sandbox import APPROVED_SURNAME, DECLINED_SURNAME, REFERRED_SURNAME
 from cuota.db.checkout.loaded import Checkout
 from cuota.db.order import orders
 from cuota.db.risk import history
@@ -147,7 +149,21 @@ class Case:
             merchant_disputes=seen.merchant_disputes,
             block=seen.block,
             steer=_steer(self._profile.surname) if self._context.settings.sandbox else "",
+            review=self._review(order, seen),
         )
+
+    def _review(self, order: Order, seen: RiskHistory) -> ReviewFact:
+        """Return what a reviewer answered for this consumer, or whether the order can be referred to one.
+
+        An order of a virtual card is never referred. Its card is shown only in the window that the shop opened, and nobody keeps
+        that open for an hour.
+        """
+        if order.review is ReviewState.APPROVED and seen.reviewed == self._asked.consumer_id:
+            return "approved"
+        start = self._checkout.start
+        virtual = start is not None and start.integration is Integration.VIRTUAL_CARD
+        referable = order.review is None and not virtual and has_time(order.expires_at, self._now)
+        return "" if referable else "unavailable"
 
 
 def _since(context: Context, now: datetime) -> dict[SignalKind, datetime]:
@@ -225,5 +241,6 @@ def _steer(surname: str) -> Steer:
     steers: dict[str, Steer] = {
         DECLINED_SURNAME.casefold(): "decline",
         APPROVED_SURNAME.casefold(): "approve",
+        REFERRED_SURNAME.casefold(): "refer",
     }
     return steers.get(surname.strip().casefold(), "")

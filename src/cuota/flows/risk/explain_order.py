@@ -21,14 +21,16 @@ from cuota.db.checkout import consumers
 from cuota.db.order import story
 from cuota.db.order.story import Charged, Story
 from cuota.db.plan import plan_changes
-from cuota.db.risk import decisions
+from cuota.db.risk import decisions, reviews
 from cuota.db.risk.decisions import Made
+from cuota.db.risk.reviews import ReviewedOrder
 from cuota.flows.context import Context
 from cuota.flows.dispute.tell_disputes import tell_disputes
 from cuota.flows.order.find_order import NothingToExplain, order_id_of
 from cuota.flows.risk.review_decisions import Policies, ReplayedDecision, differences
 from cuota.flows.risk.tell_change import change_facts, change_lines
 from cuota.flows.risk.tell_installment import installment_facts, installment_line
+from cuota.flows.risk.tell_review import review_facts, review_steps
 from cuota.flows.risk.write_letter import write_letter
 
 
@@ -60,13 +62,15 @@ async def explain_order(context: Context, named: str | UUID) -> Explanation:
     found = await _story(context, order_id)
     order = found.order
     made = await decisions.read_of_order(context.pool, order.merchant_id, order_id)
-    explained = [await _decision(context, each, found) for each in made]
+    review = await reviews.read(context.pool, order.merchant_id, order_id)
+    referral = [] if review is None else [await _decision(context, review.made, found)]
+    explained = [*referral, *[await _decision(context, each, found) for each in made]]
     amount = money.shown(order.amount, order.currency)
     lines = [
         f"Order {order_id} of {amount} at {found.merchant} (reference {found.reference}): {order.status}.",
         "",
     ]
-    lines += _by_time(found, made)
+    lines += _by_time(found, made, review)
     disputed = await tell_disputes(context, order.merchant_id, order_id, order.currency)
     lines += ["", *disputed.lines] if disputed.lines else []
     for each in explained:
@@ -78,7 +82,8 @@ async def explain_order(context: Context, named: str | UUID) -> Explanation:
             for each in found.told
         ],
         "charges": [_charge_facts(each) for each in found.charged],
-        "decisions": [each.facts for each in explained],
+        "review": None if review is None else review_facts(review),
+        "decisions": [each.facts for each in explained[len(referral) :]],
         **disputed.facts,
     }
     return Explanation(
@@ -87,6 +92,11 @@ async def explain_order(context: Context, named: str | UUID) -> Explanation:
         if explained
         else [*lines, "", "There is no decision about this order: no consumer has submitted the checkout."],
     )
+
+
+async def explain_referral(context: Context, found: ReviewedOrder) -> Explanation:
+    """Explain why an order was referred to a person: the facts of that moment."""
+    return await _decision(context, found.made, await _story(context, found.order.order_id))
 
 
 async def explain_plan(context: Context, named: str | UUID) -> Explanation:
@@ -167,13 +177,13 @@ async def _story(context: Context, order_id: UUID) -> Story:
 
 async def _decision(context: Context, made: Made, found: Story) -> Explanation:
     again = await Policies(context).again(made)
-    word = "APPROVED" if made.approved else "DECLINED"
+    of_order = f"order {made.order_id} at {found.merchant}, {timestamp(made.decided_at)}:"
     lines = [
-        f"Decision {made.decision_id} about order {made.order_id} at {found.merchant}, {timestamp(made.decided_at)}:",
-        f"{word} by policy {made.policy_version}.",
+        f"Referral of {of_order}" if made.referred else f"Decision {made.decision_id} about {of_order}",
+        f"{made.outcome.upper()} by policy {made.policy_version}.",
     ]
     facts: dict[str, Any] = {
-        "decisionId": str(made.decision_id),
+        "decisionId": None if made.referred else str(made.decision_id),
         "orderId": str(made.order_id),
         "merchantId": str(made.merchant_id),
         "decidedAt": timestamp(made.decided_at),
@@ -187,8 +197,9 @@ async def _decision(context: Context, made: Made, found: Story) -> Explanation:
     }
     if again.decision is None:
         lines += [f"Why: {because(code)}." for code in made.reasons]
+        thing = "referral" if made.referred else "decision"
         return Explanation(
-            {**facts, "again": None}, [*lines, f"This decision cannot be repeated: {again.why}."]
+            {**facts, "again": None}, [*lines, f"This {thing} cannot be repeated: {again.why}."]
         )
     return Explanation(
         {**facts, **_again_facts(again, made)},
@@ -235,10 +246,10 @@ def _again_lines(again: ReplayedDecision, decision: Decision, made: Made, unread
     assert again.facts is not None
     assert again.policy is not None
     lines = explain(decision, again.facts, again.policy, unreadable)
-    changed = differences(made, decision)
+    changed, thing = differences(made, decision), "referral" if made.referred else "decision"
     if not changed:
-        return [*lines, "", "Repeating the decision from the stored facts gives the same result."]
-    head = "REPEATING THE DECISION FROM THE STORED FACTS GIVES A DIFFERENT RESULT:"
+        return [*lines, "", f"Repeating the {thing} from the stored facts gives the same result."]
+    head = f"REPEATING THE {thing.upper()} FROM THE STORED FACTS GIVES A DIFFERENT RESULT:"
     return [*lines, "", head, *difference_lines(changed)]
 
 
@@ -254,10 +265,11 @@ def _order_facts(found: Story) -> dict[str, Any]:
     }
 
 
-def _by_time(found: Story, made: list[Made]) -> list[str]:
+def _by_time(found: Story, made: list[Made], review: ReviewedOrder | None) -> list[str]:
     lines: list[tuple[datetime, str]] = [
         *((each.at, f"{each.type}{f': {each.message}' if each.message else ''}") for each in found.told),
-        *((each.decided_at, f"decided: {'approved' if each.approved else 'declined'}") for each in made),
+        *((each.decided_at, f"decided: {each.outcome}") for each in made),
+        *(review_steps(review) if review is not None else ()),
         *((each.at, _charge(each, found.order.currency)) for each in found.charged),
     ]
     return [f"  {timestamp(at)}  {text}" for at, text in sorted(lines, key=lambda line: line[0])]

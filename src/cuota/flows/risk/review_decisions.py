@@ -1,11 +1,11 @@
-"""Reviews stored decisions: repeats them from the stored facts, and simulates another policy."""
+"""Looks at stored decisions again: repeats them from the stored facts, and simulates another policy."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from cuota.core.risk.decision import Decision, decide
 from cuota.core.risk.facts import BadInputs, Facts
 from cuota.core.risk.policy import BadPolicy, Policy, load_policy
 from cuota.db.merchant import merchants
-from cuota.db.risk import decisions, policies
+from cuota.db.risk import decisions, policies, reviews
 from cuota.db.risk.decisions import Became, Made
 from cuota.flows.context import Context
 
@@ -44,10 +44,12 @@ class Difference:
 class Replayed:
     """The result of a replay.
 
-    `before` counts decisions made before facts and policies were stored, which cannot be repeated.
+    `referrals` counts the orders that were referred to a person. `before` counts decisions made before facts and policies were
+    stored, which cannot be repeated.
     """
 
     decisions: int = 0
+    referrals: int = 0
     before: int = 0
     differences: list[Difference] = field(default_factory=list)
 
@@ -71,29 +73,40 @@ class DecisionTally:
 class Simulated:
     """The decisions as they were made, beside the results of another policy. An order counts once, by its last decision.
 
-    `reasons`: why the other policy would have declined approved orders. `before`: decisions made before facts were
-    stored.
+    `referred`: orders that were referred to a person and have no decision, such as when the consumer left. What a person
+    answered counts as approved or declined. The other policy is asked without that answer. `reasons`: why it would have
+    declined orders that it declines newly. `before`: decisions made before facts were stored.
     """
 
     approved: DecisionTally = field(default_factory=DecisionTally)
     declined: DecisionTally = field(default_factory=DecisionTally)
+    referred: DecisionTally = field(default_factory=DecisionTally)
     would_approve: DecisionTally = field(default_factory=DecisionTally)
     would_decline: DecisionTally = field(default_factory=DecisionTally)
+    would_refer: DecisionTally = field(default_factory=DecisionTally)
     newly_approved: DecisionTally = field(default_factory=DecisionTally)
     newly_declined: DecisionTally = field(default_factory=DecisionTally)
+    newly_referred: DecisionTally = field(default_factory=DecisionTally)
     reasons: Counter[str] = field(default_factory=Counter)
     before: int = 0
 
     def add(self, became: Became, decision: Decision) -> None:
         """Add one order."""
-        was, would = became.made.approved, decision.approved
-        (self.approved if was else self.declined).add(became)
-        (self.would_approve if would else self.would_decline).add(became)
-        if was and not would:
-            self.newly_declined.add(became)
-            self.reasons.update(decision.reasons[:1])
-        if would and not was:
-            self.newly_approved.add(became)
+        was, would = became.made.outcome, decision.outcome
+        then = {"approved": self.approved, "declined": self.declined, "referred": self.referred}
+        now = {"approved": self.would_approve, "declined": self.would_decline, "referred": self.would_refer}
+        newly = {
+            "approved": self.newly_approved,
+            "declined": self.newly_declined,
+            "referred": self.newly_referred,
+        }
+        then[was].add(became)
+        now[would].add(became)
+        # A person has looked at an order that was referred, also if it was decided afterwards.
+        if would not in {was, "referred" if became.made.reviewed else was}:
+            newly[would].add(became)
+            if would == "declined":
+                self.reasons.update(decision.reasons[:1])
 
 
 class Policies:
@@ -143,6 +156,7 @@ def differences(made: Made, decision: Decision) -> dict[str, tuple[object, objec
         "reasons": (list(made.reasons), list(decision.reasons)),
         "score": (made.score, decision.score),
         "limit": (made.limit, decision.limit),
+        "referred": (made.referred, decision.referred),
         "inputs": ("altered" if not made.intact else "as they were", "as they were"),
     }
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
@@ -167,11 +181,11 @@ async def last_of_each(
 
 
 async def replay(context: Context, since: datetime, until: datetime, merchant_id: UUID | None) -> Replayed:
-    """Repeat every decision of a time range, each under its own policy."""
+    """Repeat every decision and every referral of a time range, each under its own policy."""
     done, stored = Replayed(), Policies(context)
-    async for became in _range(context, since, until, merchant_id):
-        done.decisions += 1
-        made = became.made
+    async for made in _made(context, since, until, merchant_id):
+        done.referrals += made.referred
+        done.decisions += not made.referred
         again = await stored.again(made)
         if again.decision is not None:
             if found := differences(made, again.decision):
@@ -183,12 +197,34 @@ async def replay(context: Context, since: datetime, until: datetime, merchant_id
     return done
 
 
+async def _made(
+    context: Context, since: datetime, until: datetime, merchant_id: UUID | None
+) -> AsyncIterator[Made]:
+    async for became in _range(context, since, until, merchant_id):
+        yield became.made
+    async for became, _ in _referrals(context, since, until, merchant_id):
+        yield became.made
+
+
+async def _referrals(
+    context: Context, since: datetime, until: datetime, merchant_id: UUID | None
+) -> AsyncIterator[tuple[Became, bool]]:
+    for merchant in await merchants.read_all(context.pool):
+        if merchant_id in {None, merchant.merchant_id}:
+            async for found in reviews.between(context.pool, merchant.merchant_id, since, until):
+                yield found
+
+
 async def simulate(
     context: Context, policy: Policy, since: datetime, until: datetime, merchant_id: UUID | None
 ) -> Simulated:
     """Decide every order since then under another policy, and report what became of these orders."""
     found = Simulated()
-    for number, became in enumerate(await last_of_each(context, since, until, merchant_id)):
+    decided = await last_of_each(context, since, until, merchant_id)
+    undecided = [
+        became async for became, followed in _referrals(context, since, until, merchant_id) if not followed
+    ]
+    for number, became in enumerate((*decided, *undecided)):
         if number % _AT_ONCE == 0:
             # A page of the dashboard runs this beside other requests.
             await asyncio.sleep(0)
@@ -196,7 +232,9 @@ async def simulate(
         if facts is None:
             found.before += 1
             continue
-        found.add(became, decide(facts, policy))
+        # What a person answered is not what the other policy would have said.
+        asked = facts if facts.review == "unavailable" else replace(facts, review="")
+        found.add(became, decide(asked, policy))
     return found
 
 

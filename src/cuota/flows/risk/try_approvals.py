@@ -99,10 +99,11 @@ async def _orders(context: Context, merchant_id: UUID) -> list[TrialOrder]:
 def _counts(became: Became, facts: Facts) -> bool:
     """True if an order counts in the trial.
 
-    Orders with a sandbox test name do not count. An approved order whose first charge then failed does not count either,
+    Orders with a sandbox test name do not count, nor do orders that a person decided. An approved order whose first charge then failed does not count either,
     because it has nothing to pay back.
     """
     in_trial = facts.approvals is not None and facts.approvals.mode == "trial" and not facts.steer
+    in_trial = in_trial and facts.review not in {"approved", "declined"}
     return in_trial and became.made.approved == (became.status == Status.APPROVED)
 
 

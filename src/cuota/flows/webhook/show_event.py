@@ -109,5 +109,7 @@ def _as_of(now: OrderRecord, events: list[Happened]) -> OrderRecord:
         refunded=sums[MovementKind.REFUND],
         lapsed=any(event.type == "authorization.expired" for event in events),
         authorization_expires_at=now.order.authorization_expires_at if approved else None,
+        # A review begins and ends without an event of its own.
+        review_by=None,
     )
     return OrderRecord(order, now.token, now.document, movements, now.payer)

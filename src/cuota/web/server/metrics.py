@@ -27,6 +27,7 @@ from cuota.core.checkout.texting import Limit
 from cuota.core.order.event import FINAL_STATUS, Event
 from cuota.core.order.order import Status
 from cuota.core.risk.decision import APPROVAL_CODES, DECLINE_CODES, Decision
+from cuota.core.risk.review import ReviewState
 from cuota.web.service import service_of
 
 if values.ValueClass.__name__ != "MutexValue":
@@ -42,6 +43,13 @@ DECISIONS = Counter(
     "cuota_decisions",
     "Risk decisions since the service started, by the weightiest reason of each",
     ["outcome", "reason"],
+)
+REVIEWS = Counter("cuota_reviews", "Reviews that ended since the service started", ["state"])
+# The series of all states exist from the start, as below.
+_REVIEWS = {state: REVIEWS.labels(state) for state in (*ReviewState,)[1:]}
+# Every process counts the same rows, so the highest of their values is shown.
+REVIEWS_WAIT = Gauge(
+    "cuota_reviews_open", "Reviews that wait for a person", ["time"], multiprocess_mode="livemax"
 )
 _REFUSED = Counter("cuota_refused", "Requests refused before any work, for want of a place", ["why"])
 REFUSED = {why: _REFUSED.labels(why) for why in ("full", "share", "creation")}
@@ -89,7 +97,18 @@ def count_decision(made: Decision) -> None:
     """Count a risk decision that is committed, under the first of its reasons."""
     first = made.reasons[0] if made.reasons else ""
     known = first if first in (*APPROVAL_CODES, *DECLINE_CODES) else "other"
-    DECISIONS.labels("approved" if made.approved else "declined", known).inc()
+    DECISIONS.labels(made.outcome, known).inc()
+
+
+def count_review(state: ReviewState) -> None:
+    """Count a review that ended, and how."""
+    _REVIEWS[state].inc()
+
+
+def show_reviews(waiting: int, running_out: int) -> None:
+    """Show how many reviews wait, and how many of them must be answered within minutes."""
+    REVIEWS_WAIT.labels("waiting").set(waiting)
+    REVIEWS_WAIT.labels("running_out").set(running_out)
 
 
 def count_code(outcome: str) -> None:

@@ -18,6 +18,7 @@ from cuota.flows.checkout.recognize_consumer import Offer, find_offer
 from cuota.flows.checkout.remember_browser import forget_browser, remember_browser
 from cuota.flows.checkout.take_step import Problem, propose
 from cuota.web.pages.checkout.known_browser import drop_token, keep_token, token_of
+from cuota.web.pages.checkout.reviewing import answer_notice
 from cuota.web.pages.checkout.session import keep_secret, kept_secret
 from cuota.web.pages.checkout.view import common, masked, place_of, plan_of
 from cuota.web.pages.render import page
@@ -56,7 +57,8 @@ def _page(request: Request, checkout: Checkout, secret: str, offer: Offer, notic
         "agreement": {"text": list(proposed.agreement.paragraphs), "hash": proposed.agreement.hash},
         "pay_label": f"Pay {today} today with {card}",
         "phone_masked": masked(offer.consumer.phone),
-        "notice": notice,
+        "notice": notice or answer_notice(checkout),
+        "notice_tone": "error" if notice else "calm",
     }
     return page(request, "again.html", context, place=place_of(checkout))
 

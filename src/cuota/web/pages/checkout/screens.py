@@ -9,6 +9,7 @@ from cuota.core import money
 from cuota.core.checkout.ending import CARD_TRIES
 from cuota.core.consumer import Profile
 from cuota.core.order.order import Status
+from cuota.core.risk.review import ReviewState
 from cuota.db.checkout.loaded import Checkout
 from cuota.flows.checkout.take_step import Problem, preview_plan, propose
 from cuota.web.pages.card_fields import card_form, policy_of
@@ -16,6 +17,7 @@ from cuota.web.pages.checkout import again
 from cuota.web.pages.checkout.charging import charging
 from cuota.web.pages.checkout.prefill import details_values, order_phone, phone_values, shipping_values
 from cuota.web.pages.checkout.results import result
+from cuota.web.pages.checkout.reviewing import answer_notice, reviewing
 from cuota.web.pages.checkout.view import (
     common,
     expired_words,
@@ -79,6 +81,8 @@ async def screen(
     shown["notice"] = notice or (problem.notice if problem else _said(request, checkout, said, step))
     if said == "resent" and step == "code":
         shown["notice_tone"] = "done"
+    elif shown["notice"] is None and (answered := answer_notice(checkout)) is not None:
+        shown |= {"notice": answered, "notice_tone": "calm"}
     if problem and problem.errors:
         shown["errors"] = problem.errors
         if step == "phone":
@@ -102,6 +106,8 @@ async def _ended(request: Request, checkout: Checkout, secret: str, said: str | 
         response = await result(request, checkout, secret, leaving=said == "left")
         await again.remember_after(request, response, checkout)
         return response
+    if order.review is ReviewState.WAITING:
+        return reviewing(request, checkout, secret)
     if order.charging is not None:
         return await charging(request, checkout, secret, said)
     if service_of(request).context.now() >= order.expires_at:

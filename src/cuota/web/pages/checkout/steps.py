@@ -10,11 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.checkout.card import BadCard
-from cuota.core.checkout.ending import Charging, Lapsed
+from cuota.core.checkout.ending import Charging, Lapsed, UnderReview
 from cuota.core.checkout.start import Display
 from cuota.core.consumer import typed_number
-from cuota.core.order.order import Final, Status
+from cuota.core.order.order import Final, Order, Status
 from cuota.core.privacy.erasure import Forgotten
+from cuota.core.risk.review import ReviewState
 from cuota.db.checkout.loaded import Checkout
 from cuota.db.plan import charges
 from cuota.flows.checkout.identify_consumer import check_code, give_details, give_shipping, send_code
@@ -53,6 +54,11 @@ def _address(checkout: Checkout, secret: str, step: str = "", said: str = "") ->
     """Return the address of a step. Each step has its own address, so that the browser's Back button goes back one step."""
     query = {"step": step, "said": said}
     return page_address(checkout, secret, **{name: text for name, text in query.items() if text})
+
+
+def _card_failed(order: Order) -> bool:
+    """Whether the button was pressed and the order is still open, but does not wait for a person."""
+    return order.status is Status.CREATED and order.review is not ReviewState.WAITING
 
 
 def _back(request: Request, checkout: Checkout, secret: str) -> str:
@@ -106,7 +112,7 @@ def _step(needs: str) -> Callable[[CheckoutStep], Callable[[Request], Awaitable[
                 response = see_other(_address(checkout, secret, said=ASKED))
                 again_page.remember_later(request, response, checkout)
                 return response
-            except (Final, Lapsed):
+            except (Final, Lapsed, UnderReview):
                 # The order changed meanwhile, in another tab or because its time ran out. Show its current state.
                 return see_other(_address(checkout, secret))
 
@@ -206,7 +212,7 @@ async def pay(request: Request, checkout: Checkout, secret: str, form: dict[str,
         order = await submit_checkout(context, checkout, token, agreed, back)
     except Problem as wrong:
         return await screens.screen(request, checkout, secret, "pay", problem=wrong, values=values)
-    declined = ("pay", "declined") if order.status is Status.CREATED else ()
+    declined = ("pay", "declined") if _card_failed(order) else ()
     response = see_other(_address(checkout, secret, *declined))
     await again_page.remember(request, response, checkout, order)
     return response
@@ -224,9 +230,7 @@ async def again(request: Request, checkout: Checkout, secret: str, form: dict[st
         return shown or await screens.screen(
             request, checkout, secret, "phone", problem=Problem(notice=wrong.notice)
         )
-    response = see_other(
-        _address(checkout, secret, said="declined" if order.status is Status.CREATED else "")
-    )
+    response = see_other(_address(checkout, secret, said="declined" if _card_failed(order) else ""))
     await again_page.remember(request, response, paid_checkout, order)
     return response
 

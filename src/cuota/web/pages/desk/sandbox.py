@@ -14,6 +14,7 @@ from cuota.core.sandbox import (
     APPROVED_SURNAME,
     CODE,
     DECLINED_SURNAME,
+    REFERRED_SURNAME,
     TEST_ACCOUNTS,
     TEST_CARDS,
     TEST_ROUTING,
@@ -106,6 +107,7 @@ async def _shown(request: Request, desk: Desk, problem: str | None = None) -> Re
         "code": CODE,
         "declined": DECLINED_SURNAME,
         "approved": APPROVED_SURNAME,
+        "referred": REFERRED_SURNAME,
     }
     if problem is not None:
         shown |= {"notice": problem, "notice_tone": "error"}

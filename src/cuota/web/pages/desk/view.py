@@ -128,6 +128,8 @@ def state_of(order: Order) -> PageContext:
         word, kind = "Refunded", "off"
     elif order.refunded:
         word, kind = "Partly refunded", "done"
+    elif order.review_by is not None:
+        word, kind = "Under review", "wait"
     elif order.status in _STATUS_WORDS:
         word, kind = _STATUS_WORDS[order.status]
     else:

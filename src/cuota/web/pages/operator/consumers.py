@@ -111,9 +111,9 @@ async def consumer_page(
         **common(request, desk, "Consumer", here=CONSUMERS),
         "sections": [
             *([blocked] if blocked and in_force(blocks, context.now()) else []),
-            section(pairs=_person(found, revealed=revealed)),
-            _owed(plans, await show_exposure(context, consumer_id)),
-            _plans(plans),
+            section(pairs=person_pairs(found, revealed=revealed)),
+            exposure_section(plans, await show_exposure(context, consumer_id)),
+            plans_table(plans),
             *([blocked] if blocked and not in_force(blocks, context.now()) else []),
         ],
         "messages": shown_messages(messages, revealed=revealed),
@@ -136,7 +136,8 @@ async def consumer_page(
     return page(request, "operator/consumer.html", shown)
 
 
-def _person(found: Consumer, *, revealed: bool) -> Sequence[tuple[str, object]]:
+def person_pairs(found: Consumer, *, revealed: bool = False) -> Sequence[tuple[str, object]]:
+    """Return who the consumer is, masked unless `revealed`."""
     profile = found.profile
     name, email = (profile.name, profile.email) if profile else ("not known", "")
     pairs: list[tuple[str, object]] = [("Consumer id", found.consumer_id)]
@@ -160,7 +161,7 @@ def _late(each: ShownPlan) -> int:
     return sum(item.total for item in owed(each.plan) if item.state in {"overdue", "written_off"})
 
 
-def _owed(plans: Sequence[ShownPlan], exposure: ConsumerExposure) -> PageContext:
+def exposure_section(plans: Sequence[ShownPlan], exposure: ConsumerExposure) -> PageContext:
     """Return what the consumer owes at all merchants, against the limit."""
     held = exposure.reserved
     pairs: list[tuple[str, object]] = [
@@ -175,7 +176,8 @@ def _owed(plans: Sequence[ShownPlan], exposure: ConsumerExposure) -> PageContext
     return section("Exposure", pairs=pairs)
 
 
-def _plans(plans: Sequence[ShownPlan]) -> PageContext:
+def plans_table(plans: Sequence[ShownPlan]) -> PageContext:
+    """Return the list of the consumer's plans at all merchants."""
     columns = [
         cell("Order"), cell("Merchant", wide=True), cell("Agreed", wide=True), cell("Status"), cell("Left", amount=True),
     ]  # fmt: skip

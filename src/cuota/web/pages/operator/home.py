@@ -13,6 +13,7 @@ from cuota.db import workers
 from cuota.db.operator import operator_figures
 from cuota.db.payout import operator_list
 from cuota.db.plan.charges import failed_refunds
+from cuota.db.risk import reviews
 from cuota.flows.context import Context
 from cuota.web.pages.desk.view import when
 from cuota.web.pages.operator.view import common
@@ -29,6 +30,8 @@ async def home(request: Request, desk: OperatorDesk) -> Response:
     """Show what waits."""
     context = service_of(request).context
     cards = [await _disputes(context)]
+    if desk.may(OperatorAction.READ_REVIEWS):
+        cards.append(await _reviews(context))
     if desk.may(OperatorAction.READ_MONEY):
         cards += await _money(context)
     cards += await _system(context)
@@ -56,6 +59,13 @@ async def _disputes(context: Context) -> PageContext:
     count, since = await operator_figures.to_decide(context.pool)
     more = f"the first was opened {when(since)}" if since else "nothing waits for you"
     return _card("Disputes to decide", f"{count:,}", more, "disputes?view=decide", "wait" if count else "")
+
+
+async def _reviews(context: Context) -> PageContext:
+    found = await reviews.count(context.pool, context.now())
+    more = f"the first must be answered by {when(found.first)}" if found.first else "nothing waits for you"
+    urgent = "bad" if found.running_out else "wait" if found.waiting else ""
+    return _card("Orders to review", f"{found.waiting:,}", more, "risk/reviews", urgent)
 
 
 async def _money(context: Context) -> list[PageContext]:

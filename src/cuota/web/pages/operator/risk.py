@@ -40,6 +40,7 @@ def _values(policy: Policy) -> dict[str, str]:
     exposure = policy.exposure
     return {
         "threshold": str(policy.score.threshold),
+        "refer_from": "" if policy.score.refer_from is None else str(policy.score.refer_from),
         "new": money.text_of(exposure.new),
         "ceiling": money.text_of(exposure.ceiling),
         "days": "7",
@@ -57,6 +58,12 @@ def _page(
     facts = [
         ("Policy in force", policy.version),
         ("An approval needs a score of at least", policy.score.threshold),
+        (
+            "Referred to a person",
+            "nobody"
+            if (refer_from := policy.score.refer_from) is None
+            else f"from a score of {refer_from} on",
+        ),
         ("A new consumer starts with", policy.score.base),
         ("A new consumer may owe at most", money.shown(exposure.new)),
         ("Any consumer may owe at most", money.shown(exposure.ceiling)),
@@ -68,6 +75,11 @@ def _page(
             section(pairs=facts),
             section(
                 links=[
+                    *(
+                        [(f"{RISK}/reviews", "Reviews: orders that wait for a person")]
+                        if desk.may(OperatorAction.READ_REVIEWS)
+                        else []
+                    ),
                     (f"{RISK}/policies", "Policies: compare versions, try a whole policy"),
                     (f"{RISK}/velocity", "Velocity"),
                 ]
@@ -90,9 +102,10 @@ def day_options() -> list[PageContext]:
 def simulated(found: Simulated, by: str = "these limits") -> PageContext:
     """Return the table of a simulation. `by` names what the orders were decided by."""
     rows = (
-        ("Approved then", found.approved), ("Declined then", found.declined),
+        ("Approved then", found.approved), ("Declined then", found.declined), ("Referred then, and not decided", found.referred),
         (f"Approved with {by}", found.would_approve), (f"Declined with {by}", found.would_decline),
-        ("Newly approved", found.newly_approved), ("Newly declined", found.newly_declined),
+        (f"Referred to a person with {by}", found.would_refer), ("Newly approved", found.newly_approved),
+        ("Newly declined", found.newly_declined), ("Newly referred", found.newly_referred),
     )  # fmt: skip
     columns = [
         cell("Orders of these days"), cell("Orders", amount=True), cell("Amount", amount=True),
@@ -121,10 +134,13 @@ async def try_limits(request: Request, desk: OperatorDesk) -> Response:
     context = service_of(request).context
     policy = await policy_in_force(context)
     errors: dict[str, str] = {}
-    threshold = desk.form.get("threshold", "")
-    points = int(threshold) if threshold.isascii() and threshold.isdigit() and len(threshold) <= 5 else -1
-    if not 0 <= points <= MOST_POINTS:
+    points, refer_from = _points(desk.form.get("threshold", "")), None
+    if points is None:
         errors["threshold"] = f"Enter a whole number from 0 to {MOST_POINTS}."
+    if desk.form.get("refer_from", "") and points is not None:
+        refer_from = _points(desk.form["refer_from"])
+        if refer_from is None or refer_from >= points:
+            errors["refer_from"] = f"Enter a whole number below {points}, or nothing."
     new, ceiling = (_cents(desk.form.get(name, "")) for name in ("new", "ceiling"))
     for name, cents in (("new", new), ("ceiling", ceiling)):
         if cents is None:
@@ -132,10 +148,11 @@ async def try_limits(request: Request, desk: OperatorDesk) -> Response:
     days = desk.form.get("days", "")
     if days not in {str(each) for each in DAYS}:
         errors["days"] = "Choose a number of days."
-    if new is None or ceiling is None or errors:
+    if points is None or new is None or ceiling is None or errors:
         return _page(request, desk, policy, None, errors)
     exposure = replace(policy.exposure, new=new, ceiling=ceiling)
-    other = replace(policy, exposure=exposure, score=replace(policy.score, threshold=points))
+    score = replace(policy.score, threshold=points, refer_from=refer_from)
+    other = replace(policy, exposure=exposure, score=score)
     if one_simulation.locked():
         text = "Somebody tries other limits right now. Send the form again in a moment."
         return _page(request, desk, policy, None, {"": text})
@@ -143,6 +160,12 @@ async def try_limits(request: Request, desk: OperatorDesk) -> Response:
         now = context.now()
         found = await simulate(context, other, now - timedelta(days=int(days)), now, None)
     return _page(request, desk, policy, found)
+
+
+def _points(typed: str) -> int | None:
+    """Return a typed score, or None if the text is none."""
+    points = int(typed) if typed.isascii() and typed.isdigit() and len(typed) <= 5 else MOST_POINTS + 1
+    return points if points <= MOST_POINTS else None
 
 
 def _cents(typed: str) -> int | None:

@@ -41,6 +41,8 @@ _SAID = {
     "blocked": "The consumer is blocked. New orders are declined; what is owed can still be paid.",
     "unblocked": "The block has ended. New orders are decided as usual.",
     "plan-changed": "The plan is changed, and the consumer gets a message with the new plan.",
+    "review-approved": "The order is approved. The consumer gets a message with a link, confirms once more, and pays.",
+    "review-declined": "The order is declined. The consumer gets a message, and the letter with the reasons.",
     "erased": "The personal data is erased.",
     "verified": "The check is done.",
 }

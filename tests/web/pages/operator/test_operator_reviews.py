@@ -1,0 +1,226 @@
+"""The review queue: what waits is listed with the time that is left, and a person with the right role answers once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from cuota.core.operator.role import OperatorRole
+from cuota.db.desk.orders import BEYOND
+from cuota.db.operator import operator_log
+from cuota.web.pages.operator import reviews as operator_reviews
+from cuota.work.due_orders import settle_due_orders
+from support import reviews
+from support.makers import PROFILE, Merchant, phone_number
+from support.pages.operator_staff import OperatorStaff
+from support.pages.visitor import Visitor
+
+QUEUE = "/operator/risk/reviews"
+
+
+@pytest.fixture
+def refer(merchant: Merchant, visit: Callable[..., Visitor]) -> Callable[..., Any]:
+    """Makes orders that wait for a person."""
+
+    async def made(**fields: str) -> dict[str, Any]:
+        order = await merchant.create()
+        page = await visit().buy(order, **{"surname": "Refertest", "phone": phone_number(), **fields})
+        assert page.outcome == "referred"
+        return order
+
+    return made
+
+
+def address(order: dict[str, Any]) -> str:
+    return f"{QUEUE}/{order['orderId']}"
+
+
+async def test_the_queue_lists_what_waits_with_the_time_that_is_left_and_the_first_page_counts_it(
+    operator: OperatorStaff, refer: Callable[..., Any], merchant: Merchant
+) -> None:
+    order = await refer()
+    await operator.enter(OperatorRole.RISK)
+    assert "Orders to review" in operator.page.text
+    await operator.open("/operator/risk")
+    await operator.open(operator.page.link("Reviews"))
+    page = await operator.open(f"{QUEUE}?merchant={merchant.merchant_id}")
+    assert address(order) in page.seen.links
+    assert "49 minutes left" in page.text or "50 minutes left" in page.text
+    assert "$100.00" in page.text
+    async with operator.service.clock.moved(minutes=47):
+        page = await operator.open(f"{QUEUE}?merchant={merchant.merchant_id}")
+        assert "2 minutes left" in page.text or "3 minutes left" in page.text
+
+
+async def test_the_page_of_a_review_has_the_facts_in_words_and_the_consumer_masked(
+    operator: OperatorStaff, refer: Callable[..., Any]
+) -> None:
+    order = await refer()
+    await operator.enter(OperatorRole.RISK)
+    page = await operator.open(address(order))
+    assert "REFERRED by policy" in page.text
+    assert "Earlier orders with the same phone, card, address or device:" in page.text
+    assert "No plan: no order of this consumer was approved." in page.text
+    assert "J•• R••" in page.text
+    for secret in ("Refertest", PROFILE.email, PROFILE.address.line1):
+        assert secret not in page.answer.text
+
+
+async def test_an_approval_needs_a_reason_stands_in_the_log_and_lets_the_consumer_go_on(
+    operator: OperatorStaff, refer: Callable[..., Any], merchant: Merchant
+) -> None:
+    order = await refer()
+    await operator.enter(OperatorRole.RISK)
+    await operator.open(address(order))
+    page = await operator.press(order["orderId"], answer="approve", reason=" ")
+    assert page.status == 400
+    assert "Say why" in page.text
+    page = await operator.press(order["orderId"], answer="approve", reason="known customer")
+    assert "The order is approved." in page.text
+    assert "known customer" in page.text
+    assert "the consumer can confirm it until" in page.text
+    assert (await merchant.read(order))["orderStatus"] == "Created"
+    [entry] = await operator_log.page(operator.service.context.pool, BEYOND, 9, about=UUID(order["orderId"]))
+    assert (entry.action, entry.reason) == ("review.approve", "known customer")
+    row = await reviews.stored(operator.service, order)
+    assert row["person_id"] is not None
+
+
+async def test_a_decline_declines_the_order_and_is_listed_where_it_ended(
+    operator: OperatorStaff, refer: Callable[..., Any], merchant: Merchant
+) -> None:
+    order = await refer()
+    await operator.enter()
+    await operator.open(address(order))
+    page = await operator.press(order["orderId"], answer="decline", reason="not the owner of the number")
+    assert "The order is declined." in page.text
+    assert (await merchant.read(order))["orderStatus"] == "Declined"
+    listed = await operator.open(f"{QUEUE}?state=declined&merchant={merchant.merchant_id}")
+    assert address(order) in listed.seen.links
+    assert address(order) not in (await operator.open(f"{QUEUE}?merchant={merchant.merchant_id}")).seen.links
+
+
+async def test_of_two_reviewers_the_second_is_told_who_was_faster(
+    desk_browser: Callable[..., OperatorStaff], refer: Callable[..., Any], merchant: Merchant
+) -> None:
+    order = await refer()
+    first, second = desk_browser(), desk_browser()
+    for each in (first, second):
+        await each.enter(OperatorRole.RISK)
+        await each.open(address(order))
+    await first.press(order["orderId"], answer="approve", reason="known customer")
+    page = await second.press(order["orderId"], answer="decline", reason="looks wrong")
+    assert page.status == 409
+    assert "has approved this order already. Nothing was changed." in page.text
+    assert (await merchant.read(order))["orderStatus"] == "Created"
+    entries = await operator_log.page(second.service.context.pool, BEYOND, 9, about=UUID(order["orderId"]))
+    assert [each.action for each in entries] == ["review.decline.refused", "review.decline", "review.approve"]
+
+
+async def test_a_second_click_is_no_error(operator: OperatorStaff, refer: Callable[..., Any]) -> None:
+    order = await refer()
+    await operator.enter(OperatorRole.RISK)
+    form = await operator.open(address(order))
+    action, held = form.form(order["orderId"])
+    fields = {**held, "answer": "approve", "reason": "known customer"}
+    for _ in range(2):
+        assert (await operator.http.post(action, data=fields)).status_code == 303
+
+
+@pytest.mark.parametrize("given", ["", "approved", "delete"])
+async def test_a_form_without_an_answer_changes_nothing(
+    operator: OperatorStaff, refer: Callable[..., Any], given: str
+) -> None:
+    order = await refer()
+    await operator.enter(OperatorRole.RISK)
+    await operator.open(address(order))
+    page = await operator.press(order["orderId"], answer=given, reason="r")
+    assert (page.status, (await reviews.stored(operator.service, order))["state"]) == (400, "waiting")
+
+
+async def test_who_only_reads_sees_no_form_and_cannot_answer(
+    operator: OperatorStaff, refer: Callable[..., Any]
+) -> None:
+    order = await refer()
+    await operator.enter(OperatorRole.READ_ONLY)
+    page = await operator.open(address(order))
+    assert "REFERRED by policy" in page.text
+    assert not [action for action, _ in page.seen.forms if action.endswith(order["orderId"])]
+    data = {"csrf": page.form("leave")[1]["csrf"], "answer": "approve", "reason": "r"}
+    assert (await operator.http.post(address(order), data=data)).status_code == 403
+
+
+async def test_a_person_with_an_app_gives_a_fresh_code(
+    operator: OperatorStaff, refer: Callable[..., Any]
+) -> None:
+    order = await refer()
+    await operator.sign_in(await operator.invited(f"{phone_number()}@mail.example", OperatorRole.RISK))
+    async with operator.service.context.pool.session() as connection:
+        await connection.execute("UPDATE operator_sessions SET proved_at = proved_at - interval '10 minutes'")
+    await operator.open(address(order))
+    page = await operator.press(order["orderId"], answer="approve", reason="known customer")
+    assert (page.status, (await reviews.stored(operator.service, order))["state"]) == (400, "waiting")
+    assert "Enter the code of your authenticator app." in page.text
+
+
+async def test_after_the_time_is_over_the_page_says_so(
+    operator: OperatorStaff, refer: Callable[..., Any]
+) -> None:
+    order = await refer()
+    await operator.enter(OperatorRole.RISK)
+    await operator.open(address(order))
+    async with operator.service.clock.moved(minutes=51):
+        page = await operator.press(order["orderId"], answer="approve", reason="known customer")
+        assert page.status == 409
+        assert "The time for an answer is over" in page.text
+        await settle_due_orders(operator.service.context)
+        page = await operator.open(address(order))
+        assert "The time for an answer is over, so the order is declined" in page.text
+
+
+async def test_a_long_queue_has_pages_and_no_order_is_shown_twice(
+    operator: OperatorStaff, refer: Callable[..., Any], merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operator_reviews, "A_PAGE", 2)
+    orders = [await refer() for _ in range(5)]
+    await operator.enter(OperatorRole.RISK)
+    for state in ("waiting", "approved"):
+        seen: list[str] = []
+        page = await operator.open(f"{QUEUE}?state={state}&merchant={merchant.merchant_id}")
+        while True:
+            seen += [link for link in page.seen.links if link.startswith(f"{QUEUE}/")]
+            following = [link for link, words in page.seen.links.items() if words == "Next page"]
+            if not following:
+                break
+            page = await operator.open(following[0])
+        expected = [address(each) for each in orders]
+        assert seen == (expected if state == "waiting" else expected[::-1])
+        for each in orders if state == "waiting" else ():
+            await reviews.approve(operator.service, each)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["state=gone", "merchant=nobody", "merchant=%00", "after=x", "after=2026-01-01T00:00:00%2B00:00_x"],
+)
+async def test_what_an_address_names_wrongly_is_ignored(operator: OperatorStaff, query: str) -> None:
+    await operator.enter(OperatorRole.RISK)
+    assert (await operator.open(f"{QUEUE}?{query}")).status == 200
+
+
+async def test_other_limits_say_how_many_orders_a_person_would_have_decided(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    await merchant.approved()
+    await operator.enter(OperatorRole.RISK)
+    page = await operator.open("/operator/risk")
+    assert "Referred to a personnobody" in page.text
+    page = await operator.press("risk", threshold="601", refer_from="600", days="1")
+    assert "Referred to a person with these limits" in page.text
+    assert "Newly referred" in page.text
+    for wrong in ("601", "900", "x", "-1"):
+        page = await operator.press("risk", threshold="601", refer_from=wrong, days="1")
+        assert (page.status, "Enter a whole number below 601, or nothing." in page.text) == (400, True)
