@@ -7,12 +7,11 @@ from typing import Any
 from uuid import UUID
 
 from cuota.core.desk.person import Person
+from cuota.core.reason import LONGEST_REASON
 from cuota.db.desk import audit
 from cuota.db.desk.audit import Entry
 from cuota.db.session import Session
 from cuota.flows.context import Context
-
-LONGEST_REASON = 500
 
 
 @dataclass(frozen=True, slots=True)

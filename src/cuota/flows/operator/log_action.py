@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from cuota.core.operator.person import Operator
+from cuota.core.reason import printable
 from cuota.db.operator import operator_log
 from cuota.db.operator.operator_log import OperatorEntry
 from cuota.db.session import Session
 from cuota.flows.context import Context
-from cuota.flows.desk.record import LONGEST_REASON, Actor, AuditNote, record
+from cuota.flows.desk.record import Actor, AuditNote, record
 
 T = TypeVar("T")
 
@@ -46,13 +47,6 @@ class OperatorNote:
     about: UUID | None = None
     before: dict[str, Any] | None = None
     after: dict[str, Any] | None = None
-
-
-def printable(text: str) -> str:
-    """Return the text as the database can store it. A command may be given bytes that are no text."""
-    return "".join(
-        char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[:LONGEST_REASON]
-    )
 
 
 async def log_action(

@@ -18,12 +18,12 @@ from cuota.core.checkout.referral import Answered, approve_review, decline_revie
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.notice import Notice, NoticeKind
+from cuota.core.reason import printable
 from cuota.core.refusal import Code, Refused
 from cuota.core.risk.review import Review, ReviewAnswer, ReviewState
 from cuota.db.risk import decisions, reviews
 from cuota.db.risk.reviews import EndedReview, ReviewedOrder
 from cuota.flows.context import Context
-from cuota.flows.operator.log_action import printable
 from cuota.flows.settle import settle
 
 FIRST_INSTALLMENT = 1
