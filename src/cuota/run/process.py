@@ -36,6 +36,7 @@ from cuota.web.server.known_host import KnownHost
 from cuota.web.server.metrics import count, count_card_call, count_card_event, count_code, count_decision
 from cuota.web.server.protocol import BoundedProtocol
 from cuota.web.server.standing import StandstillMiddleware
+from cuota.web.traffic import counted
 from cuota.work.loop import Signals, work
 
 PARENT_CHECK_SECONDS = 1.0
@@ -190,7 +191,7 @@ def _background(
 ) -> asyncio.Task[None] | None:
     """Run the jobs, or at least the task that makes requests wait while the sandbox is copied."""
     if jobs:
-        return asyncio.create_task(work(context, signals, standstill))
+        return asyncio.create_task(work(context, signals, standstill, counted))
     return asyncio.create_task(standstill.keep(signals.stop)) if standstill else None
 
 
