@@ -13,7 +13,7 @@ from cuota.db.checkout import checkouts, codes, remembered
 from cuota.db.desk import passkeys, sessions
 from cuota.db.hosts import NodeLost
 from cuota.db.merchant import credentials
-from cuota.db.operator import minutes, operator_passkeys, operator_sessions
+from cuota.db.operator import identities, minutes, operator_passkeys, operator_sessions
 from cuota.db.order import idempotency
 from cuota.db.plan import accounts, asks, declines
 from cuota.db.risk import history
@@ -47,6 +47,7 @@ async def tidy(context: Context) -> int:
     await operator_sessions.forget(pool, now - LINKS_KEPT)
     await passkeys.forget(pool, now - LINKS_KEPT)
     await operator_passkeys.forget(pool, now - LINKS_KEPT)
+    await identities.forget(pool, now - LINKS_KEPT)
     await minutes.forget(pool, now - MINUTES_KEPT)
     with _while_a_node_is_down():
         # Signals are written and deleted by the service's clock. This is longer than any policy's window.

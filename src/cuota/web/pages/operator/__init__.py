@@ -14,6 +14,7 @@ from cuota.web.pages.operator import (
     passkeys,
     payouts,
     policies,
+    provider,
     risk,
     system,
     team,
@@ -22,5 +23,5 @@ from cuota.web.pages.operator import (
 
 __all__ = [
     "books", "consumers", "disputes", "enter", "home", "log", "losses", "merchants", "new_merchant", "orders", "passkeys", "payouts", "policies",
-    "risk", "system", "team", "velocity",
+    "provider", "risk", "system", "team", "velocity",
 ]  # fmt: skip
